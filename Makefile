@@ -1,0 +1,42 @@
+# `make demo` and `make test` do everything from a clean checkout; the rest is for those who stay.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: setup demo test lint types contracts units audit bench clean
+
+setup: $(VENV)/.ready
+
+$(VENV)/.ready: pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed; install it and run make again."; exit 1; }
+	@$(PYTHON) -m venv $(VENV) 2>/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq python3-venv && $(PYTHON) -m venv $(VENV); }
+	@$(BIN)/python -m pip install --quiet --upgrade pip
+	@$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	@touch $@
+
+demo: setup
+	@$(BIN)/python examples/tour.py
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+contracts: setup
+	PYTHONPATH=src $(BIN)/lint-imports --no-cache
+
+units: setup
+	$(BIN)/pytest -n 2 -m "not audit"
+
+test: lint types contracts units
+
+audit: setup
+	$(BIN)/python -m tests.audit
+
+bench: setup
+	$(BIN)/python -m bench.noise
+
+clean:
+	rm -rf $(VENV) out .mypy_cache .ruff_cache .hypothesis

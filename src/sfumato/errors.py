@@ -1,0 +1,70 @@
+"""The one small family of errors.
+
+Every message is a complete sentence that says what to write instead. None carries a private value:
+errors are raised on public facts only (parameters, types, shapes, schemas, limits), never on data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+class SfumatoError(Exception):
+    """Anything that sfumato refuses to do."""
+
+
+class ParameterError(SfumatoError, ValueError):
+    """A public parameter is of the wrong type, out of range or inconsistent with another one."""
+
+
+class SchemaError(SfumatoError):
+    """A schema does not say what is needed, or names something that does not exist."""
+
+
+class RelationMismatch(SfumatoError):
+    """Two losses, or a loss and a limit, speak of different neighbouring tables."""
+
+
+class UnsupportedSpend(SfumatoError):
+    """No mechanism can serve this question at this kind of spend."""
+
+
+class BudgetExceeded(SfumatoError):
+    """A reservation would break a limit; nothing was spent.
+
+    `breaks` lists the limits that would break, `largest` is the largest spend that would still fit.
+    """
+
+    def __init__(self, message: str, breaks: Sequence[Any] = (), largest: Any = None) -> None:
+        super().__init__(message)
+        self.breaks = tuple(breaks)
+        self.largest = largest
+
+
+class NotProvable(SfumatoError):
+    """A theorem's preconditions do not hold at these numbers; `numbers` says which and by how much."""
+
+    def __init__(self, message: str, numbers: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.numbers = dict(numbers or {})
+
+
+class DomainTooLarge(SfumatoError):
+    """A method would need to list a domain that is too large; `method` names one that does not."""
+
+    def __init__(self, message: str, method: str | None = None) -> None:
+        super().__init__(message)
+        self.method = method
+
+
+class CertificationError(SfumatoError):
+    """An independent check of a result failed, so the result is withheld."""
+
+
+class LedgerError(SfumatoError):
+    """A ledger cannot be read, was rolled back, or belongs to other people."""
+
+
+class AccuracyWarning(UserWarning):
+    """The answer will be private but poor; said from public facts only."""

@@ -1,0 +1,97 @@
+"""Exact rationals from what people type."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral, Rational, Real
+
+from sfumato.errors import ParameterError
+from sfumato.exact.infinity import INFINITY, Extended, Infinity
+
+Number = int | float | str | Decimal | Fraction
+"""What a user may write for a number; `0.1`, `"0.1"` and `Fraction(1, 10)` all mean one tenth."""
+
+
+def exact(value: Number, name: str) -> Fraction:
+    """Return the number that `value` shows, exactly.
+
+    A float means the decimal that it prints as, so that ten tenths make one.
+
+    >>> exact(0.1, "epsilon"), exact("1/3", "epsilon"), exact(2, "epsilon")
+    (Fraction(1, 10), Fraction(1, 3), Fraction(2, 1))
+    """
+    if isinstance(value, bool) or not isinstance(value, (Real, str, Decimal)):
+        raise ParameterError(
+            f"{name} must be a number, not {type(value).__name__}; "
+            f"write an int, a float, a Fraction or text such as '1/3'."
+        )
+    if isinstance(value, (Integral, Rational)):
+        return Fraction(value)
+    try:
+        return Fraction(str(value))
+    except (ValueError, ZeroDivisionError, OverflowError):
+        shown = str(value)[:40]
+        raise ParameterError(
+            f"{name} must be a finite number, and {shown!r} is none; write for example 0.1 or '1/3'."
+        ) from None
+
+
+def at_least_zero(value: Number, name: str) -> Fraction:
+    """Return `value` exactly, refusing what is below zero."""
+    number = exact(value, name)
+    if number < 0:
+        raise ParameterError(f"{name} must be zero or more, and {show(number)} is below zero.")
+    return number
+
+
+def above_zero(value: Number, name: str) -> Fraction:
+    """Return `value` exactly, refusing zero and below."""
+    number = exact(value, name)
+    if number <= 0:
+        raise ParameterError(f"{name} must be above zero, and {show(number)} is not.")
+    return number
+
+
+def between_zero_and_one(value: Number, name: str) -> Fraction:
+    """Return `value` exactly, refusing what does not lie strictly between 0 and 1."""
+    number = exact(value, name)
+    if not 0 < number < 1:
+        raise ParameterError(f"{name} must lie strictly between 0 and 1, and {show(number)} does not.")
+    return number
+
+
+def positive_integer(value: int, name: str) -> int:
+    """Return `value` as an int, refusing what is no whole number above zero."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise ParameterError(f"{name} must be a whole number, not {type(value).__name__}; write for example 10.")
+    if value < 1:
+        raise ParameterError(f"{name} must be at least 1, and {value} is not.")
+    return int(value)
+
+
+def show(number: Extended, digits: int = 6) -> str:
+    """Return a short text for people; only for messages, never for storage."""
+    if isinstance(number, Infinity):
+        return "infinity"
+    if number.denominator == 1 and abs(number.numerator) < 10**digits:
+        return str(number.numerator)
+    if not number:
+        return "0"
+    magnitude = math.frexp(float(number))[1] if abs(number) < 10**300 else 0
+    return f"{float(number):.{digits}g}" if magnitude else str(number)
+
+
+def to_text(number: Extended) -> str:
+    """Return the exact text that `from_text` reads back."""
+    return "inf" if isinstance(number, Infinity) else str(number)
+
+
+def from_text(text: str) -> Extended:
+    """Read what `to_text` wrote.
+
+    >>> from_text(to_text(Fraction(1, 3))), from_text("inf")
+    (Fraction(1, 3), ∞)
+    """
+    return INFINITY if text == "inf" else Fraction(text)

@@ -1,0 +1,120 @@
+"""The shape of a mechanism, of an interaction, and of the event that a ledger stores."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from enum import Enum
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from sfumato.exact import Infinity, to_text
+from sfumato.noise import Noise
+from sfumato.privacy import EVERYTHING, REPLACE_ONE, Attributes, Loss, Relation
+
+
+class Nothing(Enum):
+    """The value of a choice that chose nothing; it is an answer like any other."""
+
+    NOTHING = "nothing"
+
+    def __repr__(self) -> str:
+        return "NOTHING"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+NOTHING = Nothing.NOTHING
+
+
+@dataclass(frozen=True)
+class Event:
+    """What was run: enough to recompute its loss, nothing about the data.
+
+    `name` and `version` say which code, `parameters` are its public numbers, `spec` is the ID of its
+    mathematics in `docs/papers.md`.
+    """
+
+    name: str
+    spec: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    version: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON object with exact numbers as text."""
+        return {
+            "name": self.name,
+            "spec": self.spec,
+            "version": self.version,
+            "parameters": {key: plain(value) for key, value in self.parameters.items()},
+        }
+
+
+def plain(value: Any) -> Any:
+    """Return a public parameter as JSON; exact numbers become text."""
+    if isinstance(value, (Fraction, Infinity)):
+        return to_text(value)
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, (frozenset, set)):
+        return sorted(value)
+    if isinstance(value, (list, tuple)):
+        return [plain(part) for part in value]
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    return value.to_json() if hasattr(value, "to_json") else value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promise(ABC):
+    """What every mechanism and every interaction states: what it reads, what it is, what it costs."""
+
+    spec: ClassVar[str]
+    """The ID of its mathematics."""
+    version: ClassVar[int] = 1
+    """Raised whenever the law of the output changes."""
+
+    relation: Relation = REPLACE_ONE
+    reads: Attributes = EVERYTHING
+
+    @abstractmethod
+    def loss(self) -> Loss:
+        """Return the promise: the loss for one person and for every set of attributes."""
+
+    def event(self) -> Event:
+        """Return the public record of this promise: all of its fields."""
+        parameters = {part.name: getattr(self, part.name) for part in fields(self)}
+        return Event(type(self).__name__, self.spec, parameters, self.version)
+
+
+class Mechanism(Promise):
+    """Exact integers in, one random value out, at the stated loss.
+
+    Never reads a ledger or the clock, and never raises on data.
+    """
+
+    @abstractmethod
+    def run(self, exact: Any, noise: Noise) -> Any:
+        """Draw the value; all randomness comes from `noise`."""
+
+    def __call__(self, exact: Any, noise: Noise | None = None) -> Any:
+        """Draw the value, by default with noise that the operating system keys."""
+        return self.run(exact, Noise() if noise is None else noise)
+
+
+class Interaction(Promise):
+    """A conversation: its whole loss is stated at opening, its state is JSON and may hold secrets."""
+
+    @abstractmethod
+    def start(self, noise: Noise) -> dict[str, Any]:
+        """Return the first state."""
+
+    @abstractmethod
+    def step(self, state: dict[str, Any], exact: Any, noise: Noise) -> tuple[dict[str, Any], Any, bool]:
+        """Answer one query: the next state, the value, and whether the state changed."""

@@ -1,0 +1,312 @@
+"""Bounds: what people write, as a spend for one question or as a limit for all of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, Literal, Self
+
+from sfumato.errors import ParameterError
+from sfumato.exact import (
+    INFINITY,
+    Extended,
+    Infinity,
+    Number,
+    above_zero,
+    at_least_zero,
+    between_zero_and_one,
+    exact,
+    from_text,
+    positive_integer,
+    to_text,
+)
+from sfumato.exact.rational import show
+
+Unit = Literal["person", "attribute"]
+
+
+@dataclass(frozen=True)
+class Bound(ABC):
+    """A ceiling on what may be learned about one person, or about one attribute of one person."""
+
+    unit: Unit = field(default="person", kw_only=True)
+
+    def per_attribute(self) -> Self:
+        """Return the same bound for neighbours that differ in one attribute of one person.
+
+        >>> Pure(0.1).per_attribute()
+        Pure(1/10).per_attribute()
+        """
+        return replace(self, unit="attribute")
+
+    @abstractmethod
+    def split(self, parts: int) -> Self:
+        """Return the largest part that provably fits `parts` times."""
+
+    @abstractmethod
+    def explain(self) -> str:
+        """Say in plain words what the bound means for somebody who is in the data."""
+
+    @abstractmethod
+    def _numbers(self) -> dict[str, Any]:
+        """Return the parameters as JSON."""
+
+    @abstractmethod
+    def _shown(self) -> str:
+        """Return the parameters as they are typed."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON object that `bound_from_json` reads back exactly."""
+        return {"bound": type(self).__name__, "unit": self.unit, **self._numbers()}
+
+    def __repr__(self) -> str:
+        suffix = ".per_attribute()" if self.unit == "attribute" else ""
+        return f"{type(self).__name__}({self._shown()}){suffix}"
+
+    def _subject(self) -> str:
+        return "one attribute of one person" if self.unit == "attribute" else "one person"
+
+
+@dataclass(frozen=True, repr=False)
+class Pure(Bound):
+    """Pure differential privacy: no answer becomes more than e^epsilon times likelier by one person's data.
+
+    >>> Pure(0.1).split(2)
+    Pure(1/20)
+    """
+
+    epsilon: Fraction
+
+    def __init__(self, epsilon: Number, *, unit: Unit = "person") -> None:
+        object.__setattr__(self, "epsilon", at_least_zero(epsilon, "epsilon"))
+        object.__setattr__(self, "unit", unit)
+
+    def split(self, parts: int) -> Pure:
+        """Return epsilon divided by the number of parts."""
+        return replace(self, epsilon=self.epsilon / positive_integer(parts, "parts"))
+
+    def explain(self) -> str:
+        """Say it as the odds of a yes-or-no guess.
+
+        >>> Pure(1).explain()
+        'Whoever guesses a yes-or-no fact about one person, 50:50 before, is right at most 73.2 % of the time after.'
+        """
+        from sfumato.privacy.readings import guess
+
+        return (
+            f"Whoever guesses a yes-or-no fact about {self._subject()}, 50:50 before, "
+            f"is right at most {percent(guess(self.epsilon))} of the time after."
+        )
+
+    def _numbers(self) -> dict[str, Any]:
+        return {"epsilon": to_text(self.epsilon)}
+
+    def _shown(self) -> str:
+        return str(self.epsilon)
+
+
+@dataclass(frozen=True, repr=False)
+class Concentrated(Bound):
+    """Zero-concentrated differential privacy: the Rényi divergence of order a is at most rho·a, for every a > 1."""
+
+    rho: Fraction
+
+    def __init__(self, rho: Number, *, unit: Unit = "person") -> None:
+        object.__setattr__(self, "rho", at_least_zero(rho, "rho"))
+        object.__setattr__(self, "unit", unit)
+
+    def split(self, parts: int) -> Concentrated:
+        """Return rho divided by the number of parts."""
+        return replace(self, rho=self.rho / positive_integer(parts, "parts"))
+
+    def explain(self) -> str:
+        """Say it as the odds of a guess, and as epsilon at a small delta.
+
+        >>> Concentrated(0.1).explain()
+        'Whoever guesses a yes-or-no fact about one person, 50:50 before, is right at most 61.2 % of the time after; \
+as Approximate, epsilon 2.15 at delta 1e-06.'
+        """
+        return _explain_curve(self, INFINITY)
+
+    def _numbers(self) -> dict[str, Any]:
+        return {"rho": to_text(self.rho)}
+
+    def _shown(self) -> str:
+        return str(self.rho)
+
+
+@dataclass(frozen=True, repr=False)
+class Truncated(Bound):
+    """Truncated concentrated differential privacy: the Rényi divergence of order a is at most rho·a up to a = omega."""
+
+    rho: Fraction
+    omega: Fraction
+
+    def __init__(self, rho: Number, omega: Number, *, unit: Unit = "person") -> None:
+        object.__setattr__(self, "rho", at_least_zero(rho, "rho"))
+        limit = exact(omega, "omega")
+        if limit <= 1:
+            raise ParameterError(
+                f"omega must be above 1, and {show(limit)} is not; write for example Truncated({show(self.rho)}, 20), "
+                f"or Concentrated({show(self.rho)}) for all orders."
+            )
+        object.__setattr__(self, "omega", limit)
+        object.__setattr__(self, "unit", unit)
+
+    def split(self, parts: int) -> Truncated:
+        """Return rho divided by the number of parts; omega does not degrade."""
+        return replace(self, rho=self.rho / positive_integer(parts, "parts"))
+
+    def explain(self) -> str:
+        """Say it as the odds of a guess, and as epsilon at a small delta."""
+        return _explain_curve(self, self.omega)
+
+    def _numbers(self) -> dict[str, Any]:
+        return {"rho": to_text(self.rho), "omega": to_text(self.omega)}
+
+    def _shown(self) -> str:
+        return f"{self.rho}, {self.omega}"
+
+
+@dataclass(frozen=True, repr=False)
+class Approximate(Bound):
+    """Approximate differential privacy: pure(epsilon) except for a probability of at most delta.
+
+    As a limit, `leaks` is the part of delta kept for mechanisms that leak with small probability (default
+    half), and `routes` are the Rényi orders, with weights, that may carry a history; both are fixed when a
+    ledger is made (see `docs/ledger-filters.md`).
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    leaks: Fraction = field(kw_only=True)
+    routes: tuple[tuple[Fraction, Fraction], ...] = field(kw_only=True)
+
+    def __init__(
+        self,
+        epsilon: Number,
+        delta: Number,
+        *,
+        leaks: Number | None = None,
+        routes: tuple[tuple[Number, Number], ...] = (),
+        unit: Unit = "person",
+    ) -> None:
+        object.__setattr__(self, "epsilon", at_least_zero(epsilon, "epsilon"))
+        object.__setattr__(self, "delta", between_zero_and_one(delta, "delta"))
+        kept = self.delta / 2 if leaks is None else at_least_zero(leaks, "leaks")
+        if kept > self.delta:
+            raise ParameterError(
+                f"leaks must be at most delta, and {show(kept)} is above {show(self.delta)}; leave leaks= out for half."
+            )
+        object.__setattr__(self, "leaks", kept)
+        object.__setattr__(self, "routes", _routes(routes))
+        object.__setattr__(self, "unit", unit)
+
+    def per_attribute(self) -> Self:
+        """Refuse: a delta does not add up over attributes."""
+        raise ParameterError(
+            "Approximate has no per-attribute form, because its group property is too weak; "
+            "write Concentrated(rho).per_attribute() or Pure(epsilon).per_attribute()."
+        )
+
+    def split(self, parts: int) -> Approximate:
+        """Return the larger of epsilon/parts and what the Rényi order of the limit carries.
+
+        The part fits a limit of this same bound `parts` times, one after the other.
+
+        >>> Approximate(1, 1e-6).split(100).epsilon > Fraction(1, 100)
+        True
+        """
+        from sfumato.privacy.filters import largest_repeated
+
+        count = positive_integer(parts, "parts")
+        if count == 1:
+            return self
+        return Approximate(largest_repeated(self, count), self.leaks / count)
+
+    def explain(self) -> str:
+        """Say it as the odds of a guess.
+
+        >>> Approximate(1, 1e-6).explain()
+        'Whoever guesses a yes-or-no fact about one person, 50:50 before, is right at most 73.2 % of the time after; \
+with probability at most 1e-06 more may leak.'
+        """
+        from sfumato.privacy.readings import guess
+
+        return (
+            f"Whoever guesses a yes-or-no fact about {self._subject()}, 50:50 before, is right at most "
+            f"{percent(guess(self.epsilon, delta=self.delta))} of the time after; "
+            f"with probability at most {show(self.delta)} more may leak."
+        )
+
+    def _numbers(self) -> dict[str, Any]:
+        return {
+            "epsilon": to_text(self.epsilon),
+            "delta": to_text(self.delta),
+            "leaks": to_text(self.leaks),
+            "routes": [[to_text(order), to_text(weight)] for order, weight in self.routes],
+        }
+
+    def _shown(self) -> str:
+        return f"{self.epsilon}, {self.delta}"
+
+
+def _routes(routes: tuple[tuple[Number, Number], ...]) -> tuple[tuple[Fraction, Fraction], ...]:
+    pairs = tuple((exact(order, "a route's order"), above_zero(weight, "a route's weight")) for order, weight in routes)
+    if any(order <= 1 for order, _ in pairs) or sum(weight for _, weight in pairs) > 1:
+        raise ParameterError(
+            "routes must be pairs of an order above 1 and a weight, the weights at most 1 together; "
+            "write for example routes=((8, 0.5), (24, 0.5))."
+        )
+    return pairs
+
+
+def percent(probability: Fraction) -> str:
+    """Return a probability in per cent, rounded up."""
+    thousandths = -(-probability * 1000 // 1)
+    return f"{float(Fraction(thousandths, 10)):.1f} %"
+
+
+def _explain_curve(bound: Concentrated | Truncated, omega: Extended) -> str:
+    from sfumato.privacy.cost import Cost
+    from sfumato.privacy.readings import guess_concentrated
+
+    delta = Fraction(1, 10**6)
+    cost = Cost.concentrated(bound.rho) if isinstance(omega, Infinity) else Cost.truncated(bound.rho, omega)
+    epsilon = cost.epsilon_at(delta)
+    return (
+        f"Whoever guesses a yes-or-no fact about {bound._subject()}, 50:50 before, is right at most "
+        f"{percent(guess_concentrated(bound.rho))} of the time after; as Approximate, epsilon "
+        f"{show(Fraction(-(-epsilon * 100 // 1), 100)) if not isinstance(epsilon, Infinity) else epsilon} "
+        f"at delta 1e-06."
+    )
+
+
+def require_bound(spend: object, name: str = "spend") -> Bound:
+    """Return a bound, refusing bare numbers with a sentence that says what to write.
+
+    >>> require_bound(0.1)
+    Traceback (most recent call last):
+        ...
+    sfumato.errors.ParameterError: spend must be a bound, not the bare number 0.1; write Pure(0.1), \
+Concentrated(0.1), Truncated(0.1, 20) or Approximate(0.1, 1e-6).
+    """
+    if isinstance(spend, Bound):
+        return spend
+    if isinstance(spend, (int, float, Fraction)) and not isinstance(spend, bool):
+        raise ParameterError(
+            f"{name} must be a bound, not the bare number {spend}; write Pure({spend}), Concentrated({spend}), "
+            f"Truncated({spend}, 20) or Approximate({spend}, 1e-6)."
+        )
+    raise ParameterError(f"{name} must be a bound, not {type(spend).__name__}; write for example Pure(0.1).")
+
+
+def bound_from_json(record: dict[str, Any]) -> Bound:
+    """Read what `Bound.to_json` wrote."""
+    kinds: dict[str, type[Bound]] = {kind.__name__: kind for kind in (Pure, Concentrated, Truncated, Approximate)}
+    values = dict(record)
+    kind = kinds[values.pop("bound")]
+    if "routes" in values:
+        values["routes"] = tuple((from_text(order), from_text(weight)) for order, weight in values["routes"])
+    return kind(**{key: from_text(value) if key not in ("unit", "routes") else value for key, value in values.items()})

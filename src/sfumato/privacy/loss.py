@@ -1,0 +1,148 @@
+"""Loss: what a mechanism costs, for a person and for every set of attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from math import comb
+from typing import Any
+
+from sfumato.errors import ParameterError
+from sfumato.exact import INFINITY, Extended, Infinity, Number, rational_ball, unit_up
+from sfumato.privacy.attributes import EVERYTHING, Everything, attributes
+from sfumato.privacy.bounds import Bound, require_bound
+from sfumato.privacy.cost import Cost
+from sfumato.privacy.derived import least
+from sfumato.privacy.forms import UNKNOWN, LinearCurve
+from sfumato.privacy.profile import Flat, Profile, add, profile_from_json
+from sfumato.privacy.relations import REPLACE_ONE, Relation
+
+ENUMERATED = 100_000
+"""How many sets of attributes a report looks at one by one before it falls back to a bound."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A profile of costs and the neighbouring relation that it speaks of.
+
+    >>> loss = Loss.flat(Cost.pure("1/10"), reads={"age"})
+    >>> loss.at("age").epsilon, loss.at("sex").is_zero, (10 * loss).person.epsilon
+    (Fraction(1, 10), True, Fraction(1, 1))
+    """
+
+    profile: Profile
+    relation: Relation = REPLACE_ONE
+
+    @classmethod
+    def flat(
+        cls, cost: Cost, reads: Iterable[str] | str | Everything = EVERYTHING, relation: Relation = REPLACE_ONE
+    ) -> Loss:
+        """Return the loss of a release that reads these attributes and costs the same whichever change."""
+        return cls(Flat(cost, attributes(reads)), relation)
+
+    @property
+    def person(self) -> Cost:
+        """The cost when the whole record of one person changes."""
+        return self.profile.at(EVERYTHING)
+
+    def at(self, names: Iterable[str] | str | Everything) -> Cost:
+        """Return the cost when only these attributes of one person change.
+
+        Never more than group privacy over the single attributes gives (PDP:C-4).
+        """
+        changed = attributes(names)
+        direct = self.profile.at(changed)
+        if isinstance(changed, Everything) or len(changed) < 2 or direct.leak or direct.is_zero:
+            return direct
+        return _better(direct, union(self.profile.at(frozenset((name,))) for name in sorted(changed)))
+
+    def for_group(self, people: int) -> Loss:
+        """Return the loss for `people` people who change together."""
+        return Loss(self.profile.map(people), self.relation)
+
+    def within(self, spend: Bound) -> bool:
+        """Tell whether the loss satisfies a bound for its unit: the person, or each single attribute."""
+        bound = require_bound(spend)
+        if bound.unit == "person":
+            return self.person.within(bound)
+        return all(self.at(name).within(bound) for name in self.named())
+
+    def named(self) -> list[str]:
+        """Return the attributes that the profile mentions by name."""
+        found = self.profile.names()
+        if not found:
+            raise ParameterError(
+                "This loss names no attribute, so it has no per-attribute figure; give the mechanism reads={...}."
+            )
+        return sorted(found)
+
+    def worst(self, size: int, names: Iterable[str], delta: Number) -> tuple[frozenset[str], Extended]:
+        """Return the set of `size` attributes with the largest epsilon at this delta, and that epsilon.
+
+        With too many sets to look at, the set returned is empty and the number is an upper bound on all.
+        """
+        every = sorted(names)
+        if not 1 <= size <= len(every):
+            raise ParameterError(f"size must lie between 1 and {len(every)}, the number of attributes.")
+        if comb(len(every), size) > ENUMERATED:
+            return frozenset(), self.person.epsilon_at(delta)
+        sets = [frozenset(chosen) for chosen in combinations(every, size)]
+        worst = max(sets, key=lambda chosen: (self.at(chosen).epsilon_at(delta), sorted(chosen)))
+        return worst, self.at(worst).epsilon_at(delta)
+
+    def __add__(self, other: Loss) -> Loss:
+        return Loss(add(((1, self.profile), (1, other.profile))), self.relation.require(other.relation))
+
+    def __mul__(self, count: int) -> Loss:
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise ParameterError(f"A loss is repeated a whole number of times, not {count!r} times.")
+        return Loss(add(((count, self.profile),)), self.relation)
+
+    __rmul__ = __mul__
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON object that `from_json` reads back exactly."""
+        return {"relation": self.relation.value, "profile": self.profile.to_json()}
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Loss:
+        """Read what `to_json` wrote."""
+        return cls(profile_from_json(record["profile"]), Relation(record["relation"]))
+
+
+def union(costs: Iterable[Cost]) -> Cost:
+    """Return the cost of changing several sets of attributes one after the other (PDP:C-4).
+
+    Epsilons add; rho adds as square roots do. Needs the full product domain and no leak.
+    """
+    epsilon: Extended = Fraction(0)
+    roots: list[Fraction] = []
+    concentrated = True
+    for cost in costs:
+        if cost.leak:
+            raise ParameterError("A cost with a leak has no union bound; ask for the whole person instead.")
+        epsilon = epsilon + cost.epsilon
+        rho = cost.rho(INFINITY)
+        if isinstance(rho, Infinity):
+            concentrated = False
+        else:
+            roots.append(rho)
+    curve = None
+    if concentrated:
+        joined = unit_up(lambda: sum((rational_ball(rho).sqrt() for rho in roots), rational_ball(0)) ** 2)
+        curve = LinearCurve(joined) if joined is not None else None
+    pure = Cost.pure(epsilon) if isinstance(epsilon, Fraction) else None
+    curves = [part for part in (curve, pure.curve if pure else None) if part is not None]
+    if not curves:
+        return Cost(INFINITY, UNKNOWN)
+    return Cost(epsilon, least(curves))
+
+
+def _better(direct: Cost, joined: Cost) -> Cost:
+    """Merge two bounds without leak, keeping the simple one where the other adds nothing."""
+    if joined.epsilon < direct.epsilon or joined.rho(INFINITY) < direct.rho(INFINITY):
+        return direct.merge(joined)
+    return direct
+

@@ -1,0 +1,1 @@
+"""The tests of sfumato; the folders mirror `src/sfumato`."""

@@ -1,0 +1,1 @@
+"""Tests of the tools that try to break a promise."""

@@ -1,0 +1,1 @@
+"""The papers' printed versions that are wrong, kept as mutants."""

@@ -62,13 +62,14 @@ def between_zero_and_one(value: Number, name: str) -> Fraction:
     return number
 
 
-def positive_integer(value: int, name: str) -> int:
+def positive_integer(value: object, name: str) -> int:
     """Return `value` as an int, refusing what is no whole number above zero."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise ParameterError(f"{name} must be a whole number, not {type(value).__name__}; write for example 10.")
-    if value < 1:
-        raise ParameterError(f"{name} must be at least 1, and {value} is not.")
-    return int(value)
+    count = int(value)
+    if count < 1:
+        raise ParameterError(f"{name} must be at least 1, and {count} is not.")
+    return count
 
 
 def show(number: Extended, digits: int = 6) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal, Self
@@ -304,9 +305,15 @@ Concentrated(0.1), Truncated(0.1, 20) or Approximate(0.1, 1e-6).
 
 def bound_from_json(record: dict[str, Any]) -> Bound:
     """Read what `Bound.to_json` wrote."""
-    kinds: dict[str, type[Bound]] = {kind.__name__: kind for kind in (Pure, Concentrated, Truncated, Approximate)}
+    kinds: dict[str, Callable[..., Bound]] = {
+        "Pure": Pure,
+        "Concentrated": Concentrated,
+        "Truncated": Truncated,
+        "Approximate": Approximate,
+    }
     values = dict(record)
     kind = kinds[values.pop("bound")]
-    if "routes" in values:
-        values["routes"] = tuple((from_text(order), from_text(weight)) for order, weight in values["routes"])
-    return kind(**{key: from_text(value) if key not in ("unit", "routes") else value for key, value in values.items()})
+    unit = values.pop("unit")
+    routes = tuple((from_text(order), from_text(weight)) for order, weight in values.pop("routes", ()))
+    extra = {"routes": routes} if kind is Approximate else {}
+    return kind(**{key: from_text(value) for key, value in values.items()}, **extra, unit=unit)

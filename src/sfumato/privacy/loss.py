@@ -145,4 +145,3 @@ def _better(direct: Cost, joined: Cost) -> Cost:
     if joined.epsilon < direct.epsilon or joined.rho(INFINITY) < direct.rho(INFINITY):
         return direct.merge(joined)
     return direct
-

@@ -146,8 +146,9 @@ class Weighted(Profile):
 
     def at(self, changed: Attributes) -> Cost:
         """Return the sum of the weights of what changes."""
-        everything = isinstance(changed, Everything)
-        return Cost.pure(sum((w for name, w in self.weights if everything or name in changed), Fraction(0)))
+        return Cost.pure(
+            sum((w for name, w in self.weights if isinstance(changed, Everything) or name in changed), Fraction(0))
+        )
 
     def map(self, people: int) -> Profile:
         """Multiply every weight."""

@@ -118,9 +118,7 @@ def table_information(rho: Number, omega: Extended, people: int, independent: bo
         if omega <= 1:
             raise ParameterError("omega must be above 1.")
         top = omega
-        grown = unit_up(
-            lambda: ((rational_ball(top / (top - 1)) ** size) - 1) * rational_ball(top * (top - 1) * value)
-        )
+        grown = unit_up(lambda: ((rational_ball(top / (top - 1)) ** size) - 1) * rational_ball(top * (top - 1) * value))
         if grown is not None:
             bounds.append(grown)
     return min(bounds)

@@ -1,0 +1,247 @@
+"""Filters: whether a request still fits a limit, proved against every adaptive analyst (`ledger-filters`).
+
+A limit is a handful of meters. Every accepted request adds to every meter; a history is inside the limit as
+long as all *required* meters are under their ceilings and at least one *route* is. Ceilings are fixed when
+the limit is made and never computed again, because an order chosen from what has been spent would break the
+promise. All sums and comparisons are exact; a test before adding, or a refund, would break it too.
+
+Pure functions on exact numbers: no storage, no clock.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from sfumato.errors import ParameterError
+from sfumato.exact import (
+    INFINITY,
+    Extended,
+    Infinity,
+    between_zero_and_one,
+    from_text,
+    rational_ball,
+    to_text,
+    unit_down,
+    unit_up,
+)
+from sfumato.privacy.bounds import Approximate, Bound, Concentrated, Pure, Truncated
+from sfumato.privacy.conversion import LARGEST_ORDER, best_order, float_price, price
+from sfumato.privacy.cost import Cost
+
+Kind = Literal["leak", "epsilon", "rho", "tau"]
+
+LONGEST_DENOMINATOR = 1024
+"""Bits of a sum's denominator; a longer sum is replaced by the next multiple of 2^-128 above it."""
+
+
+@dataclass(frozen=True)
+class Meter:
+    """One running sum of a limit and the ceiling that it must not pass.
+
+    `order` is the Rényi order of a `tau` meter and the largest order of a `rho` meter.
+    """
+
+    kind: Kind
+    ceiling: Fraction
+    order: Extended = INFINITY
+
+    def reading(self, cost: Cost) -> Extended:
+        """Return what a cost adds to this meter, rounded up."""
+        match self.kind:
+            case "leak":
+                return cost.leak
+            case "epsilon":
+                return cost.epsilon
+            case "rho":
+                return cost.rho(self.order)
+            case "tau":
+                assert isinstance(self.order, Fraction)
+                return cost.tau(self.order)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON object."""
+        return {"kind": self.kind, "ceiling": to_text(self.ceiling), "order": to_text(self.order)}
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Meter:
+        """Read what `to_json` wrote."""
+        ceiling = from_text(record["ceiling"])
+        assert isinstance(ceiling, Fraction)
+        return cls(record["kind"], ceiling, from_text(record["order"]))
+
+
+Sums = tuple[Extended, ...]
+"""What the meters of a filter show, required ones first."""
+
+
+@dataclass(frozen=True)
+class Filter:
+    """The meters of one limit: all required ones and one of the routes must stay under their ceilings.
+
+    >>> limit = filter_of(Pure(1))
+    >>> sums = limit.add(limit.zero(), limit.charge(Cost.pure(1)))
+    >>> limit.fits(sums), limit.fits(limit.add(sums, limit.charge(Cost.pure("1/10"))))
+    (True, False)
+    """
+
+    required: tuple[Meter, ...]
+    routes: tuple[Meter, ...]
+
+    @property
+    def meters(self) -> tuple[Meter, ...]:
+        """All meters, required ones first."""
+        return self.required + self.routes
+
+    def zero(self) -> Sums:
+        """Return the sums of an empty history."""
+        return tuple(Fraction(0) for _ in self.meters)
+
+    def charge(self, cost: Cost) -> Sums:
+        """Return what one request adds to every meter."""
+        return tuple(meter.reading(cost) for meter in self.meters)
+
+    def add(self, sums: Sums, charge: Sums) -> Sums:
+        """Return the sums after a request; everything is always added to every meter."""
+        return tuple(_tidy(left + right) for left, right in zip(sums, charge, strict=True))
+
+    def fits(self, sums: Sums) -> bool:
+        """Tell whether a history with these sums is inside the limit; equality fits."""
+        split = len(self.required)
+        return all(map(_under, sums[:split], self.required)) and any(map(_under, sums[split:], self.routes))
+
+    def accepts(self, sums: Sums, cost: Cost) -> bool:
+        """Tell whether a request fits after these sums."""
+        return self.fits(self.add(sums, self.charge(cost)))
+
+    def left(self, sums: Sums) -> tuple[Fraction | None, ...]:
+        """Return what each meter has left, None for a meter that is closed for good."""
+        return tuple(
+            meter.ceiling - used if isinstance(used, Fraction) and used <= meter.ceiling else None
+            for used, meter in zip(sums, self.meters, strict=True)
+        )
+
+    def broken(self, sums: Sums, cost: Cost) -> list[tuple[Meter, Extended, Fraction | None]]:
+        """Return the meters that refuse a request, with what is asked and what is left.
+
+        If a required meter refuses, only those are listed; otherwise every route refused.
+        """
+        charge = self.charge(cost)
+        after, left = self.add(sums, charge), self.left(sums)
+        rows = list(zip(self.meters, charge, left, after, strict=True))
+        failed = [(meter, asked, rest) for meter, asked, rest, total in rows if not _under(total, meter)]
+        required = [row for row in failed if row[0] in self.required]
+        if required:
+            return required
+        return failed if len(failed) == len(self.routes) else []
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON object that `from_json` reads back exactly."""
+        return {"required": [m.to_json() for m in self.required], "routes": [m.to_json() for m in self.routes]}
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Filter:
+        """Read what `to_json` wrote."""
+        return cls(tuple(map(Meter.from_json, record["required"])), tuple(map(Meter.from_json, record["routes"])))
+
+
+def _under(used: Extended, meter: Meter) -> bool:
+    return used <= meter.ceiling
+
+
+def _tidy(amount: Extended) -> Extended:
+    if isinstance(amount, Infinity) or amount.denominator.bit_length() <= LONGEST_DENOMINATOR:
+        return amount
+    return Fraction(math.ceil(amount * (1 << 128)), 1 << 128)
+
+
+def filter_of(limit: Bound) -> Filter:
+    """Return the proved filter of a limit (LF-PURE, LF-CONC, LF-TRUNC, LF-APPROX)."""
+    no_leak = Meter("leak", Fraction(0))
+    match limit:
+        case Pure():
+            return Filter((no_leak,), (Meter("epsilon", limit.epsilon),))
+        case Concentrated():
+            return Filter((no_leak,), (Meter("rho", limit.rho),))
+        case Truncated():
+            return Filter((no_leak,), (Meter("rho", limit.rho, limit.omega),))
+        case Approximate():
+            orders = tuple(_order_route(limit, order, weight) for order, weight in _chosen_routes(limit))
+            open_routes = tuple(route for route in orders if route is not None)
+            return Filter((Meter("leak", limit.leaks),), (Meter("epsilon", limit.epsilon), *open_routes))
+    raise ParameterError(f"{limit!r} is not a limit; write Pure, Concentrated, Truncated or Approximate.")
+
+
+def _chosen_routes(limit: Approximate) -> tuple[tuple[Fraction, Fraction], ...]:
+    if limit.routes:
+        return limit.routes
+    kept = limit.delta - limit.leaks
+    if kept == 0:
+        return ()
+    return ((gaussian_order(limit.epsilon, kept), Fraction(1)),)
+
+
+def gaussian_order(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """Return the order, a multiple of 1/8, at which Gaussian noise that fills (epsilon, delta) is best.
+
+    >>> gaussian_order(Fraction(1), Fraction(1, 2_000_000))
+    Fraction(93, 4)
+    """
+    eps, rest = float(epsilon), float(delta)
+    order = best_order(lambda a: (float_price(a, rest) - eps) / a, INFINITY)
+    eighths = math.ceil(order * 8 - Fraction(1, 2))
+    return min(max(Fraction(eighths, 8), Fraction(9, 8)), Fraction(LARGEST_ORDER))
+
+
+def _order_route(limit: Approximate, order: Fraction, weight: Fraction) -> Meter | None:
+    """Return the meter of one Rényi order, None if its ceiling leaves no room."""
+    kept = weight * (limit.delta - limit.leaks)
+    if kept == 0:
+        return None
+    ceiling = unit_down(lambda: rational_ball(limit.epsilon) - price(order, kept))
+    return Meter("tau", ceiling, order) if ceiling is not None and ceiling > 0 else None
+
+
+def largest_repeated(limit: Approximate, count: int) -> Fraction:
+    """Return the largest epsilon, to six digits, that fits `count` times with a share of the leaks each."""
+    gate = filter_of(limit)
+    leak = limit.leaks / count
+
+    def fits(epsilon: Fraction) -> bool:
+        charge = gate.charge(Cost.leaking(epsilon, leak))
+        return gate.fits(tuple(part * count for part in charge))
+
+    low, high = limit.epsilon / count, limit.epsilon
+    if not low or fits(high):
+        return high
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    short = Fraction(f"{float(low):.5e}")
+    short = short if short <= low else short - Fraction(10) ** (math.floor(math.log10(float(low))) - 5)
+    return max(short, limit.epsilon / count) if fits(short) else limit.epsilon / count
+
+
+def odometer(epsilon: Extended, taus: Sequence[tuple[Fraction, Fraction, Extended]], delta: Fraction) -> Extended:
+    """Return what this run's answers can have shifted the odds by, in logarithm (LF-ODO).
+
+    `taus` lists (order, weight, running sum) with orders and weights fixed at the start. For one person and
+    one other record fixed beforehand, with probability at least 1 - delta over the noise, at all times at
+    once. It bounds a tail, so the sharper constant of the conversion must not be used here, and it is not an
+    Approximate guarantee.
+    """
+    between_zero_and_one(delta, "delta")
+    if sum(weight for _, weight, _ in taus) > 1:
+        raise ParameterError("The weights of the orders must add up to at most 1.")
+    best = epsilon
+    for order, weight, used in taus:
+        if isinstance(used, Infinity):
+            continue
+        share, a = weight * delta, order
+        extra = unit_up(lambda share=share, a=a: -rational_ball(share).log() / rational_ball(a - 1))  # type: ignore[misc]
+        if extra is not None:
+            best = min(best, used + extra)
+    return best

@@ -31,7 +31,7 @@ from sfumato.audit.branching import ONE
 from sfumato.audit.laws import FiniteLaw
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, at_least_zero, exact, rational_ball
-from sfumato.exact.enclosure import enclose_up, precision
+from sfumato.exact.enclosure import enclose_up
 
 Array = NDArray[np.float64]
 
@@ -105,7 +105,7 @@ class Comparison:
 
     def renyi(self, orders: Sequence[Number]) -> list[Interval]:
         """Return proved bounds on the Rényi divergences of these orders, each above 1."""
-        return [self._renyi(_order(order)) for order in orders]
+        return [self._renyi(_checked(order)) for order in orders]
 
     def hockey_stick(self, epsilon: Number) -> Interval:
         """Return proved bounds on delta at this epsilon; exact integers, rounded once."""
@@ -124,11 +124,12 @@ class Comparison:
         telling = [int(place) for place in shown if self._ratio[place] > epsilon]
         return [self.outcomes[place] for place in telling or shown.tolist()]
 
-    def _renyi(self, order: float) -> Interval:
+    def _renyi(self, order: Fraction) -> Interval:
         if self._below is None:
             self._below, self._above = self._filled(), self._listed()
-        upper = math.inf if self._above is None else self._above.divergence(order, 1)
-        return Interval(self._below.divergence(order, -1), upper)
+        # The divergence grows with its order, so an order that is no float is rounded to the safe side.
+        upper = math.inf if self._above is None else self._above.divergence(_float_up(order), 1)
+        return Interval(self._below.divergence(_float_down(order), -1), upper)
 
     def _highest_level(self) -> tuple[float, int]:
         """Return the level log t from below, and how many of the most telling outcomes reach it."""
@@ -186,6 +187,8 @@ class _Sum:
     def divergence(self, order: float, side: int) -> float:
         """Return the divergence rounded down (side -1) or up (side 1)."""
         slope = order - 1
+        if slope == 0:
+            return 0.0
         if math.isinf(self._steepest):
             return math.inf
         if slope * self._steepest > _STEEP:
@@ -216,11 +219,11 @@ class _Sum:
         return top + total + side * _SLACK * (float(np.max(size)) + abs(top))
 
 
-def _order(order: Number) -> float:
+def _checked(order: Number) -> Fraction:
     value = exact(order, "order")
     if value <= 1:
-        raise ParameterError(f"A Rényi order must be above 1, and {value} is not.")
-    return float(value)
+        raise ParameterError(f"A Rényi order must be above 1, and {value} is not; write for example 2.")
+    return value
 
 
 def _log_ratios(over: Sequence[int], under: Sequence[int]) -> Array:

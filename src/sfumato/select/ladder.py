@@ -123,7 +123,7 @@ def _largest_step(chance: Fraction, bound: Concentrated | Truncated) -> float:
     high = 2 * low
     while _fits(chance, high, target, last):
         low, high = high, 2 * high
-    for _ in range(40):
+    for _ in range(26):
         middle = (low + high) / 2
         if _fits(chance, middle, target, last):
             low = middle

@@ -1,0 +1,121 @@
+"""What a law is: public rationals that enclose their own probabilities."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import ClassVar, Protocol, runtime_checkable
+
+from sfumato.errors import ParameterError
+from sfumato.exact import Number, between_zero_and_one, exact, rational_ball
+from sfumato.exact.enclosure import Ball, precision
+from sfumato.exact.rational import show
+from sfumato.noise.laws.search import smallest
+
+SMALLEST_SCALE = Fraction(1, 100)
+LARGEST_SCALE = Fraction(10**9)
+
+
+class Law(ABC):
+    """A distribution over the integers.
+
+    Balls are Arb balls at the precision in force (see `sfumato.exact.enclosure.precision`): they always
+    contain the true probability, and shrink as the precision grows.
+    """
+
+    symmetric: ClassVar[bool] = False
+    """Whether j and -j are equally likely."""
+
+    @abstractmethod
+    def mass(self, j: int) -> Ball:
+        """Enclose the probability of exactly `j`."""
+
+    @abstractmethod
+    def tail(self, j: int) -> Ball:
+        """Enclose the probability of more than `j`."""
+
+    def head(self, j: int) -> Ball:
+        """Enclose the probability of less than `j`."""
+        return self.tail(-j) if self.symmetric else 1 - self.tail(j - 1)
+
+    def between(self, least: int | None, most: int | None) -> Ball:
+        """Enclose the probability of `least` to `most`, both included; None means no end."""
+        # Subtract on the side where both terms are small, so that little cancels.
+        if most is None:
+            return rational_ball(1) if least is None else self.tail(least - 1)
+        if least is None:
+            return self.head(most + 1)
+        if least > 0:
+            return self.tail(least - 1) - self.tail(most)
+        if most < 0:
+            return self.head(most + 1) - self.head(least)
+        return 1 - self.head(least) - self.tail(most)
+
+    def window(self, tail: Number) -> range:
+        """Return a range of values outside which at most the probability `tail` lies.
+
+        >>> from sfumato.noise import DiscreteLaplace
+        >>> DiscreteLaplace(1).window("1e-9")
+        range(-20, 21)
+        """
+        target = between_zero_and_one(tail, "tail") / 2
+        with precision(64 + 2 * (target.denominator // target.numerator).bit_length()):
+            edge = rational_ball(target)
+            last = smallest(lambda j: bool(self.tail(j) <= edge))
+            first = -smallest(lambda j: bool(self.head(-j) <= edge), -last)
+        return range(first, last + 1)
+
+
+@runtime_checkable
+class Smooth(Protocol):
+    """A law whose masses lie on a smooth curve over |j| >= 1; `noise.table` draws from it in bulk."""
+
+    symmetric: ClassVar[bool]
+
+    def mass(self, j: int) -> Ball:
+        """Enclose the probability of exactly `j`."""
+
+    def feature(self) -> int:
+        """Return a length, rounded down, over which the masses change by a moderate factor."""
+
+    def curvature(self, first: int, last: int) -> Ball:
+        """Bound the absolute second derivative of the curve from `first` to `last`, 0 < first <= last."""
+
+    def settled(self, start: int) -> bool:
+        """Return True only if from `start` on the masses surely fall, and never slower than before."""
+
+
+@runtime_checkable
+class Peaked(Protocol):
+    """A law whose masses rise to one peak and fall from it, log-concave; `noise.hat` draws from it."""
+
+    def mass(self, j: int) -> Ball:
+        """Enclose the probability of exactly `j`."""
+
+    def peak(self) -> int:
+        """Return a value at most one away from the most likely one."""
+
+
+def scale_in_range(value: Number, name: str) -> Fraction:
+    """Return a scale exactly, refusing what is not between 0.01 and 1e9."""
+    return _in_range(value, name, SMALLEST_SCALE, LARGEST_SCALE)
+
+
+def variance_in_range(value: Number, name: str) -> Fraction:
+    """Return a variance exactly, refusing standard deviations that are not between 0.01 and 1e9."""
+    return _in_range(value, name, SMALLEST_SCALE**2, LARGEST_SCALE**2)
+
+
+def bend_in_range(value: Number, name: str) -> Fraction:
+    """Return a bend exactly; beyond a thousand of the largest scales it bends nothing."""
+    return _in_range(value, name, SMALLEST_SCALE, 1000 * LARGEST_SCALE)
+
+
+def _in_range(value: Number, name: str, low: Fraction, high: Fraction) -> Fraction:
+    number = exact(value, name)
+    if not low <= number <= high:
+        raise ParameterError(
+            f"{name} must lie between {show(low)} and {float(high):g}, and {show(number)} does not; "
+            f"measure in smaller or larger units so that it does."
+        )
+    return number

@@ -1,0 +1,90 @@
+"""Discrete Laplace and geometric laws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from sfumato.exact import rational_ball
+from sfumato.exact.enclosure import Ball
+from sfumato.noise.laws.base import Law, scale_in_range
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace(Law):
+    """Integers with probability proportional to exp(-|j| / scale): the noise of a pure bound.
+
+    >>> from sfumato.noise import Noise
+    >>> Noise(insecure_seed=1).draw(DiscreteLaplace(10), 5)
+    array([  2, -16,   3, -16,  -1])
+    """
+
+    scale: Fraction
+    symmetric: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", scale_in_range(self.scale, "scale"))
+
+    def mass(self, j: int) -> Ball:
+        """Enclose tanh(1 / (2 scale)) exp(-|j| / scale)."""
+        return rational_ball(1 / (2 * self.scale)).tanh() * rational_ball(-abs(j) / self.scale).exp()
+
+    def tail(self, j: int) -> Ball:
+        """Enclose the probability of more than `j`."""
+        if j < 0:
+            return 1 - self.tail(-j - 1)
+        return rational_ball(-(j + 1) / self.scale).exp() / (1 + rational_ball(-1 / self.scale).exp())
+
+    def feature(self) -> int:
+        """Return the scale, rounded down."""
+        return int(self.scale)
+
+    def curvature(self, first: int, last: int) -> Ball:
+        """Bound the second derivative: the curve is an exponential, steepest at `first`."""
+        return self.mass(first) / rational_ball(self.scale**2)
+
+    def settled(self, start: int) -> bool:
+        """Return True: the ratio of neighbouring masses is constant."""
+        return True
+
+
+@dataclass(frozen=True)
+class Geometric(Law):
+    """Integers j >= 0 with probability proportional to exp(-j / scale).
+
+    >>> from sfumato.noise import Noise
+    >>> Noise(insecure_seed=1).draw(Geometric(10), 5)
+    array([19,  8, 19,  8,  2])
+    """
+
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", scale_in_range(self.scale, "scale"))
+
+    def mass(self, j: int) -> Ball:
+        """Enclose (1 - exp(-1 / scale)) exp(-j / scale)."""
+        if j < 0:
+            return rational_ball(0)
+        return -rational_ball(-1 / self.scale).expm1() * rational_ball(-j / self.scale).exp()
+
+    def tail(self, j: int) -> Ball:
+        """Enclose the probability of more than `j`."""
+        return rational_ball(-max(j + 1, 0) / self.scale).exp()
+
+    def head(self, j: int) -> Ball:
+        """Enclose the probability of less than `j`."""
+        return -rational_ball(-max(j, 0) / self.scale).expm1()
+
+    def feature(self) -> int:
+        """Return the scale, rounded down."""
+        return int(self.scale)
+
+    def curvature(self, first: int, last: int) -> Ball:
+        """Bound the second derivative: the curve is an exponential, steepest at `first`."""
+        return self.mass(first) / rational_ball(self.scale**2)
+
+    def settled(self, start: int) -> bool:
+        """Return True: the ratio of neighbouring masses is constant."""
+        return True

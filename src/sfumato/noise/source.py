@@ -1,0 +1,121 @@
+"""Where randomness comes from: AES-256 in counter mode, with a fresh key for every draw call.
+
+Nothing outlives a call. There is no buffer of future noise to steal, no state that a fork, a thread or
+a pickle could duplicate, and no lock. This is the only module that asks the operating system for
+randomness.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import ParameterError
+
+Words = NDArray[np.uint64]
+
+KEY_BYTES = 32
+REKEY_BYTES = 1 << 30
+"""One key encrypts at most this much, far from where counter mode could be told from random bits."""
+
+_counter_lock = threading.Lock()
+
+
+class Stream(Protocol):
+    """Uniform bits for one draw call, read in order and never twice."""
+
+    def fill(self, words: Words) -> None:
+        """Overwrite every word with 64 fresh uniform bits."""
+
+
+class KeyStream:
+    """The words of one key, read as little-endian; a new key follows when one is used up."""
+
+    def __init__(self, next_key: Callable[[], bytes]) -> None:
+        self._next_key = next_key
+        self._left = 0
+        self._encryptor: Any = None
+
+    def fill(self, words: Words) -> None:
+        """Overwrite every word with 64 fresh uniform bits."""
+        if words.nbytes > self._left:
+            self._rekey(words.nbytes)
+        self._encryptor.update_into(bytes(words.nbytes), words.view(np.uint8))
+        self._left -= words.nbytes
+        if sys.byteorder == "big":
+            words.byteswap(inplace=True)
+
+    def _rekey(self, needed: int) -> None:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+        # A key is used for one stream only, so its counter may start at zero.
+        cipher = Cipher(algorithms.AES(self._next_key()), modes.CTR(bytes(16)))
+        self._encryptor = cipher.encryptor()
+        self._left = max(REKEY_BYTES, needed)
+
+
+class SystemSource:
+    """Keys from the operating system; copies, forks and threads never share one."""
+
+    def stream(self) -> KeyStream:
+        """Return fresh words for one draw call."""
+        return KeyStream(lambda: os.urandom(KEY_BYTES))
+
+
+class SeededSource:
+    """Keys from a number, for tests: whoever knows the seed knows all the noise.
+
+    The words of call number i depend on the seed and on i only. A copy, a pickle or a forked child
+    starts from the same call number and repeats the same draws.
+    """
+
+    def __init__(self, seed: int) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+            raise ParameterError(
+                f"insecure_seed must be a whole number, not {type(seed).__name__}; "
+                f"write for example insecure_seed=7, or leave it out for real noise."
+            )
+        self._seed = int(seed)
+        self._calls = 0
+
+    def stream(self) -> KeyStream:
+        """Return the words of the next call."""
+        with _counter_lock:
+            call = self._calls
+            self._calls += 1
+        number = iter(range(sys.maxsize))
+        return KeyStream(lambda: self._key(call, next(number)))
+
+    def _key(self, call: int, number: int) -> bytes:
+        return hashlib.sha256(f"sfumato/{self._seed}/{call}/{number}".encode()).digest()
+
+
+def words(stream: Stream, count: int) -> Words:
+    """Return `count` fresh words."""
+    fresh = np.empty(count, dtype=np.uint64)
+    stream.fill(fresh)
+    return fresh
+
+
+def bits(stream: Stream, count: int) -> int:
+    """Return an integer of `count` uniform bits; whole words are read, the first one leads."""
+    number = 0
+    for word in words(stream, -(-count // 64)).tolist():
+        number = number << 64 | word
+    return number >> (-count % 64)
+
+
+def integer(stream: Stream, bound: int) -> int:
+    """Return a uniform integer of [0, bound), for a bound of any size."""
+    width = (bound - 1).bit_length()
+    while True:
+        number = bits(stream, width)
+        if number < bound:
+            return number

@@ -33,7 +33,7 @@ units: setup
 test: lint types contracts units
 
 audit: setup
-	$(BIN)/python -m tests.audit
+	$(BIN)/python -m tests.run_audit
 
 bench: setup
 	$(BIN)/python -m bench.noise

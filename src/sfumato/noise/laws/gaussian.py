@@ -83,7 +83,7 @@ def _theta(rate: Ball) -> Ball:
     """Enclose the sum over all k of exp(-rate k²), for a rate of at least 1."""
     import flint
 
-    terms = math.isqrt(flint.ctx.prec) + 1
+    terms = math.isqrt(flint.ctx.prec // 16) + 2
     total = 1 + 2 * sum(((-rate * (k * k)).exp() for k in range(1, terms)), flint.arb(0))
     # The rest is at most twice its first term, because each further one is less than half of the one before.
     return total + flint.arb(0, (4 * (-rate * (terms * terms)).exp()).upper())

@@ -63,8 +63,8 @@ class SinhNormal(Law):
     def settled(self, start: int) -> bool:
         """Return True if the density is surely log-concave and falling from where numbers round to `start`.
 
-        With N = bend sinh(x / bend), as soon as N is at least the standard deviation and the bend both
-        l' and l'' of `curvature` are below zero.
+        Where bend sinh(x / bend) has reached the standard deviation, both l' and l'' of `curvature` are
+        below zero.
         """
         with precision(64):
             normal = rational_ball(self.bend) * rational_ball((start - HALF) / self.bend).sinh()

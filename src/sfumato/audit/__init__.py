@@ -1,0 +1,25 @@
+"""Tools that try to break a promise: exact laws of the code that ships, samples, adaptive analysts."""
+
+from sfumato.audit.certificates import Certificate, certified_grid, certify
+from sfumato.audit.checks import Neighbours, check
+from sfumato.audit.divergences import Comparison, Interval, hockey_stick, max_divergence, renyi
+from sfumato.audit.laws import FiniteLaw, law, law_of_interaction
+from sfumato.audit.reports import Finding, Report
+
+__all__ = [
+    "Certificate",
+    "Comparison",
+    "Finding",
+    "FiniteLaw",
+    "Interval",
+    "Neighbours",
+    "Report",
+    "certified_grid",
+    "certify",
+    "check",
+    "hockey_stick",
+    "law",
+    "law_of_interaction",
+    "max_divergence",
+    "renyi",
+]

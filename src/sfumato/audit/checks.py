@@ -1,0 +1,178 @@
+"""Measured against claimed: the exact laws of neighbouring inputs and the loss that a mechanism states."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from sfumato.audit.divergences import Comparison, Interval
+from sfumato.audit.laws import MOST_PATHS, FiniteLaw, Run, converse, enumerate_paths, table
+from sfumato.audit.outcomes import freeze
+from sfumato.audit.reports import Finding, Report, Sight
+from sfumato.errors import ParameterError
+from sfumato.exact import Infinity, Number, exact
+from sfumato.mechanism import Interaction
+from sfumato.privacy import EVERYTHING, Attributes, Bound, Cost, Loss, attributes
+
+TAIL = Fraction(1, 10**9)
+LARGEST_ORDER = Fraction(512)
+_ORDERS = 48
+_LOOSE_EPSILONS = (Fraction(1, 10), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Two neighbouring inputs that differ in these attributes of one person only (PDP-AUDIT).
+
+    The claim for them is the loss of those attributes, which may be far below the one of the whole person.
+    """
+
+    exact: Any
+    other: Any
+    attributes: frozenset[str] | None = None
+
+    @property
+    def changed(self) -> Attributes:
+        """The attributes that differ; the whole record if none are named."""
+        return EVERYTHING if self.attributes is None else attributes(self.attributes)
+
+
+def check(
+    mechanism: Run | Interaction,
+    pairs: Iterable[tuple[Any, Any] | Neighbours],
+    claim: Loss | Cost | Bound | None = None,
+    tail: Number | None = None,
+    orders: Sequence[Number] | None = None,
+    paths: int = MOST_PATHS,
+    lightest: Number = 0,
+) -> Report:
+    """Enumerate the mechanism on neighbouring inputs and compare what it loses with what it claims.
+
+    Every pair is measured in both orders. A claim of (epsilon, curve, leak) is broken when a *proved lower
+    bound* exceeds it: the max divergence exceeds epsilon or a Rényi divergence its curve (both without leak),
+    or delta at epsilon exceeds the leak. So a broken promise is a proof, with the outcomes that show it, and
+    a kept one is a proof for these pairs up to the tail that was left out.
+
+    `claim` is the loss of the mechanism itself unless another one is to be tested. By default `tail` is
+    1e-9, or a thousandth of the smallest claimed leak. `orders` are about fifty from 1.001 up to the end of
+    the curve or 512.
+
+    >>> from sfumato import Pure
+    >>> def randomized_response(bit, noise):
+    ...     return bit if noise.bernoulli("3/4") else 1 - bit
+    >>> check(randomized_response, [(0, 1)], claim=Pure("1.0987")).ok
+    True
+    >>> print(check(randomized_response, [(0, 1)], claim=Pure(1)).worst)
+    max divergence 1.09861 of 1 claimed (1.0986 times), inputs 0 | 1, outcome 0
+    """
+    neighbours = [_neighbours(pair) for pair in pairs]
+    if not neighbours:
+        raise ParameterError("There are no pairs to check; write for example [(5, 6)].")
+    costs = [_cost(mechanism, claim, pair) for pair in neighbours]
+    chosen = _tail(costs) if tail is None else tail
+    measure = _Laws(mechanism, chosen, paths, lightest)
+    sights = _sights(measure, neighbours, costs, orders)
+    return Report(sights, name=getattr(mechanism, "__name__", type(mechanism).__name__))
+
+
+class _Laws:
+    """The laws of one mechanism, each enumerated once."""
+
+    def __init__(self, mechanism: Run | Interaction, tail: Number, paths: int, lightest: Number) -> None:
+        self._run = converse(mechanism) if isinstance(mechanism, Interaction) else mechanism
+        self._draws = table(tail)
+        self._paths = paths
+        self._lightest = lightest
+        self._known: dict[Any, FiniteLaw] = {}
+
+    def of(self, data: Any) -> FiniteLaw:
+        key = (type(data).__name__, _name(data))
+        if key not in self._known:
+            self._known[key] = enumerate_paths(self._run, data, self._draws, self._paths, self._lightest)
+        return self._known[key]
+
+
+def _name(data: Any) -> Any:
+    """Return something equal for equal inputs; what cannot be frozen, such as an analyst, is itself only."""
+    try:
+        return freeze(data)
+    except ParameterError:
+        return id(data)
+
+
+def _neighbours(pair: Any) -> Neighbours:
+    if isinstance(pair, Neighbours):
+        return pair
+    if isinstance(pair, tuple) and len(pair) == 2:
+        return Neighbours(*pair)
+    raise ParameterError("A pair is a tuple of two inputs or Neighbours(exact, other, attributes).")
+
+
+def _cost(mechanism: Any, claim: Loss | Cost | Bound | None, pair: Neighbours) -> Cost:
+    stated = mechanism.loss() if claim is None and hasattr(mechanism, "loss") else claim
+    if isinstance(stated, Loss):
+        return stated.at(pair.changed)
+    if isinstance(stated, Cost):
+        return stated
+    if isinstance(stated, Bound):
+        return Cost.of(stated)
+    raise ParameterError("What is claimed must be a Loss, a Cost or a bound; write for example claim=Pure(1).")
+
+
+def _tail(costs: Sequence[Cost]) -> Fraction:
+    return min([TAIL, *(cost.leak / 1000 for cost in costs if cost.leak > 0)])
+
+
+def _sights(
+    laws: _Laws, neighbours: Sequence[Neighbours], costs: Sequence[Cost], orders: Sequence[Number] | None
+) -> Iterator[Sight]:
+    for pair, cost in zip(neighbours, costs, strict=True):
+        first, second = laws.of(pair.exact), laws.of(pair.other)
+        at = _orders(cost) if orders is None else [exact(order, "order") for order in orders]
+        yield _sight(pair, (pair.exact, pair.other), cost, at, Comparison(first, second))
+        yield _sight(pair, (pair.other, pair.exact), cost, at, Comparison(second, first))
+
+
+def _sight(
+    pair: Neighbours, inputs: tuple[Any, Any], cost: Cost, orders: Sequence[Fraction], compared: Comparison
+) -> Sight:
+    findings = tuple(
+        Finding(measure, at, bounds.lower, claimed, inputs, tuple(compared.witness(_level(claimed, measure))[:8]))
+        for measure, at, bounds, claimed in _comparisons(cost, orders, compared)
+    )
+    return Sight(inputs, pair.changed, cost, compared, findings)
+
+
+def _comparisons(
+    cost: Cost, orders: Sequence[Fraction], compared: Comparison
+) -> Iterator[tuple[str, Fraction | None, Interval, Any]]:
+    """List what the claim bounds: name of the measure, order or epsilon, proved bounds, claim."""
+    if cost.leak == 0:
+        yield "max divergence", None, compared.max_divergence(), cost.epsilon
+        for order, bounds in zip(orders, compared.renyi(orders), strict=True):
+            yield "Rényi divergence", order, bounds, cost.tau(order)
+    elif isinstance(cost.epsilon, Infinity):
+        for epsilon in _LOOSE_EPSILONS:
+            yield "delta", epsilon, compared.hockey_stick(epsilon), cost.delta_at(epsilon)
+    else:
+        yield "delta", cost.epsilon, compared.hockey_stick(cost.epsilon), cost.leak
+
+
+def _level(claimed: Any, measure: str) -> float:
+    return float(claimed) if measure == "max divergence" else 0.0
+
+
+def _orders(cost: Cost) -> list[Fraction]:
+    """Return orders from 1.001 to the end of the curve or 512, dense near 1; each is exactly a float."""
+    end = cost.curve.end
+    last = LARGEST_ORDER if isinstance(end, Infinity) else min(end, LARGEST_ORDER)
+    if last <= 1:
+        return []
+    steps = [math.exp(step / (_ORDERS - 1)) for step in range(_ORDERS)]
+    least = math.log(min(1e-3, float(last - 1) / 2))
+    most = math.log(float(last - 1))
+    exponents = [least + (most - least) * math.log(step) for step in steps[:-1]]
+    return [*(1 + Fraction(math.exp(exponent)).limit_denominator(1 << 20) for exponent in exponents), last]

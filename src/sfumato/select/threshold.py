@@ -1,0 +1,47 @@
+"""Thresholds that discrete Laplace noise passes with a small probability only, rounded up and proved."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from sfumato.errors import CertificationError
+from sfumato.exact import rational_ball, significant_up
+from sfumato.exact.enclosure import Ball
+
+
+def exceedance(scale: Fraction, level: int) -> Fraction:
+    """Return the probability that discrete Laplace noise of this scale is `level` or more, rounded up.
+
+    With b = exp(-1/scale) it is b^level/(1+b) for level >= 1, and 1 - b^(1-level)/(1+b) below.
+
+    >>> round(float(exceedance(Fraction(2), 3)), 6)
+    0.138885
+    """
+
+    def evaluate() -> Ball:
+        odds = 1 / (1 + rational_ball(-1 / scale).exp())
+        if level >= 1:
+            return rational_ball(-level / scale).exp() * odds
+        return 1 - rational_ball((level - 1) / scale).exp() * odds
+
+    value = significant_up(evaluate)
+    if value is None:
+        raise CertificationError("A tail of the noise could not be enclosed.")
+    return value
+
+
+def rare_level(scale: Fraction, delta: Fraction) -> int:
+    """Return the least level of at least 1 that the noise reaches with probability delta or less, proved.
+
+    >>> rare_level(Fraction(2), Fraction(1, 1000))
+    13
+    """
+    width = float(scale)
+    estimate = width * (math.log(delta.denominator) - math.log(delta.numerator) - math.log1p(math.exp(-1 / width)))
+    level = max(1, math.floor(estimate) - 1)
+    while level > 1 and exceedance(scale, level - 1) <= delta:
+        level -= 1
+    while exceedance(scale, level) > delta:
+        level += 1
+    return level

@@ -27,9 +27,7 @@ def _cases() -> list[PromiseCase]:
 
 CASES = _cases()
 MUTANTS = [
-    pytest.param(case, mutant, id=f"{case.name}: {name}")
-    for case in CASES
-    for name, mutant in case.mutants.items()
+    pytest.param(case, mutant, id=f"{case.name}: {name}") for case in CASES for name, mutant in case.mutants.items()
 ]
 
 
@@ -43,7 +41,5 @@ def test_promise_is_kept_and_reached(case: PromiseCase) -> None:
 @pytest.mark.parametrize(("case", "mutant"), MUTANTS)
 def test_mutant_is_caught(case: PromiseCase, mutant: Promise) -> None:
     claim = case.mechanism.loss()
-    caught = (
-        not audit.check(mutant, [pair], claim=claim, tail=case.tail, paths=case.paths).ok for pair in case.pairs
-    )
+    caught = (not audit.check(mutant, [pair], claim=claim, tail=case.tail, paths=case.paths).ok for pair in case.pairs)
     assert any(caught), "The mutant survives: its law over all pairs is within the claim of the unchanged mechanism."

@@ -1,5 +1,7 @@
 """Tools that try to break a promise: exact laws of the code that ships, samples, adaptive analysts."""
 
+from sfumato.audit.adaptive import Release, worst_adaptive
+from sfumato.audit.attacks import Attack, attack
 from sfumato.audit.certificates import Certificate, certified_grid, certify
 from sfumato.audit.checks import Neighbours, check
 from sfumato.audit.divergences import Comparison, Interval, hockey_stick, max_divergence, renyi
@@ -7,13 +9,16 @@ from sfumato.audit.laws import FiniteLaw, law, law_of_interaction
 from sfumato.audit.reports import Finding, Report
 
 __all__ = [
+    "Attack",
     "Certificate",
     "Comparison",
     "Finding",
     "FiniteLaw",
     "Interval",
     "Neighbours",
+    "Release",
     "Report",
+    "attack",
     "certified_grid",
     "certify",
     "check",
@@ -22,4 +27,5 @@ __all__ = [
     "law_of_interaction",
     "max_divergence",
     "renyi",
+    "worst_adaptive",
 ]

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import CertificationError, ParameterError
-from sfumato.exact import exact, rational_ball
+from sfumato.exact import Number, at_least_zero, exact, positive_integer, rational_ball
 from sfumato.exact.enclosure import Ball, precision
 from sfumato.noise import Law, Noise
 
@@ -97,16 +97,21 @@ class BranchTable:
         return self._equal(orders, math.factorial(count), f"permutation({count})")
 
     def _subset(self, population: int, size: int) -> Branches:
+        if not 0 <= size <= population:
+            raise ParameterError(f"size must not exceed the population, and {size} exceeds {population}.")
         sets = itertools.combinations(range(population), size)
         return self._equal(sets, math.comb(population, size), f"subset({population}, {size})")
 
     def _bernoulli(self, probability: Fraction) -> Branches:
+        if not 0 <= probability <= 1:
+            raise ParameterError("probability must lie between 0 and 1; write for example '1/3'.")
         yes = (probability.numerator << SCALE) // probability.denominator
         no = 1 - probability
         masses = [yes, (no.numerator << SCALE) // no.denominator]
         return _heavy([True, False], masses, complete=all(masses) or probability in (0, 1))
 
     def _bernoulli_exp(self, exponent: Fraction) -> Branches:
+        at_least_zero(exponent, "exponent")
         with precision(SCALE + _GUARD_BITS):
             power = -rational_ball(exponent)
             masses = [units(power.exp()), units(-power.expm1())]
@@ -127,7 +132,10 @@ class BranchTable:
 
     def _choose(self, scores: Sequence[Any], rate: Fraction, lengths: Sequence[int] | None) -> Branches:
         self._refuse_wide(len(scores), f"choose() among {len(scores)} scores")
-        top = max(score for place, score in enumerate(scores) if lengths is None or lengths[place])
+        open_ = [score for place, score in enumerate(scores) if lengths is None or lengths[place] > 0]
+        if not open_:
+            raise ParameterError("There is nothing to choose from; write at least one score with a positive length.")
+        top = max(open_)
         with precision(SCALE + _GUARD_BITS):
             powers = {score: rational_ball(Fraction(rate * (score - top))).exp() for score in set(scores)}
             weights = [powers[score] * (1 if lengths is None else lengths[i]) for i, score in enumerate(scores)]
@@ -234,15 +242,15 @@ class BranchingNoise(Noise):
 
     def uniform(self, bound: int, size: int | None = None) -> Any:
         """Branch over the integers below `bound`."""
-        return self._many(("uniform", int(bound)), size)
+        return self._many(("uniform", positive_integer(bound, "bound")), size)
 
     def bernoulli(self, probability: Any) -> bool:
         """Branch over True and False."""
-        return bool(self._next(("bernoulli", exact(probability, "probability"))))
+        return bool(self._next(("bernoulli", _rational(probability, "probability"))))
 
     def bernoulli_exp(self, exponent: Any) -> bool:
         """Branch over True, of probability `exp(-exponent)`, and False."""
-        return bool(self._next(("bernoulli_exp", exact(exponent, "exponent"))))
+        return bool(self._next(("bernoulli_exp", _rational(exponent, "exponent"))))
 
     def draw(self, law: Law, size: int | None = None) -> Any:
         """Branch over the window of `law`."""
@@ -252,7 +260,7 @@ class BranchingNoise(Noise):
         """Branch over the indices of `scores`."""
         plain = tuple(np.asarray(scores).tolist())
         counts = None if lengths is None else tuple(int(length) for length in lengths)
-        return int(self._next(("choose", plain, exact(rate, "rate"), counts)))
+        return int(self._next(("choose", plain, _rational(rate, "rate"), counts)))
 
     def permutation(self, n: int) -> list[int]:
         """Branch over the orders of `n` things."""
@@ -268,6 +276,11 @@ class BranchingNoise(Noise):
         drawn = [self._next(question) for _ in range(size)]
         fits = all(-(2**63) <= value < 2**63 for value in drawn)
         return np.array(drawn, dtype=np.int64 if fits else object)
+
+
+def _rational(value: Number, name: str) -> Fraction:
+    """Return the number exactly; what is exact already, on every path again, is let through at once."""
+    return value if type(value) is Fraction else exact(value, name)
 
 
 def _unsteady(before: Question, now: Question | None) -> CertificationError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,6 +20,7 @@ from sfumato.privacy import EVERYTHING, Attributes, Bound, Cost, Loss, attribute
 TAIL = Fraction(1, 10**9)
 LARGEST_ORDER = Fraction(512)
 _ORDERS = 48
+_SHOWN_OUTCOMES = 8
 _LOOSE_EPSILONS = (Fraction(1, 10), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
 
 
@@ -44,6 +45,7 @@ def check(
     mechanism: Run | Interaction,
     pairs: Iterable[tuple[Any, Any] | Neighbours],
     claim: Loss | Cost | Bound | None = None,
+    *,
     tail: Number | None = None,
     orders: Sequence[Number] | None = None,
     paths: int = MOST_PATHS,
@@ -65,8 +67,8 @@ def check(
     ...     return bit if noise.bernoulli("3/4") else 1 - bit
     >>> check(randomized_response, [(0, 1)], claim=Pure("1.0987")).ok
     True
-    >>> print(check(randomized_response, [(0, 1)], claim=Pure(1)).worst)
-    max divergence 1.09861 of 1 claimed (1.0986 times), inputs 0 | 1, outcome 0
+    >>> print(check(randomized_response, [(0, 1)], claim=Pure(1), orders=[2]).worst)
+    Rényi divergence of order 2: 0.847298 where 0.735326 is claimed (1.152 times), inputs 0 | 1, outcome 0
     """
     neighbours = [_neighbours(pair) for pair in pairs]
     if not neighbours:
@@ -139,11 +141,13 @@ def _sights(
 def _sight(
     pair: Neighbours, inputs: tuple[Any, Any], cost: Cost, orders: Sequence[Fraction], compared: Comparison
 ) -> Sight:
-    findings = tuple(
-        Finding(measure, at, bounds.lower, claimed, inputs, tuple(compared.witness(_level(claimed, measure))[:8]))
+    findings = [
+        Finding(measure, at, bounds.lower, claimed, inputs)
         for measure, at, bounds, claimed in _comparisons(cost, orders, compared)
-    )
-    return Sight(inputs, pair.changed, cost, compared, findings)
+    ]
+    worst = max(findings, key=lambda found: found.ratio)
+    telling = compared.witness(_level(worst))[:_SHOWN_OUTCOMES]
+    return Sight(pair.changed, cost, compared, tuple(findings), replace(worst, outcomes=tuple(telling)))
 
 
 def _comparisons(
@@ -161,8 +165,11 @@ def _comparisons(
         yield "delta", cost.epsilon, compared.hockey_stick(cost.epsilon), cost.leak
 
 
-def _level(claimed: Any, measure: str) -> float:
-    return float(claimed) if measure == "max divergence" else 0.0
+def _level(found: Finding) -> float:
+    """Return the log-ratio above which an outcome speaks against the claim."""
+    if found.measure == "delta":
+        return float(found.at or 0)
+    return float(found.claimed)
 
 
 def _orders(cost: Cost) -> list[Fraction]:

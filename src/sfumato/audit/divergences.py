@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit.branching import ONE
+from sfumato.audit.branching import ONE, SCALE
 from sfumato.audit.laws import FiniteLaw
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, at_least_zero, exact, rational_ball
@@ -40,6 +40,7 @@ _SLACK = 2.0**-46
 _STEEP = 30.0
 """Above this exponent terms are summed as logarithms: they would overflow, and nothing cancels any more."""
 _FACTOR_BITS = 512
+_LARGE_BITS, _CUT_BITS = 960, 192
 
 
 class Interval(NamedTuple):
@@ -119,10 +120,13 @@ class Comparison:
         return Interval(_float_down(least), _float_up(most))
 
     def witness(self, epsilon: float) -> list[Hashable]:
-        """Return outcomes that together show a loss above epsilon, most telling first."""
-        shown = self._falling[: self._top_count]
-        telling = [int(place) for place in shown if self._ratio[place] > epsilon]
-        return [self.outcomes[place] for place in telling or shown.tolist()]
+        """Return outcomes whose log-ratio is proved to be above epsilon, the heaviest first.
+
+        If no single one is, the event of the largest proved ratio is returned instead.
+        """
+        proved = _log_ratios(self._p, [mass + self._rest_q for mass in self._q])
+        telling = np.flatnonzero(proved > epsilon).tolist() or self._falling[: self._top_count].tolist()
+        return [self.outcomes[place] for place in sorted(telling, key=lambda place: -self._p[place])]
 
     def _renyi(self, order: Fraction) -> Interval:
         if self._below is None:
@@ -226,21 +230,25 @@ def _checked(order: Number) -> Fraction:
     return value
 
 
+def _split(units: Sequence[int]) -> tuple[Array, NDArray[np.int64]]:
+    """Return mantissas and binary exponents of exact integers, which may be too large for a float."""
+    large = [mass >> _LARGE_BITS > 0 for mass in units]
+    floats = [float(mass >> _CUT_BITS if cut else mass) for mass, cut in zip(units, large, strict=True)]
+    mantissas, exponents = np.frexp(np.array(floats, dtype=np.float64))
+    return mantissas, exponents.astype(np.int64) + _CUT_BITS * np.array(large, dtype=np.int64)
+
+
 def _log_ratios(over: Sequence[int], under: Sequence[int]) -> Array:
-    return np.array([_log_ratio(p, q) for p, q in zip(over, under, strict=True)], dtype=np.float64)
-
-
-def _log_ratio(over: int, under: int) -> float:
     """Return log(over/under), off by at most 2^-50·(1 + its size); 0/0 counts as no evidence."""
-    if over == 0 or under == 0:
-        return 0.0 if over == under else math.inf if over else -math.inf
-    if abs(over.bit_length() - under.bit_length()) < 1000:
-        return math.log(over / under)
-    return math.log(over) - math.log(under)
+    (p, p_exponent), (q, q_exponent) = _split(over), _split(under)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(p / q) + (p_exponent - q_exponent) * math.log(2)
+    return np.where((p == 0) & (q == 0), 0.0, logs)
 
 
 def _masses(units: Sequence[int]) -> Array:
-    return np.array([mass / ONE for mass in units], dtype=np.float64)
+    mantissas, exponents = _split(units)
+    return np.ldexp(mantissas, exponents - SCALE)
 
 
 def _factor(epsilon: Fraction) -> tuple[int, int]:

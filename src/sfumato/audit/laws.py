@@ -70,7 +70,7 @@ class FiniteLaw(Mapping[Hashable, Fraction]):
         return len(self.units)
 
     def __repr__(self) -> str:
-        return f"FiniteLaw({len(self)} outcomes, remainder {show(self.remainder, 3)})"
+        return f"FiniteLaw({len(self)} outcomes, remainder {float(self.remainder):.3g})"
 
     @property
     def remainder(self) -> Fraction:
@@ -87,6 +87,7 @@ def law(
     mechanism: Run,
     exact: Any,
     tail: Number = 1e-9,
+    *,
     paths: int = MOST_PATHS,
     lightest: Number = 0,
     branches: int = MOST_BRANCHES,
@@ -108,6 +109,7 @@ def law_of_interaction(
     interaction: Interaction,
     queries: Analyst,
     tail: Number = 1e-9,
+    *,
     paths: int = MOST_PATHS,
     lightest: Number = 0,
     branches: int = MOST_BRANCHES,

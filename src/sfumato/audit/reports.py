@@ -11,9 +11,7 @@ from typing import Any
 
 from sfumato import show
 from sfumato.audit.divergences import Comparison
-from sfumato.errors import ParameterError
 from sfumato.exact import Extended, Infinity
-from sfumato.exact.rational import show as number
 from sfumato.privacy import Attributes, Cost, Everything
 
 _POINTS = 40
@@ -32,7 +30,7 @@ class Finding:
     measured: float
     claimed: Extended
     inputs: tuple[Any, Any]
-    outcomes: tuple[Hashable, ...]
+    outcomes: tuple[Hashable, ...] = ()
 
     @property
     def broken(self) -> bool:
@@ -55,12 +53,12 @@ class Finding:
         """The measure and the order or epsilon at which it was taken."""
         if self.at is None:
             return self.measure
-        return f"{self.measure} {'at epsilon' if self.measure == 'delta' else 'of order'} {number(self.at)}"
+        return f"{self.measure} {'at epsilon' if self.measure == 'delta' else 'of order'} {float(self.at):.6g}"
 
     def __str__(self) -> str:
         seen = f", outcome {self.outcomes[0]!r}" if self.outcomes else ""
         return (
-            f"{self.where} {self.measured:.6g} of {number(self.claimed)} claimed ({self.ratio:.5g} times), "
+            f"{self.where}: {self.measured:.6g} where {float(self.claimed):.6g} is claimed ({self.ratio:.4g} times), "
             f"inputs {self.inputs[0]!r} | {self.inputs[1]!r}{seen}"
         )
 
@@ -69,16 +67,12 @@ class Finding:
 class Sight:
     """All findings on one ordered pair of inputs, and the comparison they came from."""
 
-    inputs: tuple[Any, Any]
     changed: Attributes
     claim: Cost
     compared: Comparison
     findings: tuple[Finding, ...]
-
-    @property
-    def worst(self) -> Finding | None:
-        """The finding nearest to its claim, or furthest beyond it."""
-        return max(self.findings, key=lambda finding: finding.ratio, default=None)
+    worst: Finding
+    """The finding nearest to its claim, or furthest beyond it, with the outcomes that show it."""
 
 
 class Report:
@@ -93,12 +87,9 @@ class Report:
             self._add(sight)
 
     def _add(self, sight: Sight) -> None:
-        found = sight.worst
-        if found is None:
-            raise ParameterError("The claim bounds nothing that can be measured; state an epsilon, a curve or a leak.")
-        self.pairs.append((sight.changed, found))
+        self.pairs.append((sight.changed, sight.worst))
         # Only the worst comparison is kept, for the picture: a law may have a hundred thousand outcomes.
-        if self._worst is None or self._worst.worst is None or found.ratio > self._worst.worst.ratio:
+        if self._worst is None or sight.worst.ratio > self._worst.worst.ratio:
             self._worst = sight
 
     @property
@@ -150,7 +141,7 @@ class Report:
         rows = sorted(self.pairs, key=lambda pair: -pair[1].ratio)
         return show.table(
             self.title,
-            ["inputs", "changed", "measure", "measured", "claimed", "ratio", "most telling outcome"],
+            ["inputs", "changed", "measure", "measured", "claimed", "ratio", "promise", "telling outcome"],
             [_row(changed, found) for changed, found in rows],
         )
 
@@ -161,14 +152,16 @@ def _row(changed: Attributes, found: Finding) -> list[str]:
         "whole record" if isinstance(changed, Everything) else ", ".join(sorted(changed)),
         found.where,
         f"{found.measured:.6g}",
-        number(found.claimed),
-        f"{found.ratio:.4f}{' BROKEN' if found.broken else ''}",
+        f"{float(found.claimed):.6g}",
+        f"{found.ratio:.4f}",
+        "broken" if found.broken else "kept",
         repr(found.outcomes[0]) if found.outcomes else "",
     ]
 
 
 def _percent(fraction: float) -> str:
-    return f"{100 * fraction:.1f} %"
+    """Round down, so that only what is reached is said to be."""
+    return f"{math.floor(1000 * fraction) / 10:.1f} %"
 
 
 def _panels(sight: Sight) -> list[show.Panel]:

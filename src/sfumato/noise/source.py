@@ -45,6 +45,8 @@ class KeyStream:
 
     def fill(self, words: Words) -> None:
         """Overwrite every word with 64 fresh uniform bits."""
+        if not words.size:
+            return
         if words.nbytes > self._left:
             self._rekey(words.nbytes)
         self._encryptor.update_into(bytes(words.nbytes), words.view(np.uint8))

@@ -27,6 +27,12 @@ from sfumato.exact.rational import show
 Unit = Literal["person", "attribute"]
 
 
+def _unit(value: Unit) -> Unit:
+    if value not in ("person", "attribute"):
+        raise ParameterError(f"unit must be 'person' or 'attribute', and {value!r} is neither; leave unit= out.")
+    return value
+
+
 @dataclass(frozen=True)
 class Bound(ABC):
     """A ceiling on what may be learned about one person, or about one attribute of one person."""
@@ -81,7 +87,7 @@ class Pure(Bound):
 
     def __init__(self, epsilon: Number, *, unit: Unit = "person") -> None:
         object.__setattr__(self, "epsilon", at_least_zero(epsilon, "epsilon"))
-        object.__setattr__(self, "unit", unit)
+        object.__setattr__(self, "unit", _unit(unit))
 
     def split(self, parts: int) -> Pure:
         """Return epsilon divided by the number of parts."""
@@ -115,7 +121,7 @@ class Concentrated(Bound):
 
     def __init__(self, rho: Number, *, unit: Unit = "person") -> None:
         object.__setattr__(self, "rho", at_least_zero(rho, "rho"))
-        object.__setattr__(self, "unit", unit)
+        object.__setattr__(self, "unit", _unit(unit))
 
     def split(self, parts: int) -> Concentrated:
         """Return rho divided by the number of parts."""
@@ -153,7 +159,7 @@ class Truncated(Bound):
                 f"or Concentrated({show(self.rho)}) for all orders."
             )
         object.__setattr__(self, "omega", limit)
-        object.__setattr__(self, "unit", unit)
+        object.__setattr__(self, "unit", _unit(unit))
 
     def split(self, parts: int) -> Truncated:
         """Return rho divided by the number of parts; omega does not degrade."""
@@ -202,7 +208,7 @@ class Approximate(Bound):
             )
         object.__setattr__(self, "leaks", kept)
         object.__setattr__(self, "routes", _routes(routes))
-        object.__setattr__(self, "unit", unit)
+        object.__setattr__(self, "unit", _unit(unit))
 
     def per_attribute(self) -> Self:
         """Refuse: a delta does not add up over attributes."""
@@ -312,7 +318,10 @@ def bound_from_json(record: dict[str, Any]) -> Bound:
         "Approximate": Approximate,
     }
     values = dict(record)
-    kind = kinds[values.pop("bound")]
+    name = values.pop("bound", None)
+    if name not in kinds:
+        raise ParameterError(f"No bound is called {name!r}; it was stored by a newer version of sfumato.")
+    kind = kinds[name]
     unit = values.pop("unit")
     routes = tuple((from_text(order), from_text(weight)) for order, weight in values.pop("routes", ()))
     extra = {"routes": routes} if kind is Approximate else {}

@@ -25,9 +25,21 @@ def float_price(order: float, delta: float) -> float:
     return (-math.log(delta) + order * math.log1p(-1 / order) - math.log(order - 1)) / (order - 1)
 
 
+LEAST_EXPONENT = -4096
+"""A delta below e^-4096 is rounded up to it: nobody needs it smaller, and its digits would cost time."""
+
+
+def nearby(number: Extended) -> float:
+    """Return the nearest float, infinite where there is none; only to look for a good order."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
+
+
 def best_order(objective: Callable[[float], float], end: Extended) -> Fraction:
     """Return an order, as a rational, near the minimiser of an objective; a bad one costs utility, never privacy."""
-    last = LARGEST_ORDER if isinstance(end, Infinity) else min(float(end), float(LARGEST_ORDER))
+    last = min(nearby(end), float(LARGEST_ORDER))
     low, high = math.log(1e-4), math.log(max(last - 1, 2e-4))
     points = [low + (high - low) * i / 80 for i in range(81)]
     values = [objective(1 + math.exp(x)) for x in points]
@@ -48,12 +60,12 @@ def best_order(objective: Callable[[float], float], end: Extended) -> Fraction:
 
 def smallest_epsilon(tau: Tau, end: Extended, delta: Fraction) -> Extended:
     """Return min over orders of tau(a) + c(a, delta), rounded up and at least 0 (TCDP:C-DP+)."""
-    shown = float(delta)
-    if shown == 0.0:
-        shown = 5e-324
+    if end <= 1:
+        return INFINITY
+    shown = max(float(delta), 5e-324)
 
     def objective(order: float) -> float:
-        return float(tau(_near(order, end))) + float_price(order, shown)
+        return nearby(tau(_near(order, end))) + float_price(order, shown)
 
     order = best_order(objective, end)
     loss = tau(order)
@@ -65,10 +77,12 @@ def smallest_epsilon(tau: Tau, end: Extended, delta: Fraction) -> Extended:
 
 def smallest_delta(tau: Tau, end: Extended, epsilon: Fraction) -> Fraction:
     """Return min over orders of exp((a-1)(tau(a)-eps)) (1-1/a)^a/(a-1), rounded up, at most 1 (TCDP:C-DP-INV)."""
-    shown = float(epsilon)
+    if end <= 1:
+        return Fraction(1)
+    shown = nearby(epsilon)
 
     def objective(order: float) -> float:
-        loss = float(tau(_near(order, end)))
+        loss = nearby(tau(_near(order, end)))
         if math.isinf(loss):
             return math.inf
         return (order - 1) * (loss - shown) + order * math.log1p(-1 / order) - math.log(order - 1)
@@ -81,7 +95,7 @@ def smallest_delta(tau: Tau, end: Extended, epsilon: Fraction) -> Fraction:
     def evaluate() -> Ball:
         a = rational_ball(order)
         exponent = (a - 1) * rational_ball(loss - epsilon) + a * (-1 / a).log1p() - (a - 1).log()
-        return exponent.exp()
+        return exponent.max(rational_ball(LEAST_EXPONENT)).exp()
 
     value = significant_up(evaluate)
     return Fraction(1) if value is None else min(value, Fraction(1))

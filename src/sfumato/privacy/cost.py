@@ -41,6 +41,11 @@ class Cost:
     leak: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
+        # Nobody types a cost, so nothing is converted here; a float or a NaN must not slip into exact sums.
+        if not isinstance(self.epsilon, (Fraction, Infinity)) or not isinstance(self.leak, Fraction):
+            raise ParameterError("A cost holds exact numbers; write Cost.pure(0.1) or Cost.approximate(1, 1e-6).")
+        if not isinstance(self.curve, Curve):
+            raise ParameterError(f"A cost holds a Rényi curve, not {type(self.curve).__name__}.")
         if not 0 <= self.leak < 1 or self.epsilon < 0:
             raise ParameterError("A cost has an epsilon of at least 0 and a leak of at least 0 and below 1.")
 
@@ -64,8 +69,10 @@ class Cost:
     @classmethod
     def truncated(cls, rho: Number, omega: Number) -> Cost:
         """Return the cost of a (rho, omega)-truncated mechanism."""
-        value = at_least_zero(rho, "rho")
-        return cls(INFINITY, LinearCurve(value, exact(omega, "omega"))) if value else cls.zero()
+        value, limit = at_least_zero(rho, "rho"), exact(omega, "omega")
+        if limit <= 1:
+            raise ParameterError(f"omega must be above 1, and {limit} is not; write for example 20.")
+        return cls(INFINITY, LinearCurve(value, limit)) if value else cls.zero()
 
     @classmethod
     def approximate(cls, epsilon: Number, delta: Number) -> Cost:
@@ -148,14 +155,8 @@ class Cost:
                 "ask for a limit on single people, or use a mechanism without leak.",
                 {"people": size},
             )
-        if self.epsilon == 0:
-            grown: Fraction | None = self.leak * size
-        else:
-            eps, leak = self.epsilon, self.leak
-            grown = significant_up(
-                lambda: rational_ball(leak) * rational_ball(size * eps).expm1() / rational_ball(eps).expm1()
-            )
-        if grown is None or grown >= 1:
+        grown = grown_leak(self.epsilon, self.leak, size)
+        if grown is None:
             raise NotProvable(
                 f"For {size} people the leak grows to 1 or more, which promises nothing; use a spend without delta.",
                 {"people": size},
@@ -193,7 +194,8 @@ class Cost:
                 return self.leak == 0 and self.rho(INFINITY) <= bound.rho
             case Truncated():
                 return self.leak == 0 and (
-                    self.rho(bound.omega) <= bound.rho or self.curve.certified_rho(bound.omega) <= bound.rho
+                    self.rho(bound.omega) <= bound.rho
+                    or self.curve.certified_rho(bound.omega, enough=bound.rho) <= bound.rho
                 )
             case Approximate():
                 return self.leak <= bound.delta and self.epsilon_at(bound.delta) <= bound.epsilon
@@ -209,3 +211,18 @@ class Cost:
         leak = from_text(record["leak"])
         assert isinstance(leak, Fraction)
         return cls(from_text(record["epsilon"]), curve_from_json(record["curve"]), leak)
+
+
+def grown_leak(epsilon: Fraction, leak: Fraction, people: int) -> Fraction | None:
+    """Return leak·(e^{k eps} - 1)/(e^eps - 1), the leak of a group of k people; None if it reaches 1."""
+    if epsilon == 0:
+        return leak * people if leak * people < 1 else None
+    if leak == 0:
+        return leak
+    # At least leak·e^{(k-1) eps}: said first, because that exponential may have more digits than memory.
+    if (people - 1) * epsilon > leak.denominator.bit_length():
+        return None
+    grown = significant_up(
+        lambda: rational_ball(leak) * rational_ball(people * epsilon).expm1() / rational_ball(epsilon).expm1()
+    )
+    return grown if grown is not None and grown < 1 else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -71,18 +71,19 @@ class Curve(ABC):
         limit = omega if isinstance(omega, Infinity) else exact(omega, "omega")
         return self.supremum(limit)
 
-    def certified_rho(self, omega: Number, step: Fraction = GRID_STEP) -> Extended:
+    def certified_rho(self, omega: Number, step: Fraction = GRID_STEP, enough: Extended = INFINITY) -> Extended:
         """Bound tau(a)/a over 1 < a <= omega from finitely many orders (TCDP:D-GRIDCERT).
 
         Orders grow by a factor of at most 1 + step, and each value is divided by the order below it, so
-        monotonicity of the divergence makes it a proof for all orders between.
+        monotonicity of the divergence makes it a proof for all orders between. Whoever only asks whether a
+        limit holds passes it as `enough`: the first order that breaks it ends the search, with infinity.
         """
         limit = exact(omega, "omega")
         worst: Extended = Fraction(0)
         below = Fraction(1)
-        for order in grid(limit, step):
+        for order in orders(limit, step):
             value = self.at(order)
-            if isinstance(value, Infinity):
+            if isinstance(value, Infinity) or value / below > enough:
                 return INFINITY
             worst = max(worst, value / below)
             below = order
@@ -126,21 +127,23 @@ def _value(curve: Curve, order: Fraction) -> Extended:
     return INFINITY if infinite or value is None else max(value, Fraction(0))
 
 
+def orders(omega: Fraction, step: Fraction = GRID_STEP) -> Iterator[Fraction]:
+    """Yield orders from just above 1 to omega, each at most 1 + step times the one before."""
+    if omega <= 1:
+        raise ParameterError(f"omega must be above 1, and {omega} is not.")
+    order = Fraction(1)
+    while order < omega:
+        order = min(omega, Fraction(math.floor(order * (1 + step) * (1 << 40)), 1 << 40))
+        yield order
+
+
 def grid(omega: Fraction, step: Fraction = GRID_STEP) -> list[Fraction]:
     """Return orders from just above 1 to omega, each at most 1 + step times the one before.
 
     >>> [float(a) for a in grid(Fraction(2), Fraction(1, 2))]
     [1.5, 2.0]
     """
-    count = max(1, math.ceil(math.log(float(omega)) / math.log1p(float(step))))
-    orders = []
-    order = Fraction(1)
-    for _ in range(count):
-        order = min(omega, Fraction(math.floor(order * (1 + step) * (1 << 40)), 1 << 40))
-        orders.append(order)
-    while orders[-1] < omega:
-        orders.append(min(omega, Fraction(math.floor(orders[-1] * (1 + step) * (1 << 40)), 1 << 40)))
-    return list(dict.fromkeys(orders))
+    return list(orders(omega, step))
 
 
 _FORMS: dict[str, Callable[[dict[str, Any]], Curve]] = {}

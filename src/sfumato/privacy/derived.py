@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from sfumato.errors import ParameterError
 from sfumato.exact import INFINITY, Extended, Infinity, rational_ball
 from sfumato.exact.enclosure import Ball
 from sfumato.privacy.curve import Curve, curve_from_json, register
@@ -65,6 +66,8 @@ def total(parts: Iterable[tuple[int, Curve]]) -> Curve:
     pending = list(parts)
     while pending:
         count, curve = pending.pop()
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise ParameterError(f"A curve is repeated a whole number of times, not {count!r} times.")
         if isinstance(curve, Total):
             pending.extend((count * inner, part) for inner, part in curve.parts)
         elif isinstance(curve, LinearCurve):

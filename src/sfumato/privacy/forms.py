@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from sfumato.exact import INFINITY, Extended, Infinity, from_text, rational_ball, to_text, unit_down, unit_up
+from sfumato.exact import (
+    INFINITY,
+    Extended,
+    Infinity,
+    from_text,
+    rational_ball,
+    significant_up,
+    to_text,
+    unit_down,
+    unit_up,
+)
 from sfumato.exact.enclosure import Ball
 from sfumato.privacy.curve import Curve, register
 
@@ -90,12 +100,28 @@ class LinearCurve(Curve):
             return LinearCurve(self.slope * people**2)
         from sfumato.privacy.derived import least
 
-        # c_g grows exactly by (omega c + 1)/(omega - 1); orders close to 1 would lose all digits.
-        spread = (self.omega / (self.omega - 1)) ** people - 1
-        large = OrderCurve(1 + 1 / spread, spread * (self.omega - 1) * self.omega * self.slope)
+        large = _large_group(self.slope, self.omega, people)
         if self.omega / people <= 1:
             return large
         return least((LinearCurve(self.slope * people**2, self.omega / people), large))
+
+
+LARGEST_SPREAD = 1 << 12
+"""Beyond c_g = e^4096 a group's bound says nothing that anybody could use."""
+
+
+def _large_group(slope: Fraction, omega: Fraction, people: int) -> Curve:
+    """Bound one order close to 1 for a group of any size (TCDP:C-GRPBIG).
+
+    c_g = (omega/(omega-1))^g - 1 is rounded up, which lowers the order and raises the value: both safe. It is
+    kept instead of the order, which is so close to 1 that it would lose all digits.
+    """
+    if people > LARGEST_SPREAD * omega:
+        return UNKNOWN
+    spread = significant_up(lambda: (people * (1 / rational_ball(omega - 1)).log1p()).expm1())
+    if spread is None:
+        return UNKNOWN
+    return OrderCurve(1 + 1 / spread, spread * (omega - 1) * omega * slope)
 
 
 @dataclass(frozen=True)

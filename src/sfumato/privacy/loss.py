@@ -16,6 +16,7 @@ from sfumato.privacy.bounds import Bound, require_bound
 from sfumato.privacy.cost import Cost
 from sfumato.privacy.derived import least
 from sfumato.privacy.forms import UNKNOWN, LinearCurve
+from sfumato.privacy.parallel import twice
 from sfumato.privacy.profile import Flat, Profile, add, profile_from_json
 from sfumato.privacy.relations import REPLACE_ONE, Relation
 
@@ -50,10 +51,13 @@ class Loss:
     def at(self, names: Iterable[str] | str | Everything) -> Cost:
         """Return the cost when only these attributes of one person change.
 
-        Never more than group privacy over the single attributes gives (PDP:C-4).
+        Never more than group privacy over the single attributes gives (PDP:C-4). Under add-remove neighbours a
+        changed attribute is a record that leaves and another that enters: two steps of what the profile says.
         """
         changed = attributes(names)
         direct = self.profile.at(changed)
+        if self.relation is not REPLACE_ONE and not isinstance(changed, Everything):
+            return direct if direct.is_zero else twice(direct)
         if isinstance(changed, Everything) or len(changed) < 2 or direct.leak or direct.is_zero:
             return direct
         return _better(direct, union(self.profile.at(frozenset((name,))) for name in sorted(changed)))

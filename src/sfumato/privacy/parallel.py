@@ -7,11 +7,10 @@ change inside its part; under add-remove it is in one part only.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 
 from sfumato.errors import NotProvable, ParameterError, RelationMismatch
-from sfumato.exact import Infinity, rational_ball, significant_up
-from sfumato.privacy.cost import Cost
+from sfumato.exact import Infinity
+from sfumato.privacy.cost import Cost, grown_leak
 from sfumato.privacy.derived import greatest
 from sfumato.privacy.relations import Relation
 
@@ -84,7 +83,7 @@ def twice(cost: Cost) -> Cost:
     if isinstance(cost.epsilon, Infinity):
         raise NotProvable("A cost with a leak and no epsilon has no replace-one form; state it directly with inside=.")
     eps, leak = cost.epsilon, cost.leak
-    grown = significant_up(lambda: rational_ball(leak) * (1 + rational_ball(eps).exp()))
-    if grown is None or grown >= 1:
+    grown = grown_leak(eps, leak, 2)
+    if grown is None:
         raise NotProvable("The leak of two changed records reaches 1, which promises nothing; use a smaller delta.")
-    return Cost.leaking(2 * eps, grown if leak else Fraction(0))
+    return Cost.leaking(2 * eps, grown)

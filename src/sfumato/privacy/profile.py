@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from sfumato.errors import NotProvable, ParameterError
-from sfumato.exact import from_text, positive_integer, to_text
+from sfumato.exact import at_least_zero, positive_integer, to_text
 from sfumato.privacy.attributes import (
     EVERYTHING,
     Attributes,
@@ -49,6 +49,13 @@ class Profile(ABC):
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object that `profile_from_json` reads back exactly."""
         return {"shape": self.shape, **self.parameters()}
+
+
+def _cheaper(first: Cost, second: Cost) -> bool:
+    """Tell whether the first cost is visibly below the second, in any of its entries."""
+    if first == second:
+        return False
+    return first.epsilon < second.epsilon or first.leak < second.leak or first.rho(2) < second.rho(2)
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,7 @@ class ByCount(Profile):
         if not self.costs or len(self.costs) > len(self.reads):
             raise ParameterError("A profile by count needs between one cost and as many costs as attributes read.")
         for fewer, more in zip(self.costs, self.costs[1:], strict=False):
-            if more.epsilon < fewer.epsilon or more.leak < fewer.leak or more.rho(2) < fewer.rho(2):
+            if _cheaper(more, fewer):
                 raise ParameterError("Costs by count must not fall: changing more attributes never costs less.")
 
     def at(self, changed: Attributes) -> Cost:
@@ -144,6 +151,13 @@ class Weighted(Profile):
     shape: ClassVar[str] = "weighted"
     weights: tuple[tuple[str, Fraction], ...]
 
+    def __post_init__(self) -> None:
+        if len({name for name, _ in self.weights}) != len(self.weights):
+            raise ParameterError("Two weights have the same attribute; give each attribute one weight.")
+        # Sorted, so that what is read back from JSON is equal to what was stored.
+        ordered = tuple(sorted((name, at_least_zero(weight, f"the weight of {name}")) for name, weight in self.weights))
+        object.__setattr__(self, "weights", ordered)
+
     def at(self, changed: Attributes) -> Cost:
         """Return the sum of the weights of what changes."""
         return Cost.pure(
@@ -160,12 +174,15 @@ class Weighted(Profile):
 
     def parameters(self) -> dict[str, Any]:
         """Return the weights by name."""
-        return {"weights": {name: to_text(weight) for name, weight in sorted(self.weights)}}
+        return {"weights": {name: to_text(weight) for name, weight in self.weights}}
 
 
 @dataclass(frozen=True)
 class Tree(Profile):
-    """Nested nodes: what changes costs only at the smallest nodes that contain some of it (PDP-HH)."""
+    """Nested nodes: what changes costs only at the smallest nodes that contain some of it (PDP-HH).
+
+    The cost of a node covers its whole path to the root, so no node may be cheaper than one around it.
+    """
 
     shape: ClassVar[str] = "tree"
     nodes: tuple[tuple[frozenset[str], Cost], ...]
@@ -175,6 +192,13 @@ class Tree(Profile):
             for second, _ in self.nodes:
                 if not (first <= second or second <= first or first.isdisjoint(second)):
                     raise ParameterError("The nodes of a tree must be nested or disjoint.")
+        for inner, cost in self.nodes:
+            for outer, above in self.nodes:
+                if inner < outer and _cheaper(cost, above):
+                    raise ParameterError(
+                        "A node of a tree costs at least as much as every node around it: its cost is that of the "
+                        "whole path from it to the root."
+                    )
 
     def at(self, changed: Attributes) -> Cost:
         """Add the costs of the minimal nodes that are touched."""
@@ -283,8 +307,7 @@ def profile_from_json(record: dict[str, Any]) -> Profile:
         case "cover":
             return Cover(tuple((attributes_from_json(reads), Cost.from_json(cost)) for reads, cost in record["parts"]))
         case "weighted":
-            weights = {name: from_text(weight) for name, weight in record["weights"].items()}
-            return Weighted(tuple((name, weight) for name, weight in weights.items() if isinstance(weight, Fraction)))
+            return Weighted(tuple((name, Fraction(weight)) for name, weight in record["weights"].items()))
         case "tree":
             return Tree(tuple((frozenset(names), Cost.from_json(cost)) for names, cost in record["nodes"]))
         case "sum":
@@ -293,4 +316,8 @@ def profile_from_json(record: dict[str, Any]) -> Profile:
             )
         case "minimum":
             return Minimum(tuple(map(profile_from_json, record["choices"])))
+        case "sampled":
+            from sfumato.privacy.sampled import sampled_from_json
+
+            return sampled_from_json(record)
     raise NotProvable(f"No profile has the shape {record['shape']!r}; it was stored by a newer version of sfumato.")

@@ -101,11 +101,11 @@ def information(rho: Number | Extended, values: int | None = None) -> Extended:
     return min(cap, rho if isinstance(rho, Infinity) else at_least_zero(rho, "rho"))
 
 
-def table_information(rho: Number, omega: Extended, people: int, independent: bool = False) -> Fraction:
+def table_information(rho: Number, omega: Extended, people: int, independent: bool = False) -> Extended:
     """Return how many nats about the whole table the answers can carry, at most (TCDP:C-MI, LB-MI).
 
     The smallest of: n·rho if records are independent; n² rho if n < omega; c_n·omega·(omega-1)·rho with
-    c_n = (omega/(omega-1))^n - 1, for finite omega.
+    c_n = (omega/(omega-1))^n - 1, for finite omega; infinite where none of them says anything.
     """
     size = positive_integer(people, "people")
     value = at_least_zero(rho, "rho")
@@ -118,10 +118,14 @@ def table_information(rho: Number, omega: Extended, people: int, independent: bo
         if omega <= 1:
             raise ParameterError("omega must be above 1.")
         top = omega
-        grown = unit_up(lambda: ((rational_ball(top / (top - 1)) ** size) - 1) * rational_ball(top * (top - 1) * value))
+        grown = None
+        if size <= (1 << 12) * top:  # beyond e^4096 nats the bound would be all digits and no use
+            grown = unit_up(
+                lambda: (size * (1 / rational_ball(top - 1)).log1p()).expm1() * rational_ball(top * (top - 1) * value)
+            )
         if grown is not None:
             bounds.append(grown)
-    return min(bounds)
+    return min(bounds, default=INFINITY)
 
 
 def loss_tail(rho: Number, omega: Extended, threshold: Number) -> Fraction:

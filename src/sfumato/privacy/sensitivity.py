@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
-from typing import Any
+from typing import Any, TypeVar
 
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, above_zero, positive_integer, to_text
 from sfumato.exact.rational import show
+
+Amount = TypeVar("Amount", int, Fraction)
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,15 @@ class Sensitivity:
             max(self.l2_squared, other.l2_squared),
             max(self.largest, other.largest),
             max(self.changed, other.changed),
+        )
+
+    def narrow(self, other: Sensitivity) -> Sensitivity:
+        """Return the bounds of differences for which both hold."""
+        return Sensitivity(
+            min(self.l1, other.l1),
+            min(self.l2_squared, other.l2_squared),
+            min(self.largest, other.largest),
+            min(self.changed, other.changed),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -125,5 +136,5 @@ def _closed(
             return Sensitivity(l1, l2_squared, largest, changed)
 
 
-def _least[T: (int, Fraction)](known: T | None, other: T) -> T:
+def _least(known: Amount | None, other: Amount) -> Amount:
     return other if known is None else min(known, other)

@@ -1,0 +1,33 @@
+"""Private choice: the best of a public set of candidates, or a clear winner, or nothing."""
+
+from sfumato.mechanism import NOTHING
+from sfumato.select.exponential_choice import Exponential, exponential
+from sfumato.select.heavy_cell import Choosing, choosing
+from sfumato.select.obvious_answer import Obvious, obvious
+from sfumato.select.permute_flip import PermuteAndFlip, permute_and_flip
+from sfumato.select.scores import StepFunction, Unbounded, sparse
+from sfumato.select.sparse_probe import Reply, SparseVector, sparse_vector
+from sfumato.select.stable_choice import Stable, stable
+from sfumato.select.top_choices import Top, top
+
+__all__ = [
+    "NOTHING",
+    "Choosing",
+    "Exponential",
+    "Obvious",
+    "PermuteAndFlip",
+    "Reply",
+    "SparseVector",
+    "Stable",
+    "StepFunction",
+    "Top",
+    "Unbounded",
+    "choosing",
+    "exponential",
+    "obvious",
+    "permute_and_flip",
+    "sparse",
+    "sparse_vector",
+    "stable",
+    "top",
+]

@@ -100,6 +100,15 @@ def normalise(scores: Any) -> Candidates:
     )
 
 
+def normalise_listed(listed: Mapping[Hashable, Any]) -> Candidates | None:
+    """Bring a mapping whose keys may be private to the one form, in its own order; None if it is empty.
+
+    Only for choices whose law does not depend on the order: no key is compared with another, so that keys of
+    any kind pass.
+    """
+    return Candidates(_dense(list(listed.values())), tuple(listed)) if listed else None
+
+
 def _array(scores: np.ndarray[Any, Any]) -> StepFunction:
     if scores.ndim != 1:
         raise ParameterError("An array of scores must have one dimension; number the candidates with ravel() first.")

@@ -100,8 +100,8 @@ def _rho(bound: Bound) -> Fraction:
 
 
 def _root(square: Fraction) -> Fraction:
-    """Return the square root, rounded down to a multiple of 2^-64; exact where it is one."""
-    return Fraction(math.isqrt(math.floor(square * (1 << 128))), 1 << 64)
+    """Return the square root, rounded down to a multiple of 2^-40; exact where it is one."""
+    return Fraction(math.isqrt(math.floor(square * (1 << 80))), 1 << 40)
 
 
 def _beyond(cost: Callable[[Fraction], Cost], spend: Bound) -> Fraction:

@@ -95,7 +95,7 @@ def stable(
     >>> from sfumato import Approximate, Noise, select
     >>> pick = stable(Approximate(1, 1e-6))
     >>> pick.threshold, pick.gap(0.95)
-    (28, 33)
+    (29, 34)
     >>> pick(select.sparse({7: 90, 2**40: 12}, end=2**64), Noise(insecure_seed=1))
     7
     >>> pick(select.Unbounded({"dog": 41, "cat": 40}), Noise(insecure_seed=1))

@@ -16,7 +16,7 @@ def exceedance(scale: Fraction, level: int) -> Fraction:
     With b = exp(-1/scale) it is b^level/(1+b) for level >= 1, and 1 - b^(1-level)/(1+b) below.
 
     >>> round(float(exceedance(Fraction(2), 3)), 6)
-    0.138885
+    0.138889
     """
 
     def evaluate() -> Ball:

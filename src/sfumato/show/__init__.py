@@ -1,7 +1,7 @@
 """One way to look at things: pictures, terminal tables, HTML.
 
-The style is quiet and safe for colour-blind readers; a claim is a dashed orange line, a measurement a solid
-blue one, so that the two are told apart in print too.
+The style is quiet and safe for colour-blind readers: a claim is a wide orange line and a measurement a thin
+blue one on top of it, so that both are seen where they meet, and told apart in print.
 """
 
 from sfumato.show.pages import html

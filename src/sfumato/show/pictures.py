@@ -19,9 +19,9 @@ INK = "#333333"
 FAINT = "#d9d9d9"
 # Okabe and Ito's colours: told apart by readers with any common colour blindness.
 STYLES: dict[str, dict[str, Any]] = {
-    "claim": {"color": "#d55e00", "linestyle": (0, (5, 2)), "linewidth": 1.8},
-    "measure": {"color": "#0072b2", "linestyle": "-", "linewidth": 1.8},
-    "other": {"color": "#009e73", "linestyle": (0, (1, 1.2)), "linewidth": 1.8},
+    "claim": {"color": "#e69f00", "linestyle": "-", "linewidth": 4.5},
+    "measure": {"color": "#0072b2", "linestyle": "-", "linewidth": 1.5},
+    "other": {"color": "#009e73", "linestyle": (0, (4, 2)), "linewidth": 1.5},
 }
 _PANEL_SIZE = (4.6, 3.4)
 
@@ -37,7 +37,9 @@ class Line:
 
     def __post_init__(self) -> None:
         if len(self.x) != len(self.y):
-            raise ParameterError(f"The line {self.name!r} has {len(self.x)} x and {len(self.y)} y values; give as many.")
+            raise ParameterError(
+                f"The line {self.name!r} has {len(self.x)} x and {len(self.y)} y values; give as many."
+            )
         if self.style not in STYLES:
             raise ParameterError(f"No line style is called {self.style!r}; write one of {sorted(STYLES)}.")
 
@@ -88,7 +90,12 @@ class Picture:
     def _write(self, page: Any, kind: str) -> None:
         import matplotlib as mpl
 
-        quiet = {"svg.hashsalt": "sfumato", "svg.fonttype": "path", "font.size": 9.5, "font.family": "DejaVu Sans"}
+        quiet: dict[Any, Any] = {
+            "svg.hashsalt": "sfumato",
+            "svg.fonttype": "path",
+            "font.size": 9.5,
+            "font.family": "DejaVu Sans",
+        }
         with mpl.rc_context(quiet):
             figure = _draw(self)
             metadata = {"Date": None, "Title": self.title} if kind == "svg" else {"Software": None}
@@ -128,6 +135,7 @@ def _draw_panel(chart: Any, panel: Panel) -> None:
         chart.plot([x for x, _ in finite], [y for _, y in finite], label=line.name, **STYLES[line.style])
     if panel.log_x:
         chart.set_xscale("log")
+        chart.xaxis.set_major_formatter("{x:g}")
     if panel.log_y:
         chart.set_yscale("log")
     else:

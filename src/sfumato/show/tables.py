@@ -27,7 +27,7 @@ class Table:
         from rich.console import Console
         from rich.table import Table as RichTable
 
-        drawn = RichTable(title=self.title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+        drawn = RichTable(title=self.title, box=box.SIMPLE_HEAD, title_justify="left")
         for place, column in enumerate(self.columns):
             drawn.add_column(column, justify="right" if self._is_numeric(place) else "left", overflow="fold")
         for row in self.rows:
@@ -35,7 +35,7 @@ class Table:
         page = io.StringIO()
         wide = width if width is not None else max(_NARROWEST, shutil.get_terminal_size((120, 24)).columns)
         Console(file=page, width=wide, no_color=True, markup=False, highlight=False, emoji=False).print(drawn)
-        return "\n".join(line.rstrip() for line in page.getvalue().splitlines()) + "\n"
+        return "\n".join(line.rstrip() for line in page.getvalue().rstrip().splitlines())
 
     def html(self) -> str:
         """Return the table as an HTML element with a caption and column headers."""
@@ -43,8 +43,7 @@ class Table:
         head = "".join(f'<th scope="col">{escape(column)}</th>' for column in self.columns)
         body = "".join(f"<tr>{_cells(row, numeric)}</tr>" for row in self.rows)
         return (
-            f"<table><caption>{escape(self.title)}</caption><thead><tr>{head}</tr></thead>"
-            f"<tbody>{body}</tbody></table>"
+            f"<table><caption>{escape(self.title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         )
 
     def _is_numeric(self, place: int) -> bool:
@@ -65,11 +64,10 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> 
     >>> print(table("Counts", ["mode", "people"], [["bus", "120"], ["tram", "340"]]).text(40))
     Counts
     <BLANKLINE>
-    mode   people
-    ───────────────
-    bus       120
-    tram      340
-    <BLANKLINE>
+      mode   people
+     ───────────────
+      bus       120
+      tram      340
     """
     if any(len(row) != len(columns) for row in rows):
         raise ParameterError(f"Every row of the table {title!r} must have {len(columns)} cells, one a column.")
@@ -77,11 +75,11 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> 
 
 
 def _numeric(cell: str) -> bool:
-    words = cell.split()
     try:
-        return bool(words) and float(words[0].rstrip("%")) is not None
+        float(cell.rstrip(" %"))
     except ValueError:
         return False
+    return True
 
 
 def _cells(row: Sequence[str], numeric: Sequence[bool]) -> str:

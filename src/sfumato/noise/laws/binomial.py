@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol, runtime_checkable
@@ -159,7 +160,7 @@ def _probability(value: Number) -> Fraction:
     return number
 
 
-def _wider(count: int):  # type: ignore[no-untyped-def]
+def _wider(count: int) -> AbstractContextManager[None]:
     """Return a context with the precision that powers and factorials of size `count` use up."""
     import flint
 
@@ -181,6 +182,5 @@ def _ways(count: int, chosen: int) -> Ball:
 
     if min(chosen, count - chosen) <= FEW:
         return flint.arb(math.comb(count, chosen))
-    parts = (flint.arb(part + 1).lgamma() for part in (count, chosen, count - chosen))
-    whole, inside, outside = parts
+    whole, inside, outside = (flint.arb(part + 1).lgamma() for part in (count, chosen, count - chosen))
     return (whole - inside - outside).exp()

@@ -57,7 +57,7 @@ class DiscreteGaussian(Law):
 
 
 def _term(variance: Fraction, j: int) -> Ball:
-    return rational_ball(-(j * j) / (2 * variance)).exp()
+    return (rational_ball(-j * j) / rational_ball(2 * variance)).exp()
 
 
 def _total(variance: Fraction) -> Ball:
@@ -125,16 +125,15 @@ def _sum_by_formula(variance: Fraction, start: int) -> Ball:
     value = _term(variance, start)
     total = integral + value / 2
     target = (integral * flint.arb(2) ** (-flint.ctx.prec)).lower()
-    before, hermite = flint.arb(1), x
-    corrections = 0
-    while True:
-        corrections += 1
-        order = 2 * corrections
-        bernoulli = flint.arb(flint.fmpq.bernoulli(order)) / flint.fmpz.fac_ui(order)
-        total += bernoulli * hermite * value / spread ** (order - 1)
+    reach = 8 * spread * (x / 2).erfc()
+    before, hermite, power = flint.arb(1), x, value / spread
+    for order in range(2, 2 * flint.ctx.prec, 2):
+        factorial = math.factorial(order)
+        total += flint.arb(flint.fmpq.bernoulli(order)) * hermite * power / factorial
         before, hermite = hermite, x * hermite - (order - 1) * before
         before, hermite = hermite, x * hermite - order * before
-        root = flint.arb(flint.fmpz.fac_ui(order)).sqrt()
-        rest = 8 * root * (x / 2).erfc() * spread * (2 * pi * spread) ** (-order)
-        if rest < target or corrections > flint.ctx.prec:
-            return total + flint.arb(0, rest.upper())
+        power /= rational_ball(variance)
+        rest = reach * flint.arb(factorial).sqrt() / (2 * pi * spread) ** order
+        if rest < target:
+            break
+    return total + flint.arb(0, rest.upper())

@@ -28,13 +28,15 @@ class DiscreteLaplace(Law):
 
     def mass(self, j: int) -> Ball:
         """Enclose tanh(1 / (2 scale)) exp(-|j| / scale)."""
-        return rational_ball(1 / (2 * self.scale)).tanh() * rational_ball(-abs(j) / self.scale).exp()
+        rate = 1 / rational_ball(self.scale)
+        return (rate / 2).tanh() * (-abs(j) * rate).exp()
 
     def tail(self, j: int) -> Ball:
         """Enclose the probability of more than `j`."""
         if j < 0:
             return 1 - self.tail(-j - 1)
-        return rational_ball(-(j + 1) / self.scale).exp() / (1 + rational_ball(-1 / self.scale).exp())
+        rate = 1 / rational_ball(self.scale)
+        return (-(j + 1) * rate).exp() / (1 + (-rate).exp())
 
     def feature(self) -> int:
         """Return the scale, rounded down."""
@@ -42,7 +44,7 @@ class DiscreteLaplace(Law):
 
     def curvature(self, first: int, last: int) -> Ball:
         """Bound the second derivative: the curve is an exponential, steepest at `first`."""
-        return self.mass(first) / rational_ball(self.scale**2)
+        return self.mass(first) / rational_ball(self.scale) ** 2
 
     def settled(self, start: int) -> bool:
         """Return True: the ratio of neighbouring masses is constant."""
@@ -67,15 +69,16 @@ class Geometric(Law):
         """Enclose (1 - exp(-1 / scale)) exp(-j / scale)."""
         if j < 0:
             return rational_ball(0)
-        return -rational_ball(-1 / self.scale).expm1() * rational_ball(-j / self.scale).exp()
+        rate = 1 / rational_ball(self.scale)
+        return -(-rate).expm1() * (-j * rate).exp()
 
     def tail(self, j: int) -> Ball:
         """Enclose the probability of more than `j`."""
-        return rational_ball(-max(j + 1, 0) / self.scale).exp()
+        return (rational_ball(-max(j + 1, 0)) / rational_ball(self.scale)).exp()
 
     def head(self, j: int) -> Ball:
         """Enclose the probability of less than `j`."""
-        return -rational_ball(-max(j, 0) / self.scale).expm1()
+        return -(rational_ball(-max(j, 0)) / rational_ball(self.scale)).expm1()
 
     def feature(self) -> int:
         """Return the scale, rounded down."""
@@ -83,7 +86,7 @@ class Geometric(Law):
 
     def curvature(self, first: int, last: int) -> Ball:
         """Bound the second derivative: the curve is an exponential, steepest at `first`."""
-        return self.mass(first) / rational_ball(self.scale**2)
+        return self.mass(first) / rational_ball(self.scale) ** 2
 
     def settled(self, start: int) -> bool:
         """Return True: the ratio of neighbouring masses is constant."""

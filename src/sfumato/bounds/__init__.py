@@ -1,0 +1,27 @@
+"""Lower bounds and floors: what no private mechanism can do, as arithmetic for planners.
+
+A floor never promises that something is possible; it says below which numbers nothing is.
+"""
+
+from sfumato.bounds.floors import Floor
+from sfumato.bounds.histograms import (
+    histogram_people,
+    histogram_people_per_attribute,
+    histogram_people_pure,
+)
+from sfumato.bounds.information import people_for_information
+from sfumato.bounds.selection import selection_gap, selection_gaps, threshold_people
+from sfumato.bounds.subsampling import subsampled_order, subsampled_rho
+
+__all__ = [
+    "Floor",
+    "histogram_people",
+    "histogram_people_per_attribute",
+    "histogram_people_pure",
+    "people_for_information",
+    "selection_gap",
+    "selection_gaps",
+    "subsampled_order",
+    "subsampled_rho",
+    "threshold_people",
+]

@@ -1,0 +1,117 @@
+"""Public value domains: what a cell may hold, and the integer that stands for it.
+
+>>> from sfumato import domain
+>>> age = domain.integers(17, 90)
+>>> age.encode(44), age.encode("n/a"), age.size
+(44, 17, 74)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
+
+from sfumato.domain.base import Domain, nearest
+from sfumato.domain.calendar import Dates
+from sfumato.domain.derived import Bins, Derived, Months, Rule, Weekdays, Years
+from sfumato.domain.labels import Booleans, Categories, Label, Text
+from sfumato.domain.numbers import FixedPoint, Integers
+from sfumato.domain.records import column_from_json, column_keys, domain_from_json
+from sfumato.exact import Number
+
+
+def integers(low: int, high: int, *, missing: int | None = None, public: bool = False) -> Integers:
+    """Whole numbers from `low` to `high`; null becomes `missing`, by default `low`."""
+    return Integers(low, high, missing=missing, public=public)
+
+
+def fixed(
+    low: Number, high: Number, *, step: Number, missing: Number | None = None, public: bool = False
+) -> FixedPoint:
+    """Real numbers from `low` to `high`, rounded to whole steps; null and NaN become `missing`, by default `low`.
+
+    >>> fixed(0, 1, step=0.1).encode(0.26)
+    3
+    """
+    return FixedPoint(low, high, step, missing=missing, public=public)
+
+
+def categories(
+    *values: Label, other: Label | None = None, missing: Label | None = None, public: bool = False
+) -> Categories:
+    """A list of categories; an unknown cell becomes `other`, or the first category when there is no `other`.
+
+    >>> categories("Female", "Male").encode("Male")
+    1
+    """
+    return Categories(tuple(values), other, missing=missing, public=public)
+
+
+def booleans(*, missing: bool = False, public: bool = False) -> Booleans:
+    """False and true; null becomes `missing`."""
+    return Booleans(missing=missing, public=public)
+
+
+def dates(
+    earliest: date | str, latest: date | str, *, missing: date | str | None = None, public: bool = False
+) -> Dates:
+    """Days from `earliest` to `latest`; null and text that is no date become `missing`, by default `earliest`."""
+    return Dates(earliest, latest, missing=missing, public=public)  # type: ignore[arg-type]
+
+
+def text(*, max_bytes: int, missing: str = "", public: bool = False) -> Text:
+    """Any text, cut to `max_bytes` bytes of UTF-8; null becomes `missing`."""
+    return Text(max_bytes, missing=missing, public=public)
+
+
+def bins(of: str, *, step: Number | None = None, edges: Sequence[Any] | None = None) -> Bins:
+    """Parts of the column `of`: `step=10` makes age // 10, `edges=[0, 18, 65, 120]` three unequal parts."""
+    return Bins(of, step, None if edges is None else tuple(edges))  # type: ignore[arg-type]
+
+
+def months(of: str) -> Months:
+    """The month of the date column `of`."""
+    return Months(of)
+
+
+def years(of: str) -> Years:
+    """The year of the date column `of`."""
+    return Years(of)
+
+
+def weekdays(of: str) -> Weekdays:
+    """The day of the week of the date column `of`."""
+    return Weekdays(of)
+
+
+__all__ = [
+    "Bins",
+    "Booleans",
+    "Categories",
+    "Dates",
+    "Derived",
+    "Domain",
+    "FixedPoint",
+    "Integers",
+    "Label",
+    "Months",
+    "Rule",
+    "Text",
+    "Weekdays",
+    "Years",
+    "bins",
+    "booleans",
+    "categories",
+    "column_from_json",
+    "column_keys",
+    "dates",
+    "domain_from_json",
+    "fixed",
+    "integers",
+    "months",
+    "nearest",
+    "text",
+    "weekdays",
+    "years",
+]

@@ -1,0 +1,102 @@
+"""Days of the proleptic Gregorian calendar."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, ClassVar
+
+from sfumato.domain.base import Domain
+from sfumato.errors import ParameterError
+
+DATE_TEXT = r" *([1-9][0-9]{3}-[0-9]{2}-[0-9]{2}) *"
+"""The one grammar of a date in a text cell."""
+
+EPOCH = date(1970, 1, 1)
+_EPOCH_DAY = EPOCH.toordinal()
+
+
+def day_number(day: date) -> int:
+    """Return the days since 1970-01-01."""
+    return day.toordinal() - _EPOCH_DAY
+
+
+def day_of_number(number: int) -> date:
+    """Return the day that lies `number` days after 1970-01-01."""
+    return date.fromordinal(number + _EPOCH_DAY)
+
+
+def as_date(value: Any, name: str = "the date") -> date:
+    """Read a date that a person wrote: a `datetime.date` or text like 2020-05-17."""
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value
+    try:
+        return date.fromisoformat(value)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name} must be a date like '2020-05-17', and {value!r} is none.") from None
+
+
+@dataclass(frozen=True)
+class Dates(Domain):
+    """The days from `earliest` to `latest`; the code is the number of days since 1970-01-01.
+
+    >>> born = Dates("1900-01-01", "2030-12-31")
+    >>> born.encode("1970-01-03"), born.decode(-1), born.encode("2020-02-30") == born.first
+    (2, datetime.date(1969, 12, 31), True)
+    """
+
+    kind: ClassVar[str] = "date"
+    earliest: date
+    latest: date
+
+    def __post_init__(self) -> None:
+        for name in ("earliest", "latest"):
+            object.__setattr__(self, name, as_date(getattr(self, name), name))
+        if self.earliest > self.latest:
+            raise ParameterError(f"earliest is {self.earliest} and latest is {self.latest}; write the earlier first.")
+        if self.earliest.year < 1000:
+            raise ParameterError(f"earliest is {self.earliest}; dates start with the year 1000.")
+        missing = self.earliest if self.missing is None else self.decode(self.code(self.missing))
+        object.__setattr__(self, "missing", missing)
+
+    @property
+    def first(self) -> int:
+        """The number of the earliest day."""
+        return day_number(self.earliest)
+
+    @property
+    def last(self) -> int:
+        """The number of the latest day."""
+        return day_number(self.latest)
+
+    def encode(self, value: Any) -> int:
+        """Clamp a day into the range; what is no date becomes `missing`."""
+        if isinstance(value, str):
+            matched = re.fullmatch(DATE_TEXT, value)
+            try:
+                value = date.fromisoformat(matched[1]) if matched else None
+            except ValueError:
+                value = None
+        if isinstance(value, datetime):
+            # pandas' missing time is a datetime too, but it has no year.
+            value = value.date() if isinstance(value.year, int) else None
+        if not isinstance(value, date):
+            return self.missing_code
+        return min(max(day_number(value), self.first), self.last)
+
+    def decode(self, code: int) -> date:
+        """Return the day."""
+        return day_of_number(self._check_code(code))
+
+    def code(self, value: Any) -> int:
+        """Accept a day of the range, as a date or as text."""
+        day = as_date(value)
+        if not self.earliest <= day <= self.latest:
+            raise ParameterError(f"{day} lies outside {self.earliest} to {self.latest}.")
+        return day_number(day)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the ends and the missing day in ISO form."""
+        ends = {"earliest": self.earliest, "latest": self.latest, "missing": self.missing}
+        return self._record(**{name: day.isoformat() for name, day in ends.items()})

@@ -1,0 +1,219 @@
+"""Categories, truth values, and text without a list."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
+from typing import Any, ClassVar
+
+from sfumato.domain.base import Domain, nearest
+from sfumato.errors import ParameterError
+from sfumato.exact import positive_integer
+
+TRUE_TEXT = r" *(?:[Tt][Rr][Uu][Ee]|[Tt]|[Yy][Ee][Ss]|[Yy]|1) *"
+FALSE_TEXT = r" *(?:[Ff][Aa][Ll][Ss][Ee]|[Ff]|[Nn][Oo]|[Nn]|0) *"
+"""The words for true and false in a text cell, spelled letter by letter: engines fold case differently."""
+
+Label = str | int
+"""A category: text or a whole number, all of one kind in a column."""
+
+
+@dataclass(frozen=True)
+class Categories(Domain):
+    """A list of categories in a fixed order; the code is the place in the list.
+
+    A cell that is none of them becomes `other`, a further category, or the first one when there is no `other`.
+    Whole numbers match text cells that spell them.
+
+    >>> country = Categories(("Mexico", "Peru"), other="elsewhere")
+    >>> country.encode("Peru"), country.encode("Chile"), country.decode(2), country.size
+    (1, 2, 'elsewhere', 3)
+    """
+
+    kind: ClassVar[str] = "category"
+    values: tuple[Label, ...]
+    other: Label | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", tuple(self.values))
+        labels = self.labels
+        if not self.values:
+            raise ParameterError("A category column needs its categories; write categories('red', 'green').")
+        for label in labels:
+            if isinstance(label, bool) or not isinstance(label, (str, int)):
+                raise ParameterError(f"{label!r} is no category; write text or whole numbers, or use booleans().")
+        if len({isinstance(label, str) for label in labels}) > 1:
+            raise ParameterError("Categories are all text or all whole numbers; write them in one way.")
+        if any(not isinstance(label, str) and abs(label) >= 2**62 for label in labels):
+            raise ParameterError("A whole number beyond 2^62 is no category; write it as text.")
+        if len(set(labels)) != len(labels):
+            raise ParameterError("The same category is listed twice; list each one once, and other= apart from them.")
+        default = labels[-1] if self.other is not None else labels[0]
+        object.__setattr__(self, "missing", default if self.missing is None else self.decode(self.code(self.missing)))
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """All categories in the order of their codes, `other` last."""
+        return self.values if self.other is None else (*self.values, self.other)
+
+    @property
+    def first(self) -> int:
+        """Codes start at 0."""
+        return 0
+
+    @property
+    def last(self) -> int:
+        """The place of the last category."""
+        return len(self.labels) - 1
+
+    @property
+    def unknown_code(self) -> int:
+        """The code of a cell that is none of the categories."""
+        return 0 if self.other is None else self.last
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the categories are text rather than whole numbers."""
+        return isinstance(self.values[0], str)
+
+    @cached_property
+    def _codes(self) -> dict[Label, int]:
+        return {label: code for code, label in enumerate(self.labels)}
+
+    def encode(self, value: Any) -> int:
+        """Return the place of the category; unknown cells become `other` or the first one."""
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            return self.missing_code
+        if self.is_text:
+            return self._codes.get(value, self.unknown_code) if isinstance(value, str) else self.unknown_code
+        if isinstance(value, str):
+            return next((code for label, code in self._codes.items() if str(label) == value), self.unknown_code)
+        whole = isinstance(value, (Integral, float)) and value == value // 1
+        return self._codes.get(int(value), self.unknown_code) if whole else self.unknown_code
+
+    def decode(self, code: int) -> Label:
+        """Return the category at a place."""
+        return self.labels[self._check_code(code)]
+
+    def code(self, value: Any) -> int:
+        """Accept a listed category, and suggest the nearest one otherwise."""
+        if not isinstance(value, bool) and isinstance(value, (str, Integral)) and value in self._codes:
+            return self._codes[value]  # type: ignore[index]
+        hint = nearest(str(value), (str(label) for label in self.labels))
+        kind = "text" if self.is_text else "a whole number"
+        wrong = isinstance(value, str) is not self.is_text
+        raise ParameterError(f"{value!r} is none of the categories; " + (f"they are {kind}." if wrong else hint))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the list, `other` if there is one, and the missing category."""
+        other = {} if self.other is None else {"other": self.other}
+        return self._record(values=list(self.values), **other, missing=self.missing)
+
+
+@dataclass(frozen=True)
+class Booleans(Domain):
+    """False and true, with codes 0 and 1.
+
+    >>> Booleans().encode("Yes"), Booleans().encode(None), Booleans().decode(1)
+    (1, 0, True)
+    """
+
+    kind: ClassVar[str] = "boolean"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "missing", bool(self.code(False if self.missing is None else self.missing)))
+
+    @property
+    def first(self) -> int:
+        """The code of false."""
+        return 0
+
+    @property
+    def last(self) -> int:
+        """The code of true."""
+        return 1
+
+    def encode(self, value: Any) -> int:
+        """Read truth values, 0 and 1, and the usual words; anything else becomes `missing`."""
+        if isinstance(value, str):
+            if re.fullmatch(TRUE_TEXT, value):
+                return 1
+            return 0 if re.fullmatch(FALSE_TEXT, value) else self.missing_code
+        if isinstance(value, (bool, Integral)) and value in (0, 1):
+            return int(value)
+        # numpy's booleans are no integers, but they know how to become one.
+        return int(value) if type(value).__name__ in ("bool", "bool_") else self.missing_code
+
+    def decode(self, code: int) -> bool:
+        """Return False or True."""
+        return bool(self._check_code(code))
+
+    def code(self, value: Any) -> int:
+        """Accept True and False only."""
+        if not isinstance(value, bool):
+            raise ParameterError(f"{value!r} is no truth value; write true or false.")
+        return int(value)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the missing value."""
+        return self._record(missing=self.missing)
+
+
+@dataclass(frozen=True)
+class Text(Domain):
+    """Any UTF-8 text of at most `max_bytes` bytes; longer text is cut before the character that does not fit.
+
+    The code is the text's bytes read as one large integer, so there are far too many to list.
+
+    >>> note = Text(4)
+    >>> note.decode(note.encode("naïve")), note.size
+    ('naï', None)
+    """
+
+    kind: ClassVar[str] = "text"
+    max_bytes: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "max_bytes", positive_integer(self.max_bytes, "max_bytes"))
+        object.__setattr__(self, "missing", "" if self.missing is None else self.decode(self.code(self.missing)))
+
+    @property
+    def first(self) -> int:
+        """The code of the empty text."""
+        return 1
+
+    @property
+    def last(self) -> None:
+        """There is no practical bound."""
+        return None
+
+    def cut(self, text: str) -> str:
+        """Return the text without what does not fit; half a surrogate pair, which is no text, is dropped."""
+        return text.encode("utf-8", "ignore")[: self.max_bytes].decode("utf-8", "ignore")
+
+    def encode(self, value: Any) -> int:
+        """Cut to `max_bytes` and read the bytes as a number; what is no text becomes `missing`."""
+        text = self.cut(value) if isinstance(value, str) else str(self.missing)
+        return int.from_bytes(b"\x01" + text.encode("utf-8"), "big")
+
+    def decode(self, code: int) -> str:
+        """Return the text of a code."""
+        data = int(code).to_bytes((int(code).bit_length() + 7) // 8, "big")
+        if data[:1] != b"\x01" or len(data) > self.max_bytes + 1:
+            raise ParameterError("This number is no code of a text that fits the column.")
+        return data[1:].decode("utf-8")
+
+    def code(self, value: Any) -> int:
+        """Accept text that fits uncut."""
+        if not isinstance(value, str):
+            raise ParameterError(f"{value!r} is no text; write it in quotes.")
+        if self.cut(value) != value:
+            raise ParameterError(f"The text is longer than the {self.max_bytes} bytes that the column keeps.")
+        return self.encode(value)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the length and the missing text."""
+        return self._record(max_bytes=self.max_bytes, missing=self.missing)

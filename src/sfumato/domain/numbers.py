@@ -1,0 +1,193 @@
+"""Whole numbers in a range, and real numbers on a grid."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral, Rational, Real
+from typing import Any, ClassVar
+
+from sfumato.domain.base import Domain
+from sfumato.errors import ParameterError
+from sfumato.exact import Number, above_zero, exact, to_text
+from sfumato.exact.rational import show
+
+NUMBER_TEXT = r" *([+-]?[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE][+-]?[0-9]{1,2})?) *"
+"""The one grammar of a number in a text cell; engines differ on everything that it leaves out."""
+
+_NUMBER = re.compile(NUMBER_TEXT)
+
+LARGEST_STEPS = 2**49
+"""Up to here doubles times a step lose less than half a step, so clamping before rounding is enough."""
+
+
+def plain_number(value: Any) -> Fraction | float | None:
+    """Return a cell as an exact number or a double, or None for null, NaN and what is no number.
+
+    Whole numbers stay exact; text and decimals become doubles, as they do inside an engine.
+    """
+    if value is None:
+        return None
+    if isinstance(value, (bool, Integral, Rational)):
+        return Fraction(int(value)) if isinstance(value, (bool, Integral)) else Fraction(value)
+    if isinstance(value, str):
+        matched = _NUMBER.fullmatch(value)
+        return float(matched[1]) if matched else None
+    if isinstance(value, (Real, Decimal)):
+        number = float(value)
+        return None if math.isnan(number) else number
+    return None
+
+
+def double_ends(low: Fraction, high: Fraction) -> tuple[float, float]:
+    """Return the doubles between which a cell is clamped before it is rounded.
+
+    They are the nearest ones; for whole numbers beyond 2^53 the nearest ones inside, because a double above
+    `high` would not fit the integer type that it is cast to.
+    """
+    least, most = float(low), float(high)
+    if abs(least) > 2**53 and Fraction(least) < low:
+        least = math.nextafter(least, math.inf)
+    if abs(most) > 2**53 and Fraction(most) > high:
+        most = math.nextafter(most, -math.inf)
+    return least, most
+
+
+@dataclass(frozen=True)
+class Integers(Domain):
+    """The whole numbers from `low` to `high`; the code of a number is the number itself.
+
+    >>> age = Integers(17, 90)
+    >>> age.encode(25), age.encode(200), age.encode(None), age.encode("44"), age.size
+    (25, 90, 17, 44, 74)
+    """
+
+    kind: ClassVar[str] = "integer"
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Integral):
+                raise ParameterError(
+                    f"{name} must be a whole number, and {value!r} is not; for reals write fixed(low, high, step=0.01)."
+                )
+            object.__setattr__(self, name, int(value))
+        if self.low > self.high:
+            raise ParameterError(f"low is {self.low} and high is {self.high}; write the smaller one first.")
+        object.__setattr__(self, "missing", self.low if self.missing is None else self.decode(self.code(self.missing)))
+
+    @property
+    def first(self) -> int:
+        """The lowest number."""
+        return self.low
+
+    @property
+    def last(self) -> int:
+        """The highest number."""
+        return self.high
+
+    def encode(self, value: Any) -> int:
+        """Round to the nearest whole number, clamp into the range; what is no number becomes `missing`."""
+        number = plain_number(value)
+        if number is None:
+            return int(self.missing)
+        if isinstance(number, float):
+            low, high = double_ends(Fraction(self.low), Fraction(self.high))
+            return math.floor(min(max(number, low), high) + 0.5)
+        return min(max(math.floor(number + Fraction(1, 2)), self.low), self.high)
+
+    def decode(self, code: int) -> int:
+        """Return the number itself."""
+        return self._check_code(code)
+
+    def code(self, value: Any) -> int:
+        """Accept a whole number of the range."""
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            raise ParameterError(f"{value!r} is no whole number; write one from {self.low} to {self.high}.")
+        if not self.low <= int(value) <= self.high:
+            raise ParameterError(f"{value} lies outside {self.low} to {self.high}.")
+        return int(value)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the ends of the range and the missing value."""
+        return self._record(low=self.low, high=self.high, missing=self.missing)
+
+
+@dataclass(frozen=True)
+class FixedPoint(Domain):
+    """Real numbers from `low` to `high`, rounded to whole steps; the code is floor(x/step + 1/2).
+
+    >>> gain = FixedPoint(0, 100, "0.01")
+    >>> gain.encode(12.344), gain.decode(1234), gain.encode(float("nan")), gain.encode(1e300)
+    (1234, Fraction(617, 50), 0, 10000)
+    """
+
+    kind: ClassVar[str] = "fixed"
+    low: Fraction
+    high: Fraction
+    step: Fraction
+
+    def __init__(
+        self, low: Number, high: Number, step: Number, *, missing: Number | None = None, public: bool = False
+    ) -> None:
+        values = {"low": exact(low, "low"), "high": exact(high, "high"), "step": above_zero(step, "step")}
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "public", public)
+        if self.low > self.high:
+            raise ParameterError(f"low is {show(self.low)} and high is {show(self.high)}; write the smaller one first.")
+        for name in ("low", "high"):
+            if (values[name] / self.step).denominator != 1:
+                raise ParameterError(f"{name} must be a whole number of steps of {show(self.step)}; move it to one.")
+        if max(abs(self.first), abs(self.last), self.step.numerator, self.step.denominator) > LARGEST_STEPS:
+            raise ParameterError(f"The range has more than 2^49 steps of {show(self.step)}; write a larger step.")
+        object.__setattr__(self, "missing", self.low)
+        if missing is not None:
+            object.__setattr__(self, "missing", self.decode(self.code(missing)))
+
+    @property
+    def first(self) -> int:
+        """The lowest value in steps."""
+        return int(self.low / self.step)
+
+    @property
+    def last(self) -> int:
+        """The highest value in steps."""
+        return int(self.high / self.step)
+
+    def encode(self, value: Any) -> int:
+        """Clamp, then round to the nearest step, ties upward; what is no number becomes `missing`."""
+        number = plain_number(value)
+        if number is None:
+            return int(self.missing / self.step)
+        if isinstance(number, float):
+            low, high = double_ends(self.low, self.high)
+            clamped = min(max(number, low), high)
+            # The same two double operations as in the engine, so that ties fall the same way everywhere.
+            return math.floor(clamped * float(self.step.denominator) / float(self.step.numerator) + 0.5)
+        return math.floor(min(max(number, self.low), self.high) / self.step + Fraction(1, 2))
+
+    def decode(self, code: int) -> Fraction:
+        """Return the exact value, a fraction."""
+        return self._check_code(code) * self.step
+
+    def code(self, value: Any) -> int:
+        """Accept a number of the range that is a whole number of steps."""
+        number = exact(value, "the value")
+        steps = number / self.step
+        if steps.denominator != 1 or not self.low <= number <= self.high:
+            raise ParameterError(
+                f"{show(number)} is none of the values {show(self.low)} to {show(self.high)} in steps of "
+                f"{show(self.step)}."
+            )
+        return int(steps)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the ends, the step and the missing value, exact numbers as text."""
+        ends = {name: to_text(getattr(self, name)) for name in ("low", "high", "step", "missing")}
+        return self._record(**ends)

@@ -1,0 +1,60 @@
+"""Sums and charges as text: exact, compact, quick to read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from functools import lru_cache
+
+from sfumato.exact import INFINITY, Extended, Infinity, to_text
+from sfumato.privacy.filters import Sums
+
+
+def sums_to_text(sums: Sums) -> str:
+    """Return the meters of one limit, separated by spaces.
+
+    >>> sums_to_text((Fraction(0), Fraction(3, 10), INFINITY))
+    '0 3/10 inf'
+    """
+    return " ".join(map(to_text, sums))
+
+
+@lru_cache(maxsize=1 << 16)
+def sums_from_text(text: str) -> Sums:
+    """Read what `sums_to_text` wrote."""
+    return tuple(map(_amount, text.split(" ")))
+
+
+def _amount(text: str) -> Extended:
+    if text == "inf":
+        return INFINITY
+    # Two integers are read several times faster than Fraction reads text, and a check reads thousands.
+    numerator, _, denominator = text.partition("/")
+    return Fraction(int(numerator), int(denominator or 1))
+
+
+def at_most(first: Extended, second: Extended) -> bool:
+    """Tell whether a stored number covers another one; infinity covers itself here, unlike in a filter."""
+    return isinstance(second, Infinity) or first <= second
+
+
+def ranges_to_text(places: Iterable[int]) -> str:
+    """Return rising places as ranges.
+
+    >>> ranges_to_text([0, 1, 2, 7]), list(ranges_from_text("0-2,7"))
+    ('0-2,7', [0, 1, 2, 7])
+    """
+    runs: list[list[int]] = []
+    for place in places:
+        if runs and place == runs[-1][1] + 1:
+            runs[-1][1] = place
+        else:
+            runs.append([place, place])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+
+
+def ranges_from_text(text: str) -> Iterator[int]:
+    """Read what `ranges_to_text` wrote."""
+    for run in text.split(",") if text else ():
+        first, _, last = run.partition("-")
+        yield from range(int(first), int(last or first) + 1)

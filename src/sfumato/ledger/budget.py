@@ -1,0 +1,205 @@
+"""Budgets: any number of limits at once, on a person, on attributes, on groups of people (LF-ATTR, LF-GROUP)."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sfumato.errors import ParameterError, SchemaError
+from sfumato.exact import positive_integer
+from sfumato.privacy import EVERYTHING, Attributes, Bound, Everything, Secrets, attributes, bound_from_json
+from sfumato.privacy.attributes import attributes_from_json, attributes_to_json
+from sfumato.privacy.bounds import require_bound
+
+Names = str | tuple[str, ...]
+"""One attribute, or several together, as a key of a budget."""
+
+
+@dataclass(frozen=True, init=False)
+class Limit:
+    """A ceiling on what everything together may reveal about these attributes of `people` people.
+
+    >>> from sfumato import Pure
+    >>> Limit("age", Pure(1)).name, Limit(EVERYTHING, Pure(10), people=4).name
+    ('age', '4 people')
+    """
+
+    on: Attributes
+    bound: Bound
+    people: int
+
+    def __init__(self, on: Iterable[str] | str | Everything, bound: Bound, people: int = 1) -> None:
+        names = attributes(on)
+        if not isinstance(names, Everything) and not names:
+            raise ParameterError("A limit speaks of at least one attribute; name one, or write EVERYTHING.")
+        object.__setattr__(self, "on", names)
+        # "Per attribute" tells a mechanism how to calibrate; a limit says itself what it is about.
+        object.__setattr__(self, "bound", replace(require_bound(bound, "A limit"), unit="person"))
+        object.__setattr__(self, "people", positive_integer(people, "people"))
+
+    @property
+    def name(self) -> str:
+        """A short name for people: 'person', 'age + sex', '4 people', 'age of 4 people'."""
+        if isinstance(self.on, Everything):
+            return "person" if self.people == 1 else f"{self.people} people"
+        columns = " + ".join(sorted(self.on))
+        return columns if self.people == 1 else f"{columns} of {self.people} people"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON object that `from_json` reads back exactly."""
+        return {"on": attributes_to_json(self.on), "people": self.people, "bound": self.bound.to_json()}
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Limit:
+        """Read what `to_json` wrote."""
+        return cls(attributes_from_json(record["on"]), bound_from_json(record["bound"]), record["people"])
+
+
+@dataclass(frozen=True, init=False)
+class Budget:
+    """Everything that a ledger promises: all of its limits hold at once.
+
+    `each_attribute` makes one limit per class of linked attributes, `attributes` names single ones, pairs or
+    groups, `people` limits groups of k people, `more` takes any other `Limit`. `secrets` declares the attributes
+    and which of them carry the same secret; a limit on a column speaks of everything linked to it.
+
+    >>> from sfumato import Pure
+    >>> secrets = Secrets(("age", "born", "sex"), dependencies=(("born", "age"),))
+    >>> budget = Budget(Pure(3), each_attribute=Pure(1), people={4: Pure(10)}, secrets=secrets)
+    >>> [limit.name for limit in budget.limits()]
+    ['person', 'age + born', 'sex', '4 people']
+    """
+
+    person: Bound
+    each_attribute: Bound | None
+    attributes: tuple[tuple[tuple[str, ...], Bound], ...]
+    people: tuple[tuple[int, Bound], ...]
+    more: tuple[Limit, ...]
+    secrets: Secrets | None
+
+    def __init__(
+        self,
+        person: Bound | None = None,
+        each_attribute: Bound | None = None,
+        attributes: Mapping[Names, Bound] | None = None,
+        people: Mapping[int, Bound] | None = None,
+        more: Iterable[Limit] = (),
+        secrets: Secrets | None = None,
+    ) -> None:
+        if person is None:
+            raise ParameterError(
+                "A budget needs a limit for the whole person, because a figure per attribute means nothing without "
+                "it; write for example Budget(person=Pure(3), each_attribute=Pure(1))."
+            )
+        if require_bound(person, "person").unit != "person":
+            raise ParameterError("The person limit is for whole people; leave .per_attribute() out of person=.")
+        named = tuple(
+            (((key,) if isinstance(key, str) else tuple(key)), require_bound(bound, f"attributes[{key!r}]"))
+            for key, bound in (attributes or {}).items()
+        )
+        groups = tuple((size, require_bound(bound, f"people[{size!r}]")) for size, bound in (people or {}).items())
+        for field, value in (
+            ("person", person),
+            ("each_attribute", each_attribute if each_attribute is None else require_bound(each_attribute, "each")),
+            ("attributes", named),
+            ("people", groups),
+            ("more", tuple(more)),
+            ("secrets", secrets),
+        ):
+            object.__setattr__(self, field, value)
+        if secrets is not None or not self.names_attributes:
+            self.limits()  # a wrong name or an empty group is refused here, not when the ledger is in use
+
+    @property
+    def names_attributes(self) -> bool:
+        """Whether some limit speaks of attributes, so that they must be declared."""
+        by_name = any(not isinstance(limit.on, Everything) for limit in self.more)
+        return self.each_attribute is not None or bool(self.attributes) or by_name
+
+    def about(self, secrets: Secrets) -> Budget:
+        """Return the same budget for these attributes, unless it already declares its own."""
+        if self.secrets is not None:
+            return self
+        return Budget(
+            self.person, self.each_attribute, dict(self.attributes), dict(self.people), self.more, secrets=secrets
+        )
+
+    def limits(self) -> tuple[Limit, ...]:
+        """Return all limits, each on the closure of its attributes, in the order of declaration."""
+        found = [Limit(EVERYTHING, self.person)]
+        if self.each_attribute is not None:
+            found += [Limit(names, self.each_attribute) for names in self._declared().classes()]
+        found += [Limit(closure(self._declared(), names), bound) for names, bound in self.attributes]
+        found += [Limit(EVERYTHING, bound, people=size) for size, bound in self.people]
+        for limit in self.more:
+            on = limit.on if isinstance(limit.on, Everything) else closure(self._declared(), limit.on)
+            found.append(Limit(on, limit.bound, limit.people))
+        return tuple(dict.fromkeys(found))
+
+    def _declared(self) -> Secrets:
+        if self.secrets is None:
+            raise ParameterError(
+                "This budget limits attributes, so it must know them all; "
+                "write secrets=Secrets(('age', 'sex', …)), with the pairs that determine each other as dependencies=."
+            )
+        return self.secrets
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON object that `from_json` reads back exactly."""
+        return {
+            "person": self.person.to_json(),
+            "each_attribute": None if self.each_attribute is None else self.each_attribute.to_json(),
+            "attributes": [[list(names), bound.to_json()] for names, bound in self.attributes],
+            "people": [[size, bound.to_json()] for size, bound in self.people],
+            "more": [limit.to_json() for limit in self.more],
+            "secrets": None if self.secrets is None else secrets_to_json(self.secrets),
+        }
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Budget:
+        """Read what `to_json` wrote."""
+        each, secrets = record["each_attribute"], record["secrets"]
+        return cls(
+            bound_from_json(record["person"]),
+            None if each is None else bound_from_json(each),
+            {tuple(names): bound_from_json(bound) for names, bound in record["attributes"]},
+            {size: bound_from_json(bound) for size, bound in record["people"]},
+            [Limit.from_json(limit) for limit in record["more"]],
+            None if secrets is None else secrets_from_json(secrets),
+        )
+
+
+def closure(secrets: Secrets, names: Iterable[str] | str) -> frozenset[str]:
+    """Return the attributes and all that are linked to them; an unknown one is answered with the nearest.
+
+    >>> closure(Secrets(("age", "sex")), "agee")
+    Traceback (most recent call last):
+        ...
+    sfumato.errors.SchemaError: 'agee' is not an attribute; did you mean 'age'? The attributes are age, sex.
+    """
+    asked = attributes(names)
+    assert not isinstance(asked, Everything)
+    for name in sorted(asked):
+        if name not in secrets.names:
+            near = difflib.get_close_matches(name, secrets.names, n=1)
+            hint = f" did you mean {near[0]!r}?" if near else ""
+            shown = ", ".join(secrets.names[:20]) + (", …" if len(secrets.names) > 20 else "")
+            raise SchemaError(f"{name!r} is not an attribute;{hint} The attributes are {shown}.")
+    return secrets.closure(asked)
+
+
+def secrets_to_json(secrets: Secrets) -> dict[str, Any]:
+    """Return a JSON object that `secrets_from_json` reads back."""
+    return {
+        "names": list(secrets.names),
+        "groups": {name: list(members) for name, members in (secrets.groups or {}).items()},
+        "dependencies": [list(pair) for pair in secrets.dependencies],
+    }
+
+
+def secrets_from_json(record: dict[str, Any]) -> Secrets:
+    """Read what `secrets_to_json` wrote."""
+    pairs = tuple((first, second) for first, second in record["dependencies"])
+    return Secrets(tuple(record["names"]), record["groups"] or None, pairs)

@@ -1,0 +1,78 @@
+"""The hash chain: append-only rows, each sealed together with all rows before it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato.errors import LedgerError, ParameterError
+
+FIRST = "0" * 64
+"""What the first row is chained to."""
+
+
+def canonical(record: Any) -> str:
+    """Return the one text of a JSON value; what is no JSON is refused before anything is charged.
+
+    >>> canonical({"b": 1, "a": ["é"]})
+    '{"a":["\\\\u00e9"],"b":1}'
+    """
+    try:
+        return json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as problem:
+        raise ParameterError(
+            f"An event must be storable as JSON, and this one is not ({problem}); give its parameters as numbers, "
+            "texts, lists and mappings."
+        ) from None
+
+
+def digest(content: bytes | str) -> str:
+    """Return SHA-256 as text."""
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
+
+
+@dataclass(frozen=True)
+class Row:
+    """One thing that happened."""
+
+    number: int
+    kind: str
+    reservation: str | None
+    body: str
+
+    def seal(self, previous: str) -> str:
+        """Return the hash of this row and, through `previous`, of everything before it."""
+        return digest(canonical([previous, self.number, self.kind, self.reservation, self.body]))
+
+
+@dataclass(frozen=True)
+class Head:
+    """The end of a chain: how many rows, and the seal of the last one.
+
+    >>> Head.from_text(Head(3, "ab").to_text())
+    Head(length=3, seal='ab')
+    """
+
+    length: int
+    seal: str
+
+    def to_text(self) -> str:
+        """Return what an operator keeps elsewhere."""
+        return f"{self.length}:{self.seal}"
+
+    @classmethod
+    def from_text(cls, text: str) -> Head:
+        """Read what `to_text` wrote."""
+        length, colon, seal = str(text).partition(":")
+        if not colon or not length.isdecimal():
+            raise LedgerError("A head looks like '17:9f86d0…'; give the text that ledger.head showed.")
+        return cls(int(length), seal)
+
+
+ROLLED_BACK = (
+    "The ledger at {place} was rolled back: it no longer holds row {row}, which it held before. Answers given since "
+    "then are missing from its sums, so it refuses everything. Restore the newest copy; if there is none, only a new "
+    "ledger with a new, additional promise can go on."
+)

@@ -1,0 +1,107 @@
+"""The largest part of a spend that fits, by the same test as a reservation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+from sfumato.errors import SfumatoError
+from sfumato.exact import Extended
+from sfumato.ledger.rules import Verdict
+from sfumato.privacy import Approximate, Bound, Concentrated, Loss, Pure, Truncated
+
+STEPS = 24
+"""Halvings after the first guess: the answer is right to about seven digits, and always on the safe side."""
+
+MakeLoss = Callable[[Bound], Loss]
+Weigh = Callable[[Loss], Verdict]
+
+
+def scaled(spend: Bound, part: Fraction) -> Bound:
+    """Return a part of a spend; of an Approximate one the epsilon, its delta stays.
+
+    >>> scaled(Pure(1), Fraction(1, 4))
+    Pure(1/4)
+    """
+    match spend:
+        case Pure():
+            return replace(spend, epsilon=spend.epsilon * part)
+        case Concentrated():
+            return replace(spend, rho=spend.rho * part)
+        case Truncated():
+            return replace(spend, rho=spend.rho * part)
+        case Approximate():
+            return replace(spend, epsilon=spend.epsilon * part)
+    return spend
+
+
+def largest(make_loss: MakeLoss, spend: Bound, weigh: Weigh) -> Bound | None:
+    """Return the largest part of `spend` whose loss fits, None if no part does."""
+    for whole in _deltas(make_loss, spend, weigh):
+        found = _largest_part(make_loss, whole, weigh)
+        if found is not None:
+            return found
+    return None
+
+
+def _deltas(make_loss: MakeLoss, spend: Bound, weigh: Weigh) -> list[Bound]:
+    """An Approximate spend may fail by its delta alone: then what is left for leaks is tried too."""
+    if not isinstance(spend, Approximate):
+        return [spend]
+    verdict = _verdict(make_loss, spend, weigh)
+    rests = [row.left for row in verdict.breaks if row.meter.kind == "leak"] if verdict is not None else []
+    left = min((rest for rest in rests if rest), default=None)
+    if left is None or left >= spend.delta:
+        return [spend]
+    return [spend, Approximate(spend.epsilon, left, leaks=min(spend.leaks, left))]
+
+
+def _verdict(make_loss: MakeLoss, spend: Bound, weigh: Weigh) -> Verdict | None:
+    try:
+        return weigh(make_loss(spend))
+    except SfumatoError:
+        return None  # no mechanism can serve so small a spend
+
+
+def _largest_part(make_loss: MakeLoss, spend: Bound, weigh: Weigh) -> Bound | None:
+    whole = _verdict(make_loss, spend, weigh)
+    if whole is not None and not whole.breaks:
+        return spend
+
+    def fits(part: Fraction) -> bool:
+        verdict = _verdict(make_loss, scaled(spend, part), weigh)
+        return verdict is not None and not verdict.breaks
+
+    low, high = Fraction(0), Fraction(1)
+    guess = _proportional(whole)
+    if guess is not None:
+        low, high = (guess, high) if fits(guess) else (low, guess)
+    for _ in range(STEPS):
+        middle = _short((low + high) / 2)
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return scaled(spend, low) if low else None
+
+
+def _proportional(verdict: Verdict | None) -> Fraction | None:
+    """Guess the part from what is left over what was asked: exact where losses are proportional to spends."""
+    if verdict is None:
+        return None
+    parts = [_ratio(row.left, row.asked) for row in verdict.breaks]
+    known = [part for part in parts if part is not None]
+    return min(known) if known and 0 < min(known) < 1 else None
+
+
+def _ratio(left: Fraction | None, asked: Extended) -> Fraction | None:
+    return left / asked if left is not None and isinstance(asked, Fraction) and asked else None
+
+
+def _short(part: Fraction) -> Fraction:
+    """Round down to few digits, so that the answer can be read and typed."""
+    digits = 8
+    while part * 10**digits < 10**7:
+        digits += 1
+    return Fraction(math.floor(part * 10**digits), 10**digits)

@@ -1,0 +1,180 @@
+"""What a loss costs under thousands of limits, computed once per *kind* of limit.
+
+All pairs of 100 columns are 4950 limits. For most losses they fall into a handful of kinds (two read columns,
+one, none), so each set of attributes gets a signature that determines `loss.at(set)`, and the cost of a
+signature is asked for once, from the loss itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from functools import cached_property
+from typing import Any
+
+from sfumato.errors import NotProvable
+from sfumato.exact import INFINITY
+from sfumato.privacy import (
+    Attributes,
+    ByCount,
+    Cost,
+    Cover,
+    Everything,
+    Flat,
+    Loss,
+    Minimum,
+    Profile,
+    Sum,
+    Tree,
+    Weighted,
+    touches,
+)
+from sfumato.privacy.forms import UNKNOWN
+
+UNBOUNDED_COST = Cost(INFINITY, UNKNOWN)
+"""The cost of what nothing is proved about: it fits under no limit."""
+
+
+class Signature:
+    """Tells which sets of attributes a profile cannot tell apart.
+
+    `token(name)` says what one attribute means to the profile, None if nothing; `join(tokens)` is the signature
+    of a set. Two sets with equal signatures have equal costs.
+    """
+
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
+        self.parts: list[Signature] = []
+        if isinstance(profile, Sum):
+            self.parts = [Signature(part) for _, part in profile.parts]
+        elif isinstance(profile, Minimum):
+            self.parts = [Signature(part) for part in profile.choices]
+
+    def token(self, name: str) -> Any:
+        """Return what one attribute means to the profile, None if it is not read."""
+        one = frozenset((name,))
+        match self.profile:
+            case Flat(reads=reads):
+                return True if touches(reads, one) else None
+            case ByCount(reads=reads):
+                return True if name in reads else None
+            case Cover() | Tree():
+                return self._masks.get(name, 0) | self._always or None
+            case Weighted(weights=weights):
+                return dict(weights).get(name)
+            case Sum() | Minimum():
+                tokens = tuple(part.token(name) for part in self.parts)
+                return None if all(token is None for token in tokens) else tokens
+        return name
+
+    def join(self, tokens: list[Any]) -> Hashable:
+        """Return the signature of several attributes from their tokens; None tokens are left out."""
+        match self.profile:
+            case Flat():
+                return bool(tokens)
+            case ByCount():
+                return len(tokens)
+            case Cover():
+                touched = 0
+                for token in tokens:
+                    touched |= token
+                return tuple((touched & mask).bit_count() for mask in self._by_cost)
+            case Tree():
+                touched = 0
+                for token in tokens:
+                    touched |= token
+                return touched
+            case Weighted():
+                return tuple(sorted(tokens))
+            case Sum() | Minimum():
+                columns = zip(*tokens, strict=True) if tokens else ([] for _ in self.parts)
+                return tuple(
+                    part.join([token for token in column if token is not None])
+                    for part, column in zip(self.parts, columns, strict=True)
+                )
+        return tuple(sorted(tokens))
+
+    @cached_property
+    def _nodes(self) -> tuple[tuple[Attributes, Cost], ...]:
+        if isinstance(self.profile, Tree):
+            return tuple(self.profile.nodes)
+        return self.profile.parts if isinstance(self.profile, Cover) else ()
+
+    @cached_property
+    def _masks(self) -> dict[str, int]:
+        """For each attribute the parts that read it, one bit each."""
+        masks: dict[str, int] = {}
+        for place, (reads, _) in enumerate(self._nodes):
+            for name in () if isinstance(reads, Everything) else reads:
+                masks[name] = masks.get(name, 0) | 1 << place
+        return masks
+
+    @cached_property
+    def _always(self) -> int:
+        """The parts that read everything."""
+        return sum(1 << place for place, (reads, _) in enumerate(self._nodes) if isinstance(reads, Everything))
+
+    @cached_property
+    def _by_cost(self) -> list[int]:
+        """For each distinct cost the parts that have it: only how many of them are touched matters."""
+        masks: dict[Cost, int] = {}
+        for place, (_, cost) in enumerate(self._nodes):
+            masks[cost] = masks.get(cost, 0) | 1 << place
+        return list(masks.values())
+
+
+class Prices:
+    """The costs of one loss, for any set of attributes and any number of people.
+
+    >>> prices = Prices(Loss.flat(Cost.pure("1/10"), reads={"age"}))
+    >>> prices.at(frozenset({"age", "sex"}), 2).epsilon, prices.at(frozenset({"sex"}), 1).is_zero
+    (Fraction(1, 5), True)
+    """
+
+    def __init__(self, loss: Loss) -> None:
+        self.loss = loss
+        self._signature = Signature(loss.profile)
+        self._tokens: dict[str, tuple[Any, str]] = {}
+        self._costs: dict[Hashable, Cost] = {}
+        self._groups: dict[int, Loss | None] = {1: loss}
+
+    def at(self, names: Attributes, people: int) -> Cost:
+        """Return the cost when these attributes of so many people change."""
+        key = (people, names if isinstance(names, Everything) else self._key(names))
+        cost = self._costs.get(key)
+        if cost is None:
+            cost = self._costs[key] = self._compute(names, people)
+        return cost
+
+    def _key(self, names: frozenset[str]) -> Hashable:
+        read = [self._token(name) for name in names]
+        met = [(token, alone) for token, alone in read if token is not None]
+        # `loss.at` also compares with the union of the single attributes, so their signatures count too.
+        return self._signature.join([token for token, _ in met]), tuple(sorted(alone for _, alone in met))
+
+    def _token(self, name: str) -> tuple[Any, str]:
+        known = self._tokens.get(name)
+        if known is None:
+            token = self._signature.token(name)
+            alone = "" if token is None else repr(self._signature.join([token]))
+            known = self._tokens[name] = (token, alone)
+        return known
+
+    def _compute(self, names: Attributes, people: int) -> Cost:
+        single = self.loss.at(names)
+        if people == 1 or single.is_zero:
+            return single
+        if people not in self._groups:
+            self._groups[people] = _group(self.loss, people)
+        group = self._groups[people]
+        return UNBOUNDED_COST if group is None else group.at(names)
+
+    def touched(self, names: Iterable[str]) -> list[str]:
+        """Return those of the attributes that the loss reads."""
+        return [name for name in names if self._token(name)[0] is not None]
+
+
+def _group(loss: Loss, people: int) -> Loss | None:
+    try:
+        return loss.for_group(people)
+    except NotProvable:
+        return None

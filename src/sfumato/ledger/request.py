@@ -1,0 +1,89 @@
+"""A request as it is checked, compared and stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sfumato.errors import ParameterError
+from sfumato.ledger.amounts import ranges_to_text
+from sfumato.ledger.budget import closure
+from sfumato.ledger.chain import canonical, digest
+from sfumato.ledger.terms import Terms
+from sfumato.privacy import Bound, Loss
+
+if TYPE_CHECKING:
+    from sfumato.mechanism import Event
+
+Losses = Loss | Sequence[Loss]
+"""A loss, or several certificates of the same mechanism of which each limit takes the first that fits."""
+
+LONGEST_ID = 200
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for: public, and the same whenever it is asked again."""
+
+    id: str
+    event: dict[str, Any]
+    losses: tuple[Loss, ...]
+    question: str | None
+    analyst: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what decides whether two requests are the same, and what the chain keeps."""
+        return {
+            "event": self.event,
+            "loss": [loss.to_json() for loss in self.losses],
+            "question": self.question,
+            "analyst": self.analyst,
+        }
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for equal requests."""
+        return digest(canonical(self.to_json()))
+
+    def body(self, charges: dict[str, list[int]]) -> str:
+        """Return the row of the chain: the request and its exact charges, by limit."""
+        listed = {charge: ranges_to_text(places) for charge, places in charges.items()}
+        return canonical({**self.to_json(), "charges": listed})
+
+
+def request_of(
+    terms: Terms, request_id: str, event: Event, loss: Losses, question: str | None, analyst: str | None
+) -> Request:
+    """Check a request against public facts; everything wrong with it is said before anything is charged."""
+    if not isinstance(request_id, str) or not 0 < len(request_id) <= LONGEST_ID:
+        raise ParameterError(
+            f"A request id is a text of 1 to {LONGEST_ID} characters, unique to the request; write for example 'ask-17'."
+        )
+    if not hasattr(event, "to_json"):
+        raise ParameterError(f"An event is needed, not {type(event).__name__}; write mechanism.event().")
+    if question is not None and not isinstance(question, str):
+        raise ParameterError("A question key is a text, the canonical form of the question with its snapshot.")
+    return Request(request_id, event.to_json(), losses_of(terms, loss), question, analyst_of(terms, analyst))
+
+
+def losses_of(terms: Terms, loss: Losses) -> tuple[Loss, ...]:
+    """Return the alternative losses of a request, checked: relation, known attributes."""
+    losses = (loss,) if isinstance(loss, Loss) else tuple(loss) if isinstance(loss, (list, tuple)) else ()
+    if not losses or not all(isinstance(one, Loss) for one in losses):
+        what = "a bound" if isinstance(loss, Bound) else type(loss).__name__
+        raise ParameterError(f"A reservation is charged by a Loss, not by {what}; write mechanism.loss().")
+    for one in losses:
+        terms.relation.require(one.relation)
+        if terms.budget.secrets is not None and (named := one.profile.names()):
+            closure(terms.budget.secrets, named)
+    return losses
+
+
+def analyst_of(terms: Terms, analyst: str | None) -> str | None:
+    """Return the analyst, who must have a budget if any analyst has one."""
+    if analyst is not None and terms.analysts and analyst not in terms.analysts:
+        raise ParameterError(
+            f"{analyst!r} has no budget in this ledger; those who have one are {', '.join(sorted(terms.analysts))}."
+        )
+    return analyst

@@ -1,0 +1,73 @@
+"""The records that a ledger hands out: reservations, refusals, previews, conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from sfumato.exact import Extended
+from sfumato.ledger.budget import Limit
+from sfumato.privacy import Loss
+from sfumato.privacy.filters import Meter
+
+State = Literal["reserved", "started", "committed", "dead"]
+"""All four count in full, for ever."""
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """What was charged, and how far it has come.
+
+    `event` is the stored public record of what may run; `answer` is there once it is committed; `reused` says
+    that the bytes belong to the same question answered before, and that nothing was charged.
+    """
+
+    id: str
+    state: State
+    event: Mapping[str, Any]
+    loss: tuple[Loss, ...]
+    analyst: str | None = None
+    question_key: str | None = None
+    answer: bytes | None = None
+    reused: bool = False
+
+
+@dataclass(frozen=True)
+class Break:
+    """One meter of one limit that refuses a request: what was asked, what is left (None: closed for good)."""
+
+    name: str
+    limit: Limit
+    meter: Meter
+    asked: Extended
+    left: Fraction | None
+
+
+@dataclass(frozen=True)
+class Closing:
+    """A route of a limit that a request would close for good; the other routes stay."""
+
+    name: str
+    meter: Meter
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a request would do; looking at it costs nothing."""
+
+    fits: bool
+    breaks: Sequence[Break]
+    closes: Sequence[Closing]
+    text: str
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """Where a conversation stands: its state after `answers` answers, and the last of them."""
+
+    id: str
+    answers: int
+    state: bytes
+    last: bytes | None

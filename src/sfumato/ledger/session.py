@@ -1,0 +1,154 @@
+"""One transaction on a ledger, and the tables that it works on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from sfumato.ledger.chain import FIRST, Head, Row
+
+metadata = sa.MetaData()
+head_table = sa.Table(
+    "sfumato_head",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("format", sa.Integer, nullable=False),
+    sa.Column("length", sa.BigInteger, nullable=False),
+    sa.Column("seal", sa.String(64), nullable=False),
+    sa.Column("rules", sa.Integer, nullable=False),
+)
+sums_table = sa.Table(
+    "sfumato_sums",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("sums", sa.Text, nullable=False),
+)
+row_table = sa.Table(
+    "sfumato_row",
+    metadata,
+    sa.Column("number", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=False),
+    sa.Column("kind", sa.String(16), nullable=False, index=True),
+    sa.Column("reservation", sa.Text, index=True),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.Column("seal", sa.String(64), nullable=False),
+)
+reservation_table = sa.Table(
+    "sfumato_reservation",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("row", sa.BigInteger, nullable=False),
+    sa.Column("request", sa.String(64), nullable=False),
+    sa.Column("question", sa.String(64), index=True),
+    sa.Column("step", sa.Integer, nullable=False),
+    sa.Column("answer", sa.LargeBinary),
+    sa.Column("memory", sa.LargeBinary),
+)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A row of the table of reservations."""
+
+    id: str
+    state: Any
+    row: int
+    request: str
+    question: str | None
+    step: int
+    answer: bytes | None
+    memory: bytes | None
+
+
+class Session:
+    """One transaction: what is read in it is the truth until it ends, what is written is durable or nothing."""
+
+    def __init__(self, connection: sa.Connection, head: Head, rules: int) -> None:
+        self.connection = connection
+        self.head = head
+        self.rules = rules
+        self._before = (head, rules)
+
+    def sums_text(self) -> str:
+        """Return the running sums of all limits, as JSON."""
+        return str(self.connection.scalar(sa.select(sums_table.c.sums)))
+
+    def save_sums(self, text: str) -> None:
+        """Replace the running sums."""
+        self.connection.execute(sa.update(sums_table).values(sums=text))
+
+    def append(self, kind: str, reservation: str | None, body: str) -> int:
+        """Add a row to the chain and return its number."""
+        row = Row(self.head.length + 1, kind, reservation, body)
+        self.head = Head(row.number, row.seal(self.head.seal))
+        self.connection.execute(
+            sa.insert(row_table).values(
+                number=row.number, kind=kind, reservation=reservation, body=body, seal=self.head.seal
+            )
+        )
+        return row.number
+
+    def rows(self, *kinds: str) -> Iterator[tuple[Row, str]]:
+        """Return the rows of these kinds, or all, in order, each with its seal."""
+        found = sa.select(row_table).order_by(row_table.c.number)
+        if kinds:
+            found = found.where(row_table.c.kind.in_(kinds))
+        for line in self.connection.execute(found):
+            yield Row(line.number, line.kind, line.reservation, line.body), line.seal
+
+    def body(self, number: int) -> str:
+        """Return what a row says."""
+        return str(self.connection.scalar(sa.select(row_table.c.body).where(row_table.c.number == number)))
+
+    def steps(self, request_id: str) -> int:
+        """Return how many states of a conversation the chain has seen."""
+        mine = sa.and_(row_table.c.reservation == request_id, row_table.c.kind == "answered")
+        return int(self.connection.scalar(sa.select(sa.func.count()).select_from(row_table).where(mine)) or 0)
+
+    def holds(self, head: Head) -> bool:
+        """Tell whether a head seen earlier is still part of this chain."""
+        if head.length == 0:
+            return head.seal == FIRST
+        found = sa.select(row_table.c.seal).where(row_table.c.number == head.length)
+        return head.length <= self.head.length and self.connection.scalar(found) == head.seal
+
+    def reservation(self, request_id: str) -> Stored | None:
+        """Return a reservation by its id."""
+        return self._one(sa.select(reservation_table).where(reservation_table.c.id == request_id))
+
+    def answered(self, question: str) -> Stored | None:
+        """Return the first committed answer to a question."""
+        table = reservation_table
+        same = sa.and_(table.c.question == question, table.c.state == "committed")
+        return self._one(sa.select(table).where(same).order_by(table.c.row).limit(1))
+
+    def reservations(self) -> Iterator[Stored]:
+        """Return all reservations in the order of their rows."""
+        for line in self.connection.execute(sa.select(reservation_table).order_by(reservation_table.c.row)):
+            yield Stored(*line)
+
+    def _one(self, query: sa.Select[Any]) -> Stored | None:
+        line = self.connection.execute(query).first()
+        return None if line is None else Stored(*line)
+
+    def add_reservation(self, stored: Stored) -> None:
+        """Write a new reservation."""
+        self.connection.execute(sa.insert(reservation_table).values(**vars(stored)))
+
+    def change(self, expected: Stored, **values: Any) -> bool:
+        """Compare and set: change a reservation only if it still is in the state and at the step expected."""
+        table = reservation_table
+        same = sa.and_(
+            table.c.id == expected.id, table.c.state == expected.state, table.c.step == expected.step
+        )
+        return self.connection.execute(sa.update(table).where(same).values(**values)).rowcount == 1
+
+    def finish(self) -> None:
+        """Write the new end of the chain, if anything was added."""
+        if (self.head, self.rules) != self._before:
+            self.connection.execute(
+                sa.update(head_table).values(length=self.head.length, seal=self.head.seal, rules=self.rules)
+            )

@@ -1,0 +1,138 @@
+"""What a ledger was made for: fixed in its first row, compared whenever it is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sfumato.errors import LedgerError, ParameterError
+from sfumato.ledger.budget import Budget
+from sfumato.ledger.readings import Odometer
+from sfumato.privacy import REPLACE_ONE, Relation
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Whose ledger it is and what it promises.
+
+    `schema` is a fingerprint of the public schema: two curators that read the columns differently must not
+    share a ledger.
+    """
+
+    budget: Budget
+    analysts: Mapping[str, Budget] = field(default_factory=dict)
+    population: str | None = None
+    relation: Relation = REPLACE_ONE
+    schema: str | None = None
+    odometer: Odometer = field(default_factory=Odometer)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.budget, Budget):
+            raise ParameterError(
+                f"A ledger needs a Budget, not {type(self.budget).__name__}; write Budget(person=Pure(3))."
+            )
+        for name, quota in self.analysts.items():
+            if not isinstance(quota, Budget):
+                raise ParameterError(f"analysts[{name!r}] must be a Budget; write {{{name!r}: Budget(person=Pure(1))}}.")
+        if not isinstance(self.relation, Relation):
+            raise ParameterError("relation must be REPLACE_ONE or ADD_REMOVE.")
+        by_name = any(budget.names_attributes for budget in (self.budget, *self.analysts.values()))
+        if by_name and self.relation is not REPLACE_ONE:
+            raise ParameterError(
+                "A limit on attributes speaks of people whose record changes; leave relation= out, which is REPLACE_ONE."
+            )
+        if self.budget.secrets is not None:
+            secrets = self.budget.secrets
+            object.__setattr__(self, "analysts", {name: quota.about(secrets) for name, quota in self.analysts.items()})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON object that `from_json` reads back exactly."""
+        return {
+            "budget": self.budget.to_json(),
+            "analysts": {name: quota.to_json() for name, quota in self.analysts.items()},
+            "population": self.population,
+            "relation": self.relation.value,
+            "schema": self.schema,
+            "odometer": self.odometer.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Terms:
+        """Read what `to_json` wrote."""
+        return cls(
+            Budget.from_json(record["budget"]),
+            {name: Budget.from_json(quota) for name, quota in record["analysts"].items()},
+            record["population"],
+            Relation(record["relation"]),
+            record["schema"],
+            Odometer.from_json(record["odometer"]),
+        )
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What the opener of a ledger says about it; None where nothing is said."""
+
+    budget: Budget | None
+    analysts: Mapping[str, Budget] | None
+    population: str | None
+    relation: Relation | None
+    schema: str | None
+    odometer: Odometer | None
+
+    def terms(self, place: str) -> Terms:
+        """Return the terms of a new ledger."""
+        if self.budget is None:
+            raise LedgerError(
+                f"There is no ledger at {place}; to make one, give its budget, for example Budget(person=Pure(3))."
+            )
+        return Terms(
+            self.budget,
+            dict(self.analysts or {}),
+            self.population,
+            self.relation or REPLACE_ONE,
+            self.schema,
+            self.odometer or Odometer(),
+        )
+
+    def compare(self, stored: Terms, place: str) -> None:
+        """Refuse a ledger that was made for something else; nothing is changed."""
+        if self.population is not None and self.population != stored.population:
+            raise LedgerError(
+                f"The ledger at {place} belongs to the population {stored.population!r}, not to {self.population!r}; "
+                "each population has a ledger of its own."
+            )
+        if self.schema is not None and stored.schema not in (None, self.schema):
+            raise LedgerError(
+                f"The ledger at {place} was made for another schema; open it with the schema that it was made for. "
+                "What was spent under one reading of the columns says nothing about another."
+            )
+        if self.relation is not None and self.relation is not stored.relation:
+            raise LedgerError(
+                f"The ledger at {place} speaks of {stored.relation.value} neighbours; open it with relation="
+                f"{stored.relation!r}."
+            )
+        if self.odometer is not None and self.odometer != stored.odometer:
+            raise LedgerError(f"The odometer of the ledger at {place} was fixed when it was made; leave odometer= out.")
+        if self.budget is not None and not _same(self.budget, stored.budget, stored.budget):
+            raise LedgerError(
+                f"The ledger at {place} was made with another budget, and limits are fixed for ever; leave the budget "
+                "out to see it, lower a limit with ledger.lower, or add one with ledger.add_limit."
+            )
+        if self.analysts is not None:
+            same = self.analysts.keys() == stored.analysts.keys() and all(
+                _same(quota, stored.analysts[name], stored.budget) for name, quota in self.analysts.items()
+            )
+            if not same:
+                raise LedgerError(f"The ledger at {place} was made with other analysts; leave analysts= out to see them.")
+
+
+def _same(given: Budget, stored: Budget, common: Budget) -> bool:
+    secrets = stored.secrets or common.secrets
+    return (given if secrets is None else given.about(secrets)) == stored
+
+
+def with_schema(terms: Terms, schema: str) -> Terms:
+    """Return the terms with the fingerprint of the schema that was first used."""
+    return replace(terms, schema=schema)

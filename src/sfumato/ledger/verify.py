@@ -1,0 +1,175 @@
+"""Verification: the chain, the charges, the sums and the states, all worked out again from what is stored."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from sfumato.ledger.amounts import at_most, ranges_from_text, sums_from_text, sums_to_text
+from sfumato.ledger.chain import FIRST, Head, Row, digest
+from sfumato.ledger.rules import Rule, Rulebook, rules_from_json
+from sfumato.privacy import Loss
+from sfumato.privacy.filters import Sums
+
+if TYPE_CHECKING:
+    from sfumato.ledger.session import Session, Stored
+
+NEXT = {
+    "reserved": {None: "reserved"},
+    "started": {"reserved": "started"},
+    "committed": {"started": "committed"},
+    "dead": {"reserved": "dead", "started": "dead"},
+    "answered": {"started": "started"},
+}
+"""For each kind of row the states in which it may find a reservation, and what it makes of them."""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a verification found; it is true if nothing is wrong."""
+
+    rows: int
+    reservations: int
+    head: str
+    problems: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+
+@dataclass
+class _Audit:
+    """The ledger as its rows tell it."""
+
+    book: Rulebook = field(default_factory=lambda: Rulebook([]))
+    sums: list[Sums] = field(default_factory=list)
+    past: list[tuple[tuple[Loss, ...], str | None]] = field(default_factory=list)
+    states: dict[str, str] = field(default_factory=dict)
+    steps: dict[str, int] = field(default_factory=dict)
+    answers: dict[str, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    def wrong(self, row: Row, what: str) -> None:
+        self.problems.append(f"Row {row.number} ({row.kind}): {what}.")
+
+
+def verify(session: Session, head: Head | None) -> Verification:
+    """Work everything out again; `head`, kept elsewhere, shows whether the ledger was rolled back."""
+    audit = _Audit()
+    seal, number = FIRST, 0
+    for row, stored_seal in session.rows():
+        number += 1
+        seal = row.seal(seal)
+        if row.number != number or seal != stored_seal:
+            audit.wrong(row, "the hash chain is broken here: a row was changed, removed or put in")
+            break
+        _replay(audit, row)
+    if not audit.problems:
+        if session.head != Head(number, seal):
+            audit.problems.append("The chain does not end where the ledger says that it ends.")
+        _compare_sums(audit, json.loads(session.sums_text()))
+        _compare_states(audit, list(session.reservations()))
+    if head is not None and not session.holds(head):
+        audit.problems.append(f"The ledger was rolled back: it does not hold row {head.length} as it was kept.")
+    return Verification(number, len(audit.states), session.head.to_text(), tuple(audit.problems))
+
+
+def _replay(audit: _Audit, row: Row) -> None:
+    body: dict[str, Any] = json.loads(row.body)
+    if row.kind == "created":
+        audit.book = Rulebook(rules_from_json(body["rules"]))
+        audit.sums = [rule.gate.zero() for rule in audit.book.rules]
+    elif row.kind in ("late", "cap"):
+        _replay_rule(audit, row, body)
+    elif row.kind in NEXT:
+        _replay_state(audit, row, body)
+
+
+def _replay_rule(audit: _Audit, row: Row, body: dict[str, Any]) -> None:
+    rule = Rule.from_json(body["rule"])
+    stored = sums_from_text(body["sums"])
+    if not _covered(sums_from_text(past_sums(rule, audit.past)), stored):
+        audit.wrong(row, "the sums of a later limit leave out some of the history")
+    audit.book.extend([rule])
+    audit.sums.append(stored)
+
+
+def past_sums(rule: Rule, past: list[tuple[tuple[Loss, ...], str | None]]) -> str:
+    """Return what a limit would show after a history; reads all of it, so never part of a check."""
+    book = Rulebook([rule])
+    sums = book.zero()
+    for losses, analyst in past:
+        sums = book.weigh(sums, losses, analyst).sums
+    return sums[0]
+
+
+def _replay_state(audit: _Audit, row: Row, body: dict[str, Any]) -> None:
+    name = str(row.reservation)
+    state = audit.states.get(name)
+    if state not in NEXT[row.kind]:
+        audit.wrong(row, f"{name!r} was {state or 'unknown'}, so this must not have happened")
+        return
+    audit.states[name] = NEXT[row.kind][state]
+    if row.kind == "reserved":
+        _replay_charges(audit, row, body)
+    elif row.kind == "committed":
+        audit.answers[name] = body["answer"]
+    elif row.kind == "answered":
+        audit.steps[name] = audit.steps.get(name, 0) + 1
+        if body["step"] != audit.steps[name]:
+            audit.wrong(row, f"the conversation {name!r} skips or repeats an answer")
+
+
+def _replay_charges(audit: _Audit, row: Row, body: dict[str, Any]) -> None:
+    losses = tuple(Loss.from_json(record) for record in body["loss"])
+    before = [sums_to_text(sums) for sums in audit.sums]
+    stored: dict[int, Sums] = {}
+    for charge, places in body["charges"].items():
+        for place in ranges_from_text(places):
+            stored[place] = sums_from_text(charge)
+    if any(place >= len(before) for place in stored):
+        audit.wrong(row, "a charge names a limit that does not exist")
+        return
+    verdict = audit.book.weigh(before, losses, body["analyst"])
+    for charge, places_now in verdict.charges.items():
+        fresh = sums_from_text(charge)
+        for place in places_now:
+            nothing = tuple(Fraction(0) for _ in fresh)
+            if not _covered(fresh, stored.get(place, nothing)):
+                audit.wrong(row, f"the charge stored for {audit.book.rules[place].name} is too small")
+    for place, amount in stored.items():
+        audit.sums[place] = audit.book.rules[place].gate.add(audit.sums[place], amount)
+    audit.past.append((losses, body["analyst"]))
+
+
+def _covered(fresh: Sums, stored: Sums) -> bool:
+    return len(fresh) == len(stored) and all(map(at_most, fresh, stored))
+
+
+def _compare_sums(audit: _Audit, texts: list[str]) -> None:
+    if len(texts) != len(audit.sums):
+        audit.problems.append("The ledger holds sums for another number of limits than it has.")
+        return
+    for rule, text, added in zip(audit.book.rules, texts, audit.sums, strict=True):
+        stored = sums_from_text(text)
+        if not _covered(added, stored):
+            audit.problems.append(f"The sums of {rule.name} are smaller than what was charged.")
+        if not rule.cap and not rule.gate.fits(stored):
+            audit.problems.append(f"The sums of {rule.name} have passed its limit.")
+
+
+def _compare_states(audit: _Audit, reservations: list[Stored]) -> None:
+    if {stored.id: stored.state for stored in reservations} != audit.states:
+        audit.problems.append("The states of the reservations are not those that the chain tells.")
+    for stored in reservations:
+        if stored.step != audit.steps.get(stored.id, 0):
+            audit.problems.append(f"The state of the conversation {stored.id!r} is not the one last answered from.")
+        if stored.state == "committed" and digest(stored.answer or b"") != audit.answers.get(stored.id):
+            audit.problems.append(f"The answer of {stored.id!r} is not the one that was committed.")

@@ -1,0 +1,35 @@
+"""Exact noise: one source of randomness, and laws that enclose their own probabilities.
+
+No floating point takes part in any decision, delta is exactly 0, and no support is truncated. The promise
+rests on uniform bits, hence on AES-256 in counter mode keyed by the operating system.
+"""
+
+from sfumato.noise.laws import (
+    Above,
+    Between,
+    Binomial,
+    Chance,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Geometric,
+    Law,
+    Maximum,
+    SinhNormal,
+    Top,
+)
+from sfumato.noise.noise import Noise
+
+__all__ = [
+    "Above",
+    "Between",
+    "Binomial",
+    "Chance",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "Geometric",
+    "Law",
+    "Maximum",
+    "Noise",
+    "SinhNormal",
+    "Top",
+]

@@ -1,0 +1,89 @@
+"""Drawing from the falling side of a log-concave law under a hat of halving steps.
+
+If g(start + width) <= g(start) / 2 and the ratios of a log-concave g only fall on the way out, then
+g <= ceiling / 2^level on the step number `level` of `width` values. Levels are runs of fair coins and
+places within a step are plain bits, so a proposal is exact and its support endless; one comparison with
+the true mass makes it the right law. No value is too far out to be drawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sfumato.exact.enclosure import Ball, precision
+from sfumato.noise.laws import Peaked, Smooth
+from sfumato.noise.source import Stream, bits, integer
+from sfumato.noise.uniform import Uniform
+
+BUILD_BITS = 192
+
+
+@dataclass(frozen=True)
+class Hat:
+    """Steps of 2^width_bits values from `start` on, upward (direction 1) or downward (-1)."""
+
+    start: int
+    direction: int
+    width_bits: int
+
+    @classmethod
+    def over(cls, law: Smooth | Peaked, start: int, direction: int) -> Hat:
+        """Return the hat with the narrowest steps over which the masses halve for certain."""
+        width_bits = 0
+        with precision(BUILD_BITS):
+            half = law.mass(start) / 2
+            while not law.mass(start + (direction << width_bits)) <= half:
+                width_bits += 1
+        return cls(start, direction, width_bits)
+
+    def propose(self, stream: Stream) -> tuple[int, int]:
+        """Return a value and its level; each value of a level has probability 2^-(level + 1 + width_bits)."""
+        level = _run_of_ones(stream)
+        place = bits(stream, self.width_bits)
+        return self.start + self.direction * ((level << self.width_bits) + place), level
+
+
+@dataclass(frozen=True)
+class Peak:
+    """Draws single values from a law with one peak, in a time that does not depend on its width."""
+
+    law: Peaked
+    up: Hat
+    down: Hat
+    ceiling: Fraction
+
+    @classmethod
+    def of(cls, law: Peaked) -> Peak:
+        """Put hats on both sides of the peak."""
+        peak = law.peak()
+        with precision(BUILD_BITS):
+            # The true peak is one of these three.
+            ceiling = law.mass(peak - 1).max(law.mass(peak)).max(law.mass(peak + 1)).upper()
+            mantissa, exponent = ceiling.man_exp()
+        ratio = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+        return cls(law, Hat.over(law, peak, 1), Hat.over(law, peak - 1, -1), ratio)
+
+    def one(self, stream: Stream) -> int:
+        """Return one value."""
+        up, down = 1 << self.up.width_bits, 1 << self.down.width_bits
+        while True:
+            side = self.up if integer(stream, up + down) < up else self.down
+            value, level = side.propose(stream)
+            if Uniform(stream).below(lambda v=value, k=level: self._chance(v, k)):  # type: ignore[misc]
+                return value
+
+    def _chance(self, value: int, level: int) -> Ball:
+        ratio = self.ceiling / 2**level
+        return self.law.mass(value) * ratio.denominator / ratio.numerator
+
+
+def _run_of_ones(stream: Stream) -> int:
+    """Return how many fair coins come up one before the first zero."""
+    run = 0
+    while True:
+        word = bits(stream, 64)
+        ones = ((word + 1) & ~word).bit_length() - 1
+        run += ones
+        if ones < 64:
+            return run

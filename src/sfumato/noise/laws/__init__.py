@@ -1,0 +1,24 @@
+"""The distributions that sfumato draws from, each enclosing its own probabilities."""
+
+from sfumato.noise.laws.base import Law, Peaked, Smooth
+from sfumato.noise.laws.binomial import Above, Binomial, Chance, Top
+from sfumato.noise.laws.derived import Between, Maximum
+from sfumato.noise.laws.gaussian import DiscreteGaussian
+from sfumato.noise.laws.laplace import DiscreteLaplace, Geometric
+from sfumato.noise.laws.sinh import SinhNormal
+
+__all__ = [
+    "Above",
+    "Between",
+    "Binomial",
+    "Chance",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "Geometric",
+    "Law",
+    "Maximum",
+    "Peaked",
+    "SinhNormal",
+    "Smooth",
+    "Top",
+]

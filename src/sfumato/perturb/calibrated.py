@@ -1,0 +1,102 @@
+"""From a spend and sensitivities to the mechanism that fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import reduce
+
+from sfumato.errors import CertificationError, ParameterError
+from sfumato.exact import Number
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law, SinhNormal
+from sfumato.noise.laws.base import SMALLEST_SCALE
+from sfumato.perturb.additive import AdditiveNoise, as_sensitivity
+from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Everything, Relation, attributes, require_bound
+from sfumato.privacy.calibrate import GaussianParameters, LaplaceParameters, Parameters, choose
+from sfumato.privacy.sensitivity import Sensitivity
+from sfumato.privacy.sensitivity import sensitivity as bounds_on
+
+
+def calibrate(
+    spend: Bound,
+    sensitivity: Number | Sensitivity | None = None,
+    *,
+    l1: Number | None = None,
+    l2_squared: Number | None = None,
+    largest: Number | None = None,
+    changed: int | None = None,
+    by_attribute: Mapping[str, Number | Sensitivity] | None = None,
+    draws: int = 1,
+    failure: Number = 0.05,
+    relation: Relation = REPLACE_ONE,
+    reads: Iterable[str] | str | Everything = EVERYTHING,
+) -> AdditiveNoise:
+    """Return the noise with the smallest error that fits a spend: one call from a bound to a mechanism.
+
+    The sensitivities bound how far the exact integers of two neighbours under `relation` lie apart: `sensitivity`
+    for one number; for a vector `l1` (sum), `l2_squared` (sum of squares), `largest` (one coordinate), `changed`
+    (how many coordinates), of which what is missing is derived. `draws` is how many noisy numbers matter together
+    and `failure` how often their largest error may be larger than the best one; both only guide the choice.
+
+    Pure gives discrete Laplace noise, Concentrated discrete Gaussian, Truncated Gaussian or sinh-normal,
+    Approximate whichever of the three is best. A spend `.per_attribute()` is calibrated to `by_attribute`, which
+    bounds how far each attribute alone can move the numbers, and to the person's sensitivity without it.
+
+    Promise: `calibrate(spend, …).loss().within(spend)`, checked on the exact numbers before anything is returned.
+    Spec: QR-LAP, PDP:C-13, PDP:C-14, TCDP-SINH. Time: microseconds for Pure and Concentrated; up to a second the
+    first time, then nothing, for the others.
+
+    >>> from sfumato import Concentrated, Pure
+    >>> calibrate(Pure(0.5), sensitivity=1).law
+    DiscreteLaplace(scale=Fraction(2, 1))
+    >>> calibrate(Concentrated(0.1), l1=2, l2_squared=2, largest=1).law
+    DiscreteGaussian(variance=Fraction(10, 1))
+    """
+    bound = require_bound(spend)
+    person = _person(sensitivity, l1, l2_squared, largest, changed)
+    singles = {name: as_sensitivity(moves).narrow(person) for name, moves in (by_attribute or {}).items()}
+    named = attributes(reads) if not isinstance(reads, Everything) or not singles else frozenset(singles)
+    moves = person if bound.unit == "person" else _attribute(person, singles, named)
+    mechanism = AdditiveNoise(
+        law=law_of(choose(bound, moves, draws, failure)),
+        sensitivity=person,
+        by_attribute=tuple(singles.items()),
+        relation=relation,
+        reads=named,
+    )
+    if not mechanism.loss().within(bound):
+        raise CertificationError(f"The noise found for {bound!r} does not provably fit it; please report this.")
+    return mechanism
+
+
+def law_of(parameters: Parameters) -> Law:
+    """Return the law with these parameters; noise below what the sampler can draw is rounded up."""
+    match parameters:
+        case LaplaceParameters():
+            return DiscreteLaplace(max(parameters.scale, SMALLEST_SCALE))
+        case GaussianParameters():
+            return DiscreteGaussian(max(parameters.variance, SMALLEST_SCALE**2))
+        case _:
+            return SinhNormal(parameters.variance, parameters.bend)
+
+
+def _person(
+    scalar: Number | Sensitivity | None,
+    l1: Number | None,
+    l2_squared: Number | None,
+    largest: Number | None,
+    changed: int | None,
+) -> Sensitivity:
+    if isinstance(scalar, Sensitivity):
+        return scalar
+    return bounds_on(scalar, l1=l1, l2_squared=l2_squared, largest=largest, changed=changed)
+
+
+def _attribute(
+    person: Sensitivity, singles: Mapping[str, Sensitivity], reads: frozenset[str] | Everything
+) -> Sensitivity:
+    """Return bounds that hold whichever single attribute changes."""
+    if isinstance(reads, Everything):
+        raise ParameterError(
+            "A per-attribute spend needs the attributes by name; give reads={'age', …}, or by_attribute={'age': 1, …}."
+        )
+    return reduce(Sensitivity.cover, (singles.get(name, person) for name in sorted(reads)))

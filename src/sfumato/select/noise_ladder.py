@@ -1,0 +1,92 @@
+"""Ladders of chances from noise: the obvious answer as it was printed (TCDP-OAM), for comparison.
+
+The chance at excess x of the gap is that of noise beyond t - x, where noise is beyond t with chance 1/candidates:
+Laplace for Pure, Gaussian for Concentrated, sinh-normal for Truncated, truncated Laplace for Approximate. The
+numbers here are approximate and rounded down; what is promised is proved from the rounded chances, pair by pair,
+by `certificate.close`. A sliver of the spend is left so that roundings do not break the proof.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+
+from sfumato.errors import UnsupportedSpend
+from sfumato.exact import rational_ball
+from sfumato.exact.enclosure import Ball, precision
+from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Truncated
+from sfumato.privacy.sinh import sinh_normal
+from sfumato.select.ladder import MOST_RUNGS, lower_end, round_down
+
+PRECISION = 256
+KEPT = 1 - Fraction(1, 1 << 20)
+
+Chance = Callable[[Fraction], Ball]
+
+
+@lru_cache(maxsize=256)
+def noisy(candidates: int, bound: Bound, steps: int, failure: Fraction) -> tuple[Fraction, ...]:
+    """Return the chances at the excesses 1/steps, 2/steps, ..., until the answer fails with `failure`."""
+    rungs: list[Fraction] = []
+    reached = Fraction(1, candidates)
+    with precision(PRECISION + 2 * candidates.bit_length()):
+        chance = _curve(candidates, bound)
+        while reached < 1 - failure:
+            # Rounding down must not fall below the rung before: the ladder never falls.
+            reached = max(reached, round_down(min(Fraction(1), lower_end(chance(Fraction(len(rungs) + 1, steps))))))
+            rungs.append(reached)
+            if len(rungs) > MOST_RUNGS:
+                raise UnsupportedSpend(
+                    f"At {bound!r} the obvious answer needs more than {MOST_RUNGS} steps of gap; "
+                    "spend more, or use select.exponential."
+                )
+    return tuple(rungs)
+
+
+def _curve(candidates: int, bound: Bound) -> Chance:
+    match bound:
+        case Pure():
+            return _truncated_laplace(candidates, bound.epsilon * KEPT, Fraction(0))
+        case Approximate():
+            return _truncated_laplace(candidates, bound.epsilon * KEPT, bound.delta * KEPT)
+        case Concentrated():
+            return _gaussian(candidates, 1 / (2 * bound.rho * KEPT), None)
+        case Truncated():
+            law = sinh_normal(Truncated(bound.rho * KEPT, bound.omega), sensitivity=1, draws=candidates)
+            return _gaussian(candidates, law.variance, getattr(law, "bend", None))
+    raise UnsupportedSpend(f"{bound!r} is not one of the four bounds.")
+
+
+def _truncated_laplace(candidates: int, epsilon: Fraction, delta: Fraction) -> Chance:
+    """Return the upper tail of Laplace noise cut to [-B, B] with B = log(1 + (e^eps - 1)/(2 delta))/eps.
+
+    With u = eps·x the tail above 0 is e^u/k + delta·(e^u - 1)/(e^eps - 1), and below 0 its mirror image.
+    """
+    weight = rational_ball(delta) / rational_ball(epsilon).expm1()
+    share = 1 / rational_ball(candidates)
+    # e^{eps t} at the point t that noise exceeds with chance 1/k; the tail is 1/2 where u = eps·t.
+    centre = (1 + 2 * weight) / (2 * share + 2 * weight)
+
+    def chance(excess: Fraction) -> Ball:
+        growth = rational_ball(epsilon * excess).exp()
+        if growth < centre:
+            return growth * share + weight * (growth - 1)
+        rest = (1 + 2 * weight) * centre / growth / 2 - weight
+        return 1 - rest if rest > 0 else rational_ball(1)
+
+    return chance
+
+
+def _gaussian(candidates: int, variance: Fraction, bend: Fraction | None) -> Chance:
+    """Return the upper tail of normal or sinh-normal noise; the starting point may be approximate."""
+    from scipy.special import ndtri_exp
+
+    width = (2 * rational_ball(variance)).sqrt()
+    start = rational_ball(Fraction(-float(ndtri_exp(-math.log(candidates))))) * rational_ball(variance).sqrt()
+    if bend is None:
+        return lambda excess: ((start - rational_ball(excess)) / width).erfc() / 2
+    bent = rational_ball(bend)
+    origin = bent * (start / bent).asinh()
+    return lambda excess: (bent / width * ((origin - rational_ball(excess)) / bent).sinh()).erfc() / 2

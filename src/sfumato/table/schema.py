@@ -1,0 +1,252 @@
+"""The public description of a table: columns and their domains, whose row it is, how much a person may count."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from sfumato.domain import Derived, Domain, Rule, column_from_json, nearest
+from sfumato.errors import ParameterError, SchemaError
+from sfumato.exact import positive_integer
+from sfumato.privacy import Secrets
+from sfumato.table.toml import write_toml
+
+FILL = "you must fill this in"
+"""What a draft writes where only a person who knows the data can write."""
+
+LARGEST_CODE = 2**62
+"""Codes are 64-bit integers in every engine; one bit is left for offsets."""
+
+RESERVED = "sfumato_"
+"""The table's own columns start like this."""
+
+_KEYS = ("columns", "person", "rows_per_person", "groups_per_person", "public", "groups", "dependencies")
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Everything that is public about a table, written by somebody who knows the data and never read from it.
+
+    `columns` maps names to domains and to rules for derived columns. `person` names the column that says whose row
+    it is; without it every row is one person. A person counts with at most `rows_per_person` rows and, in answers
+    by group, at most `groups_per_person` groups. Columns in `public` are known to everybody. `groups` are columns
+    that carry one secret together, `dependencies` pairs of columns of which one determines the other.
+
+    >>> from sfumato.domain import bins, integers
+    >>> schema = Schema({"age": integers(17, 90), "decade": bins("age", step=10)})
+    >>> schema.domain("decade").size, schema.reads(["decade"]), schema.attributes
+    (9, frozenset({'age'}), ('age',))
+    """
+
+    columns: Mapping[str, Domain | Rule]
+    person: str | None = None
+    rows_per_person: int = 1
+    groups_per_person: int | None = None
+    public: tuple[str, ...] = ()
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    dependencies: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.columns, Mapping) or not self.columns:
+            raise SchemaError("A schema needs columns; write Schema({'age': integers(17, 90)}).")
+        columns = dict(self.columns)
+        for name, column in columns.items():
+            _check_name(name)
+            if not isinstance(column, (Domain, Rule)) or isinstance(column, Derived):
+                raise SchemaError(f"The column {name!r} needs a domain such as integers(17, 90), not {column!r}.")
+        folded = [name.casefold() for name in (*columns, *([self.person] if self.person else []))]
+        if len(set(folded)) != len(folded):
+            raise SchemaError("Two columns, or a column and person=, have the same name up to case; engines mix these.")
+        for name in self.public:
+            column = columns.get(name)
+            if not isinstance(column, Domain):
+                raise SchemaError(f"public names {name!r}, which is no base column; {nearest(name, columns)}")
+            columns[name] = replace(column, public=True)
+        set_field = object.__setattr__
+        set_field(self, "columns", MappingProxyType(columns))
+        named = (name for name, column in columns.items() if isinstance(column, Domain) and column.public)
+        set_field(self, "public", tuple(named))
+        if self.person is not None:
+            _check_name(self.person)
+        set_field(self, "rows_per_person", positive_integer(self.rows_per_person, "rows_per_person"))
+        if self.person is None and self.rows_per_person != 1:
+            raise SchemaError(
+                "rows_per_person counts the rows of a person; name the column that tells them by person=."
+            )
+        if self.groups_per_person is not None:
+            set_field(self, "groups_per_person", positive_integer(self.groups_per_person, "groups_per_person"))
+        groups = {str(name): tuple(members) for name, members in dict(self.groups or {}).items()}
+        set_field(self, "groups", MappingProxyType(groups))
+        set_field(self, "dependencies", tuple((str(a), str(b)) for a, b in self.dependencies))
+        for name in columns:
+            self._check_codes(name)
+        self.secrets  # noqa: B018  reading it checks groups and dependencies
+
+    def _check_codes(self, name: str) -> None:
+        domain = self.domain(name)
+        if domain.last is not None and max(abs(domain.first), abs(domain.last)) > LARGEST_CODE:
+            raise SchemaError(f"The range of {name!r} goes beyond 2^62, which no engine counts in; narrow it.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns, derived ones too, in the order they were written."""
+        return tuple(self.columns)
+
+    @cached_property
+    def _domains(self) -> dict[str, Domain]:
+        return {}
+
+    def domain(self, name: str) -> Domain:
+        """Return the domain of a column, derived columns resolved."""
+        if name not in self._domains:
+            self._domains[name] = self._resolve(name)
+        return self._domains[name]
+
+    def _resolve(self, name: str) -> Domain:
+        column = self.columns.get(name)
+        if column is None:
+            raise SchemaError(f"There is no column {name!r} in the schema; {nearest(str(name), self.columns)}")
+        if isinstance(column, Domain):
+            return column
+        base = self.columns.get(column.of)
+        if base is None:
+            raise SchemaError(
+                f"{name!r} is derived from {column.of!r}, which is no column; {nearest(column.of, self.columns)}"
+            )
+        if isinstance(base, Rule):
+            raise SchemaError(f"{name!r} is derived from {column.of!r}, itself derived; derive it from {base.of!r}.")
+        try:
+            return column.on(base)
+        except ParameterError as refused:
+            raise SchemaError(f"The column {name!r} does not fit its base: {refused}") from None
+
+    def base(self, name: str) -> str:
+        """Return the column that a column is read from: itself, or the base of a derived one."""
+        domain = self.domain(name)
+        return domain.rule.of if isinstance(domain, Derived) else name
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The private attributes: base columns that are not public."""
+        return tuple(name for name, column in self.columns.items() if isinstance(column, Domain) and not column.public)
+
+    def reads(self, names: Iterable[str]) -> frozenset[str]:
+        """Return the private attributes that these columns reveal something about."""
+        return frozenset(self.base(name) for name in names).intersection(self.attributes)
+
+    @cached_property
+    def secrets(self) -> Secrets:
+        """Which attributes carry the same secret; derived names stand for their base, public ones for nothing."""
+        groups = {}
+        for label, members in self.groups.items():
+            groups[label] = sorted(self.reads(members))
+        pairs = []
+        for first, second in self.dependencies:
+            linked = (self.base(first), self.base(second))
+            if linked[0] != linked[1] and self.reads(linked) == frozenset(linked):
+                pairs.append(linked)
+        return Secrets(self.attributes, groups, tuple(pairs))
+
+    # Text forms
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON object that `from_json` reads back; what is at its default is left out."""
+        record: dict[str, Any] = {}
+        if self.person is not None:
+            record["person"] = self.person
+        record["rows_per_person"] = self.rows_per_person
+        if self.groups_per_person is not None:
+            record["groups_per_person"] = self.groups_per_person
+        if self.dependencies:
+            record["dependencies"] = [list(pair) for pair in self.dependencies]
+        record["columns"] = {name: column.to_json() for name, column in self.columns.items()}
+        if self.groups:
+            record["groups"] = {name: list(members) for name, members in self.groups.items()}
+        return record
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Schema:
+        """Read what `to_json` wrote; a draft that is not filled in is refused with the list of what is missing."""
+        if not isinstance(record, Mapping):
+            raise SchemaError("A schema is an object with columns; see docs/tables.md for one.")
+        missing = list(_unfilled(record))
+        if missing:
+            raise SchemaError(f"The schema is a draft; fill in {', '.join(missing)}.")
+        for key in record:
+            if key not in _KEYS:
+                raise SchemaError(f"A schema has no {key!r}; {nearest(key, _KEYS)}")
+        parts = {key: value for key, value in record.items() if key != "columns"}
+        columns = {}
+        for name, column in dict(record.get("columns", {})).items():
+            try:
+                columns[name] = column_from_json(column)
+            except (ParameterError, TypeError) as refused:
+                raise SchemaError(f"The column {name!r} cannot be read: {refused}") from None
+        return cls(columns, **{key: tuple(value) if isinstance(value, list) else value for key, value in parts.items()})
+
+    def to_toml(self) -> str:
+        """Return the schema as TOML, for people to read and edit."""
+        return write_toml(self.to_json())
+
+    @classmethod
+    def from_toml(cls, text: str) -> Schema:
+        """Read a schema from TOML.
+
+        >>> Schema.from_toml('[columns.age]\\ntype = "integer"\\nlow = 17\\nhigh = 90').names
+        ('age',)
+        """
+        try:
+            return cls.from_json(tomllib.loads(text))
+        except tomllib.TOMLDecodeError as error:
+            raise SchemaError(f"The schema is no TOML: {error}.") from None
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        """Read a schema from a `.toml` or `.json` file."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise SchemaError(f"The schema {str(path)!r} cannot be read: {error}.") from None
+        if Path(path).suffix.lower() != ".json":
+            return cls.from_toml(text)
+        try:
+            return cls.from_json(json.loads(text))
+        except json.JSONDecodeError as error:
+            raise SchemaError(f"The schema {str(path)!r} is no JSON: {error}.") from None
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A SHA-256 of the canonical JSON form: equal schemas have equal fingerprints."""
+        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schema) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not name or "\x00" in name:
+        raise SchemaError(f"{name!r} is no name of a column; write it as text.")
+    if name.lower().startswith(RESERVED):
+        raise SchemaError(f"Names that start with {RESERVED!r} are taken; rename the column {name!r}.")
+
+
+def _unfilled(record: Any, path: str = "") -> Iterator[str]:
+    if record == FILL:
+        yield path
+    elif isinstance(record, Mapping):
+        for key, value in record.items():
+            yield from _unfilled(value, f"{path}.{key}" if path else str(key))
+    elif isinstance(record, list):
+        if any(True for value in record for _ in _unfilled(value)):
+            yield path

@@ -1,0 +1,211 @@
+"""Where the data are: files, frames, databases, clusters; each becomes one Ibis table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.domain import nearest
+from sfumato.errors import SchemaError
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+_PARQUET = (".parquet", ".pq", ".parq")
+_CSV = (".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".txt")
+_DUCKDB = (".duckdb", ".ddb", ".db")
+_POSTGRES = ("postgres://", "postgresql://")
+_WAYS = (
+    "a Parquet, CSV or DuckDB file, a postgresql:// address, an Arrow table, a pandas or polars frame, a Spark frame, "
+    "or an Ibis table"
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One table of one engine: `engine` is the Ibis backend that runs it, `kind` says what it was made from."""
+
+    table: ir.Table
+    engine: Any
+    kind: str
+    _closers: tuple[Callable[[], Any], ...] = field(default=(), repr=False)
+
+    @property
+    def is_duckdb(self) -> bool:
+        """Whether DuckDB runs it, in this process."""
+        return bool(self.engine.name == "duckdb")
+
+    def close(self) -> None:
+        """Let go of what was opened for this source; what the caller handed in stays open."""
+        for closer in self._closers:
+            closer()
+
+
+def open_source(source: Any, *, table: str | None = None) -> Source:
+    """Return any supported source as one Ibis table, by default on an in-process DuckDB.
+
+    `table=` names the table of a database that has several.
+    """
+    if isinstance(source, Path) or (isinstance(source, str) and not source.startswith(_POSTGRES)):
+        return _open_file(str(source), table)
+    if isinstance(source, str):
+        return _open_postgres(source, table)
+    # Told apart by the module of their class, so that nothing is imported that the caller has not imported.
+    family = type(source).__module__.split(".")[0]
+    if family == "ibis":
+        return _open_ibis(source)
+    if family == "pyspark":
+        return _open_spark(source)
+    if family in ("pyarrow", "pandas", "polars"):
+        return _open_arrow({"pyarrow": _arrow, "pandas": _from_pandas, "polars": _from_polars}[family](source), family)
+    raise SchemaError(f"A source is {_WAYS}, not {type(source).__name__}.")
+
+
+def _duckdb(path: str | None = None) -> Any:
+    import ibis
+
+    engine = ibis.duckdb.connect(path, read_only=True) if path else ibis.duckdb.connect()
+    # Time zones and progress bars come from the surroundings; neither may reach an exact statistic.
+    engine.raw_sql("SET TimeZone = 'UTC'")
+    return engine
+
+
+def _open_file(path: str, table: str | None) -> Source:
+    name = path.lower()
+    if not any(mark in path for mark in "*?[") and not Path(path).exists():
+        raise SchemaError(f"There is no file {path!r}; write the path of {_WAYS}.")
+    if name.endswith(_DUCKDB):
+        return _open_database(path, table)
+    engine = _duckdb()
+    try:
+        if name.endswith(_CSV):
+            # Types guessed from cells would be facts about the data, so every column is text until the schema reads it.
+            opened = engine.read_csv(path, all_varchar=True, header=True, null_padding=True, strict_mode=False)
+        elif name.endswith(_PARQUET) or Path(path).is_dir():
+            opened = engine.read_parquet(f"{path}/**/*.parquet" if Path(path).is_dir() else path)
+        else:
+            raise SchemaError(f"The ending of {path!r} is unknown; write the path of {_WAYS}.")
+    except SchemaError:
+        engine.disconnect()
+        raise
+    except Exception as error:
+        engine.disconnect()
+        raise SchemaError(f"{path!r} cannot be read as what its ending says ({type(error).__name__}).") from None
+    return Source(opened, engine, "csv" if name.endswith(_CSV) else "parquet", (engine.disconnect,))
+
+
+def _open_database(path: str, table: str | None) -> Source:
+    import duckdb
+
+    try:
+        engine = _duckdb(path)
+    except duckdb.Error as error:
+        raise SchemaError(f"{path!r} is no DuckDB file that can be opened ({type(error).__name__}).") from None
+    try:
+        opened = engine.table(_only_table(engine.list_tables(), table, path))
+    except SchemaError:
+        engine.disconnect()
+        raise
+    return Source(opened, engine, "duckdb", (engine.disconnect,))
+
+
+def _only_table(tables: list[str], table: str | None, place: str) -> str:
+    if table is None and len(tables) == 1:
+        return tables[0]
+    if table is None:
+        raise SchemaError(f"{place!r} has {len(tables)} tables; say which one by table=, {nearest('', tables)}")
+    if table not in tables:
+        raise SchemaError(f"{place!r} has no table {table!r}; {nearest(table, tables)}")
+    return table
+
+
+def _open_postgres(address: str, table: str | None) -> Source:
+    import ibis
+
+    place = "the database"  # an address can hold a password
+    try:
+        engine = ibis.postgres.connect(address)
+    except ImportError:
+        raise SchemaError("PostgreSQL needs one more package; run pip install 'sfumato[postgres]'.") from None
+    except Exception as error:
+        raise SchemaError(f"{place} does not answer ({type(error).__name__}); check the address.") from None
+    try:
+        opened = engine.table(_only_table(engine.list_tables(), table, place))
+    except SchemaError:
+        engine.disconnect()
+        raise
+    return Source(opened, engine, "postgres", (engine.disconnect,))
+
+
+def _open_ibis(source: Any) -> Source:
+    import ibis
+
+    if not isinstance(source, ibis.expr.types.Table):
+        raise SchemaError(f"An Ibis source is a table, not {type(source).__name__}.")
+    try:
+        engine = source._find_backend(use_default=True)
+    except ibis.common.exceptions.IbisError:
+        raise SchemaError("This Ibis table belongs to no connection; make it with connection.table(...).") from None
+    return Source(source, engine, "ibis")
+
+
+def _open_spark(frame: Any) -> Source:
+    import ibis
+
+    if type(frame).__name__ != "DataFrame":
+        raise SchemaError(f"A Spark source is a DataFrame, not {type(frame).__name__}.")
+    engine = ibis.pyspark.connect(frame.sparkSession)
+    name = f"sfumato_source_{id(frame):x}"
+    frame.createOrReplaceTempView(name)
+    return Source(engine.table(name), engine, "spark", (lambda: frame.sparkSession.catalog.dropTempView(name),))
+
+
+def _open_arrow(data: Any, kind: str) -> Source:
+    engine = _duckdb()
+    engine.con.register("sfumato_source", data)
+    return Source(engine.table("sfumato_source"), engine, kind, (engine.disconnect,))
+
+
+def _arrow(data: Any) -> Any:
+    import pyarrow
+    import pyarrow.dataset
+
+    if isinstance(data, pyarrow.RecordBatch):
+        return pyarrow.Table.from_batches([data])
+    if isinstance(data, pyarrow.RecordBatchReader):
+        return data.read_all()  # a reader can be read once, and a table is asked many times
+    if isinstance(data, (pyarrow.Table, pyarrow.dataset.Dataset)):
+        return data
+    raise SchemaError(f"An Arrow source is a table, a dataset or a reader of batches, not {type(data).__name__}.")
+
+
+def _from_polars(frame: Any) -> Any:
+    if hasattr(frame, "collect"):
+        frame = frame.collect()
+    if not hasattr(frame, "to_arrow") or not hasattr(frame, "columns"):
+        raise SchemaError(f"A polars source is a DataFrame or a LazyFrame, not {type(frame).__name__}.")
+    return frame.to_arrow()
+
+
+def _from_pandas(frame: Any) -> Any:
+    import pyarrow
+
+    if not hasattr(frame, "columns"):
+        raise SchemaError(f"A pandas source is a DataFrame, not {type(frame).__name__}.")
+    columns = {}
+    for name in frame.columns:
+        column = frame[name]
+        if column.dtype == object:
+            # Cells of any type may sit in such a column; as text, one odd cell cannot fail the conversion of the rest.
+            texts = [None if missing else _cell(cell) for cell, missing in zip(column, column.isna(), strict=True)]
+            columns[str(name)] = pyarrow.array(texts, pyarrow.string())
+        else:
+            columns[str(name)] = pyarrow.array(column, from_pandas=True)
+    return pyarrow.table(columns)
+
+
+def _cell(cell: Any) -> str:
+    text = cell if isinstance(cell, str) else str(cell)
+    return text.encode("utf-8", "ignore").decode("utf-8")

@@ -1,0 +1,50 @@
+"""Write the few shapes of TOML that a schema needs; Python reads TOML but does not write it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def write_toml(record: Mapping[str, Any], path: tuple[str, ...] = ()) -> str:
+    """Return TOML for nested mappings of text, whole numbers, truth values and lists of these.
+
+    >>> print(write_toml({"person": "id", "columns": {"age": {"type": "integer", "low": 17}}}))
+    person = "id"
+    <BLANKLINE>
+    [columns.age]
+    type = "integer"
+    low = 17
+    <BLANKLINE>
+    """
+    plain = {key: value for key, value in record.items() if not isinstance(value, Mapping)}
+    lines = [f"{_key(key)} = {_value(value)}" for key, value in plain.items()]
+    if path and lines:
+        lines.insert(0, f"[{'.'.join(_key(part) for part in path)}]")
+    text = "\n".join(lines) + "\n" if lines else ""
+    for key, value in record.items():
+        if isinstance(value, Mapping):
+            inner = write_toml(value, (*path, key))
+            text += ("\n" if text and inner else "") + inner
+    return text
+
+
+def _key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else _text(key)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_value(part) for part in value) + "]"
+    return _text(value) if isinstance(value, str) else str(int(value))
+
+
+def _text(text: str) -> str:
+    # JSON's escapes are TOML's, except that TOML also refuses a bare DEL.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

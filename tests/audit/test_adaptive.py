@@ -1,0 +1,213 @@
+"""The rows of ledger-filters section 9: the shipped rule reaches the printed values, refuted rules exceed delta."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from sfumato.audit import Release, worst_adaptive
+from sfumato.errors import ParameterError
+
+HAIR = 1e-12
+
+
+def price(order: float, delta: float) -> float:
+    """The constant c(a, d) of LF:L3."""
+    return (math.log(1 / delta) + order * math.log(1 - 1 / order) - math.log(order - 1)) / (order - 1)
+
+
+def best_order(epsilon: float, delta: float) -> float:
+    low, high, golden = 1.001, 4000.0, (math.sqrt(5) - 1) / 2
+    for _ in range(200):
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        if (epsilon - price(left, delta)) / left < (epsilon - price(right, delta)) / right:
+            low = left
+        else:
+            high = right
+    return (low + high) / 2
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A release of the menu with what it costs: epsilon, curve, leak."""
+
+    release: Release
+    epsilon: float = 0.0
+    leak: float = 0.0
+
+    def tau(self, order: float) -> float:
+        power = math.fsum(mass * math.exp((order - 1) * float(loss)) for loss, mass in self.release.losses.items())
+        return math.log(power) / (order - 1)
+
+
+def response(epsilon: str) -> Kind:
+    return Kind(Release.randomized_response(epsilon), float(epsilon))
+
+
+def lattice(variance: str, cut: str) -> Kind:
+    return Kind(Release.lattice_gaussian(variance, "0.05", cut), float(cut))
+
+
+def leaking(delta: float) -> Kind:
+    return Kind(Release.leaking(delta), leak=delta)
+
+
+@dataclass(frozen=True)
+class Row:
+    epsilon: float
+    delta: float
+    menu: tuple[Kind, ...]
+    full: float
+    halves: float
+
+    @property
+    def name(self) -> str:
+        return f"{self.epsilon}, {self.delta}, {len(self.menu)} kinds, {self.full}"
+
+    def total(self, counts, cost: Callable[[Kind], float]) -> float:
+        return sum(count * cost(kind) for count, kind in zip(counts, self.menu, strict=True))
+
+    def worst(self, fits) -> float:
+        return worst_adaptive(fits, [kind.release for kind in self.menu], str(self.epsilon)) / self.delta
+
+
+E2, E4, E6, E8 = 1e-2, 1e-4, 1e-6, 1e-8
+ROWS = [
+    Row(1, E2, (response("0.05"), response("0.2")), 0.580, 0.301),
+    Row(1, E2, (response("0.05"), response("0.2"), leaking(E2 / 8)), 0.580, 0.798),
+    Row(1, E4, (response("0.05"), response("0.25"), leaking(E4 / 8)), 0.335, 0.671),
+    Row(1, E4, (response("0.05"), leaking(E4 / 16)), 0.197, 0.610),
+    Row(1, E2, (lattice("0.05", "0.6"), leaking(E2 / 16)), 0.243, 0.560),
+    Row(1, E2, (lattice("0.02", "0.3"), response("0.2")), 0.567, 0.240),
+    Row(1, E6, (response("0.02"), response("0.1")), 0.440, 0.201),
+    Row(1, E6, (response("0.02"), response("0.06"), response("0.2")), 0.497, 0.236),
+    Row(1, E8, (response("0.02"), response("0.1")), 0.336, 0.161),
+    Row(3, E4, (response("0.1"), response("1")), 0.288, 0.122),
+]
+NAMES = [row.name for row in ROWS]
+
+
+def shipped(row: Row, leaks: float):
+    """`Approximate(E, D, leaks)`: leaks within their part, and epsilons or one fixed order within the rest."""
+    rest = row.delta * (1 - leaks)
+    order = round(8 * best_order(row.epsilon, rest)) / 8
+    ceiling = row.epsilon - price(order, rest)
+
+    def fits(counts) -> bool:
+        return row.total(counts, lambda kind: kind.leak) <= leaks * row.delta + HAIR * row.delta and (
+            row.total(counts, lambda kind: kind.epsilon) <= row.epsilon + HAIR
+            or row.total(counts, lambda kind: kind.tau(order)) <= ceiling + HAIR
+        )
+
+    return fits
+
+
+@pytest.mark.parametrize("row", ROWS, ids=NAMES)
+def test_the_shipped_rule_reaches_the_printed_value_and_stays_below_delta(row: Row) -> None:
+    full, halves = row.worst(shipped(row, 0.0)), row.worst(shipped(row, 0.5))
+    assert full == pytest.approx(row.full, abs=1e-3)
+    assert halves == pytest.approx(row.halves, abs=1e-3)
+
+
+def test_the_pure_route_alone_loses_nothing_beyond_epsilon() -> None:
+    row = ROWS[0]
+    assert row.worst(lambda counts: row.total(counts, lambda kind: kind.epsilon) <= row.epsilon + HAIR) < 1e-10
+
+
+def best_order_at_the_end(row: Row):
+    orders = [1 + 0.25 * step for step in range(1, 400)]
+    ceilings = [row.epsilon - price(order, row.delta) for order in orders]
+    usable = [(order, ceiling) for order, ceiling in zip(orders, ceilings, strict=True) if ceiling > 0]
+    taus = {order: [kind.tau(order) for kind in row.menu] for order, _ in usable}
+
+    def fits(counts) -> bool:
+        return any(
+            sum(count * tau for count, tau in zip(counts, taus[order], strict=True)) <= ceiling
+            for order, ceiling in usable
+        )
+
+    return fits
+
+
+@pytest.mark.parametrize("row", [ROWS[6], ROWS[7], ROWS[8]], ids=[NAMES[6], NAMES[7], NAMES[8]])
+def test_the_best_order_without_a_price_is_refuted(row: Row) -> None:
+    assert row.worst(best_order_at_the_end(row)) > 1
+
+
+LEAKY = [ROWS[1], ROWS[2], ROWS[3]]
+
+
+@pytest.mark.parametrize("row", LEAKY, ids=[row.name for row in LEAKY])
+def test_leaks_beside_the_full_delta_are_refuted(row: Row) -> None:
+    within = shipped(row, 0.0)
+
+    def fits(counts) -> bool:
+        silent = [count if kind.leak == 0 else 0 for count, kind in zip(counts, row.menu, strict=True)]
+        return row.total(counts, lambda kind: kind.leak) <= row.delta * (1 + HAIR) and within(silent)
+
+    assert row.worst(fits) > 1
+
+
+@pytest.mark.parametrize("row", LEAKY, ids=[row.name for row in LEAKY])
+def test_a_joint_split_is_refuted(row: Row) -> None:
+    order = best_order(row.epsilon, row.delta)
+    factor = (1 - 1 / order) ** order / (order - 1)
+
+    def fits(counts) -> bool:
+        spent = row.total(counts, lambda kind: kind.tau(order))
+        missed = factor * math.exp((order - 1) * (spent - row.epsilon)) if any(counts) else 0.0
+        return row.total(counts, lambda kind: kind.leak) + missed <= row.delta * (1 + HAIR)
+
+    assert row.worst(fits) > 1
+
+
+@pytest.mark.parametrize("row", LEAKY, ids=[row.name for row in LEAKY])
+def test_a_pure_route_that_may_leak_all_of_delta_is_refuted(row: Row) -> None:
+    order = best_order(row.epsilon, row.delta / 2)
+    ceiling = row.epsilon - price(order, row.delta / 2)
+
+    def fits(counts) -> bool:
+        leaks = row.total(counts, lambda kind: kind.leak)
+        pure = row.total(counts, lambda kind: kind.epsilon) <= row.epsilon + HAIR
+        renyi = row.total(counts, lambda kind: kind.tau(order)) <= ceiling
+        return (pure and leaks <= row.delta * (1 + HAIR)) or (renyi and leaks <= row.delta / 2 * (1 + HAIR))
+
+    assert row.worst(fits) > 1
+
+
+def test_small_games_by_hand() -> None:
+    # One randomized response and nothing else: delta at 0 is its total variation.
+    one = worst_adaptive(lambda counts: counts[0] <= 1, [Release.randomized_response(1)], 0)
+    assert one == pytest.approx(math.tanh(0.5))
+    # A leak after it is used only if the answer pointed the right way or not at all: always worth its delta.
+    leak = worst_adaptive(lambda counts: counts[0] <= 1, [Release.leaking("1/8")], 2)
+    assert leak == pytest.approx(1 / 8)
+    assert worst_adaptive(lambda counts: False, [Release.randomized_response(1)], 0) == 0
+
+
+def test_adaptivity_gains_over_every_fixed_plan() -> None:
+    # After a first look: one sharp release if it pointed the right way, four blunt ones if it did not.
+    menu = [Release.randomized_response("0.5"), Release.randomized_response("1")]
+
+    def five_blunt(counts) -> bool:
+        return counts[0] <= 5 and counts[1] == 0
+
+    def one_of_each(counts) -> bool:
+        return counts[0] <= 1 and counts[1] <= 1
+
+    either = worst_adaptive(lambda counts: five_blunt(counts) or one_of_each(counts), menu, 1)
+    assert either > 1.05 * max(worst_adaptive(rule, menu, 1) for rule in (five_blunt, one_of_each))
+
+
+def test_bad_games_are_refused() -> None:
+    with pytest.raises(ParameterError, match="menu is empty"):
+        worst_adaptive(lambda counts: True, [], 1)
+    with pytest.raises(ParameterError, match="states="):
+        worst_adaptive(lambda counts: True, [Release.randomized_response(1)], 1, states=50)
+    with pytest.raises(ParameterError, match="add up to 1"):
+        Release({})
+    with pytest.raises(ParameterError):
+        Release.leaking(2)

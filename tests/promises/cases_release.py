@@ -1,0 +1,108 @@
+"""Promises of what questions are answered with: quantiles, and counts of keys nobody listed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from sfumato import ADD_REMOVE, Approximate
+from sfumato.release.private_keys import stable_histogram
+from sfumato.release.quantile_choice import QuantileChoice
+from tests.promises.case import PromiseCase
+
+HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
+
+
+def codes(*values: int) -> np.ndarray:
+    return np.array(values, dtype=np.int64)
+
+
+class ScoresWithoutHalving(QuantileChoice):
+    """Weights exp(epsilon·score/sensitivity), the printed exponential mechanism (QR defect D1)."""
+
+    def rate(self, probability: Fraction) -> Fraction:
+        return 2 * super().rate(probability)
+
+
+class OneRowMoves(QuantileChoice):
+    """Takes the sensitivity of one row more or less for that of a row that changes."""
+
+    def rate(self, probability: Fraction) -> Fraction:
+        above, parts = probability.numerator, probability.denominator
+        return self.epsilon / (2 * max(above, parts - above))
+
+
+MEDIAN = QuantileChoice(size=3, probabilities=(HALF,), epsilon=Fraction(1))
+LOWER = QuantileChoice(size=4, probabilities=(QUARTER,), epsilon=Fraction(1), relation=ADD_REMOVE)
+TWO = QuantileChoice(size=3, probabilities=(QUARTER, HALF), epsilon=HALF)
+COUNTS = stable_histogram(Approximate(1, 0.02))
+PAIRED = stable_histogram(Approximate(2, 0.1), groups=2)
+
+CASES = [
+    PromiseCase(
+        name="median",
+        spec_ids=("PL-QUANTILE",),
+        mechanism=MEDIAN,
+        pairs=[
+            (codes(*[0] * 20, *[2] * 20), codes(*[0] * 19, *[2] * 21)),
+            (codes(*[0] * 20, 0, *[2] * 20), codes(*[0] * 20, 2, *[2] * 20)),
+            (codes(0), codes(2)),
+            (codes(0, 1), codes(1, 1)),
+        ],
+        reach=0.9,
+        mutants={
+            "weights without halving (D1)": ScoresWithoutHalving(**vars(MEDIAN)),
+            "half the sensitivity": OneRowMoves(**vars(MEDIAN)),
+        },
+    ),
+    PromiseCase(
+        name="lower quartile, one row more or less",
+        spec_ids=("PL-QUANTILE",),
+        mechanism=LOWER,
+        pairs=[
+            (codes(), codes(0)),
+            (codes(), codes(3)),
+            (codes(*[0] * 30), codes(*[0] * 31)),
+            (codes(*[3] * 30), codes(*[3] * 31)),
+            (codes(*[0] * 10, *[3] * 30), codes(*[0] * 11, *[3] * 30)),
+        ],
+        reach=0.5,
+        mutants={"weights without halving (D1)": ScoresWithoutHalving(**vars(LOWER))},
+    ),
+    PromiseCase(
+        name="two quantiles",
+        spec_ids=("PL-QUANTILE",),
+        mechanism=TWO,
+        pairs=[(codes(*[0] * 12, *[2] * 20), codes(*[0] * 11, *[2] * 21)), (codes(0, 1, 2), codes(0, 2, 2))],
+        reach=0.5,
+        mutants={"charged once": replace(TWO, epsilon=Fraction(1))},
+    ),
+    PromiseCase(
+        name="counts of unknown keys",
+        spec_ids=("PL-SAN-POINT-STAB",),
+        mechanism=COUNTS,
+        pairs=[
+            ({(0,): 2}, {(0,): 1, (1,): 1}),
+            ({(0,): 1}, {(1,): 1}),
+            ({(0,): 9, (1,): 10}, {(0,): 10, (1,): 9}),
+        ],
+        reach=0.9,
+        mutants={
+            "half the scale": replace(COUNTS, scale=COUNTS.scale / 2),
+            "threshold without the one person": replace(COUNTS, threshold=COUNTS.threshold - 1),
+            "every key that occurs": replace(COUNTS, threshold=1),
+        },
+        tail=1e-6,
+    ),
+    PromiseCase(
+        name="counts of unknown keys, two keys a person",
+        spec_ids=("PL-SAN-POINT-STAB",),
+        mechanism=PAIRED,
+        pairs=[({(0,): 1, (1,): 1}, {(2,): 1, (3,): 1}), ({(0,): 2, (1,): 2}, {(0,): 1, (1,): 1})],
+        reach=0.7,
+        mutants={"delta for one key only": replace(PAIRED, threshold=PAIRED.threshold - 2)},
+        tail=1e-4,
+    ),
+]

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+
+from sfumato import show
+from sfumato.errors import ParameterError
+
+PANEL = show.Panel(
+    "order",
+    "loss (nats)",
+    (
+        show.Line("claimed", [1, 2, 3], [0.1, 0.2, float("inf")], "claim"),
+        show.Line("measured", [1, 2, 3], [0.1, 0.15, 0.2]),
+    ),
+    log_x=True,
+)
+
+
+def test_pictures_are_valid_and_the_same_every_time() -> None:
+    drawing = show.picture("Loss < claim & more", [PANEL, PANEL])
+    first = drawing.svg()
+    ElementTree.fromstring(first)
+    assert first == show.picture("Loss < claim & more", [PANEL, PANEL]).svg()
+    assert "<dc:date>" not in first
+    assert drawing.html().startswith("<figure><svg")
+    assert drawing._repr_svg_() == first
+
+
+def test_pictures_are_saved_by_suffix(tmp_path) -> None:
+    drawing = show.picture("Loss", [PANEL])
+    assert drawing.save(tmp_path / "new" / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert drawing.save(str(tmp_path / "a.SVG")).read_text().startswith("<?xml")
+    with pytest.raises(ParameterError, match=r"\.svg or \.png"):
+        drawing.save(tmp_path / "a.pdf")
+
+
+def test_pictures_use_no_shared_state() -> None:
+    import matplotlib as mpl
+
+    before = dict(mpl.rcParams)
+    show.picture("Loss", [PANEL]).svg()
+    assert dict(mpl.rcParams) == before
+
+
+def test_logarithmic_heights_are_drawn() -> None:
+    line = show.Line("other", [1, 2], [1e-6, 1e-3], "other")
+    assert "<svg" in show.picture("Loss", [show.Panel("x", "y", (line,), log_y=True)]).svg()
+
+
+def test_bad_pictures_are_refused() -> None:
+    with pytest.raises(ParameterError, match="at least one panel"):
+        show.picture("empty", [])
+    with pytest.raises(ParameterError, match="style"):
+        show.Line("a", [1], [1], "pink")
+    with pytest.raises(ParameterError, match="2 x and 1 y"):
+        show.Line("a", [1, 2], [1])
+
+
+def test_tables_align_numbers_and_fold_long_cells() -> None:
+    drawn = show.table("Title", ["name", "value"], [["a" * 60, "1.5"], ["b", "12 %"]])
+    text = drawn.text(40)
+    assert max(map(len, text.splitlines())) <= 40
+    assert " 1.5" in text
+    assert str(drawn).startswith("Title")
+
+
+def test_pages_escape_what_they_show() -> None:
+    drawn = show.table("<b>", ["a & b"], [["<script>"]])
+    page = drawn._repr_html_()
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    assert 'scope="col"' in page
+    ElementTree.fromstring(page)
+
+
+def test_ragged_tables_are_refused() -> None:
+    with pytest.raises(ParameterError, match="2 cells"):
+        show.table("Title", ["a", "b"], [["1"]])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 
@@ -18,7 +19,7 @@ def response(epsilon: float) -> tuple[FiniteLaw, FiniteLaw]:
 def test_the_grid_is_dense_near_one_and_ends_at_omega() -> None:
     orders = certified_grid(20)
     assert orders[0] == 1 and orders[-1] == 20
-    assert all(b / a <= Fraction(1001, 1000) for a, b in zip(orders, orders[1:], strict=False))
+    assert all(b / a <= Fraction(1001, 1000) for a, b in pairwise(orders))
     with pytest.raises(ParameterError):
         certified_grid(1)
 

@@ -204,7 +204,8 @@ def test_an_attribute_never_moves_farther_than_the_person():
 
 def test_equal_attributes_are_stored_by_count():
     cell = sensitivity(largest=1, changed=1)
-    gaussian = AdditiveNoise(law=DiscreteGaussian(2), sensitivity=sensitivity(l1=4), by_attribute=dict(a=cell, b=cell))
+    cells = {"a": cell, "b": cell}
+    gaussian = AdditiveNoise(law=DiscreteGaussian(2), sensitivity=sensitivity(l1=4), by_attribute=cells)
     assert isinstance(gaussian.loss().profile, ByCount)
     alone = AdditiveNoise(law=DiscreteGaussian(2), sensitivity=1, by_attribute={"a": 1})
     assert isinstance(alone.loss().profile, Flat)

@@ -272,45 +272,49 @@ def _obvious() -> list[PromiseCase]:
 
 
 def _top() -> list[PromiseCase]:
-    pick = select.top(Pure(2), count=1)
-    two = select.top(Pure(4), count=2)
+    # Large spends: the noise is narrow, so that ties are frequent and few paths cover nearly all of its mass.
+    pick = select.top(Pure(6), count=1)
+    two = select.top(Pure(12), count=2)
     gauss = select.top(Concentrated(1), count=1)
     sinh = select.Top(count=1, law=SinhNormal(4, 6), gap_sensitivity=2)
-    counts = select.top(Pure(2), count=1, monotone=True, relation=ADD_REMOVE)
+    counts = select.top(Pure(4), count=1, monotone=True, relation=ADD_REMOVE)
+    shifts = [([0, 0, 0], [1, -1, -1]), ([0, 6, 0], [1, 5, 1]), ([0, 3, 0], [1, 2, 1])]
     return [
         PromiseCase(
             name="top-laplace",
             spec_ids=("TCDP-GENHIST",),
             mechanism=pick,
-            pairs=[([0, 0, 0], [1, -1, -1]), ([0, 1, 0], [1, 0, 1]), ([0, 6, 0], [1, 5, 1]), ([2, 2, 0], [1, 3, 0])],
-            reach=0.9,
+            pairs=[([2, 2], [1, 3]), ([0, 3], [1, 2]), ([0, 1, 0], [1, 0, 1]), ([0, 3, 0], [1, 2, 1])],
+            reach=0.95,
             mutants={
-                "half the noise": replace(pick, law=DiscreteLaplace(pick.law.scale / 2)),
+                "half the noise": replace(pick, law=DiscreteLaplace(scale_of(pick) / 2)),
                 "ties to the true top": changed(LoyalTies, pick),
             },
+            tail=1e-11,
         ),
         PromiseCase(
             name="top-2-laplace",
             spec_ids=("TCDP-GENHIST",),
             mechanism=two,
-            pairs=[([6, 6, 0], [5, 5, 1]), ([1, 1, 0], [0, 0, 1])],
-            reach=0.7,
-            mutants={"count ignored": replace(two, law=DiscreteLaplace(two.law.scale / 2))},
+            pairs=[([2, 2, 0, 0], [1, 1, 1, 1])],
+            reach=0.6,
+            mutants={"count ignored": replace(two, law=DiscreteLaplace(scale_of(two) / 2))},
+            tail=1e-10,
         ),
         PromiseCase(
             name="top-gaussian",
             spec_ids=("TCDP-GENHIST",),
             mechanism=gauss,
-            pairs=[([0, 0, 0], [1, -1, -1]), ([0, 6, 0], [1, 5, 1]), ([0, 3, 0], [1, 2, 1])],
-            reach=0.25,
-            mutants={"a third of the noise": replace(gauss, law=DiscreteGaussian(gauss.law.variance / 9))},
+            pairs=shifts,
+            reach=0.4,
+            mutants={"half the noise": replace(gauss, law=DiscreteGaussian(Fraction(1, 2)))},
         ),
         PromiseCase(
             name="top-sinh-normal",
             spec_ids=("TCDP-GENHIST",),
             mechanism=sinh,
-            pairs=[([0, 0, 0], [1, -1, -1]), ([0, 6, 0], [1, 5, 1]), ([0, 3, 0], [1, 2, 1])],
-            reach=0.25,
+            pairs=shifts,
+            reach=0.3,
             mutants={"a third of the noise": replace(sinh, law=SinhNormal(Fraction(4, 9), 2))},
         ),
         PromiseCase(
@@ -318,67 +322,68 @@ def _top() -> list[PromiseCase]:
             spec_ids=("TCDP-GENHIST",),
             mechanism=counts,
             pairs=[([0, 5, 0], [1, 5, 1]), ([0, 0, 0], [1, 0, 0]), ([1, 1, 0], [1, 2, 0])],
-            reach=0.7,
-            mutants={"half the noise": replace(counts, law=DiscreteLaplace(counts.law.scale / 2))},
+            reach=0.9,
+            mutants={"half the noise": replace(counts, law=DiscreteLaplace(scale_of(counts) / 2))},
+            tail=1e-11,
         ),
     ]
 
 
+def scale_of(pick: select.Top) -> Fraction:
+    """Return the scale of a choice with Laplace noise."""
+    assert isinstance(pick.law, DiscreteLaplace)
+    return pick.law.scale
+
+
 def _sparse_vector() -> list[PromiseCase]:
-    one = select.sparse_vector(Pure(6), positives=1)
-    two = select.sparse_vector(Pure(8), positives=2)
-    told = select.sparse_vector(Pure(6), positives=1, answers="1/3")
-    counts = select.sparse_vector(Pure(6), positives=1, monotone=True, relation=ADD_REMOVE)
+    # Large spends: narrow noise keeps the paths few. Queries for "below" rise while those for "above" fall.
+    one = select.sparse_vector(Pure(12), positives=1)
+    two = select.sparse_vector(Pure(24), positives=2)
+    told = select.sparse_vector(Pure(12), positives=1, answers="1/4")
+    counts = select.sparse_vector(Pure(12), positives=1, monotone=True, relation=ADD_REMOVE)
     return [
         PromiseCase(
             name="sparse-vector",
             spec_ids=("QR:C-13",),
             mechanism=one,
-            pairs=[([0, 0, 0], [1, 1, -1]), ([-2, -2, 2], [-1, -1, 1]), ([-3, 3], [-2, 2])],
-            reach=0.85,
+            pairs=[([0, 0, 0, 0], [1, 1, 1, -1]), ([0, 0, 0, 0], [-1, 1, -1, 1])],
+            reach=0.99,
             mutants={
                 "half the query noise": replace(one, query_scale=one.query_scale / 2),
                 "no threshold noise": replace(one, threshold_scale=Fraction(1, 50)),
+                "never stops": changed(Endless, one),
             },
-            tail=1e-7,
+            tail=1e-12,
         ),
         PromiseCase(
             name="sparse-vector-2-positives",
             spec_ids=("QR:C-13",),
             mechanism=two,
-            pairs=[([-2, 2, 2], [-1, 1, 1]), ([2, 2, 2], [1, 1, 1])],
-            reach=0.6,
-            mutants={
-                "positives ignored": replace(two, query_scale=two.query_scale / 2),
-            },
-            tail=1e-6,
-        ),
-        PromiseCase(
-            name="sparse-vector-stops",
-            spec_ids=("QR:C-13",),
-            mechanism=one,
-            pairs=[([2, 2, 2], [1, 1, 1])],
-            reach=0.1,
-            mutants={"never stops": changed(Endless, one)},
-            tail=1e-7,
+            pairs=[([0, 0, 0, 0], [1, 1, -1, -1])],
+            reach=0.7,
+            mutants={"positives ignored": replace(two, query_scale=two.query_scale / 2)},
+            tail=1e-15,
         ),
         PromiseCase(
             name="sparse-vector-answers",
             spec_ids=("QR:C-13",),
             mechanism=told,
-            pairs=[([-1, -1, -1, 0], [0, 0, 0, 1])],
-            reach=0.6,
-            mutants={"the compared value is released (QR:D3)": changed(SameNoise, told)},
-            tail=1e-6,
+            pairs=[([0, 0, 0], [1, 1, -1]), ([0, 0, 0], [-1, -1, -1])],
+            reach=0.8,
+            mutants={
+                "the compared value is released (QR:D3)": changed(SameNoise, told),
+                "half the answer noise": replace(told, answer_scale=Fraction(1, 6)),
+            },
+            tail=1e-11,
         ),
         PromiseCase(
             name="sparse-vector-monotone",
             spec_ids=("QR:C-13",),
             mechanism=counts,
-            pairs=[([0, 0, 0], [1, 1, 1]), ([-2, 2], [-1, 2]), ([-2, 2], [-2, 3])],
-            reach=0.6,
-            mutants={"half the query noise": replace(counts, query_scale=counts.query_scale / 4)},
-            tail=1e-7,
+            pairs=[([0, 0, 0], [1, 1, 0]), ([0, 0, 0], [1, 1, 1])],
+            reach=0.95,
+            mutants={"half the query noise": replace(counts, query_scale=counts.query_scale / 2)},
+            tail=1e-12,
         ),
     ]
 

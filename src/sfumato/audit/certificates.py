@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 from sfumato.audit.divergences import Comparison
 from sfumato.audit.laws import FiniteLaw
@@ -78,7 +79,7 @@ def _end(compared: list[Comparison], rho: Fraction) -> Fraction:
 
 def _used(comparison: Comparison, rho: Fraction, orders: tuple[Fraction, ...]) -> float:
     worst = 0.0
-    for below, order, bounds in zip(orders, orders[1:], comparison.renyi(orders[1:]), strict=False):
+    for (below, order), bounds in zip(pairwise(orders), comparison.renyi(orders[1:]), strict=True):
         if math.isinf(bounds.upper) or Fraction(bounds.upper) > rho * below:
             found = "breaks it" if Fraction(bounds.lower) > rho * order else "is not proved to keep it"
             raise CertificationError(

@@ -14,7 +14,7 @@ from sfumato.audit.divergences import Comparison
 from sfumato.exact import Extended, Infinity
 from sfumato.privacy import Attributes, Cost, Everything
 
-_POINTS = 40
+_POINTS = 24
 
 
 @dataclass(frozen=True)

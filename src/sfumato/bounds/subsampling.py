@@ -28,8 +28,8 @@ def subsampled_order(rho: Number, rate: Number, factor: Number = 13) -> Floor:
     """Return a ceiling on the order omega up to which factor·rate²·rho can hold after sampling.
 
     To a planner: no theorem that covers all rho-concentrated mechanisms can promise a larger omega than
-    2 + log(1/rate)/(rho·(1 - factor·rate²)). The print lacks the 2: its integer order may lie just below omega, and
-    its last step divides by the order where the line before has the order less 1.
+    2 + log(1/rate)/(rho·(1 - factor·rate²)). The print has 1 in place of 2: its last step takes the order for the
+    order less 1.
 
     >>> round(subsampled_order(0.1, 0.01).value, 2)
     48.11

@@ -153,13 +153,15 @@ class Bins(Rule):
         """Refuse a base without order or steps, and edges that make an empty bin."""
         if not isinstance(base, (Integers, FixedPoint, Dates)):
             raise ParameterError(f"Bins need a column of numbers or dates, and {self.of!r} is none.")
+        assert base.last is not None
+        if base.last - base.first >= 2**53:
+            raise ParameterError(f"The range of {self.of!r} has more than 2^53 values; bins need fewer.")
         if self.step is not None and (self.step / _unit(base)).denominator != 1:
             raise ParameterError(f"step must be a whole number of the steps of {self.of!r}; round it to one.")
         if self.edges is not None:
             if any(isinstance(edge, date) is not isinstance(base, Dates) for edge in self.edges):
                 raise ParameterError(f"The edges must be of the same kind as the values of {self.of!r}.")
             inner = self.edge_codes(base)
-            assert base.last is not None
             if len(set(inner)) != len(inner) or (inner and not base.first < inner[0] <= inner[-1] <= base.last):
                 raise ParameterError(
                     f"Every edge between the first and the last must fall on its own value of {self.of!r} inside its "

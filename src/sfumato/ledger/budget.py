@@ -85,6 +85,7 @@ class Budget:
         each_attribute: Bound | None = None,
         attributes: Mapping[Names, Bound] | None = None,
         people: Mapping[int, Bound] | None = None,
+        *,
         more: Iterable[Limit] = (),
         secrets: Secrets | None = None,
     ) -> None:
@@ -123,7 +124,7 @@ class Budget:
         if self.secrets is not None:
             return self
         return Budget(
-            self.person, self.each_attribute, dict(self.attributes), dict(self.people), self.more, secrets=secrets
+            self.person, self.each_attribute, dict(self.attributes), dict(self.people), more=self.more, secrets=secrets
         )
 
     def limits(self) -> tuple[Limit, ...]:
@@ -166,8 +167,8 @@ class Budget:
             None if each is None else bound_from_json(each),
             {tuple(names): bound_from_json(bound) for names, bound in record["attributes"]},
             {size: bound_from_json(bound) for size, bound in record["people"]},
-            [Limit.from_json(limit) for limit in record["more"]],
-            None if secrets is None else secrets_from_json(secrets),
+            more=[Limit.from_json(limit) for limit in record["more"]],
+            secrets=None if secrets is None else secrets_from_json(secrets),
         )
 
 

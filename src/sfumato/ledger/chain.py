@@ -14,10 +14,10 @@ FIRST = "0" * 64
 
 
 def canonical(record: Any) -> str:
-    """Return the one text of a JSON value; what is no JSON is refused before anything is charged.
+    r"""Return the one text of a JSON value; what is no JSON is refused before anything is charged.
 
     >>> canonical({"b": 1, "a": ["é"]})
-    '{"a":["\\\\u00e9"],"b":1}'
+    '{"a":["\\u00e9"],"b":1}'
     """
     try:
         return json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False)

@@ -44,11 +44,14 @@ class Journal:
 
     def _open(self, opening: Opening) -> None:
         self.terms: Terms
-        _only_ledger(opening.population, self.place if not self.store.memory else f"memory {id(self)}")
+        where = self.place if not self.store.memory else f"memory {id(self)}"
+        _only_ledger(opening.population, where)
         if self.store.missing():
             self._create(opening.terms(self.place))
         with self.session(write=False):
             opening.compare(self.terms, self.place)
+        if self.terms.population is not None:
+            _populations[self.terms.population] = where
         if opening.schema is not None and self.terms.schema is None:
             with self.session(write=True) as session:
                 self.append_rule(session, "schema", canonical(opening.schema))
@@ -75,7 +78,7 @@ class Journal:
         """Open one transaction; a ledger that lost rows seen before is refused."""
         with self._lock:
             with self.store.session(write) as session:
-                if not session.holds(self._seen):
+                if session.head != self._seen and not session.holds(self._seen):
                     raise LedgerError(ROLLED_BACK.format(place=self.place, row=self._seen.length))
                 if session.rules != self._rules:
                     self._read_rules(session)
@@ -124,9 +127,7 @@ class Journal:
 
 def _only_ledger(population: str | None, place: str) -> None:
     """Refuse a second ledger on a named population: two ledgers on the same people promise the sum of both."""
-    if population is None:
-        return
-    first = _populations.setdefault(population, place)
+    first = place if population is None else _populations.get(population, place)
     if first != place:
         raise LedgerError(
             f"The population {population!r} already has a ledger at {first}; a second one at {place} would promise the "

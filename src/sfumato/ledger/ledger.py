@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sfumato.errors import BudgetExceeded, LedgerError, ParameterError
-from sfumato.exact import positive_integer
-from sfumato.ledger import wording
-from sfumato.ledger.amounts import sums_from_text
-from sfumato.ledger.budget import Budget, Limit, closure
-from sfumato.ledger.chain import Head, canonical, digest
-from sfumato.ledger.guarantee import Unbounded, guaranteed
+from sfumato.errors import BudgetExceeded, LedgerError
+from sfumato.ledger import lifecycle, statements, wording
+from sfumato.ledger.budget import Budget, Limit
+from sfumato.ledger.chain import Head
+from sfumato.ledger.guarantee import Unbounded
 from sfumato.ledger.journal import Journal
 from sfumato.ledger.largest import MakeLoss, largest
 from sfumato.ledger.readings import Odometer, Reading, Statement
-from sfumato.ledger.request import Losses, Request, analyst_of, losses_of, request_of
-from sfumato.ledger.reservation import Break, Conversation, Preview, Reservation
-from sfumato.ledger.rules import Rule, Verdict, gate_of
+from sfumato.ledger.request import Losses, analyst_of, losses_of, request_of
+from sfumato.ledger.reservation import Conversation, Preview, Reservation
+from sfumato.ledger.rules import Rule, Verdict
+from sfumato.ledger.statements import Names
 from sfumato.ledger.terms import Opening
-from sfumato.ledger.verify import Verification, past_sums, verify
-from sfumato.privacy import EVERYTHING, Attributes, Bound, Everything, Loss, Relation, attributes
+from sfumato.ledger.verify import Verification, verify
+from sfumato.privacy import EVERYTHING, Bound, Relation
 from sfumato.privacy.bounds import require_bound
 from sfumato.privacy.filters import Meter
 
 if TYPE_CHECKING:
-    from sfumato.ledger.session import Session, Stored
     from sfumato.mechanism import Event
 
 _log = logging.getLogger(__name__)
-
-Names = Iterable[str] | str | Everything
 
 
 class Ledger:
@@ -69,8 +63,6 @@ class Ledger:
     ) -> None:
         self._journal = Journal(place, Opening(budget, analysts, population, relation, schema, odometer), head)
 
-    # --- what a request goes through ---
-
     def reserve(
         self,
         request_id: str,
@@ -88,75 +80,31 @@ class Ledger:
         (same `question_key`) returns the stored answer, free, marked `reused`. With `spend` and `make_loss` a
         refusal also says the largest spend that would fit.
         """
-        request = request_of(self._journal.terms, request_id, event, loss, question_key, analyst)
+        request = request_of(self._journal.terms, request_id, event, loss, question=question_key, analyst=analyst)
         with self._journal.session(write=True) as session:
-            known = self._known(session, request)
-            if known is not None:
-                return known
+            found = lifecycle.known(session, request)
+            if found is not None:
+                return found
             verdict = self._journal.book.weigh(self._journal.sums(session), request.losses, analyst)
             if not verdict.breaks:
-                return self._write(session, request, verdict)
+                return lifecycle.write(session, request, verdict)
         fit = self.largest(make_loss, spend, analyst) if make_loss is not None and spend is not None else None
         raise BudgetExceeded(wording.refusal_text(verdict.breaks, fit), verdict.breaks, fit)
 
-    def _known(self, session: Session, request: Request) -> Reservation | None:
-        stored = session.reservation(request.id)
-        if stored is not None:
-            if stored.request != request.fingerprint:
-                raise LedgerError(
-                    f"The request id {request.id!r} belongs to another request; give every request an id of its own."
-                )
-            return _reservation(session, stored)
-        if request.question is None:
-            return None
-        answered = session.answered(digest(request.question))
-        return None if answered is None else replace(_reservation(session, answered), reused=True)
-
-    def _write(self, session: Session, request: Request, verdict: Verdict) -> Reservation:
-        from sfumato.ledger.session import Stored
-
-        row = session.append("reserved", request.id, request.body(verdict.charges))
-        if verdict.charges:
-            session.save_sums(json.dumps(verdict.sums))
-        question = None if request.question is None else digest(request.question)
-        stored = Stored(request.id, "reserved", row, request.fingerprint, question, 0, None, None)
-        session.add_reservation(stored)
-        return _reservation(session, stored)
-
     def start(self, request_id: str) -> Reservation:
-        """Mark a reservation as started, once; only then may the data be opened."""
+        """Mark a reservation as started, once, or raise; only then may the data be opened."""
         with self._journal.session(write=True) as session:
-            stored = _find(session, request_id)
-            if not session.change(replace(stored, state="reserved"), state="started"):
-                raise LedgerError(
-                    f"{request_id!r} is {stored.state}, so it does not run again: one charge buys one draw. "
-                    + (wording.DEAD if stored.state == "dead" else "Ask for its answer with reserve, or ask anew.")
-                )
-            session.append("started", request_id, "{}")
-            return _reservation(session, replace(stored, state="started"))
+            return lifecycle.start(session, request_id)
 
     def commit(self, request_id: str, answer: bytes) -> Reservation:
         """Store the answer of a started reservation; only then may it be shown."""
-        content = _bytes(answer, "An answer")
         with self._journal.session(write=True) as session:
-            stored = _find(session, request_id)
-            if stored.state == "committed" and stored.answer == content:
-                return _reservation(session, stored)  # a commit whose success was not heard of
-            if not session.change(replace(stored, state="started"), state="committed", answer=content):
-                raise LedgerError(f"{request_id!r} is {stored.state}, so it takes no answer; do not show this one.")
-            session.append("committed", request_id, canonical({"answer": digest(content)}))
-            return _reservation(session, replace(stored, state="committed", answer=content))
+            return lifecycle.commit(session, request_id, answer)
 
     def fail(self, request_id: str) -> Reservation:
         """Mark a reservation as dead: its charge stays, it never runs again, its cause is not stored."""
         with self._journal.session(write=True) as session:
-            stored = _find(session, request_id)
-            if stored.state == "committed":
-                raise LedgerError(f"{request_id!r} is committed; its answer stays.")
-            if stored.state != "dead":
-                session.change(stored, state="dead", memory=None)
-                session.append("dead", request_id, "{}")
-            return _reservation(session, replace(stored, state="dead"))
+            return lifecycle.fail(session, request_id)
 
     def run(
         self,
@@ -164,10 +112,11 @@ class Ledger:
         event: Event,
         loss: Losses,
         draw: Callable[[], bytes],
+        *,
         question_key: str | None = None,
         analyst: str | None = None,
     ) -> Reservation:
-        """Reserve, start, call `draw` once, store its bytes, return them; or return what is stored already.
+        """Reserve, start, call `draw` once, store its bytes and return them; or return what is stored already.
 
         Whatever `draw` raises goes to the operator's log; the caller sees one fixed text.
         """
@@ -175,57 +124,38 @@ class Ledger:
         if found.state == "committed":
             return found
         self.start(request_id)
+        answer: bytes | None = None
         try:
-            answer = _bytes(draw(), "An answer")
+            answer = lifecycle.as_bytes(draw(), "An answer")
         except Exception:
             _log.exception("The request %r died.", request_id)
-            answer = None
         if answer is None:
+            # Raised outside the handler, so that nothing of the cause travels with it.
             self.fail(request_id)
             raise LedgerError(wording.DEAD)
         return self.commit(request_id, answer)
 
-    # --- conversations ---
-
     def save_state(self, request_id: str, step: int, state: bytes, answer: bytes | None = None) -> int:
         """Store a conversation's next state and its answer, before the answer is shown; return the next step.
 
-        `step` is the step that this one follows (0 for the first state): of two workers one wins.
+        `step` is the step that this one follows, 0 for the first state: of two workers one wins.
         """
-        memory = _bytes(state, "A state")
-        said = None if answer is None else _bytes(answer, "An answer")
         with self._journal.session(write=True) as session:
-            stored = _find(session, request_id)
-            expected = replace(stored, state="started", step=step)
-            if not session.change(expected, step=step + 1, memory=memory, answer=said):
-                raise LedgerError(
-                    f"The conversation {request_id!r} is {stored.state} at step {stored.step}, so this answer does not "
-                    "follow it; do not show it, and load the state again."
-                )
-            session.append("answered", request_id, canonical({"step": step + 1}))
-        return step + 1
+            return lifecycle.save_state(session, request_id, step, state, answer)
 
     def load_state(self, request_id: str) -> Conversation:
-        """Return where a conversation stands; one whose state is lost is dead, never restarted."""
+        """Return where a conversation stands; one whose state is lost is dead, never restarted under its charge."""
         with self._journal.session(write=True) as session:
-            stored = _find(session, request_id)
-            lost = stored.memory is None or session.steps(request_id) != stored.step
-            if stored.state == "started" and lost:
-                session.change(stored, state="dead", memory=None)
-                session.append("dead", request_id, "{}")
-        if stored.state == "reserved":
-            raise LedgerError(f"The conversation {request_id!r} has not begun; call start, then save_state.")
-        if lost or stored.memory is None or stored.state == "dead":
+            found = lifecycle.load_state(session, request_id)
+        if found is None:
             raise LedgerError(wording.DEAD)
-        return Conversation(request_id, stored.step, stored.memory, stored.answer)
-
-    # --- what may still be asked ---
+        return found
 
     def preview(self, loss: Losses, analyst: str | None = None) -> Preview:
         """Say what a request would do; costs nothing and reserves nothing."""
         verdict = self._weigh(loss, analyst)
-        fits = not verdict.breaks
-        return Preview(fits, verdict.breaks, verdict.closes, "Fits." if fits else wording.refusal_text(verdict.breaks))
+        said = wording.refusal_text(verdict.breaks) if verdict.breaks else wording.fits_text(verdict.closes)
+        return Preview(not verdict.breaks, tuple(verdict.breaks), tuple(verdict.closes), said)
 
     def largest(self, make_loss: MakeLoss, spend: Bound, analyst: str | None = None) -> Bound | None:
         """Return the largest part of a spend whose loss would fit now, None if none does."""
@@ -236,3 +166,86 @@ class Ledger:
         who = analyst_of(self._journal.terms, analyst)
         with self._journal.session(write=False) as session:
             return self._journal.book.weigh(self._journal.sums(session), losses, who)
+
+    def guarantee(self, names: Names = EVERYTHING, people: int = 1) -> Bound | Unbounded:
+        """Return what everything answered, now and later, satisfies: a first-declared limit or what such imply."""
+        with self._journal.session(write=False):
+            return statements.guarantee(self._journal, names, people)
+
+    def guarantee_text(self, names: Names = EVERYTHING, people: int = 1) -> str:
+        """Say the guarantee in its exact wording."""
+        bound = self.guarantee(names, people)
+        on = statements.closed(self._journal, names)
+        return wording.guarantee_text(None if isinstance(bound, Unbounded) else bound, on, people)
+
+    def spent(self, names: Names = EVERYTHING, people: int = 1, analyst: str | None = None) -> Reading:
+        """Return the meters of a set of attributes: used and left, never a guarantee."""
+        with self._journal.session(write=False) as session:
+            return statements.reading(self._journal, session, names, people, analyst)
+
+    def remaining(
+        self, names: Names = EVERYTHING, people: int = 1, analyst: str | None = None
+    ) -> tuple[tuple[Meter, Fraction | None], ...]:
+        """Return what each meter has left, None for a route that is closed for good."""
+        found = self.spent(names, people, analyst)
+        return tuple(zip(found.meters, found.left, strict=True))
+
+    def readings(self) -> list[Reading]:
+        """Return the meters of all limits, first-declared ones first."""
+        with self._journal.session(write=False) as session:
+            return statements.readings(self._journal, session)
+
+    def odometer(self, names: Names = EVERYTHING) -> Statement | None:
+        """Return what this run's answers can have shifted the odds by, None after a release with a leak."""
+        with self._journal.session(write=False) as session:
+            return statements.odometer(self._journal, session, names)
+
+    def add_limit(self, limit: Limit) -> Rule:
+        """Add a limit to a running ledger; it refuses, but it is declared late and never a guarantee."""
+        with self._journal.session(write=True) as session:
+            return statements.add_limit(self._journal, session, limit)
+
+    def lower(self, names: Names, bound: Bound, people: int = 1, analyst: str | None = None) -> Rule:
+        """Lower a limit: a cap on what comes; the guarantee stays as first declared."""
+        with self._journal.session(write=True) as session:
+            limit = Limit(statements.closed(self._journal, names), bound, people)
+            return statements.lower(self._journal, session, limit, analyst)
+
+    def verify(self, head: str | None = None) -> Verification:
+        """Work out the chain, the charges, the sums and the states again; `head` shows whether rows were lost."""
+        with self._journal.session(write=False) as session:
+            return verify(session, None if head is None else Head.from_text(head))
+
+    @property
+    def budget(self) -> Budget:
+        """The budget that the ledger was made with."""
+        return self._journal.terms.budget
+
+    @property
+    def limits(self) -> tuple[Rule, ...]:
+        """All limits, quotas, later limits and caps that stand."""
+        with self._journal.session(write=False):
+            return tuple(self._journal.book.rules)
+
+    @property
+    def place(self) -> str:
+        """Where the ledger lives."""
+        return self._journal.place
+
+    @property
+    def head(self) -> str:
+        """The end of the chain: keep it elsewhere, and a rolled-back ledger is noticed."""
+        with self._journal.session(write=False) as session:
+            return session.head.to_text()
+
+    def close(self) -> None:
+        """Let go of the database; a ledger in memory is gone."""
+        self._journal.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

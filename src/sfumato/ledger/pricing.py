@@ -133,31 +133,42 @@ class Prices:
     def __init__(self, loss: Loss) -> None:
         self.loss = loss
         self._signature = Signature(loss.profile)
-        self._tokens: dict[str, tuple[Any, str]] = {}
+        self._tokens: list[Any] = []
+        self._alone: list[str] = []
+        self._kinds: dict[str, int] = {}
         self._costs: dict[Hashable, Cost] = {}
+        self._by_signature: dict[Hashable, Cost] = {}
         self._groups: dict[int, Loss | None] = {1: loss}
 
     def at(self, names: Attributes, people: int) -> Cost:
         """Return the cost when these attributes of so many people change."""
-        key = (people, names if isinstance(names, Everything) else self._key(names))
+        if isinstance(names, Everything):
+            kinds: list[int] = []
+            key: Hashable = (people, names)
+        else:
+            kinds = sorted([self._kinds[name] if name in self._kinds else self._kind(name) for name in names])
+            key = (people, *kinds)
         cost = self._costs.get(key)
         if cost is None:
-            cost = self._costs[key] = self._compute(names, people)
+            signature = (people, names if isinstance(names, Everything) else self._key(kinds))
+            if signature not in self._by_signature:
+                self._by_signature[signature] = self._compute(names, people)
+            cost = self._costs[key] = self._by_signature[signature]
         return cost
 
-    def _key(self, names: frozenset[str]) -> Hashable:
-        read = [self._token(name) for name in names]
-        met = [(token, alone) for token, alone in read if token is not None]
+    def _key(self, kinds: list[int]) -> Hashable:
         # `loss.at` also compares with the union of the single attributes, so their signatures count too.
-        return self._signature.join([token for token, _ in met]), tuple(sorted(alone for _, alone in met))
+        met = [kind for kind in kinds if self._tokens[kind] is not None]
+        return self._signature.join([self._tokens[kind] for kind in met]), tuple(sorted(self._alone[k] for k in met))
 
-    def _token(self, name: str) -> tuple[Any, str]:
-        known = self._tokens.get(name)
-        if known is None:
-            token = self._signature.token(name)
-            alone = "" if token is None else repr(self._signature.join([token]))
-            known = self._tokens[name] = (token, alone)
-        return known
+    def _kind(self, name: str) -> int:
+        """Return a number that attributes share if they mean the same to the loss."""
+        token = self._signature.token(name)
+        if token not in self._tokens:
+            self._tokens.append(token)
+            self._alone.append("" if token is None else repr(self._signature.join([token])))
+        kind = self._kinds[name] = self._tokens.index(token)
+        return kind
 
     def _compute(self, names: Attributes, people: int) -> Cost:
         single = self.loss.at(names)
@@ -170,7 +181,7 @@ class Prices:
 
     def touched(self, names: Iterable[str]) -> list[str]:
         """Return those of the attributes that the loss reads."""
-        return [name for name in names if self._token(name)[0] is not None]
+        return [name for name in names if self._tokens[self._kind(name)] is not None]
 
 
 def _group(loss: Loss, people: int) -> Loss | None:

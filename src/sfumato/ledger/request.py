@@ -53,12 +53,12 @@ class Request:
 
 
 def request_of(
-    terms: Terms, request_id: str, event: Event, loss: Losses, question: str | None, analyst: str | None
+    terms: Terms, request_id: str, event: Event, loss: Losses, *, question: str | None, analyst: str | None
 ) -> Request:
     """Check a request against public facts; everything wrong with it is said before anything is charged."""
     if not isinstance(request_id, str) or not 0 < len(request_id) <= LONGEST_ID:
         raise ParameterError(
-            f"A request id is a text of 1 to {LONGEST_ID} characters, unique to the request; write for example 'ask-17'."
+            f"A request id is a text of 1 to {LONGEST_ID} characters, its own for every request; write 'ask-17', say."
         )
     if not hasattr(event, "to_json"):
         raise ParameterError(f"An event is needed, not {type(event).__name__}; write mechanism.event().")

@@ -65,9 +65,9 @@ class Preview:
 
 @dataclass(frozen=True)
 class Conversation:
-    """Where a conversation stands: its state after `answers` answers, and the last of them."""
+    """Where a conversation stands: its state after `step` steps, and the last answer."""
 
     id: str
-    answers: int
+    step: int
     state: bytes
     last: bytes | None

@@ -16,7 +16,7 @@ from sfumato.ledger.pricing import Prices
 from sfumato.ledger.reservation import Break, Closing
 from sfumato.privacy import Cost, Everything, Loss
 from sfumato.privacy.bounds import Bound
-from sfumato.privacy.filters import Filter, Sums, filter_of
+from sfumato.privacy.filters import Filter, Meter, Sums, filter_of
 
 
 @lru_cache(maxsize=1 << 12)
@@ -105,7 +105,7 @@ class _Step:
     after: str
     charge: str
     fits: bool
-    closes: tuple[Any, ...]
+    closes: tuple[Meter, ...]
 
 
 class Rulebook:
@@ -143,6 +143,7 @@ class Rulebook:
         verdict = Verdict(list(sums))
         offers = [Prices(loss) for loss in losses]
         steps: dict[tuple[int, int, str], _Step] = {}
+        charges: dict[tuple[int, int], tuple[Sums, str]] = {}
         for place in self._places(offers):
             rule = self.rules[place]
             if rule.analyst is not None and rule.analyst != analyst:
@@ -150,7 +151,7 @@ class Rulebook:
             costs = [offer.at(rule.limit.on, rule.limit.people) for offer in offers]
             if any(cost.is_zero for cost in costs):
                 continue
-            step = self._first_that_fits(rule.gate, sums[place], costs, steps)
+            step = self._first_that_fits(rule.gate, sums[place], costs, steps, charges)
             if not step.fits:
                 verdict.breaks += _breaks(rule, sums_from_text(sums[place]), costs[0])
             verdict.sums[place] = step.after
@@ -167,14 +168,21 @@ class Rulebook:
 
     @staticmethod
     def _first_that_fits(
-        gate: Filter, used: str, costs: Sequence[Cost], steps: dict[tuple[int, int, str], _Step]
+        gate: Filter,
+        used: str,
+        costs: Sequence[Cost],
+        steps: dict[tuple[int, int, str], _Step],
+        charges: dict[tuple[int, int], tuple[Sums, str]],
     ) -> _Step:
         first: _Step | None = None
         for cost in costs:
             key = (id(gate), id(cost), used)
             step = steps.get(key)
             if step is None:
-                step = steps[key] = _take(gate, sums_from_text(used), cost)
+                if key[:2] not in charges:
+                    charge = gate.charge(cost)
+                    charges[key[:2]] = (charge, sums_to_text(charge))
+                step = steps[key] = _take(gate, sums_from_text(used), *charges[key[:2]])
             if step.fits:
                 return step
             first = first or step
@@ -182,21 +190,14 @@ class Rulebook:
         return first
 
 
-def _take(gate: Filter, sums: Sums, cost: Cost) -> _Step:
-    charge = gate.charge(cost)
+def _take(gate: Filter, sums: Sums, charge: Sums, said: str) -> _Step:
     after = gate.add(sums, charge)
-    left, rest = gate.left(sums), gate.left(after)
-    split = len(gate.required)
-    shut = tuple(
-        meter
-        for meter, before, now in zip(gate.routes, left[split:], rest[split:], strict=True)
-        if before is not None and now is None
-    )
-    return _Step(sums_to_text(after), sums_to_text(charge), gate.fits(after), shut)
+    shut: tuple[Meter, ...] = ()
+    if len(gate.routes) > 1:
+        rows = list(zip(gate.meters, sums, after, strict=True))[len(gate.required) :]
+        shut = tuple(meter for meter, before, now in rows if before <= meter.ceiling and not now <= meter.ceiling)
+    return _Step(sums_to_text(after), said, gate.fits(after), shut)
 
 
 def _breaks(rule: Rule, sums: Sums, cost: Cost) -> list[Break]:
-    return [
-        Break(rule.name, rule.limit, meter, asked, left)
-        for meter, asked, left in rule.gate.broken(sums, cost)
-    ]
+    return [Break(rule.name, rule.limit, meter, asked, left) for meter, asked, left in rule.gate.broken(sums, cost)]

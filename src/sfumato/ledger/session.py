@@ -141,9 +141,7 @@ class Session:
     def change(self, expected: Stored, **values: Any) -> bool:
         """Compare and set: change a reservation only if it still is in the state and at the step expected."""
         table = reservation_table
-        same = sa.and_(
-            table.c.id == expected.id, table.c.state == expected.state, table.c.step == expected.step
-        )
+        same = sa.and_(table.c.id == expected.id, table.c.state == expected.state, table.c.step == expected.step)
         return self.connection.execute(sa.update(table).where(same).values(**values)).rowcount == 1
 
     def finish(self) -> None:

@@ -161,7 +161,7 @@ def _url(place: str | Path | None) -> sa.URL:
         return sa.URL.create("sqlite", database=str(place))
     try:
         url = sa.make_url(str(place))
-    except sa.exc.ArgumentError:
+    except (sa.exc.ArgumentError, ValueError):
         raise ParameterError("This is no database URL; write postgresql://user@host/database, or a path.") from None
     if url.drivername in ("postgresql", "postgres"):
         return url.set(drivername="postgresql+psycopg")

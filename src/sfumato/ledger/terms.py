@@ -34,13 +34,15 @@ class Terms:
             )
         for name, quota in self.analysts.items():
             if not isinstance(quota, Budget):
-                raise ParameterError(f"analysts[{name!r}] must be a Budget; write {{{name!r}: Budget(person=Pure(1))}}.")
+                raise ParameterError(
+                    f"analysts[{name!r}] must be a Budget; write {{{name!r}: Budget(person=Pure(1))}}."
+                )
         if not isinstance(self.relation, Relation):
             raise ParameterError("relation must be REPLACE_ONE or ADD_REMOVE.")
         by_name = any(budget.names_attributes for budget in (self.budget, *self.analysts.values()))
         if by_name and self.relation is not REPLACE_ONE:
             raise ParameterError(
-                "A limit on attributes speaks of people whose record changes; leave relation= out, which is REPLACE_ONE."
+                "A limit on attributes speaks of people whose record changes; leave relation= out for REPLACE_ONE."
             )
         if self.budget.secrets is not None:
             secrets = self.budget.secrets
@@ -125,7 +127,9 @@ class Opening:
                 _same(quota, stored.analysts[name], stored.budget) for name, quota in self.analysts.items()
             )
             if not same:
-                raise LedgerError(f"The ledger at {place} was made with other analysts; leave analysts= out to see them.")
+                raise LedgerError(
+                    f"The ledger at {place} was made with other analysts; leave analysts= out to see them."
+                )
 
 
 def _same(given: Budget, stored: Budget, common: Budget) -> bool:

@@ -16,7 +16,7 @@ from sfumato.privacy.filters import Sums
 if TYPE_CHECKING:
     from sfumato.ledger.session import Session, Stored
 
-NEXT = {
+NEXT: dict[str, dict[str | None, str]] = {
     "reserved": {None: "reserved"},
     "started": {"reserved": "started"},
     "committed": {"started": "committed"},
@@ -49,7 +49,7 @@ class _Audit:
     """The ledger as its rows tell it."""
 
     book: Rulebook = field(default_factory=lambda: Rulebook([]))
-    sums: list[Sums] = field(default_factory=list)
+    sums: list[str] = field(default_factory=list)
     past: list[tuple[tuple[Loss, ...], str | None]] = field(default_factory=list)
     states: dict[str, str] = field(default_factory=dict)
     steps: dict[str, int] = field(default_factory=dict)
@@ -85,7 +85,7 @@ def _replay(audit: _Audit, row: Row) -> None:
     body: dict[str, Any] = json.loads(row.body)
     if row.kind == "created":
         audit.book = Rulebook(rules_from_json(body["rules"]))
-        audit.sums = [rule.gate.zero() for rule in audit.book.rules]
+        audit.sums = audit.book.zero()
     elif row.kind in ("late", "cap"):
         _replay_rule(audit, row, body)
     elif row.kind in NEXT:
@@ -94,11 +94,10 @@ def _replay(audit: _Audit, row: Row) -> None:
 
 def _replay_rule(audit: _Audit, row: Row, body: dict[str, Any]) -> None:
     rule = Rule.from_json(body["rule"])
-    stored = sums_from_text(body["sums"])
-    if not _covered(sums_from_text(past_sums(rule, audit.past)), stored):
+    if not _covered(sums_from_text(past_sums(rule, audit.past)), sums_from_text(body["sums"])):
         audit.wrong(row, "the sums of a later limit leave out some of the history")
     audit.book.extend([rule])
-    audit.sums.append(stored)
+    audit.sums.append(body["sums"])
 
 
 def past_sums(rule: Rule, past: list[tuple[tuple[Loss, ...], str | None]]) -> str:
@@ -129,15 +128,14 @@ def _replay_state(audit: _Audit, row: Row, body: dict[str, Any]) -> None:
 
 def _replay_charges(audit: _Audit, row: Row, body: dict[str, Any]) -> None:
     losses = tuple(Loss.from_json(record) for record in body["loss"])
-    before = [sums_to_text(sums) for sums in audit.sums]
     stored: dict[int, Sums] = {}
     for charge, places in body["charges"].items():
         for place in ranges_from_text(places):
             stored[place] = sums_from_text(charge)
-    if any(place >= len(before) for place in stored):
+    if any(place >= len(audit.sums) for place in stored):
         audit.wrong(row, "a charge names a limit that does not exist")
         return
-    verdict = audit.book.weigh(before, losses, body["analyst"])
+    verdict = audit.book.weigh(audit.sums, losses, body["analyst"])
     for charge, places_now in verdict.charges.items():
         fresh = sums_from_text(charge)
         for place in places_now:
@@ -145,7 +143,8 @@ def _replay_charges(audit: _Audit, row: Row, body: dict[str, Any]) -> None:
             if not _covered(fresh, stored.get(place, nothing)):
                 audit.wrong(row, f"the charge stored for {audit.book.rules[place].name} is too small")
     for place, amount in stored.items():
-        audit.sums[place] = audit.book.rules[place].gate.add(audit.sums[place], amount)
+        gate = audit.book.rules[place].gate
+        audit.sums[place] = sums_to_text(gate.add(sums_from_text(audit.sums[place]), amount))
     audit.past.append((losses, body["analyst"]))
 
 
@@ -159,7 +158,7 @@ def _compare_sums(audit: _Audit, texts: list[str]) -> None:
         return
     for rule, text, added in zip(audit.book.rules, texts, audit.sums, strict=True):
         stored = sums_from_text(text)
-        if not _covered(added, stored):
+        if not _covered(sums_from_text(added), stored):
             audit.problems.append(f"The sums of {rule.name} are smaller than what was charged.")
         if not rule.cap and not rule.gate.fits(stored):
             audit.problems.append(f"The sums of {rule.name} have passed its limit.")

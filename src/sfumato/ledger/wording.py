@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import groupby
 
 from sfumato.exact import Extended, Infinity
-from sfumato.ledger.reservation import Break
+from sfumato.ledger.reservation import Break, Closing
 from sfumato.privacy import Approximate, Bound, Concentrated, Everything, Pure, Truncated
 from sfumato.privacy.attributes import Attributes
 from sfumato.privacy.filters import Meter
@@ -167,6 +167,12 @@ def _room(rows: Sequence[Break]) -> bool:
     return all(row.meter.kind != "leak" for row in rows) and any(row.left for row in rows)
 
 
+def fits_text(closes: Sequence[Closing]) -> str:
+    """Say that a request fits, and which routes it would close for good."""
+    shut = [f"{row.name}, {_route(row.meter).lower().rstrip(':')}" for row in closes[:SHOWN_BREAKS]]
+    return f"Fits. It would close for good: {'; '.join(shut)}." if shut else "Fits."
+
+
 def odometer_text(log_odds: Fraction, delta: Fraction) -> str:
     """Say what this run's answers can have shifted."""
     odds, chance = shown(log_odds, up=True), typed(delta)
@@ -175,12 +181,4 @@ def odometer_text(log_odds: Fraction, delta: Fraction) -> str:
         "the noise, the answers of this run raise the odds of the true record over the other by a factor of at most "
         f"e^{odds}, now; the numbers shown earlier hold with it. This is about this run; it is not "
         f"Approximate({odds}, {chance})."
-    )
-
-
-def plan_text(epsilon: Extended, delta: Fraction) -> str:
-    """Say what a plan fixed beforehand guarantees."""
-    return (
-        "The plan was fixed before the data were touched: its total, "
-        f"({shown(epsilon, up=True)}, {typed(delta)}), is a guarantee for the plan."
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sfumato.exact.enclosure import Ball, precision
-from sfumato.noise.laws import Peaked, Smooth
+from sfumato.noise.laws import Peaked
 from sfumato.noise.source import Stream, bits, integer
 from sfumato.noise.uniform import Uniform
 
@@ -28,14 +28,9 @@ class Hat:
     width_bits: int
 
     @classmethod
-    def over(cls, law: Smooth | Peaked, start: int, direction: int) -> Hat:
-        """Return the hat with the narrowest steps over which the masses halve for certain."""
-        width_bits = 0
-        with precision(BUILD_BITS):
-            half = law.mass(start) / 2
-            while not law.mass(start + (direction << width_bits)) <= half:
-                width_bits += 1
-        return cls(start, direction, width_bits)
+    def with_steps(cls, start: int, direction: int, halving: int) -> Hat:
+        """Return the hat whose steps are a power of two, not less than the distance `halving`."""
+        return cls(start, direction, (halving - 1).bit_length())
 
     def propose(self, stream: Stream) -> tuple[int, int]:
         """Return a value and its level; each value of a level has probability 2^-(level + 1 + width_bits)."""
@@ -62,7 +57,9 @@ class Peak:
             ceiling = law.mass(peak - 1).max(law.mass(peak)).max(law.mass(peak + 1)).upper()
             mantissa, exponent = ceiling.man_exp()
         ratio = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
-        return cls(law, Hat.over(law, peak, 1), Hat.over(law, peak - 1, -1), ratio)
+        up = Hat.with_steps(peak, 1, law.halving(peak, 1))
+        down = Hat.with_steps(peak - 1, -1, law.halving(peak - 1, -1))
+        return cls(law, up, down, ratio)
 
     def one(self, stream: Stream) -> int:
         """Return one value."""

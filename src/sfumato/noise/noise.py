@@ -35,7 +35,7 @@ from sfumato.noise.uniform import Uniform
 
 Integers = NDArray[np.int64]
 
-CACHED_SAMPLERS = 32
+CACHED_TABLES = 32
 NEGLIGIBLE = Fraction(1, 1 << 64)
 
 _build_lock = threading.RLock()
@@ -218,16 +218,17 @@ class Noise:
 
 
 def _sampler(law: Law) -> Table | Peak | Inverse:
-    # Threads that need the same law wait for one of them to build it.
-    with _build_lock:
-        return _built_sampler(law)
-
-
-@lru_cache(maxsize=CACHED_SAMPLERS)
-def _built_sampler(law: Law) -> Table | Peak | Inverse:
     if isinstance(law, Smooth):
-        return Table(make_plan(law))
+        # Threads that need the same table wait for one of them to build it.
+        with _build_lock:
+            return _table(law)
+    # The others need no preparation worth keeping, and `largest` makes them from values it drew.
     return Peak.of(law) if isinstance(law, Peaked) else Inverse(law)
+
+
+@lru_cache(maxsize=CACHED_TABLES)
+def _table(law: Smooth) -> Table:
+    return Table(make_plan(law))
 
 
 def _require_int64(law: Law) -> None:

@@ -47,9 +47,10 @@ def subset(stream: Stream, population: int, size: int) -> list[int]:
         return _subset_of_many(stream, population, size)
     if population <= DENSE * size:
         marked = _marked(stream, population, min(size, population - size))
-        numbers: list[int] = np.flatnonzero(marked == (2 * size <= population)).tolist()
-        return numbers
-    numbers = _distinct(stream, population, size).tolist()
+        chosen = np.flatnonzero(marked == (2 * size <= population))
+    else:
+        chosen = _distinct(stream, population, size)
+    numbers: list[int] = chosen.tolist()
     return numbers
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+from sfumato.errors import CertificationError
 from sfumato.exact.enclosure import Ball, precision
 from sfumato.noise.hat import Hat
 from sfumato.noise.laws import Smooth
@@ -134,7 +135,7 @@ def make_plan(law: Smooth, widths: Widths | None = None) -> Plan:
     copies = 2 if law.symmetric else 1
     with precision(POINT + GUARD):
         measures = list(_measures(law, 1 << block_bits, copies))
-        tail = Hat.over(law, measures[-1].first + measures[-1].size, 1)
+        tail = _tail(law, measures[-1].first + measures[-1].size)
         tail_mass = law.mass(tail.start) * (1 << (1 + tail.width_bits))
         tail_height = copies * (_floor(tail_mass, upper_end=True) + 1)
     cells = [_cells(measure, block_bits, widths) for measure in measures]
@@ -156,7 +157,7 @@ def _measures(law: Smooth, size: int, copies: int) -> Iterator[Measure]:
     first = 1
     while True:
         start = end = _floor(law.mass(first))
-        if size * copies * (start + 1) < 1 << (POINT - LAST_BLOCK) and law.settled(first):
+        if size * copies * (start + 1) < 1 << (POINT - LAST_BLOCK) and law.halving(first):
             return
         bow = 0
         if size > 1:
@@ -166,6 +167,13 @@ def _measures(law: Smooth, size: int, copies: int) -> Iterator[Measure]:
             bow = _floor(law.curvature(first, last) * (size - 1) ** 2 / 8, upper_end=True) + 1
         yield Measure(first, size, copies, start, end, bow)
         first += size
+
+
+def _tail(law: Smooth, start: int) -> Hat:
+    halving = law.halving(start)
+    if halving is None:
+        raise CertificationError("A law ended its blocks before its masses surely fall; no draw was made.")
+    return Hat.with_steps(start, 1, halving)
 
 
 def _cells(measure: Measure, block_bits: int, widths: Widths) -> int:

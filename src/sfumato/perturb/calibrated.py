@@ -39,7 +39,8 @@ def calibrate(
 
     Pure gives discrete Laplace noise, Concentrated discrete Gaussian, Truncated Gaussian or sinh-normal,
     Approximate whichever of the three is best. A spend `.per_attribute()` is calibrated to `by_attribute`, which
-    bounds how far each attribute alone can move the numbers, and to the person's sensitivity without it.
+    bounds how far each attribute alone can move the numbers (a plain number covers every move of that l1), and to
+    the person's sensitivity without it.
 
     Promise: `calibrate(spend, …).loss().within(spend)`, checked on the exact numbers before anything is returned.
     Spec: QR-LAP, PDP:C-13, PDP:C-14, TCDP-SINH. Time: microseconds for Pure and Concentrated; up to a second the

@@ -193,10 +193,7 @@ class Cost:
             case Concentrated():
                 return self.leak == 0 and self.rho(INFINITY) <= bound.rho
             case Truncated():
-                return self.leak == 0 and (
-                    self.rho(bound.omega) <= bound.rho
-                    or self.curve.certified_rho(bound.omega, enough=bound.rho) <= bound.rho
-                )
+                return self.leak == 0 and self.curve.keeps(bound.rho, bound.omega)
             case Approximate():
                 return self.leak <= bound.delta and self.epsilon_at(bound.delta) <= bound.epsilon
         raise ParameterError(f"{bound!r} is not one of the four bounds.")

@@ -18,6 +18,7 @@ from sfumato.exact import INFINITY, Extended, Infinity, Number, exact, unit_up
 from sfumato.exact.enclosure import Ball
 
 GRID_STEP = Fraction(1, 1000)
+SHORTEST_STEP = Fraction(1, 1 << 18)
 
 
 class Curve(ABC):
@@ -32,7 +33,7 @@ class Curve(ABC):
 
     @abstractmethod
     def supremum(self, omega: Extended) -> Extended:
-        """Return an upper bound on tau(a)/a over 1 < a <= omega, proved in closed form."""
+        """Return an upper bound on tau(a)/a over 1 < a <= omega, proved in closed form; infinity if none is."""
 
     @property
     @abstractmethod
@@ -69,7 +70,31 @@ class Curve(ABC):
     def rho(self, omega: Number | Extended) -> Extended:
         """Return a proved upper bound on tau(a)/a over 1 < a <= omega."""
         limit = omega if isinstance(omega, Infinity) else exact(omega, "omega")
-        return self.supremum(limit)
+        closed = self.supremum(limit)
+        if isinstance(limit, Infinity) or not isinstance(closed, Infinity):
+            return closed
+        return self.certified_rho(limit)
+
+    def keeps(self, rho: Fraction, omega: Extended) -> bool:
+        """Tell whether tau(a) <= rho·a is proved for all 1 < a <= omega.
+
+        The same argument as `certified_rho`, with steps as long as they hold: tau(next) <= rho·below proves all
+        orders between, so a curve with room needs a few dozen orders instead of thousands.
+        """
+        if self.supremum(omega) <= rho:
+            return True
+        if isinstance(omega, Infinity):
+            return False
+        below = step = Fraction(1)
+        while below < omega:
+            order = min(omega, Fraction(math.floor(below * (1 + step) * (1 << 40)), 1 << 40))
+            if self.at(order) <= rho * below:
+                below, step = order, 2 * step
+            elif step < SHORTEST_STEP:
+                return False
+            else:
+                step /= 2
+        return True
 
     def certified_rho(self, omega: Number, step: Fraction = GRID_STEP, enough: Extended = INFINITY) -> Extended:
         """Bound tau(a)/a over 1 < a <= omega from finitely many orders (TCDP:D-GRIDCERT).

@@ -200,11 +200,9 @@ class Group(Curve):
         return amount
 
     def supremum(self, omega: Extended) -> Extended:
-        """Use the linear bound where the base has one, else a grid."""
-        if isinstance(omega, Infinity):
-            return self.people**2 * self.base.supremum(INFINITY)
-        linear = self.people**2 * self.base.supremum(omega * self.people)
-        return linear if not isinstance(linear, Infinity) else self.certified_rho(omega)
+        """Use the linear bound where the base has one."""
+        wider = omega if isinstance(omega, Infinity) else omega * self.people
+        return self.people**2 * self.base.supremum(wider)
 
     @property
     def end(self) -> Extended:

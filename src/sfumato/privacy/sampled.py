@@ -54,6 +54,8 @@ class Sampled(Profile):
 
     def map(self, people: int) -> Profile:
         """Return the person's group cost, and never more than the group cost without sampling."""
+        if people == 1:
+            return self
         amplified = Flat(self._person.for_group(people))
         unsampled = self.base.map(people)
         return amplified if amplified.cost.leak else Minimum((amplified, unsampled))

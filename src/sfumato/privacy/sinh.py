@@ -151,7 +151,7 @@ def predicted_deviation(
 
 
 def _slack(bound: Truncated | Approximate) -> float:
-    """Return the part of the spend that certificates use up: the grid's, or the search for a Rényi order."""
+    """Return the part of the spend that certificates use up: the steps of the walk, or the search for a Rényi order."""
     return float(GRID_STEP) if isinstance(bound, Truncated) else 1e-6
 
 

@@ -24,6 +24,12 @@ STYLES: dict[str, dict[str, Any]] = {
     "other": {"color": "#009e73", "linestyle": (0, (4, 2)), "linewidth": 1.5},
 }
 _PANEL_SIZE = (4.6, 3.4)
+_SETTINGS: dict[Any, Any] = {
+    "svg.hashsalt": "sfumato",
+    "svg.fonttype": "path",
+    "font.family": "DejaVu Sans",
+    "font.size": 9.5,
+}
 
 
 @dataclass(frozen=True)
@@ -90,13 +96,7 @@ class Picture:
     def _write(self, page: Any, kind: str) -> None:
         import matplotlib as mpl
 
-        quiet: dict[Any, Any] = {
-            "svg.hashsalt": "sfumato",
-            "svg.fonttype": "path",
-            "font.size": 9.5,
-            "font.family": "DejaVu Sans",
-        }
-        with mpl.rc_context(quiet):
+        with mpl.rc_context(_SETTINGS):
             figure = _draw(self)
             metadata = {"Date": None, "Title": self.title} if kind == "svg" else {"Software": None}
             figure.savefig(page, format=kind, dpi=150, metadata=metadata)

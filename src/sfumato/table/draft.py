@@ -9,7 +9,7 @@ from typing import Any
 
 from sfumato.domain import nearest
 from sfumato.errors import SchemaError
-from sfumato.table.schema import FILL, Schema
+from sfumato.table.schema import FILL, Schema, unfilled
 from sfumato.table.source import open_source
 from sfumato.table.toml import write_toml
 
@@ -40,9 +40,7 @@ class Draft:
     @property
     def missing(self) -> tuple[str, ...]:
         """What must still be filled in, as dotted names."""
-        from sfumato.table.schema import _unfilled
-
-        return tuple(_unfilled(self.record))
+        return tuple(unfilled(self.record))
 
     def fill(self, *, person: str | None = FILL, **columns: Mapping[str, Any]) -> Draft:
         """Return the draft with more filled in; `person=None` says that every row is one person."""

@@ -65,10 +65,10 @@ class Schema:
         if len(set(folded)) != len(folded):
             raise SchemaError("Two columns, or a column and person=, have the same name up to case; engines mix these.")
         for name in self.public:
-            column = columns.get(name)
-            if not isinstance(column, Domain):
+            known = columns.get(name)
+            if not isinstance(known, Domain):
                 raise SchemaError(f"public names {name!r}, which is no base column; {nearest(name, columns)}")
-            columns[name] = replace(column, public=True)
+            columns[name] = replace(known, public=True)
         set_field = object.__setattr__
         set_field(self, "columns", MappingProxyType(columns))
         named = (name for name, column in columns.items() if isinstance(column, Domain) and column.public)
@@ -176,20 +176,22 @@ class Schema:
         """Read what `to_json` wrote; a draft that is not filled in is refused with the list of what is missing."""
         if not isinstance(record, Mapping):
             raise SchemaError("A schema is an object with columns; see docs/tables.md for one.")
-        missing = list(_unfilled(record))
+        missing = list(unfilled(record))
         if missing:
             raise SchemaError(f"The schema is a draft; fill in {', '.join(missing)}.")
         for key in record:
             if key not in _KEYS:
                 raise SchemaError(f"A schema has no {key!r}; {nearest(key, _KEYS)}")
-        parts = {key: value for key, value in record.items() if key != "columns"}
+        parts: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in record.items() if key != "columns"
+        }
         columns = {}
         for name, column in dict(record.get("columns", {})).items():
             try:
                 columns[name] = column_from_json(column)
             except (ParameterError, TypeError) as refused:
                 raise SchemaError(f"The column {name!r} cannot be read: {refused}") from None
-        return cls(columns, **{key: tuple(value) if isinstance(value, list) else value for key, value in parts.items()})
+        return cls(columns, **parts)
 
     def to_toml(self) -> str:
         """Return the schema as TOML, for people to read and edit."""
@@ -199,7 +201,7 @@ class Schema:
     def from_toml(cls, text: str) -> Schema:
         """Read a schema from TOML.
 
-        >>> Schema.from_toml('[columns.age]\\ntype = "integer"\\nlow = 17\\nhigh = 90').names
+        >>> Schema.from_toml("columns.age = {type = 'integer', low = 17, high = 90}").names
         ('age',)
         """
         try:
@@ -241,12 +243,12 @@ def _check_name(name: object) -> None:
         raise SchemaError(f"Names that start with {RESERVED!r} are taken; rename the column {name!r}.")
 
 
-def _unfilled(record: Any, path: str = "") -> Iterator[str]:
+def unfilled(record: Any, path: str = "") -> Iterator[str]:
+    """Name every place of a record that a draft left open."""
     if record == FILL:
         yield path
     elif isinstance(record, Mapping):
         for key, value in record.items():
-            yield from _unfilled(value, f"{path}.{key}" if path else str(key))
-    elif isinstance(record, list):
-        if any(True for value in record for _ in _unfilled(value)):
-            yield path
+            yield from unfilled(value, f"{path}.{key}" if path else str(key))
+    elif isinstance(record, list) and any(True for value in record for _ in unfilled(value)):
+        yield path

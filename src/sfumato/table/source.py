@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import glob
+import gzip
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +17,21 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 _PARQUET = (".parquet", ".pq", ".parq")
-_CSV = (".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".txt")
+_CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+_CSV_OPTIONS = {
+    # Types and dialects guessed from cells would be facts about the data: the header names the columns, the ending
+    # says what divides them, and every cell is text until the schema reads it.
+    "auto_detect": False,
+    "header": True,
+    "quote": '"',
+    "escape": '"',
+    # A line that is too short, too long or no UTF-8 must not fail the others; one reader, because DuckDB's parallel
+    # one refuses files with short lines and quoted line ends, which is a fact about the data.
+    "null_padding": True,
+    "ignore_errors": True,
+    "strict_mode": False,
+    "parallel": False,
+}
 _DUCKDB = (".duckdb", ".ddb", ".db")
 _POSTGRES = ("postgres://", "postgresql://")
 _WAYS = (
@@ -81,8 +98,7 @@ def _open_file(path: str, table: str | None) -> Source:
     engine = _duckdb()
     try:
         if name.endswith(_CSV):
-            # Types guessed from cells would be facts about the data, so every column is text until the schema reads it.
-            opened = engine.read_csv(path, all_varchar=True, header=True, null_padding=True, strict_mode=False)
+            opened = _read_csv(engine, path, "\t" if ".tsv" in name[-7:] else ",")
         elif name.endswith(_PARQUET) or Path(path).is_dir():
             opened = engine.read_parquet(f"{path}/**/*.parquet" if Path(path).is_dir() else path)
         else:
@@ -94,6 +110,16 @@ def _open_file(path: str, table: str | None) -> Source:
         engine.disconnect()
         raise SchemaError(f"{path!r} cannot be read as what its ending says ({type(error).__name__}).") from None
     return Source(opened, engine, "csv" if name.endswith(_CSV) else "parquet", (engine.disconnect,))
+
+
+def _read_csv(engine: Any, path: str, divider: str) -> Any:
+    matches = sorted(glob.glob(path)) or [path]  # noqa: PTH207  a pattern from any directory
+    opener = gzip.open if path.lower().endswith(".gz") else open
+    with opener(matches[0], "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
+        names = next(csv.reader(file, delimiter=divider), [])
+    if not names or len({name.casefold() for name in names}) != len(names):
+        raise SchemaError(f"The first line of {path!r} must name the columns, each one differently.")
+    return engine.read_csv(path, delim=divider, columns=dict.fromkeys(names, "VARCHAR"), **_CSV_OPTIONS)
 
 
 def _open_database(path: str, table: str | None) -> Source:

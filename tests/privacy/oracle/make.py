@@ -9,7 +9,7 @@ Run in its own environment, from the root of the repository:
 Conventions. Gaussian and Laplace events have sensitivity 1 under add-remove neighbours (noise multiplier and
 scale as given); randomized response is binary under replace-one neighbours, with `parameter` the probability
 that the answer is drawn uniformly. Everything is composed event by event: with a count the PLD accountant
-forgets it for randomized response, and reports one event for any number of them.
+forgets it for randomized response, and reports one event for any number of them. Takes some eight minutes.
 """
 
 import csv
@@ -31,16 +31,10 @@ def events():
     for noise, count in (("0.5", 1), ("0.5", 4), ("0.9", 20), ("0.95", 100)):
         event = dp_accounting.RandomizedResponseDpEvent(float(noise), 2)
         yield "randomized_response", noise, "", count, event, "replace_one"
-    for sigma, rate, count in (("2", "0.01", 1), ("2", "0.01", 100), ("4", "0.1", 50), ("1", "0.001", 200)):
+    for sigma, rate, count in (("2", "0.01", 1), ("2", "0.01", 100), ("4", "0.1", 50)):
         inner = dp_accounting.GaussianDpEvent(float(sigma))
-        yield (
-            "poisson_gaussian",
-            sigma,
-            rate,
-            count,
-            dp_accounting.PoissonSampledDpEvent(float(rate), inner),
-            "add_remove",
-        )
+        event = dp_accounting.PoissonSampledDpEvent(float(rate), inner)
+        yield "poisson_gaussian", sigma, rate, count, event, "add_remove"
 
 
 def composed(accountant, event, count):
@@ -54,8 +48,12 @@ def composed(accountant, event, count):
 def main():
     out = csv.writer(sys.stdout, lineterminator="\n")
     out.writerow(["mechanism", "parameter", "rate", "count", "relation", "delta", "rdp_epsilon", "pld_epsilon"])
+    relations = {
+        "replace_one": NeighboringRelation.REPLACE_ONE,
+        "add_remove": NeighboringRelation.ADD_OR_REMOVE_ONE,
+    }
     for name, parameter, rate, count, event, relation in events():
-        neighbours = NeighboringRelation.REPLACE_ONE if relation == "replace_one" else NeighboringRelation.ADD_OR_REMOVE_ONE
+        neighbours = relations[relation]
         renyi = composed(rdp.RdpAccountant(ORDERS, neighbours), event, count)
         exact = composed(pld.PLDAccountant(neighbours, value_discretization_interval=1e-4), event, count)
         for delta in DELTAS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar
 
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one, exact, rational_ball
@@ -14,6 +14,8 @@ from sfumato.noise.laws.search import smallest
 
 SMALLEST_SCALE = Fraction(1, 100)
 LARGEST_SCALE = Fraction(10**9)
+HALF_LIFE = Fraction(7, 10)
+"""A little above log 2: exp(-HALF_LIFE) is below one half."""
 
 
 class Law(ABC):
@@ -66,34 +68,42 @@ class Law(ABC):
         return range(first, last + 1)
 
 
-@runtime_checkable
-class Smooth(Protocol):
-    """A law whose masses lie on a smooth curve over |j| >= 1; `noise.table` draws from it in bulk."""
+class Smooth(ABC):
+    """What a law adds whose masses lie on a smooth curve over |j| >= 1; `noise.table` draws from it in bulk."""
 
     symmetric: ClassVar[bool]
 
+    @abstractmethod
     def mass(self, j: int) -> Ball:
         """Enclose the probability of exactly `j`."""
 
+    @abstractmethod
     def feature(self) -> int:
         """Return a length, rounded down, over which the masses change by a moderate factor."""
 
+    @abstractmethod
     def curvature(self, first: int, last: int) -> Ball:
         """Bound the absolute second derivative of the curve from `first` to `last`, 0 < first <= last."""
 
-    def settled(self, start: int) -> bool:
-        """Return True only if from `start` on the masses surely fall, and never slower than before."""
+    @abstractmethod
+    def halving(self, start: int) -> int | None:
+        """Return a distance over which the masses from `start` on surely halve, or None if there is none."""
 
 
-@runtime_checkable
-class Peaked(Protocol):
-    """A law whose masses rise to one peak and fall from it, log-concave; `noise.hat` draws from it."""
+class Peaked(ABC):
+    """What a law adds whose masses are log-concave around one peak; `noise.hat` draws from it."""
 
+    @abstractmethod
     def mass(self, j: int) -> Ball:
         """Enclose the probability of exactly `j`."""
 
+    @abstractmethod
     def peak(self) -> int:
         """Return a value at most one away from the most likely one."""
+
+    @abstractmethod
+    def halving(self, start: int, direction: int) -> int:
+        """Return a distance over which the masses from `start` on, up (1) or down (-1), surely halve."""
 
 
 def scale_in_range(value: Number, name: str) -> Fraction:

@@ -12,7 +12,7 @@ from sfumato.errors import ParameterError
 from sfumato.exact import Number, exact, positive_integer, rational_ball
 from sfumato.exact.enclosure import Ball, precision
 from sfumato.exact.rational import show
-from sfumato.noise.laws.base import Law
+from sfumato.noise.laws.base import Law, Peaked
 
 FEW = 256
 """Up to here binomial coefficients are exact integers, beyond they come from the gamma function."""
@@ -77,7 +77,7 @@ class Top:
 
 
 @dataclass(frozen=True)
-class Binomial(Law):
+class Binomial(Law, Peaked):
     """The number of successes among `count` independent trials, given that there are at least `least`.
 
     `probability` is a rational number or a `Chance` such as `Above(law, threshold)`; `count` may be of
@@ -128,6 +128,22 @@ class Binomial(Law):
         with precision(64 + 2 * self.count.bit_length()):
             middle = ((self.count + 1) * self._chance().yes()).mid().floor().unique_fmpz()
         return min(max(int(middle), self.least), self.count)
+
+    def halving(self, start: int, direction: int) -> int:
+        """Return a distance over which the masses from `start` on, up (1) or down (-1), surely halve."""
+        distance = 1
+        with _wider(self.count):
+            while not self._ratio(start, start + direction * distance) <= rational_ball(1) / 2:
+                distance *= 2
+        return distance
+
+    def _ratio(self, near: int, far: int) -> Ball:
+        """Enclose mass(far) / mass(near); formed this way it stays sharp where both are next to nothing."""
+        if not self.least <= far <= self.count:
+            return rational_ball(0)
+        chance = self._chance()
+        odds = chance.yes() / chance.no() if far > near else chance.no() / chance.yes()
+        return _ways(self.count, far) / _ways(self.count, near) * _power(odds, abs(far - near))
 
     def _sum_outward(self, start: int, step: int) -> Ball:
         """Enclose the sum of the masses from `start` on, away from the peak."""

@@ -10,14 +10,14 @@ from typing import ClassVar
 
 from sfumato.exact import rational_ball
 from sfumato.exact.enclosure import Ball
-from sfumato.noise.laws.base import Law, variance_in_range
+from sfumato.noise.laws.base import HALF_LIFE, Law, Smooth, variance_in_range
 
 WIDE = 64**2
 """From this variance on, sums come from the Euler-Maclaurin formula instead of term by term."""
 
 
 @dataclass(frozen=True)
-class DiscreteGaussian(Law):
+class DiscreteGaussian(Law, Smooth):
     """Integers with probability proportional to exp(-j² / (2 variance)): the noise of a concentrated bound.
 
     >>> from sfumato.noise import Noise
@@ -51,9 +51,9 @@ class DiscreteGaussian(Law):
         factor = max(1 / self.variance, Fraction(last, 1) ** 2 / self.variance**2)
         return self.mass(first) * rational_ball(factor)
 
-    def settled(self, start: int) -> bool:
-        """Return True: the ratios of neighbouring masses fall everywhere."""
-        return True
+    def halving(self, start: int) -> int:
+        """Return a distance d with (2 start d + d²) / (2 variance) >= log 2."""
+        return math.isqrt(math.ceil(start**2 + 2 * HALF_LIFE * self.variance)) + 1 - start
 
 
 def _term(variance: Fraction, j: int) -> Ball:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.exact import rational_ball
 from sfumato.exact.enclosure import Ball
-from sfumato.noise.laws.base import Law, scale_in_range
+from sfumato.noise.laws.base import HALF_LIFE, Law, Smooth, scale_in_range
 
 
 @dataclass(frozen=True)
-class DiscreteLaplace(Law):
+class DiscreteLaplace(Law, Smooth):
     """Integers with probability proportional to exp(-|j| / scale): the noise of a pure bound.
 
     >>> from sfumato.noise import Noise
@@ -46,13 +47,13 @@ class DiscreteLaplace(Law):
         """Bound the second derivative: the curve is an exponential, steepest at `first`."""
         return self.mass(first) / rational_ball(self.scale) ** 2
 
-    def settled(self, start: int) -> bool:
-        """Return True: the ratio of neighbouring masses is constant."""
-        return True
+    def halving(self, start: int) -> int:
+        """Return a distance over which the masses halve, the same everywhere."""
+        return math.ceil(HALF_LIFE * self.scale)
 
 
 @dataclass(frozen=True)
-class Geometric(Law):
+class Geometric(Law, Smooth):
     """Integers j >= 0 with probability proportional to exp(-j / scale).
 
     >>> from sfumato.noise import Noise
@@ -88,6 +89,6 @@ class Geometric(Law):
         """Bound the second derivative: the curve is an exponential, steepest at `first`."""
         return self.mass(first) / rational_ball(self.scale) ** 2
 
-    def settled(self, start: int) -> bool:
-        """Return True: the ratio of neighbouring masses is constant."""
-        return True
+    def halving(self, start: int) -> int:
+        """Return a distance over which the masses halve, the same everywhere."""
+        return math.ceil(HALF_LIFE * self.scale)

@@ -9,13 +9,14 @@ from typing import ClassVar
 
 from sfumato.exact import rational_ball
 from sfumato.exact.enclosure import Ball, precision
-from sfumato.noise.laws.base import Law, bend_in_range, variance_in_range
+from sfumato.noise.laws.base import HALF_LIFE, Law, Smooth, bend_in_range, variance_in_range
 
 HALF = Fraction(1, 2)
+SLOPE_BITS = 128
 
 
 @dataclass(frozen=True)
-class SinhNormal(Law):
+class SinhNormal(Law, Smooth):
     """The nearest integer to bend · arsinh(N / bend), N normal with the variance: the noise of a truncated bound.
 
     >>> from sfumato.noise import Noise
@@ -60,15 +61,22 @@ class SinhNormal(Law):
         turn = (1 / bend**2).max((2 * outer).cosh() / variance)
         return self._density_bound(first, outer) * (slope**2 + turn)
 
-    def settled(self, start: int) -> bool:
-        """Return True if the density is surely log-concave and falling from where numbers round to `start`.
+    def halving(self, start: int) -> int | None:
+        """Return a distance over which the masses halve where the density surely falls and is log-concave.
 
-        Where bend sinh(x / bend) has reached the standard deviation, both l' and l'' of `curvature` are
-        below zero.
+        That is where bend sinh(x / bend) has reached the standard deviation: there both l' and l'' of
+        `curvature` are below zero, and the density falls at least as fast as its slope at the start says.
         """
-        with precision(64):
-            normal = rational_ball(self.bend) * rational_ball((start - HALF) / self.bend).sinh()
-            return bool(normal**2 >= rational_ball(self.variance)) and start >= 1
+        if start < 1:
+            return None
+        with precision(SLOPE_BITS):
+            bend, edge = rational_ball(self.bend), rational_ball((start - HALF) / self.bend)
+            variance = rational_ball(self.variance)
+            if not (bend * edge.sinh()) ** 2 >= variance:
+                return None
+            slope = edge.tanh() * (edge.cosh() ** 2 * bend / variance - 1 / bend)
+            distance = rational_ball(HALF_LIFE) / slope
+            return int(distance.upper().ceil().unique_fmpz()) if slope > 0 else None
 
     def _density_bound(self, first: int, outer: Ball) -> Ball:
         import flint

@@ -1,0 +1,103 @@
+"""Tables of people as users hold them: pandas, polars, dictionaries, matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import ParameterError, SchemaError
+
+Column = NDArray[Any]
+
+
+def column_names(table: Any) -> tuple[str | int, ...]:
+    """Return the names of a table's columns; the columns of a matrix are numbered from 0.
+
+    >>> column_names({"age": [30, 41]}), column_names([[1, 2], [3, 4]])
+    (('age',), (0, 1))
+    """
+    if isinstance(table, Mapping):
+        return tuple(table)
+    if hasattr(table, "columns"):
+        return tuple(table.columns)
+    array = np.asarray(table)
+    if array.ndim != 2:
+        raise ParameterError("People must come as a table or matrix with one row a person; reshape the array to (n, k).")
+    return tuple(range(array.shape[1]))
+
+
+def people_count(table: Any) -> int:
+    """Return the number of rows."""
+    if isinstance(table, Mapping):
+        return len(next(iter(table.values()))) if table else 0
+    return len(table) if hasattr(table, "columns") else len(np.asarray(table))
+
+
+def column(table: Any, name: str | int) -> Column:
+    """Return one column as an array.
+
+    >>> column({"age": [30, 41]}, "age")
+    array([30, 41])
+    """
+    names = column_names(table)
+    if name not in names:
+        shown = ", ".join(repr(known) for known in names[:12])
+        raise SchemaError(f"The table has no column {name!r}; it has {shown}. Write one of these names.")
+    if isinstance(table, Mapping) or hasattr(table, "columns"):
+        return np.asarray(table[name])
+    return np.asarray(table)[:, int(name)]
+
+
+def select_rows(table: Any, rows: NDArray[np.int64]) -> Any:
+    """Return the given rows of a table, in the table's own kind."""
+    if isinstance(table, Mapping):
+        return {name: np.asarray(values)[rows] for name, values in table.items()}
+    if hasattr(table, "iloc"):
+        return table.iloc[rows]
+    return table[rows] if hasattr(table, "columns") else np.asarray(table)[rows]
+
+
+def without(table: Any, names: set[str | int]) -> dict[str | int, Column]:
+    """Return the table's columns except the named ones."""
+    return {name: column(table, name) for name in column_names(table) if name not in names}
+
+
+def is_numeric(values: Column) -> bool:
+    """Return whether a column holds numbers that can be subtracted; booleans and text are categories."""
+    if values.dtype.kind in "iuf":
+        return True
+    return values.dtype.kind == "O" and all(
+        isinstance(value, (int, float, np.number)) and not isinstance(value, bool) for value in values
+    )
+
+
+def as_text(values: Column) -> NDArray[np.str_]:
+    """Return categories as text; a missing one is the category 'missing'."""
+    return np.array(["missing" if _is_missing(value) else str(value) for value in values.tolist()], dtype=np.str_)
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or (isinstance(value, float) and value != value)
+
+
+def as_numbers(table: Any) -> NDArray[np.float64]:
+    """Return all columns as numbers: numeric ones as they are, categories as one 0/1 column a category but the first.
+
+    >>> as_numbers({"age": [30, 41], "town": ["a", "b"]})
+    array([[30.,  0.],
+           [41.,  1.]])
+    """
+    parts: list[NDArray[np.float64]] = []
+    for name in column_names(table):
+        values = column(table, name)
+        if is_numeric(values):
+            numbers = values.astype(np.float64)
+            known = numbers[np.isfinite(numbers)]
+            parts.append(np.where(np.isfinite(numbers), numbers, known.mean() if len(known) else 0.0)[:, None])
+        else:
+            labels, codes = np.unique(as_text(values), return_inverse=True)
+            parts.append((codes[:, None] == np.arange(1, len(labels))).astype(np.float64))
+    return np.hstack(parts) if parts else np.zeros((people_count(table), 0))

@@ -1,0 +1,24 @@
+"""Durable budgets: what everything answered about some people may cost, and what it has cost so far."""
+
+from sfumato.ledger.budget import Budget, Limit
+from sfumato.ledger.guarantee import UNBOUNDED, Unbounded
+from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.readings import Odometer, Reading, Statement
+from sfumato.ledger.reservation import Break, Conversation, Preview, Reservation
+from sfumato.ledger.verify import Verification
+
+__all__ = [
+    "UNBOUNDED",
+    "Break",
+    "Budget",
+    "Conversation",
+    "Ledger",
+    "Limit",
+    "Odometer",
+    "Preview",
+    "Reading",
+    "Reservation",
+    "Statement",
+    "Unbounded",
+    "Verification",
+]

@@ -1,0 +1,136 @@
+"""The life of a reservation, one durable transaction a step; the table in `docs/ledger.md` is its plan."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sfumato.errors import LedgerError, ParameterError
+from sfumato.ledger import wording
+from sfumato.ledger.chain import canonical, digest
+from sfumato.ledger.request import Request
+from sfumato.ledger.reservation import Conversation, Reservation
+from sfumato.ledger.rules import Verdict
+from sfumato.privacy import Loss
+
+if TYPE_CHECKING:
+    from sfumato.ledger.session import Session, Stored
+
+
+def known(session: Session, request: Request) -> Reservation | None:
+    """Return what this request, or this question, has been given before."""
+    stored = session.reservation(request.id)
+    if stored is not None:
+        if stored.request != request.fingerprint:
+            raise LedgerError(
+                f"The request id {request.id!r} belongs to another request; give every request an id of its own."
+            )
+        return _reservation(session, stored)
+    answered = None if request.question is None else session.answered(digest(request.question))
+    return None if answered is None else replace(_reservation(session, answered), reused=True)
+
+
+def write(session: Session, request: Request, verdict: Verdict) -> Reservation:
+    """Charge a request that fits: sums, chain and reservation change together."""
+    from sfumato.ledger.session import Stored
+
+    row = session.append("reserved", request.id, request.body(verdict.charges))
+    if verdict.charges:
+        session.save_sums(json.dumps(verdict.sums))
+    question = None if request.question is None else digest(request.question)
+    session.add_reservation(Stored(request.id, "reserved", row, request.fingerprint, question, 0, None, None))
+    return Reservation(request.id, "reserved", request.event, request.losses, request.analyst, request.question)
+
+
+def start(session: Session, request_id: str) -> Reservation:
+    """Compare and set reserved to started: whoever finds it started does not run it."""
+    stored = _find(session, request_id)
+    if not session.change(replace(stored, state="reserved"), state="started"):
+        if stored.state == "dead":
+            raise LedgerError(wording.DEAD)
+        raise LedgerError(
+            f"The request {request_id!r} is {stored.state} and does not run again: one charge buys one draw. "
+            "Ask for its answer with reserve; if whoever ran it is gone, mark it with fail and ask as a new request."
+        )
+    session.append("started", request_id, "{}")
+    return _reservation(session, replace(stored, state="started"))
+
+
+def commit(session: Session, request_id: str, answer: bytes) -> Reservation:
+    """Store the answer; a second commit of the same bytes is one whose success was not heard of."""
+    content = as_bytes(answer, "An answer")
+    stored = _find(session, request_id)
+    if stored.state == "committed" and stored.answer == content:
+        return _reservation(session, stored)
+    if not session.change(replace(stored, state="started"), state="committed", answer=content, memory=None):
+        raise LedgerError(f"The request {request_id!r} is {stored.state} and takes no answer; do not show this one.")
+    session.append("committed", request_id, canonical({"answer": digest(content)}))
+    return _reservation(session, replace(stored, state="committed", answer=content))
+
+
+def fail(session: Session, request_id: str) -> Reservation:
+    """Mark a reservation as dead."""
+    stored = _find(session, request_id)
+    if stored.state == "committed":
+        raise LedgerError(f"The request {request_id!r} is committed; its answer stays.")
+    if stored.state != "dead":
+        _bury(session, stored)
+    return _reservation(session, replace(stored, state="dead"))
+
+
+def save_state(session: Session, request_id: str, step: int, state: bytes, answer: bytes | None) -> int:
+    """Store the state and the answer of one step of a conversation together."""
+    memory = as_bytes(state, "A state")
+    said = None if answer is None else as_bytes(answer, "An answer")
+    stored = _find(session, request_id)
+    if not session.change(replace(stored, state="started", step=step), step=step + 1, memory=memory, answer=said):
+        raise LedgerError(
+            f"The conversation {request_id!r} is {stored.state} at step {stored.step}, so this answer does not follow "
+            "it; do not show it, and load the state again."
+        )
+    session.append("answered", request_id, canonical({"step": step + 1}))
+    return step + 1
+
+
+def load_state(session: Session, request_id: str) -> Conversation | None:
+    """Return where a conversation stands, None if it is dead; one whose state is lost dies here."""
+    stored = _find(session, request_id)
+    if stored.state in ("reserved", "committed"):
+        raise LedgerError(
+            f"The conversation {request_id!r} is {stored.state}; its state can be loaded after start and save_state, "
+            "and before commit."
+        )
+    if stored.state == "dead":
+        return None
+    if stored.memory is None or session.steps(request_id) != stored.step:
+        _bury(session, stored)
+        return None
+    return Conversation(request_id, stored.step, stored.memory, stored.answer)
+
+
+def _bury(session: Session, stored: Stored) -> None:
+    # The state of a dead conversation may hold secrets and is of no use any longer.
+    session.change(stored, state="dead", memory=None, answer=None)
+    session.append("dead", stored.id, "{}")
+
+
+def _find(session: Session, request_id: str) -> Stored:
+    stored = session.reservation(request_id)
+    if stored is None:
+        raise LedgerError(f"No request has the id {request_id!r}; call reserve first.")
+    return stored
+
+
+def _reservation(session: Session, stored: Stored) -> Reservation:
+    body = json.loads(session.body(stored.row))
+    losses = tuple(map(Loss.from_json, body["loss"]))
+    shown = stored.answer if stored.state == "committed" else None
+    return Reservation(stored.id, stored.state, body["event"], losses, body["analyst"], body["question"], shown)
+
+
+def as_bytes(content: object, name: str) -> bytes:
+    """Return bytes, refusing everything else: what is stored is what will be shown."""
+    if isinstance(content, (bytes, bytearray, memoryview)):
+        return bytes(content)
+    raise ParameterError(f"{name} is stored as bytes, not as {type(content).__name__}; encode it, as JSON for example.")

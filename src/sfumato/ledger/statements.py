@@ -1,0 +1,134 @@
+"""What an open ledger can say about itself, and how its limits may change: never upward."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from sfumato.errors import BudgetExceeded, ParameterError
+from sfumato.exact import positive_integer
+from sfumato.ledger import wording
+from sfumato.ledger.amounts import sums_from_text
+from sfumato.ledger.budget import Limit, closure
+from sfumato.ledger.chain import canonical
+from sfumato.ledger.guarantee import Unbounded, guaranteed
+from sfumato.ledger.pricing import Prices
+from sfumato.ledger.readings import Reading, Statement
+from sfumato.ledger.request import analyst_of
+from sfumato.ledger.rules import Rule, gate_of
+from sfumato.ledger.verify import past_sums
+from sfumato.privacy import Approximate, Attributes, Bound, Concentrated, Everything, Pure, Truncated, attributes
+
+if TYPE_CHECKING:
+    from sfumato.ledger.journal import Journal
+    from sfumato.ledger.session import Session
+
+Names = Iterable[str] | str | Everything
+"""Attributes by name, one name, or EVERYTHING."""
+
+
+def closed(journal: Journal, names: Names) -> Attributes:
+    """Return the attributes with all that are linked to them: a statement about a column is about its secret."""
+    asked = attributes(names)
+    secrets = journal.terms.budget.secrets
+    if not asked:
+        raise ParameterError("Name at least one attribute, or write EVERYTHING.")
+    return asked if isinstance(asked, Everything) or secrets is None else closure(secrets, asked)
+
+
+def guarantee(journal: Journal, names: Names, people: int) -> Bound | Unbounded:
+    """Return what the limits as first declared promise; sums play no part."""
+    limits = [rule.limit for rule in journal.book.rules if rule.promises]
+    return guaranteed(limits, closed(journal, names), positive_integer(people, "people"))
+
+
+def reading(journal: Journal, session: Session, names: Names, people: int, analyst: str | None) -> Reading:
+    """Return the meters of a set of attributes; without a limit of its own, those of a limit that covers it."""
+    on, who = closed(journal, names), analyst_of(journal.terms, analyst)
+    size = positive_integer(people, "people")
+    mine = [(place, rule) for place, rule in enumerate(journal.book.rules) if rule.analyst == who and not rule.cap]
+    for place, rule in mine:
+        if rule.limit.on == on and rule.limit.people == size:
+            return Reading(rule, sums_from_text(journal.sums(session)[place]), cap=_cap(journal, rule))
+    cover = next(rule for _, rule in mine if isinstance(rule.limit.on, Everything))
+    shadow = Rule(Limit(on, cover.limit.bound, size), cover.gate, who)
+    return Reading(shadow, sums_from_text(past_sums(shadow, journal.history(session))), own=False)
+
+
+def readings(journal: Journal, session: Session) -> list[Reading]:
+    """Return the meters of all limits and quotas, caps inside the limits that they lower."""
+    sums = journal.sums(session)
+    return [
+        Reading(rule, sums_from_text(text), cap=_cap(journal, rule))
+        for rule, text in zip(journal.book.rules, sums, strict=True)
+        if not rule.cap
+    ]
+
+
+def _cap(journal: Journal, rule: Rule) -> Rule | None:
+    caps = [other for other in journal.book.rules if other.cap and _same_place(other, rule)]
+    return caps[-1] if caps and not rule.late else None
+
+
+def _same_place(first: Rule, second: Rule) -> bool:
+    return (first.limit.on, first.limit.people, first.analyst) == (
+        second.limit.on,
+        second.limit.people,
+        second.analyst,
+    )
+
+
+def odometer(journal: Journal, session: Session, names: Names) -> Statement | None:
+    """Return what this run can have shifted the odds by, from the whole history."""
+    on = closed(journal, names)
+    costs = [Prices(losses[0]).at(on, 1) for losses, _ in journal.history(session)]
+    return journal.terms.odometer.read(costs)
+
+
+def add_limit(journal: Journal, session: Session, limit: Limit) -> Rule:
+    """Add a limit whose sums are worked out from the whole history and must already fit."""
+    on = closed(journal, limit.on)
+    rule = Rule(Limit(on, limit.bound, limit.people), gate_of(limit.bound), late=True)
+    sums = past_sums(rule, journal.history(session))
+    if not rule.gate.fits(sums_from_text(sums)):
+        raise BudgetExceeded(
+            f"The limit {wording.bound_text(limit.bound)} on {limit.name} has been passed already; "
+            "choose a larger one, or lower a limit with ledger.lower to refuse what comes."
+        )
+    _append(journal, session, rule, sums, "late")
+    return rule
+
+
+def lower(journal: Journal, session: Session, limit: Limit, analyst: str | None) -> Rule:
+    """Cap a limit: more refusals from now on, the same guarantee."""
+    bound = limit.bound
+    wanted = Rule(limit, gate_of(bound), analyst_of(journal.terms, analyst), cap=True)
+    own = [rule for rule in journal.book.rules if not rule.late and _same_place(rule, wanted)]
+    if not own:
+        raise ParameterError(f"No limit stands on {wanted.limit.name}; add one with ledger.add_limit.")
+    if not any(_no_larger(bound, rule.limit.bound) for rule in own):
+        raise ParameterError(
+            f"{wording.bound_text(bound)} is not below {wording.bound_text(own[-1].limit.bound)}; a limit is lowered "
+            "by a smaller bound of the same kind, and never raised."
+        )
+    _append(journal, session, wanted, past_sums(wanted, journal.history(session)), "cap")
+    return wanted
+
+
+def _append(journal: Journal, session: Session, rule: Rule, sums: str, kind: str) -> None:
+    journal.append_rule(session, kind, canonical({"rule": rule.to_json(), "sums": sums}))
+    session.save_sums(json.dumps([*journal.sums(session), sums]))
+
+
+def _no_larger(bound: Bound, limit: Bound) -> bool:
+    match bound, limit:
+        case Pure(epsilon=new), Pure(epsilon=old):
+            return new <= old
+        case Concentrated(rho=new), Concentrated(rho=old):
+            return new <= old
+        case Truncated(rho=new), Truncated(rho=old):
+            return new <= old and bound.omega >= limit.omega
+        case Approximate(epsilon=new), Approximate(epsilon=old):
+            return new <= old and bound.delta <= limit.delta
+    return False

@@ -1,0 +1,192 @@
+"""How much of a person counts: weigh rows, or pick rows and groups.
+
+*Weigh* looks at no order: each row of a person with N > r rows counts floor(r·S/N) units instead of S, so the whole
+person counts at most r·S. It serves every linear statistic. *Pick* keeps r rows of each person, the first ones in a
+keyed order of their contents. Both look at one person's rows only, which is all that privacy needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sfumato.domain import Text
+from sfumato.errors import ParameterError
+from sfumato.exact import positive_integer
+from sfumato.table.order import engine_text_number, keyed_hash, limbs, person_limbs
+from sfumato.table.repair import PERSON
+from sfumato.table.schema import Schema
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+WEIGHT = "sfumato_weight"
+ORDER = "sfumato_order"
+SCALE = 2**20
+"""Units in which weighed rows are counted."""
+
+
+class Way(Enum):
+    """How a table is cut to what a person may count."""
+
+    ROWS = "rows"
+    """Every row is one person; nothing to cut."""
+    WEIGH = "weigh"
+    PICK = "pick"
+
+
+@dataclass(frozen=True)
+class Bounding:
+    """The public rule of what a person counts: at most `rows` whole rows, in units of 1/`scale`, and `groups` groups.
+
+    `key` chooses the order in which rows and groups are picked.
+    """
+
+    way: Way
+    rows: int = 1
+    groups: int | None = None
+    scale: int = 1
+    key: str = ""
+
+    def __post_init__(self) -> None:
+        positive_integer(self.rows, "rows")
+        positive_integer(self.scale, "scale")
+        if self.way is not Way.WEIGH and self.scale != 1:
+            raise ParameterError("Only weighed rows have a scale; leave scale=1.")
+        if self.rows * self.scale >= 2**50:
+            raise ParameterError(f"{self.rows} rows a person in units of 1/{self.scale} pass 2^50; allow fewer rows.")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the rule as a JSON object."""
+        return {
+            "way": self.way.value,
+            "rows": self.rows,
+            "groups": self.groups,
+            "scale": self.scale,
+            "key": self.key,
+        }
+
+
+def bounding_of(schema: Schema, way: Way = Way.WEIGH, *, key: str = "") -> Bounding:
+    """Return the rule that a schema asks for; a table without a person column has one row a person by declaration.
+
+    >>> from sfumato.domain import integers
+    >>> bounding_of(Schema({"age": integers(0, 9)}, person="id", rows_per_person=3)).scale
+    1048576
+    """
+    if schema.person is None:
+        return Bounding(Way.ROWS, groups=None)
+    if way is Way.ROWS:
+        raise ParameterError("This table has a person column, so its rows are weighed or picked.")
+    rule = Bounding(way, schema.rows_per_person, schema.groups_per_person, key=key)
+    return replace(rule, scale=SCALE) if way is Way.WEIGH else rule
+
+
+def rows_by_person(coded: ir.Table) -> ir.Table:
+    """Return how many rows each person has."""
+    return coded.group_by(PERSON).agg(sfumato_rows=coded.count())
+
+
+def weighed(coded: ir.Table, counted: ir.Table, rule: Bounding) -> ir.Table:
+    """Return all rows with their weight in units of 1/scale.
+
+    Only people above the bound are joined: for the others a whole row counts whole.
+    """
+    import ibis
+
+    total = ibis.literal(rule.rows * rule.scale, "int64")
+    heavy = counted.filter(counted.sfumato_rows > rule.rows)
+    heavy = heavy.select(sfumato_heavy=heavy[PERSON], sfumato_share=(total // heavy.sfumato_rows).cast("int64"))
+    joined = coded.left_join(heavy, [coded[PERSON] == heavy.sfumato_heavy])
+    weight = joined.sfumato_share.fill_null(ibis.literal(rule.scale, "int64"))
+    return joined.select(*coded.columns, **{WEIGHT: weight})
+
+
+def ordered(coded: ir.Table, schema: Schema, rule: Bounding, engine: str) -> ir.Table:
+    """Add the order in which the rows of a person are picked, a hash of person and contents."""
+    parts = _person(coded, engine)
+    for name in sorted(schema.names):
+        if schema.base(name) == name:
+            parts += _cell(coded, schema, name, engine)
+    return coded.mutate(**{ORDER: keyed_hash(parts, f"rows {rule.key}")})
+
+
+def ordered_groups(grouped: ir.Table, schema: Schema, keys: Sequence[str], rule: Bounding, engine: str) -> ir.Table:
+    """Add the order in which the groups of a person are picked, a hash of person and key."""
+    parts = _person(grouped, engine)
+    for name in keys:
+        parts += _cell(grouped, schema, name, engine)
+    return grouped.mutate(**{ORDER: keyed_hash(parts, f"groups {rule.key}")})
+
+
+def _person(table: ir.Table, engine: str) -> list[Any]:
+    person = table[PERSON]
+    if person.type().is_string():
+        return limbs(engine_text_number(person, engine), 0, 2**60 - 1)
+    return [limb.cast("int64") for limb in person_limbs(person)]
+
+
+def _cell(table: ir.Table, schema: Schema, name: str, engine: str) -> list[Any]:
+    domain = schema.domain(name)
+    if isinstance(domain, Text):
+        return limbs(engine_text_number(table[name], engine), 0, 2**60 - 1)
+    assert domain.last is not None
+    return limbs(table[name].cast("int64"), domain.first, domain.last)
+
+
+def pick_in_engine(table: ir.Table, limit: int, ties: Sequence[str]) -> ir.Table:
+    """Keep the first `limit` rows of each person inside any engine, by position and never by threshold.
+
+    Rows of equal order are told apart by the columns `ties`; rows equal in all of them are the same row.
+    """
+    import ibis
+
+    window = ibis.window(group_by=PERSON, order_by=[ORDER, *ties])
+    placed = table.mutate(sfumato_place=ibis.row_number().over(window))
+    return placed.filter(placed.sfumato_place < limit).drop("sfumato_place", ORDER)
+
+
+def pick_in_memory(table: Any, limit: int, ties: Sequence[str]) -> Any:
+    """Keep the same rows of an Arrow table: the twin of `pick_in_engine`, several times faster on one machine."""
+    import pyarrow.compute as pc
+
+    people = pc.dictionary_encode(table.column(PERSON).combine_chunks()).indices.to_numpy(zero_copy_only=False)
+    order = table.column(ORDER).to_numpy()
+    kept = _first_places(people, order, limit, lambda rows: [_ranks(table.column(name), rows) for name in ties])
+    return table.drop_columns([ORDER]).filter(kept)
+
+
+def _ranks(column: Any, rows: Any) -> Any:
+    """Return integers in the order of some cells; text by its bytes, as engines compare it."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    cells = column.take(pa.array(rows))
+    return pc.rank(cells, tiebreaker="dense").to_numpy()
+
+
+def _differ(rows: Any, packed: Any, ranks: Any) -> bool:
+    """Tell whether two neighbours of equal person and order differ in content, so that the sort left them open."""
+    tied = np.flatnonzero(packed[1:] == packed[:-1])
+    columns = ranks(np.concatenate([rows[tied], rows[tied + 1]])) if len(tied) else []
+    return any((column[: len(tied)] != column[len(tied) :]).any() for column in columns)
+
+
+def _first_places(people: Any, order: Any, limit: int, ranks: Any) -> Any:
+    """Tell which rows are among the first `limit` of their person."""
+    kept = np.bincount(people)[people] <= limit if len(people) else np.zeros(0, bool)
+    rows = np.flatnonzero(~kept)
+    # Person and order share one integer, so that one sort arranges both.
+    packed = (people[rows].astype(np.int64) << 31) | order[rows].astype(np.int64)
+    arranged = np.argsort(packed)
+    if _differ(rows[arranged], packed[arranged], ranks):
+        arranged = np.lexsort([*reversed(ranks(rows)), packed])
+    owner = packed[arranged] >> 31
+    starts = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]]) if len(owner) else np.zeros(0, np.int64)
+    places = np.arange(len(owner)) - np.repeat(starts, np.diff(np.r_[starts, len(owner)]))
+    kept[rows[arranged[places < limit]]] = True
+    return kept

@@ -1,0 +1,242 @@
+"""Which rows a question is about: a small closed logic over codes, total on every table.
+
+A predicate is never text at this point. Each comparison has become a set of codes of one column, so equal
+questions compare equal however they were written, nothing in it can raise on a value, and the text that a person
+wrote never reaches an engine.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato.domain import Text
+from sfumato.errors import ParameterError
+from sfumato.table.schema import Schema
+
+Interval = tuple[int, int]
+"""Codes from the first number to the second, both included."""
+
+
+@dataclass(frozen=True)
+class Codes:
+    """The rows whose code in `column` lies in one of `intervals`, which are sorted and do not touch."""
+
+    column: str
+    intervals: tuple[Interval, ...]
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The rows whose text in `column` is one of `values`, or is none of them."""
+
+    column: str
+    values: tuple[str, ...]
+    included: bool = True
+
+
+@dataclass(frozen=True)
+class All:
+    """The rows for which every part holds; without parts, all rows."""
+
+    parts: tuple[Predicate, ...] = ()
+
+
+@dataclass(frozen=True)
+class Some:
+    """The rows for which some part holds; without parts, no row."""
+
+    parts: tuple[Predicate, ...] = ()
+
+
+Predicate = Codes | Texts | All | Some
+
+EVERY_ROW = All()
+NO_ROW = Some()
+
+
+def columns(predicate: Predicate) -> frozenset[str]:
+    """Return the columns that a predicate reads."""
+    if isinstance(predicate, (Codes, Texts)):
+        return frozenset((predicate.column,))
+    return frozenset[str]().union(*(columns(part) for part in predicate.parts))
+
+
+def codes_between(schema: Schema, column: str, intervals: Iterable[Interval]) -> Predicate:
+    """Return the rows whose code lies in one of the intervals, reduced to what the domain allows."""
+    domain = schema.domain(column)
+    assert domain.last is not None
+    clipped = ((max(low, domain.first), min(high, domain.last)) for low, high in intervals)
+    kept = _merged(interval for interval in clipped if interval[0] <= interval[1])
+    if kept == ((domain.first, domain.last),):
+        return EVERY_ROW
+    return Codes(column, kept) if kept else NO_ROW
+
+
+def texts_among(schema: Schema, column: str, values: Iterable[str]) -> Predicate:
+    """Return the rows whose text is one of the values."""
+    listed = tuple(sorted(set(values)))
+    for value in listed:
+        schema.domain(column).code(value)
+    return Texts(column, listed) if listed else NO_ROW
+
+
+def negated(predicate: Predicate, schema: Schema) -> Predicate:
+    """Return the other rows: every row satisfies a predicate or its negation, there is no third value."""
+    if isinstance(predicate, Texts):
+        return Texts(predicate.column, predicate.values, not predicate.included)
+    if isinstance(predicate, Codes):
+        domain = schema.domain(predicate.column)
+        assert domain.last is not None
+        ends = [domain.first - 1, *(end for interval in predicate.intervals for end in interval), domain.last + 1]
+        gaps = [(ends[place] + 1, ends[place + 1] - 1) for place in range(0, len(ends), 2)]
+        return codes_between(schema, predicate.column, gaps)
+    parts = [negated(part, schema) for part in predicate.parts]
+    return some(parts, schema) if isinstance(predicate, All) else every(parts, schema)
+
+
+def every(parts: Iterable[Predicate], schema: Schema) -> Predicate:
+    """Return the rows for which all parts hold, in canonical form."""
+    return _joined(parts, schema, every=True)
+
+
+def some(parts: Iterable[Predicate], schema: Schema) -> Predicate:
+    """Return the rows for which some part holds, in canonical form."""
+    return _joined(parts, schema, every=False)
+
+
+def _joined(parts: Iterable[Predicate], schema: Schema, every: bool) -> Predicate:
+    """Flatten, fold constants, merge the parts on one column, sort."""
+    shape, neutral, absorbing = (All, EVERY_ROW, NO_ROW) if every else (Some, NO_ROW, EVERY_ROW)
+    flat: list[Predicate] = []
+    for part in parts:
+        flat.extend(part.parts if isinstance(part, shape) and part != absorbing else (part,))
+    if absorbing in flat:
+        return absorbing
+    by_column: dict[tuple[type, str], Predicate] = {}
+    others: list[Predicate] = []
+    for part in flat:
+        if isinstance(part, (Codes, Texts)):
+            place = (type(part), part.column)
+            by_column[place] = _merge(by_column[place], part, schema, every) if place in by_column else part
+        elif part != neutral:
+            others.append(part)
+    merged = [part for part in by_column.values() if part != neutral]
+    if absorbing in merged:
+        return absorbing
+    unique = sorted({*merged, *others}, key=_sort_key)
+    return unique[0] if len(unique) == 1 else shape(tuple(unique))
+
+
+def _merge(first: Predicate, second: Predicate, schema: Schema, every: bool) -> Predicate:
+    if isinstance(first, Codes) and isinstance(second, Codes):
+        if not every:
+            return codes_between(schema, first.column, (*first.intervals, *second.intervals))
+        both = ((max(a, c), min(b, d)) for a, b in first.intervals for c, d in second.intervals)
+        return codes_between(schema, first.column, both)
+    if first in (EVERY_ROW, NO_ROW):
+        return second if (first == EVERY_ROW) is every else first
+    assert isinstance(first, Texts) and isinstance(second, Texts)
+    if every:
+        # Not in either list is not in the other's complement: De Morgan turns it into the case below.
+        return negated(_merge(negated(first, schema), negated(second, schema), schema, False), schema)
+    one, two = set(first.values), set(second.values)
+    if first.included and second.included:
+        return texts_among(schema, first.column, one | two)
+    left_out = one & two if first.included is second.included else (two - one if first.included else one - two)
+    return Texts(first.column, tuple(sorted(left_out)), False) if left_out else EVERY_ROW
+
+
+def _merged(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
+    merged: list[Interval] = []
+    for low, high in sorted(intervals):
+        if merged and low <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+        else:
+            merged.append((low, high))
+    return tuple(merged)
+
+
+def _sort_key(predicate: Predicate) -> str:
+    return json.dumps(to_json(predicate), sort_keys=True, ensure_ascii=False)
+
+
+def to_json(predicate: Predicate) -> dict[str, Any]:
+    """Return the canonical JSON form: equal questions have equal forms."""
+    if isinstance(predicate, Codes):
+        return {"column": predicate.column, "codes": [list(interval) for interval in predicate.intervals]}
+    if isinstance(predicate, Texts):
+        return {"column": predicate.column, "in" if predicate.included else "not_in": list(predicate.values)}
+    parts = [to_json(part) for part in predicate.parts]
+    return {"all": parts} if isinstance(predicate, All) else {"some": parts}
+
+
+def from_json(record: Mapping[str, Any], schema: Schema) -> Predicate:
+    """Read what `to_json` wrote, checked against the schema and canonical again."""
+    match record:
+        case {"column": str(column), "codes": list(intervals)} if schema.domain(column).last is not None:
+            return codes_between(schema, column, [(int(low), int(high)) for low, high in intervals])
+        case {"column": str(column), "in": list(values)} if isinstance(schema.domain(column), Text):
+            return texts_among(schema, column, values)
+        case {"column": str(column), "not_in": list(values)} if isinstance(schema.domain(column), Text):
+            return negated(texts_among(schema, column, values), schema)
+        case {"all": list(parts)}:
+            return every((from_json(part, schema) for part in parts), schema)
+        case {"some": list(parts)}:
+            return some((from_json(part, schema) for part in parts), schema)
+    raise ParameterError("This is no predicate; a stored one has the keys column and codes, all, or some.")
+
+
+def holds(predicate: Predicate, row: Mapping[str, Any]) -> bool:
+    """Tell whether a predicate holds for one row of codes; text columns hold text."""
+    if isinstance(predicate, Codes):
+        return any(low <= row[predicate.column] <= high for low, high in predicate.intervals)
+    if isinstance(predicate, Texts):
+        return (row[predicate.column] in predicate.values) is predicate.included
+    results = (holds(part, row) for part in predicate.parts)
+    return all(results) if isinstance(predicate, All) else any(results)
+
+
+def expression(predicate: Predicate, table: Any, schema: Schema) -> Any:
+    """Return the predicate as an engine expression on repaired codes."""
+    import ibis
+
+    if isinstance(predicate, Codes):
+        cell = table[predicate.column]
+        points = [low for low, high in predicate.intervals if low == high]
+        tests = [cell.between(low, high) for low, high in predicate.intervals if low != high]
+        if points:
+            tests.append(cell == points[0] if len(points) == 1 else cell.isin(points))
+        return _folded(tests, every=False)
+    if isinstance(predicate, Texts):
+        domain = schema.domain(predicate.column)
+        assert isinstance(domain, Text)
+        found = _folded([_is_text(table[predicate.column], value, domain) for value in predicate.values], every=False)
+        return found if predicate.included else ~found
+    if not predicate.parts:
+        return ibis.literal(isinstance(predicate, All))
+    return _folded([expression(part, table, schema) for part in predicate.parts], every=isinstance(predicate, All))
+
+
+def _folded(tests: list[Any], every: bool) -> Any:
+    # By halves: a long chain would nest as deep as it is long.
+    if len(tests) == 1:
+        return tests[0]
+    middle = len(tests) // 2
+    left, right = _folded(tests[:middle], every), _folded(tests[middle:], every)
+    return left & right if every else left | right
+
+
+def _is_text(cell: Any, value: str, domain: Text) -> Any:
+    """Compare with a text as if the cell had been cut to its bytes, which happens later and in Python.
+
+    A longer cell is cut to `value` when it starts with it and its next character does not fit any more.
+    """
+    room = domain.max_bytes - len(value.encode("utf-8"))
+    if room >= 4:
+        return cell == value
+    too_wide = {0: "\x00", 1: "\u0080", 2: "\u0800", 3: "\U00010000"}[room]
+    start = cell.substr(0, len(value)) == value
+    return (cell == value) | (start & (cell.substr(len(value), 1) >= too_wide))

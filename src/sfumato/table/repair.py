@@ -1,0 +1,273 @@
+"""Every cell to an integer code inside the engine, the same on every engine, without ever raising.
+
+The order of work is fixed, because engines differ on everything else: null to the declared cell, NaN to the
+declared cell, clamp in the cell's own type, floor(x·scale + 1/2), and only then a cast. Python's
+`Domain.encode` does the same steps on one value; the tests hold the two together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from sfumato.domain import (
+    Bins,
+    Booleans,
+    Categories,
+    Dates,
+    Derived,
+    Domain,
+    FixedPoint,
+    Integers,
+    Months,
+    Text,
+    Weekdays,
+    Years,
+    nearest,
+)
+from sfumato.domain.calendar import DATE_TEXT, EPOCH
+from sfumato.domain.labels import FALSE_TEXT, TRUE_TEXT
+from sfumato.domain.numbers import NUMBER_TEXT, double_ends
+from sfumato.errors import SchemaError
+from sfumato.table.schema import Schema
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+PERSON = "sfumato_person"
+"""The column that says whose row it is, after repair."""
+
+
+def repaired(table: ir.Table, schema: Schema, names: Sequence[str] | None = None) -> ir.Table:
+    """Return the declared columns as codes (text stays text), and the person; rows without a person are left out.
+
+    Raises on public facts only: a column that is not there, a type that its domain cannot read.
+    """
+    wanted = schema.names if names is None else tuple(names)
+    check_columns(table, schema)
+    cells: dict[str, Any] = {name: repaired_cell(table, schema, name) for name in wanted}
+    if schema.person is None:
+        return table.select(**cells)
+    person = table[schema.person]
+    present = person.notnull()
+    if person.type().is_string():
+        present = present & (person != "")
+    return table.filter(present).select(**cells, **{PERSON: person})
+
+
+def check_columns(table: ir.Table, schema: Schema) -> None:
+    """Refuse a schema that names columns or types that the table does not have."""
+    found = dict(table.schema().items())
+    base = {schema.base(name) for name in schema.names}
+    lacking = [name for name in (*sorted(base), *([schema.person] if schema.person else [])) if name not in found]
+    if lacking:
+        hints = "; ".join(f"{name!r}: {nearest(name, found)}" for name in lacking)
+        raise SchemaError(f"The schema names columns that the source does not have: {hints}")
+    wrong = []
+    for name in sorted(base):
+        readable = _readable(schema.domain(name))
+        if not any(getattr(found[name], f"is_{kind}")() for kind in readable) or _has_zone(found[name]):
+            wrong.append(f"{name!r} is {found[name]} and its domain reads {' or '.join(readable)}")
+    if schema.person is not None:
+        kind = found[schema.person]
+        if not (kind.is_integer() or kind.is_string()):
+            wrong.append(f"the person column {schema.person!r} is {kind} and must be integer or string")
+    if wrong:
+        raise SchemaError(f"The schema does not match the types of the source: {'; '.join(wrong)}.")
+
+
+def _readable(domain: Domain) -> tuple[str, ...]:
+    if isinstance(domain, (Integers, FixedPoint)):
+        return ("integer", "floating", "decimal", "boolean", "string")
+    if isinstance(domain, Categories):
+        return ("string",) if domain.is_text else ("integer", "string")
+    if isinstance(domain, Booleans):
+        return ("boolean", "integer", "string")
+    return ("date", "timestamp", "string") if isinstance(domain, Dates) else ("string",)
+
+
+def _has_zone(kind: Any) -> bool:
+    # The day of a moment depends on the zone in which somebody looks at it, so moments with zones are no dates.
+    return bool(kind.is_timestamp() and kind.timezone is not None)
+
+
+def repaired_cell(table: ir.Table, schema: Schema, name: str) -> Any:
+    """Return the expression for the code of one column; a derived column is computed from its repaired base."""
+    domain = schema.domain(name)
+    cell = table[schema.base(name)]
+    if isinstance(domain, Derived):
+        return _narrow(_derived(cell, domain), domain)
+    if isinstance(domain, Text):
+        # The engine keeps as many characters as there may be bytes; the last bytes are cut in Python, cell by cell.
+        return cell.fill_null(domain.missing).substr(0, domain.max_bytes)
+    return _narrow(_code(cell, domain), domain)
+
+
+def _narrow(code: Any, domain: Domain) -> Any:
+    """Cast to the smallest integer type that holds every code: less to move, and the range is public."""
+    assert domain.last is not None
+    for bits in (8, 16, 32):
+        if -(2 ** (bits - 1)) <= domain.first and domain.last < 2 ** (bits - 1):
+            return code.cast(f"int{bits}")
+    return code.cast("int64")
+
+
+def _code(cell: Any, domain: Domain) -> Any:
+    if isinstance(domain, Integers):
+        return _number(cell, domain, Fraction(1))
+    if isinstance(domain, FixedPoint):
+        return _number(cell, domain, domain.step)
+    if isinstance(domain, Categories):
+        return _category(cell, domain)
+    if isinstance(domain, Booleans):
+        return _boolean(cell, domain)
+    assert isinstance(domain, Dates)
+    return _days(_date(cell, domain))
+
+
+def _number(cell: Any, domain: Integers | FixedPoint, step: Fraction) -> Any:
+    import ibis
+
+    kind = cell.type()
+    if kind.is_boolean():
+        cell = ibis.ifelse(cell.isnull(), ibis.null("int64"), cell.cast("int64"))
+        kind = cell.type()
+    if kind.is_integer() and step == 1:
+        return _whole(cell, domain)
+    if kind.is_string():
+        cell = cell.re_extract(f"^{NUMBER_TEXT}\\z", 1).try_cast("float64")
+    elif not kind.is_float64():
+        cell = cell.cast("float64")
+    least, most = double_ends(Fraction(domain.low), Fraction(domain.high))
+    absent = cell.isnull() | cell.isnan()
+    # NaN is replaced before the cast and not only behind a CASE: an optimiser may compute both branches.
+    value = ibis.ifelse(absent, _double(float(domain.missing)), cell)
+    clamped = ibis.greatest(ibis.least(value, _double(most)), _double(least))
+    scaled = clamped if step.denominator == 1 else clamped * _double(float(step.denominator))
+    scaled = scaled if step.numerator == 1 else scaled / _double(float(step.numerator))
+    code = (scaled + _double(0.5)).floor().cast("int64")
+    if domain.encode(float(domain.missing)) == domain.missing_code:
+        return code
+    return ibis.ifelse(absent, ibis.literal(domain.missing_code, "int64"), code)
+
+
+def _double(value: float) -> Any:
+    import ibis
+
+    return ibis.literal(value, "float64")
+
+
+def _whole(cell: Any, domain: Integers | FixedPoint) -> Any:
+    """Clamp integers as integers: no rounding at any size."""
+    import ibis
+
+    low, high = ibis.literal(domain.first, "int64"), ibis.literal(domain.last, "int64")
+    number = cell
+    if cell.type().is_uint64():
+        # Half of these do not fit a signed integer, so they are clamped from above in their own type first.
+        number = ibis.least(cell, ibis.literal(max(domain.last, 0), "uint64"))
+    clamped = ibis.greatest(ibis.least(number.cast("int64"), high), low)
+    return ibis.ifelse(cell.isnull(), ibis.literal(domain.missing_code, "int64"), clamped)
+
+
+def _category(cell: Any, domain: Categories) -> Any:
+    import ibis
+
+    known: list[tuple[Any, int]] = [(label, code) for code, label in enumerate(domain.labels)]
+    if cell.type().is_string():
+        known = [(str(label), code) for label, code in known]
+        # Halving needs the order in which engines compare text: by the bytes of UTF-8.
+        known.sort(key=lambda pair: pair[0].encode("utf-8"))
+    else:
+        cell = cell if cell.type().is_uint64() else cell.cast("int64")
+        known.sort()
+        if cell.type().is_uint64():
+            known = [(label, code) for label, code in known if label >= 0]
+    return ibis.ifelse(cell.isnull(), _literal(domain.missing_code), _found(cell, known, domain.unknown_code))
+
+
+def _literal(code: int) -> Any:
+    import ibis
+
+    return ibis.literal(code, "int64")
+
+
+def _found(cell: Any, known: list[tuple[Any, int]], unknown: int) -> Any:
+    """Find a cell among sorted categories by halving: as many comparisons as the logarithm of their number."""
+    import ibis
+
+    if len(known) <= 4:
+        found = _literal(unknown)
+        for label, code in known:
+            found = ibis.ifelse(cell == label, _literal(code), found)
+        return found
+    middle = len(known) // 2
+    below, above = _found(cell, known[:middle], unknown), _found(cell, known[middle:], unknown)
+    return ibis.ifelse(cell < known[middle][0], below, above)
+
+
+def _boolean(cell: Any, domain: Booleans) -> Any:
+    import ibis
+
+    if cell.type().is_boolean():
+        true, false = cell, ~cell
+    elif cell.type().is_integer():
+        true, false = cell == 1, cell == 0
+    else:
+        true, false = cell.re_search(f"^{TRUE_TEXT}\\z"), cell.re_search(f"^{FALSE_TEXT}\\z")
+    # Null is neither, and both tests are then null, which a CASE passes over.
+    return ibis.ifelse(true, _literal(1), ibis.ifelse(false, _literal(0), _literal(domain.missing_code)))
+
+
+def _date(cell: Any, domain: Dates) -> Any:
+    """Return the clamped day, never null, as a date."""
+    import ibis
+
+    if cell.type().is_string():
+        cell = cell.re_extract(f"^{DATE_TEXT}\\z", 1).try_cast("date")
+    elif cell.type().is_timestamp():
+        cell = cell.date()
+    filled = cell.fill_null(ibis.date(domain.missing.isoformat()))
+    latest, earliest = ibis.date(domain.latest.isoformat()), ibis.date(domain.earliest.isoformat())
+    return ibis.greatest(ibis.least(filled, latest), earliest)
+
+
+def _days(day: Any) -> Any:
+    import ibis
+
+    return day.delta(ibis.date(EPOCH.isoformat()), unit="day").cast("int64")
+
+
+def _derived(cell: Any, domain: Derived) -> Any:
+    rule, base = domain.rule, domain.base
+    if isinstance(rule, (Months, Years, Weekdays)):
+        assert isinstance(base, Dates)
+        day = _date(cell, base)
+        if isinstance(rule, Months):
+            return day.year().cast("int64") * 12 + day.month().cast("int64") - (1970 * 12 + 1)
+        if isinstance(rule, Years):
+            return day.year().cast("int64")
+        # Whole weeks are added until the remainder is taken of nothing negative, on which engines differ.
+        return (_days(day) + (3 - (base.first + 3) // 7 * 7)) % 7
+    assert isinstance(rule, Bins)
+    code = _code(cell, base)
+    if rule.step is not None:
+        width = rule.width(base)
+        # Engines round the quotient of negative numbers in different ways, so the dividend starts at zero.
+        start = domain.first * width
+        shifted = code - start
+        return ((shifted - shifted % width) / width).cast("int64") + domain.first
+    return _place(code, list(rule.edge_codes(base)))
+
+
+def _place(code: Any, starts: list[int], before: int = 0) -> Any:
+    """Count the bins that start at or below a code, by halving."""
+    import ibis
+
+    if not starts:
+        return _literal(before)
+    middle = len(starts) // 2
+    below = _place(code, starts[:middle], before)
+    above = _place(code, starts[middle + 1 :], before + middle + 1)
+    return ibis.ifelse(code < starts[middle], below, above)

@@ -14,7 +14,7 @@ from sfumato.exact.enclosure import precision
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Geometric, SinhNormal
 from sfumato.perturb import AdditiveNoise, calibrate, sensitivity
 from sfumato.perturb.additive import HIGHEST, LOWEST
-from sfumato.privacy import REPLACE_ONE, ByCount, Flat
+from sfumato.privacy import REPLACE_ONE, Loss, PerAttribute
 
 LAWS = [DiscreteLaplace(3), DiscreteGaussian(20), SinhNormal(20, 9)]
 COUNT = AdditiveNoise(law=DiscreteLaplace(2), sensitivity=1)
@@ -202,13 +202,16 @@ def test_an_attribute_never_moves_farther_than_the_person():
     assert mechanism.loss().at("a").epsilon == 1
 
 
-def test_equal_attributes_are_stored_by_count():
-    cell = sensitivity(largest=1, changed=1)
-    cells = {"a": cell, "b": cell}
-    gaussian = AdditiveNoise(law=DiscreteGaussian(2), sensitivity=sensitivity(l1=4), by_attribute=cells)
-    assert isinstance(gaussian.loss().profile, ByCount)
-    alone = AdditiveNoise(law=DiscreteGaussian(2), sensitivity=1, by_attribute={"a": 1})
-    assert isinstance(alone.loss().profile, Flat)
+def test_attributes_of_one_release_are_joined_before_releases_are_added():
+    cells = {"a": sensitivity(largest=1, changed=1), "b": sensitivity(largest=2, changed=1)}
+    gaussian = AdditiveNoise(law=DiscreteGaussian(2), sensitivity=sensitivity(l2_squared=100), by_attribute=cells)
+    loss = gaussian.loss()
+    assert isinstance(loss.profile, PerAttribute)
+    assert Loss.from_json(loss.to_json()) == loss
+    both = loss.at({"a", "b"}).rho()
+    assert float(both) == pytest.approx(2.25) and both >= Fraction(9, 4)
+    assert (3 * loss).at({"a", "b"}).rho() == 3 * both
+    assert loss.at("c").is_zero and loss.for_group(2).at("a").rho() == 4 * loss.at("a").rho()
 
 
 def test_sinh_noise_has_attributes_too():

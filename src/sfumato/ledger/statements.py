@@ -19,6 +19,7 @@ from sfumato.ledger.request import analyst_of
 from sfumato.ledger.rules import Rule, gate_of
 from sfumato.ledger.verify import past_sums
 from sfumato.privacy import Approximate, Attributes, Bound, Concentrated, Everything, Pure, Truncated, attributes
+from sfumato.privacy.implied import bound_for_group
 
 if TYPE_CHECKING:
     from sfumato.ledger.journal import Journal
@@ -51,9 +52,23 @@ def reading(journal: Journal, session: Session, names: Names, people: int, analy
     for place, rule in mine:
         if rule.limit.on == on and rule.limit.people == size:
             return Reading(rule, sums_from_text(journal.sums(session)[place]), cap=_cap(journal, rule))
-    cover = next(rule for _, rule in mine if isinstance(rule.limit.on, Everything))
-    shadow = Rule(Limit(on, cover.limit.bound, size), cover.gate, who)
+    shadow = _shadow([rule for _, rule in mine], on, size)
     return Reading(shadow, sums_from_text(past_sums(shadow, journal.history(session))), own=False)
+
+
+def _shadow(mine: list[Rule], on: Attributes, people: int) -> Rule:
+    """Return a meter for a set without a limit of its own, with the ceiling of the person limit that reaches it."""
+    whole = [rule for rule in mine if isinstance(rule.limit.on, Everything)]
+    for rule in whole:
+        if rule.limit.people >= people:
+            return Rule(Limit(on, rule.limit.bound, people), rule.gate, rule.analyst)
+    implied = bound_for_group(whole[0].limit.bound, -(-people // whole[0].limit.people))
+    if implied is None:
+        raise ParameterError(
+            f"No limit of this ledger reaches {people} people, so there is nothing to measure against; "
+            f"a budget with people={{{people}: …}} would."
+        )
+    return Rule(Limit(on, implied, people), gate_of(implied), whole[0].analyst)
 
 
 def readings(journal: Journal, session: Session) -> list[Reading]:

@@ -15,8 +15,7 @@ from sfumato.exact.enclosure import precision
 from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law, Noise, SinhNormal
 from sfumato.noise.laws.search import smallest
-from sfumato.perturb.profiles import profile
-from sfumato.privacy import REPLACE_ONE, Cost, Everything, Loss, attributes
+from sfumato.privacy import REPLACE_ONE, Cost, Everything, Loss, PerAttribute, attributes
 from sfumato.privacy.calibrate import gaussian_cost, laplace_cost, sinh_cost
 from sfumato.privacy.sensitivity import Sensitivity, sensitivity
 
@@ -81,8 +80,8 @@ class AdditiveNoise(Mechanism):
         person = self._cost(self.sensitivity)
         if not self.by_attribute:
             return Loss.flat(person, self.reads, self.relation)
-        singles = {name: self._cost(moves) for name, moves in self._attribute_moves().items()}
-        return Loss(profile(person, singles), self.relation)
+        singles = tuple((name, self._cost(moves)) for name, moves in self._attribute_moves().items())
+        return Loss(PerAttribute(singles, person), self.relation)
 
     def event(self) -> Event:
         """Return the law with its parameters, the sensitivities, and who may learn what."""

@@ -14,10 +14,12 @@ from sfumato.privacy.cost import Cost
 from sfumato.privacy.curve import Curve, curve_from_json
 from sfumato.privacy.derived import greatest, least, total
 from sfumato.privacy.forms import LinearCurve, OrderCurve, PureCurve, SinhNormalCurve
-from sfumato.privacy.loss import Loss, union
+from sfumato.privacy.loss import Loss
 from sfumato.privacy.parallel import parallel, worst_of
+from sfumato.privacy.per_attribute import PerAttribute
 from sfumato.privacy.profile import ByCount, Cover, Flat, Minimum, Profile, Sum, Tree, Weighted
 from sfumato.privacy.relations import ADD_REMOVE, REPLACE_ONE, Relation
+from sfumato.privacy.union import union
 
 __all__ = [
     "ADD_REMOVE",
@@ -37,6 +39,7 @@ __all__ = [
     "Loss",
     "Minimum",
     "OrderCurve",
+    "PerAttribute",
     "Profile",
     "Pure",
     "PureCurve",

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import combinations
 from math import comb
 from typing import Any
 
 from sfumato.errors import ParameterError
-from sfumato.exact import INFINITY, Extended, Infinity, Number, rational_ball, unit_up
+from sfumato.exact import Extended, Number
 from sfumato.privacy.attributes import EVERYTHING, Everything, attributes
 from sfumato.privacy.bounds import Bound, require_bound
 from sfumato.privacy.cost import Cost
-from sfumato.privacy.derived import least
-from sfumato.privacy.forms import UNKNOWN, LinearCurve
 from sfumato.privacy.parallel import twice
 from sfumato.privacy.profile import Flat, Profile, add, profile_from_json
 from sfumato.privacy.relations import REPLACE_ONE, Relation
+from sfumato.privacy.union import better, union
 
 ENUMERATED = 100_000
 """How many sets of attributes a report looks at one by one before it falls back to a bound."""
@@ -60,7 +58,7 @@ class Loss:
             return direct if direct.is_zero else twice(direct)
         if isinstance(changed, Everything) or len(changed) < 2 or direct.leak or direct.is_zero:
             return direct
-        return _better(direct, union(self.profile.at(frozenset((name,))) for name in sorted(changed)))
+        return better(direct, union(self.profile.at(frozenset((name,))) for name in sorted(changed)))
 
     def for_group(self, people: int) -> Loss:
         """Return the loss for `people` people who change together."""
@@ -114,38 +112,3 @@ class Loss:
     def from_json(cls, record: dict[str, Any]) -> Loss:
         """Read what `to_json` wrote."""
         return cls(profile_from_json(record["profile"]), Relation(record["relation"]))
-
-
-def union(costs: Iterable[Cost]) -> Cost:
-    """Return the cost of changing several sets of attributes one after the other (PDP:C-4).
-
-    Epsilons add; rho adds as square roots do. Needs the full product domain and no leak.
-    """
-    epsilon: Extended = Fraction(0)
-    roots: list[Fraction] = []
-    concentrated = True
-    for cost in costs:
-        if cost.leak:
-            raise ParameterError("A cost with a leak has no union bound; ask for the whole person instead.")
-        epsilon = epsilon + cost.epsilon
-        rho = cost.rho(INFINITY)
-        if isinstance(rho, Infinity):
-            concentrated = False
-        else:
-            roots.append(rho)
-    curve = None
-    if concentrated:
-        joined = unit_up(lambda: sum((rational_ball(rho).sqrt() for rho in roots), rational_ball(0)) ** 2)
-        curve = LinearCurve(joined) if joined is not None else None
-    pure = Cost.pure(epsilon) if isinstance(epsilon, Fraction) else None
-    curves = [part for part in (curve, pure.curve if pure else None) if part is not None]
-    if not curves:
-        return Cost(INFINITY, UNKNOWN)
-    return Cost(epsilon, least(curves))
-
-
-def _better(direct: Cost, joined: Cost) -> Cost:
-    """Merge two bounds without leak, keeping the simple one where the other adds nothing."""
-    if joined.epsilon < direct.epsilon or joined.rho(INFINITY) < direct.rho(INFINITY):
-        return direct.merge(joined)
-    return direct

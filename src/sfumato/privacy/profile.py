@@ -314,6 +314,10 @@ def profile_from_json(record: dict[str, Any]) -> Profile:
             return Sum(
                 tuple((positive_integer(count, "count"), profile_from_json(part)) for count, part in record["parts"])
             )
+        case "per_attribute":
+            from sfumato.privacy.per_attribute import PerAttribute
+
+            return PerAttribute.from_json(record)
         case "minimum":
             return Minimum(tuple(map(profile_from_json, record["choices"])))
         case "sampled":

@@ -235,3 +235,17 @@ def _from_pandas(frame: Any) -> Any:
 def _cell(cell: Any) -> str:
     text = cell if isinstance(cell, str) else str(cell)
     return text.encode("utf-8", "ignore").decode("utf-8")
+
+
+def copied_to_duckdb(source: Source, columns: list[str], person: str | None) -> Source:
+    """Copy the declared columns of a table in another engine into DuckDB, so that all arithmetic is DuckDB's."""
+    names = [*columns, *([person] if person is not None else [])]
+    # Exact decimals without a declared size have no Arrow type that holds every cell; a double always exists.
+    kinds = {name: source.table[name].type() for name in names}
+    cells = {
+        name: source.table[name].cast("float64") if kind.is_decimal() else source.table[name]
+        for name, kind in kinds.items()
+    }
+    data = source.table.select(**cells).to_pyarrow()
+    source.close()
+    return _open_arrow(data, source.kind)

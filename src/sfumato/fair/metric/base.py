@@ -49,6 +49,10 @@ class Metric(ABC):
         """Return the distances from `rows` of these people to `columns` of the other ones (by default the same)."""
 
     @abstractmethod
+    def between(self, first: Integers, second: Integers) -> Floats:
+        """Return the distances of the pairs (first[i], second[i])."""
+
+    @abstractmethod
     def of(self, people: Any) -> Metric:
         """Return the same rule on other people: rows of the same kind of table, or indices of the same matrix."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import DomainTooLarge, ParameterError
-from sfumato.fair.grid import LARGEST, STEP, Floats, Integers, on_grid
+from sfumato.fair.grid import LARGEST, Floats, Integers, on_grid
 from sfumato.fair.metric.base import ALL, DENSE_PEOPLE, Metric, Rows
 from sfumato.fair.metric.validation import EXACT_TRIANGLES, check_shape, metric_closure, triangle_excess
 
@@ -38,6 +38,10 @@ class MatrixMetric(Metric):
         if not isinstance(target, MatrixMetric) or len(target.matrix) != len(self.matrix):
             raise ParameterError("A matrix knows the distances of its own people only; choose others with metric.of.")
         return self.matrix[np.ix_(self.index[rows], target.index[columns])]
+
+    def between(self, first: Integers, second: Integers) -> Floats:
+        """Return the distances of the pairs (first[i], second[i])."""
+        return self.matrix[self.index[first], self.index[second]]
 
     def of(self, people: Any) -> MatrixMetric:
         """Return the metric of other people of the same matrix, given by their indices."""
@@ -90,5 +94,3 @@ def from_matrix(distances: object, repair: bool) -> MatrixMetric:
         )
     return MatrixMetric.of_matrix(metric_closure(matrix) if repair and excess > 0 else matrix)
 
-
-__all__ = ["STEP", "MatrixMetric", "from_matrix"]

@@ -74,7 +74,16 @@ class PointMetric(Metric):
         target = self if other is None else other
         if not isinstance(target, PointMetric):
             raise ParameterError("Both sides of a distance must follow the same rule; make the other side with metric.of.")
-        distances = cdist(self.coordinates[rows], target.coordinates[columns], NORMS[self.norm])
+        return self._finished(cdist(self.coordinates[rows], target.coordinates[columns], NORMS[self.norm]))
+
+    def between(self, first: Integers, second: Integers) -> Floats:
+        """Return the distances of the pairs (first[i], second[i])."""
+        steps = np.abs(self.coordinates[first] - self.coordinates[second])
+        if self.norm == "euclidean":
+            return self._finished(np.sqrt((steps**2).sum(axis=1)))
+        return self._finished(steps.sum(axis=1) if self.norm == "sum" else steps.max(axis=1, initial=0.0))
+
+    def _finished(self, distances: Floats) -> Floats:
         if self.norm == "euclidean":
             distances = np.where(distances > 0, np.ceil(distances / STEP) * STEP + OFFSET, 0.0)
         return np.minimum(distances, self.cap, out=distances) if np.isfinite(self.cap) else distances

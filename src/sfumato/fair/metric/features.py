@@ -1,0 +1,160 @@
+"""Metrics from the columns of a table: weighted features, whitened features, one score, a TOML file."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import ParameterError, SchemaError
+from sfumato.fair.grid import Floats
+from sfumato.fair.metric.points import PointMetric
+from sfumato.fair.people import as_text, column, column_names, is_numeric, people_count
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One column of the rule: its weight, and its known categories if it is no number."""
+
+    name: str | int
+    weight: float
+    categories: tuple[str, ...] | None = None
+
+    def coordinates(self, people: Any) -> Floats:
+        """Return one coordinate for a number, or half the weight in one coordinate a category.
+
+        Categories that the rule has not seen share a coordinate: they differ from all known ones by the full weight.
+        """
+        values = column(people, self.name)
+        if self.categories is None:
+            return (_numbers(values, self.name) * self.weight)[:, None]
+        text = as_text(values)
+        known = text[:, None] == np.array(self.categories)[None, :]
+        return np.hstack([known, ~known.any(axis=1, keepdims=True)]) * (self.weight / 2)
+
+
+@dataclass(frozen=True)
+class FeatureReader:
+    """The rule "weighted differences of these columns"."""
+
+    features: tuple[Feature, ...]
+
+    @property
+    def columns(self) -> tuple[str | int, ...]:
+        """Return the columns that it reads."""
+        return tuple(feature.name for feature in self.features)
+
+    def points(self, people: Any) -> Floats:
+        """Return one point a person."""
+        if not self.features:
+            return np.zeros((people_count(people), 1))
+        return np.hstack([feature.coordinates(people) for feature in self.features])
+
+
+@dataclass(frozen=True, eq=False)
+class LinearReader:
+    """The rule "numeric columns times a matrix"."""
+
+    columns: tuple[str | int, ...]
+    transform: Floats
+
+    def points(self, people: Any) -> Floats:
+        """Return one point a person."""
+        raw = np.stack([_numbers(column(people, name), name) for name in self.columns], axis=1)
+        return np.asarray(raw @ self.transform, dtype=np.float64)
+
+
+def from_features(
+    people: Any, weights: Mapping[str | int, float] | Sequence[float] | None, norm: str, cap: float | None
+) -> PointMetric:
+    """Return a metric from weighted features; see `Metric.from_features`."""
+    if people_count(people) == 0:
+        raise ParameterError("A metric needs at least one person, one row each.")
+    chosen = _weights(people, weights)
+    features = tuple(_feature(people, name, weight) for name, weight in chosen.items())
+    if norm == "euclidean" and any(feature.categories is not None for feature in features):
+        raise ParameterError('Categories have no Euclidean distance; write norm="sum", or give their codes as numbers.')
+    reader = FeatureReader(features)
+    return PointMetric.of_points(reader.points(people), norm, cap, reader)
+
+
+def from_covariance(people: Any, covariance: object, cap: float | None) -> PointMetric:
+    """Return Mahalanobis' distance; see `Metric.from_covariance`."""
+    names = column_names(people)
+    matrix = np.asarray(covariance, dtype=np.float64)
+    if matrix.shape != (len(names), len(names)) or not np.allclose(matrix, matrix.T):
+        raise ParameterError(f"covariance must be a symmetric matrix with {len(names)} rows, one a column of the table.")
+    values, vectors = np.linalg.eigh(matrix)
+    if values.min() <= 0:
+        raise ParameterError("covariance must be positive definite; add a small multiple of the identity to it.")
+    reader = LinearReader(names, vectors / np.sqrt(values))
+    return PointMetric.of_points(reader.points(people), "euclidean", cap, reader)
+
+
+def from_scores(scores: object, scale: float) -> PointMetric:
+    """Return the metric of one score; see `Metric.from_scores`."""
+    if not scale > 0:
+        raise ParameterError(f"scale must be above zero, and {scale} is not; write the difference that counts as 1.")
+    metric = PointMetric.of_points(np.asarray(scores, dtype=np.float64).reshape(-1, 1))
+    return metric.scaled(1.0 / scale)
+
+
+def from_toml(path: str | Path, people: Any) -> PointMetric:
+    """Return the metric of a TOML file with `[weights]` and optional `norm` and `cap`; see `Metric.from_toml`."""
+    with Path(path).open("rb") as page:
+        try:
+            content = tomllib.load(page)
+        except tomllib.TOMLDecodeError as problem:
+            raise ParameterError(f"{Path(path).name} is no TOML: {problem}.") from None
+    unknown = set(content) - {"weights", "norm", "cap"}
+    if unknown or not isinstance(content.get("weights"), dict):
+        raise ParameterError(
+            f"{Path(path).name} must hold a table [weights] with one line a column, such as age = 0.05, "
+            f"and may set norm and cap; it must not hold {sorted(unknown) or 'anything else'}."
+        )
+    return from_features(people, content["weights"], content.get("norm", "sum"), content.get("cap"))
+
+
+def _weights(people: Any, weights: Mapping[str | int, float] | Sequence[float] | None) -> dict[str | int, float]:
+    names = column_names(people)
+    if weights is None:
+        return {name: _default_weight(people, name) for name in names}
+    if not isinstance(weights, Mapping):
+        given = list(weights)
+        if len(given) != len(names):
+            raise ParameterError(f"There are {len(given)} weights for {len(names)} columns; give one a column.")
+        weights = dict(zip(names, given, strict=True))
+    missing = [name for name in weights if name not in names]
+    if missing:
+        raise SchemaError(f"The weights name {missing[0]!r}, which is no column; the columns are {list(names)[:12]}.")
+    for name, weight in weights.items():
+        if not np.isfinite(weight) or weight < 0:
+            raise ParameterError(f"The weight of {name!r} must be finite and not negative, and {weight} is not.")
+    return {name: float(weight) for name, weight in weights.items() if weight > 0}
+
+
+def _default_weight(people: Any, name: str | int) -> float:
+    values = column(people, name)
+    if not is_numeric(values):
+        return 1.0
+    spread = float(np.std(_numbers(values, name)))
+    return 1.0 / spread if spread > 0 else 0.0
+
+
+def _feature(people: Any, name: str | int, weight: float) -> Feature:
+    values = column(people, name)
+    return Feature(name, weight, None if is_numeric(values) else tuple(np.unique(as_text(values)).tolist()))
+
+
+def _numbers(values: Any, name: str | int) -> Floats:
+    try:
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise SchemaError(f"Column {name!r} held numbers when the metric was made and now holds text.") from None
+    if not np.all(np.isfinite(numbers)):
+        raise ParameterError(f"Column {name!r} has missing or infinite values; fill them in before making a metric.")
+    return numbers

@@ -1,0 +1,161 @@
+"""A table of people: repaired, bounded once, and handed out through views."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from sfumato.errors import SchemaError
+from sfumato.table.bounding import (
+    Bounding,
+    Way,
+    bounding_of,
+    ordered,
+    pick_in_engine,
+    pick_in_memory,
+    rows_by_person,
+    weighed,
+)
+from sfumato.table.repair import PERSON, check_columns, repaired
+from sfumato.table.schema import Schema
+from sfumato.table.source import Source, copied_to_duckdb, open_source
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+    from sfumato.table.view import View
+
+
+def open_table(
+    source: Any, schema: Schema, *, snapshot: str = "", table: str | None = None, order_key: str = ""
+) -> Table:
+    """Open a source under a schema; raises on public facts only.
+
+    `snapshot` is the caller's own name for this state of the data: it says nothing about their content.
+    `order_key` chooses which rows are picked of people who have too many. The people are counted and their rows
+    weighed here, once, because no question can change that.
+    """
+    if not isinstance(schema, Schema):
+        raise SchemaError(f"A table needs a Schema, not {type(schema).__name__}; draft_schema(source) drafts one.")
+    opened = open_source(source, table=table)
+    try:
+        check_columns(opened.table, schema)
+        if opened.engine.name not in ("duckdb", "pyspark"):
+            opened = copied_to_duckdb(opened, [*{schema.base(name): None for name in schema.names}], schema.person)
+            check_columns(opened.table, schema)
+        found = Table(opened, schema, snapshot, order_key)
+        if schema.person is not None:
+            found.bounded(Way.WEIGH)
+    except BaseException:
+        opened.close()
+        raise
+    return found
+
+
+class Table:
+    """One snapshot of the data of some people under a public schema. Make one with `open_table`."""
+
+    def __init__(self, source: Source, schema: Schema, snapshot: str, order_key: str) -> None:
+        self.schema = schema
+        self.snapshot = snapshot
+        self.order_key = order_key
+        self._source = source
+        self._kept: dict[Way, ir.Table] = {}
+
+    def __repr__(self) -> str:
+        return f"Table({self._source.kind}, {len(self.schema.names)} columns, snapshot {self.snapshot!r})"
+
+    @property
+    def engine(self) -> str:
+        """The engine that runs the questions: duckdb or pyspark."""
+        return str(self._source.engine.name)
+
+    @cached_property
+    def people(self) -> int:
+        """How many people there are: the one public fact about the data."""
+        counted = self._coded if self.schema.person is None else self._rows_by_person
+        return int(self.run(counted.aggregate(people=counted.count())).column("people")[0].as_py())
+
+    def rule(self, way: Way | None = None) -> Bounding:
+        """Return the rule that bounds what a person counts, by default the one for linear statistics."""
+        if way is None:
+            way = Way.ROWS if self.schema.person is None else Way.WEIGH
+        return bounding_of(self.schema, way, key=self.order_key)
+
+    def view(self, columns: Iterable[str], way: Way | None = None) -> View:
+        """Return a view that hands out these columns and no others."""
+        from sfumato.table.view import View
+
+        return View(self, columns, self.rule(way))
+
+    def bounded(self, way: Way) -> ir.Table:
+        """Return the codes of all columns, cut to what a person may count; computed once and kept."""
+        if way not in self._kept:
+            self._kept[way] = self._bound(way)
+        return self._kept[way]
+
+    def _bound(self, way: Way) -> ir.Table:
+        if self.schema.person is None:
+            return self._coded
+        rule = self.rule(way)
+        # Whose row it is matters again only where groups are picked.
+        hidden = [] if rule.groups is not None else [PERSON]
+        if way is Way.WEIGH:
+            return self._cached(weighed(self._coded, self._rows_by_person, rule).drop(*hidden))
+        placed = ordered(self._coded, self.schema, rule, self.engine)
+        return self.keep_first(placed, rule.rows, self.schema.names, hidden)
+
+    def keep_first(self, placed: ir.Table, limit: int, ties: Iterable[str], hidden: list[str]) -> ir.Table:
+        """Keep the first rows of each person: in memory next to DuckDB, inside any other engine."""
+        if not self._source.is_duckdb:
+            return self._cached(pick_in_engine(placed, limit, tuple(ties)).drop(*hidden))
+        return self._local(pick_in_memory(self.run(placed), limit, tuple(ties)).drop_columns(hidden))
+
+    @cached_property
+    def _coded(self) -> ir.Table:
+        return repaired(self._source.table, self.schema)
+
+    @cached_property
+    def _rows_by_person(self) -> ir.Table:
+        return self._cached(rows_by_person(self._coded))
+
+    def _cached(self, table: ir.Table) -> ir.Table:
+        return _guarded(table.cache)
+
+    def _local(self, data: Any) -> ir.Table:
+        import ibis
+
+        engine = self._source.engine
+        name = ibis.util.gen_name("sfumato_rows")
+        engine.con.register(name, data)
+        return engine.table(name)
+
+    def run(self, query: ir.Table) -> Any:
+        """Run a query and return an Arrow table."""
+        return _guarded(query.to_pyarrow)
+
+    def close(self) -> None:
+        """Let go of the source and of what was kept."""
+        self._kept.clear()
+        for name in ("_rows_by_person", "_coded"):
+            self.__dict__.pop(name, None)
+        self._source.close()
+
+    def __enter__(self) -> Table:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _guarded(work: Any) -> Any:
+    """Run engine work; an engine's message can quote a cell, so only the kind of failure leaves."""
+    try:
+        return work()
+    except Exception as error:
+        kind = type(error).__name__
+    raise SchemaError(
+        f"The engine could not read the source ({kind}): a file is damaged, or breaks its own format; check it with "
+        "the tool that wrote it."
+    )

@@ -1,0 +1,177 @@
+"""Exact integer totals inside an engine: what is asked, the query, and Python integers out of its halves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sfumato.domain import Domain, Text
+from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
+from sfumato.table.bounding import WEIGHT, Bounding
+from sfumato.table.schema import Schema
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+DENSE_CELLS = 2**22
+"""Up to here the cells of a table of counts are listed; beyond, only those that occur."""
+
+MOST_ROWS = 2**40
+"""More rows than any table here has; a sum whose terms are this many times below 2^62 needs no halves."""
+
+CELL = "sfumato_cell"
+
+
+class Power(Enum):
+    """What is added up over rows: ones, codes, or squares of codes."""
+
+    COUNT = 0
+    SUM = 1
+    SQUARE = 2
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One total: how many rows, or the sum of (code - center) or of its square over a column."""
+
+    power: Power = Power.COUNT
+    column: str | None = None
+    center: int = 0
+
+    def __post_init__(self) -> None:
+        if (self.power is Power.COUNT) is not (self.column is None):
+            raise ParameterError("A count has no column, and a sum or a sum of squares has one; write it so.")
+
+    def range(self, schema: Schema) -> tuple[int, int]:
+        """Return the smallest and the largest value of one row.
+
+        >>> from sfumato.domain import integers
+        >>> Measure(Power.SQUARE, "age", center=5).range(Schema({"age": integers(0, 9)}))
+        (0, 25)
+        """
+        if self.column is None:
+            return 1, 1
+        domain = schema.domain(self.column)
+        if domain.last is None:
+            raise SchemaError(f"{self.column!r} holds text, which has no sum; ask for counts.")
+        low, high = domain.first - self.center, domain.last - self.center
+        if self.power is Power.SUM:
+            return low, high
+        return (0 if low <= 0 <= high else min(low**2, high**2)), max(low**2, high**2)
+
+    def largest(self, schema: Schema) -> int:
+        """Return the largest size of one row's value."""
+        return max(abs(end) for end in self.range(schema))
+
+
+COUNT = Measure()
+
+
+def check_fits(measure: Measure, schema: Schema, rule: Bounding) -> None:
+    """Refuse, from the schema alone, a measure of which one person's share would not fit 62 bits."""
+    engine_side = Measure(measure.power, measure.column) if measure.power is Power.SUM else measure
+    if max(measure.largest(schema), engine_side.largest(schema)) * rule.rows * rule.scale >= 2**62:
+        raise SchemaError(
+            f"The values of {measure.column!r} are too large to be {measure.power.name.lower()}med exactly with "
+            f"{rule.rows} rows a person; give the column a larger step or a narrower range."
+        )
+
+
+def parts(table: ir.Table, measures: Sequence[Measure]) -> dict[str, Any]:
+    """Return what one row adds to each measure, an engine integer; centres of sums are taken off later, in Python."""
+    import ibis
+
+    weight = table[WEIGHT].cast("int64") if WEIGHT in table.columns else None
+    found = {}
+    for place, measure in enumerate(measures):
+        if measure.column is None:
+            value = ibis.literal(1, "int64") if weight is None else weight
+        else:
+            value = table[measure.column]
+            if measure.power is Power.SQUARE:
+                distance = value.cast("int64") - ibis.literal(measure.center, "int64")
+                value = distance * distance
+            if weight is not None:
+                value = value.cast("int64") * weight
+        found[f"part_{place}"] = value
+    return found
+
+
+def totals(values: Mapping[str, Any], largest: Sequence[int]) -> dict[str, Any]:
+    """Return the aggregates of row parts: plain sums where the schema proves that they fit, halves elsewhere.
+
+    No plain 64-bit sum is left to chance: engines raise when one passes 2^63, which would be a fact about the data.
+    """
+    found = {}
+    for (name, value), bound in zip(values.items(), largest, strict=True):
+        if bound * MOST_ROWS < 2**62:
+            found[name] = value.sum()
+        else:
+            wide = value.cast("int64")
+            found[f"{name}_high"] = (wide >> 32).sum()
+            found[f"{name}_low"] = (wide & 0xFFFFFFFF).sum()
+    return found
+
+
+def read_total(answer: Any, name: str) -> Any:
+    """Return one total for every row of an Arrow answer: 64-bit integers, or Python integers from two halves."""
+    if name in answer.column_names:
+        return _numbers(answer.column(name))
+    high = _numbers(answer.column(f"{name}_high")).astype(object)
+    return high * 2**32 + _numbers(answer.column(f"{name}_low")).astype(object)
+
+
+def _numbers(column: Any) -> Any:
+    # A sum over no rows is null, and it is zero.
+    return column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def sizes(schema: Schema, keys: Sequence[str]) -> tuple[int, ...]:
+    """Return the shape of a dense table of counts, refusing what is too large to list."""
+    found = [schema.domain(name).size for name in keys]
+    if any(size is None for size in found) or prod(size or 1 for size in found) > DENSE_CELLS:
+        raise DomainTooLarge(
+            f"A table over {', '.join(keys)} has too many cells to list; ask for the cells that occur.",
+            method="sparse_counts",
+        )
+    return tuple(size or 1 for size in found)
+
+
+def cell_index(table: ir.Table, schema: Schema, keys: Sequence[str]) -> Any:
+    """Return the place of a row's cell in the flat dense table."""
+    index: Any = None
+    for name, size in zip(keys, sizes(schema, keys), strict=True):
+        offset = table[name].cast("int32") - schema.domain(name).first if size > 1 else None
+        if offset is not None:
+            index = offset if index is None else index * size + offset
+        elif index is not None:
+            index = index * size
+    return index
+
+
+def dense(answer: Any, name: str, shape: tuple[int, ...]) -> Any:
+    """Return totals by cell as an array of the given shape."""
+    found = read_total(answer, name)
+    flat = np.zeros(prod(shape), found.dtype)
+    if CELL in answer.column_names:
+        flat[answer.column(CELL).to_numpy()] = found
+    elif len(found):
+        flat[0] = found[0]
+    return flat.reshape(shape)
+
+
+def sparse(answer: Any, name: str, domains: Mapping[str, Domain]) -> dict[tuple[int, ...], int]:
+    """Return totals by code tuple, sorted; text is cut to its bytes here, so cells may merge."""
+    columns = []
+    for key, domain in domains.items():
+        cells = answer.column(key).to_pylist()
+        columns.append([domain.encode(cell) for cell in cells] if isinstance(domain, Text) else cells)
+    found: dict[tuple[int, ...], int] = {}
+    for cell, total in zip(zip(*columns, strict=True), read_total(answer, name).tolist(), strict=True):
+        found[cell] = found.get(cell, 0) + total
+    return dict(sorted(found.items()))

@@ -1,0 +1,221 @@
+"""What a question sees of a table: exact integers over the columns that it declared, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sfumato.errors import ParameterError, SchemaError
+from sfumato.table.bounding import Bounding, Way, ordered_groups
+from sfumato.table.predicate import EVERY_ROW, columns, expression
+from sfumato.table.repair import PERSON
+from sfumato.table.statistics import (
+    CELL,
+    COUNT,
+    Measure,
+    Power,
+    cell_index,
+    check_fits,
+    dense,
+    parts,
+    read_total,
+    sizes,
+    sparse,
+    totals,
+)
+from sfumato.table.where import read_where
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+    from sfumato.table.data import Table
+
+
+@dataclass(frozen=True)
+class View:
+    """The declared columns of a table, bounded by a public rule.
+
+    Every number is exact and counts in units of 1/`scale` of a row. Reading a column that was not declared raises:
+    it would be read without being charged for.
+    """
+
+    table: Table
+    columns: frozenset[str]
+    rule: Bounding
+
+    def __init__(self, table: Table, names: Iterable[str], rule: Bounding) -> None:
+        declared = frozenset(names)
+        for name in declared:
+            table.schema.domain(name)
+        object.__setattr__(self, "table", table)
+        object.__setattr__(self, "columns", declared)
+        object.__setattr__(self, "rule", rule)
+
+    @property
+    def snapshot(self) -> str:
+        """The caller's name for the state of the data."""
+        return self.table.snapshot
+
+    @property
+    def scale(self) -> int:
+        """How many units a whole row counts."""
+        return self.rule.scale
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The private attributes that answers depend on: picked rows are ordered by all of their contents."""
+        schema = self.table.schema
+        return frozenset(schema.attributes) if self.rule.way is Way.PICK else schema.reads(self.columns)
+
+    def people(self) -> int:
+        """Return the public number of people in the table."""
+        return self.table.people
+
+    def count(self, where: Any = None) -> int:
+        """Return how many rows there are, in units of 1/scale."""
+        return int(self.counts((), where))
+
+    def counts(self, keys: Sequence[str], where: Any = None) -> Any:
+        """Return the counts of all cells over some columns: an array with one axis for each, in code order."""
+        return self.totals(keys, [COUNT], where)[0]
+
+    def sums(self, column: str, keys: Sequence[str] = (), where: Any = None, *, center: int = 0) -> Any:
+        """Return the sums of (code - center), by cell."""
+        return self.totals(keys, [Measure(Power.SUM, column, center)], where)[0]
+
+    def squares(self, column: str, keys: Sequence[str] = (), where: Any = None, *, center: int = 0) -> Any:
+        """Return the sums of (code - center)², by cell."""
+        return self.totals(keys, [Measure(Power.SQUARE, column, center)], where)[0]
+
+    def totals(self, keys: Sequence[str], measures: Sequence[Measure], where: Any = None) -> list[Any]:
+        """Return several measures in one pass, each an array over the cells of the keys.
+
+        Arrays hold 64-bit integers where the schema proves that all totals fit, Python integers elsewhere.
+        """
+        keys = _listed(keys)
+        shape = sizes(self.table.schema, keys)
+        answer, names = self._ask(keys, measures, where, as_cells=True)
+        found = {name: dense(answer, name, shape) for name in names}
+        return self._centered(found, names, measures)
+
+    def sparse_counts(self, keys: Sequence[str], where: Any = None) -> dict[tuple[int, ...], int]:
+        """Return the counts of the cells that occur, sorted by code, for any columns, text included."""
+        keys = _listed(keys)
+        answer, names = self._ask(keys, [COUNT], where, as_cells=False)
+        return sparse(answer, names[0], {name: self.table.schema.domain(name) for name in keys})
+
+    def distribution(self, column: str, where: Any = None) -> tuple[Any, Any]:
+        """Return the codes of a column that occur, sorted, and the count of each in units of 1/scale."""
+        if self.table.schema.domain(column).last is None:
+            raise SchemaError(f"{column!r} holds text, which has no order here; ask for sparse_counts.")
+        answer, names = self._ask((column,), [COUNT], where, as_cells=False)
+        codes = answer.column(column).to_numpy().astype(np.int64)
+        arranged = np.argsort(codes)
+        return codes[arranged], read_total(answer, names[0])[arranged]
+
+    def grid_counts(self, column: str, starts: Sequence[int], where: Any = None) -> Any:
+        """Return the counts between the codes `starts`, which grow: below the first, from each to the next, the rest."""
+        edges = np.asarray(starts, np.int64)
+        if edges.ndim != 1 or (np.diff(edges) <= 0).any():
+            raise ParameterError("The starts of a grid grow from one to the next; sort them and drop equal ones.")
+        codes, counts = self.distribution(column, where)
+        found = np.zeros(len(edges) + 1, np.int64)
+        np.add.at(found, np.searchsorted(edges, codes, side="right"), counts)
+        return found
+
+    def sorted_codes(self, column: str, where: Any = None) -> Any:
+        """Return the codes of all rows, sorted; a list of rows has no weights, so weighed views refuse."""
+        if self.rule.way is Way.WEIGH:
+            raise ParameterError("Weighed rows cannot be listed; ask a view with way=Way.PICK, or for distribution.")
+        codes, counts = self.distribution(column, where)
+        return np.repeat(codes, counts)
+
+    # How a question becomes one query
+
+    def _ask(
+        self, keys: tuple[str, ...], measures: Sequence[Measure], where: Any, *, as_cells: bool
+    ) -> tuple[Any, list[str]]:
+        """Return the Arrow answer and the name of each measure's totals in it."""
+        schema = self.table.schema
+        predicate = read_where(where, schema)
+        self._check({*keys, *columns(predicate), *(measure.column for measure in measures if measure.column)})
+        for measure in measures:
+            check_fits(measure, schema, self.rule)
+        asked = _with_counts(measures)
+        rows = self.table.bounded(self.rule.way)
+        if predicate != EVERY_ROW:
+            rows = rows.filter(expression(predicate, rows, schema))
+        limited = self.rule.groups is not None and bool(keys)
+        share = self.rule.rows * self.rule.scale if limited else self.rule.scale
+        largest = [self._engine_largest(measure) * share for measure in asked]
+        if limited:
+            rows = self._first_groups(rows, keys, asked)
+            values = {f"part_{place}": rows[f"part_{place}"] for place in range(len(asked))}
+        else:
+            values = parts(rows, asked)
+        return self.table.run(_grouped(rows, self._groups(rows, keys, as_cells), totals(values, largest))), [
+            f"part_{asked.index(measure)}" for measure in measures
+        ]
+
+    def _engine_largest(self, measure: Measure) -> int:
+        # Sums are centred later, so the engine sees bare codes.
+        bare = Measure(measure.power, measure.column) if measure.power is Power.SUM else measure
+        return bare.largest(self.table.schema)
+
+    def _groups(self, rows: ir.Table, keys: tuple[str, ...], as_cells: bool) -> dict[str, Any]:
+        if not as_cells:
+            return {name: rows[name] for name in keys}
+        index = cell_index(rows, self.table.schema, keys)
+        return {} if index is None else {CELL: index}
+
+    def _first_groups(self, rows: ir.Table, keys: tuple[str, ...], measures: Sequence[Measure]) -> ir.Table:
+        """Add up each person's rows by group, then keep the first groups of each person."""
+        schema = self.table.schema
+        values = parts(rows, measures)
+        grouped = rows.group_by([PERSON, *keys]).agg(**{name: value.sum() for name, value in values.items()})
+        placed = ordered_groups(grouped, schema, keys, self.rule, self.table.engine)
+        assert self.rule.groups is not None
+        return self.table.keep_first(placed, self.rule.groups, keys, [PERSON])
+
+    def _check(self, names: set[str]) -> None:
+        hidden = sorted(names - self.columns)
+        if hidden:
+            raise SchemaError(
+                f"This view was declared to read {', '.join(sorted(self.columns)) or 'no column'}, so it hands out no "
+                f"{', '.join(hidden)}; declare what a question reads, and it is charged for it."
+            )
+
+    def _centered(self, found: Mapping[str, Any], names: list[str], measures: Sequence[Measure]) -> list[Any]:
+        """Take the centres off sums: Σ(c - m) = Σc - m·Σ1, in integers."""
+        counted = f"part_{_with_counts(measures).index(COUNT)}" if COUNT in _with_counts(measures) else None
+        values = []
+        for name, measure in zip(names, measures, strict=True):
+            value = found[name]
+            if measure.power is Power.SUM and measure.center:
+                assert counted is not None
+                value = value.astype(object) - measure.center * found[counted].astype(object)
+                if measure.largest(self.table.schema) * self.rule.rows * self.rule.scale * 2**40 < 2**62:
+                    value = value.astype(np.int64)
+            values.append(value)
+        return values
+
+
+def _with_counts(measures: Sequence[Measure]) -> list[Measure]:
+    """Add the counts that centred sums need, and drop repetitions."""
+    extra = [COUNT] if any(measure.power is Power.SUM and measure.center for measure in measures) else []
+    return list(dict.fromkeys([*measures, *extra]))
+
+
+def _grouped(rows: ir.Table, groups: Mapping[str, Any], values: Mapping[str, Any]) -> ir.Table:
+    return rows.group_by(**groups).agg(**values) if groups else rows.aggregate(**values)
+
+
+def _listed(keys: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(keys, str):
+        raise ParameterError(f"keys is a list of columns; write [{keys!r}].")
+    if len(set(keys)) != len(keys):
+        raise ParameterError("The same key is listed twice; list each one once.")
+    return tuple(keys)

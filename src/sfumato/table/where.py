@@ -1,0 +1,333 @@
+"""Read `where=` as a person writes it, a SQL condition or an Ibis expression, into a predicate over codes.
+
+Both are walked by the exact type of every node; whatever is not on the list is refused, with a sentence that says
+what may be written. No text of the user reaches an engine.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import date
+from fractions import Fraction
+from typing import Any
+
+from sfumato.domain import Booleans, Categories, Dates, Derived, Domain, FixedPoint, Integers, Text, Weekdays
+from sfumato.domain.calendar import as_date
+from sfumato.errors import ParameterError, SchemaError
+from sfumato.exact import exact
+from sfumato.table.predicate import (
+    EVERY_ROW,
+    NO_ROW,
+    All,
+    Codes,
+    Predicate,
+    Some,
+    Texts,
+    codes_between,
+    every,
+    from_json,
+    negated,
+    some,
+    texts_among,
+    to_json,
+)
+from sfumato.table.schema import Schema
+
+LONGEST = 5_000
+DEEPEST = 40
+ALLOWED = "columns, literals, = <> < <= > >=, BETWEEN, IN (…), AND, OR, NOT and DATE '2020-05-17'"
+
+_NUMBER = re.compile(r"[0-9]{0,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,2})?")
+_FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_SQL_COMPARISONS = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
+_IBIS_COMPARISONS = {
+    "Equals": "=",
+    "NotEquals": "<>",
+    "Less": "<",
+    "LessEqual": "<=",
+    "Greater": ">",
+    "GreaterEqual": ">=",
+}
+
+
+def read_where(where: Any, schema: Schema) -> Predicate:
+    """Return the predicate that `where` means: None, SQL text, an Ibis expression, or a predicate.
+
+    >>> from sfumato.domain import categories, integers
+    >>> schema = Schema({"age": integers(0, 99), "sex": categories("Female", "Male")})
+    >>> read_where("age > 40 AND sex = 'Male'", schema) == read_where("sex <> 'Female' AND NOT age <= 40", schema)
+    True
+    """
+    if where is None:
+        return EVERY_ROW
+    if isinstance(where, (Codes, Texts, All, Some)):
+        return from_json(to_json(where), schema)
+    try:
+        if isinstance(where, str):
+            return _read_sql(where, schema)
+        if type(where).__module__.split(".")[0] == "ibis":
+            return _read_ibis(where, schema)
+    except RecursionError:
+        raise ParameterError("where= is nested too deeply; write it with fewer brackets and NOTs.") from None
+    raise ParameterError(f'where= takes SQL text such as "age > 40" or an Ibis expression, not {type(where).__name__}.')
+
+
+# SQL
+
+
+def _read_sql(text: str, schema: Schema) -> Predicate:
+    import sqlglot
+    from sqlglot import exp
+
+    if len(text) > LONGEST:
+        raise ParameterError(f"where= has {len(text)} characters; write at most {LONGEST}.")
+    if _depth(text) > DEEPEST:
+        raise ParameterError(f"where= nests brackets deeper than {DEEPEST}; write it flatter.")
+    try:
+        statements = sqlglot.parse(f"SELECT 1 WHERE ({text}\n)")
+    except sqlglot.errors.SqlglotError:
+        raise ParameterError(f"where= is no condition that can be read; write {ALLOWED}.") from None
+    statement = statements[0] if len(statements) == 1 else None
+    given = {key for key, value in statement.args.items() if value} if type(statement) is exp.Select else set()
+    where = statement.args.get("where") if statement is not None else None
+    if given != {"expressions", "where"} or where is None or type(where.this) is not exp.Paren:
+        raise ParameterError(f"where= is one condition and nothing more; write {ALLOWED}.")
+    return _SqlReader(schema).condition(where.this)
+
+
+def _depth(text: str) -> int:
+    deepest = depth = 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        deepest = max(deepest, depth)
+    return deepest
+
+
+class _SqlReader:
+    """Walks one parsed condition."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+
+    def condition(self, node: Any) -> Predicate:
+        name = type(node).__name__
+        if name == "Paren":
+            return self.condition(node.this)
+        if name in ("And", "Or"):
+            parts = [self.condition(part) for part in node.flatten(unnest=False)]
+            return every(parts, self.schema) if name == "And" else some(parts, self.schema)
+        if name == "Not":
+            return negated(self.condition(node.this), self.schema)
+        if name == "Boolean":
+            return EVERY_ROW if node.this else NO_ROW
+        if name == "Column":
+            return compare(self.schema, self.column(node), "=", True)
+        if name in _SQL_COMPARISONS:
+            return self.comparison(node.this, _SQL_COMPARISONS[name], node.expression)
+        if name == "Between" and not node.args.get("symmetric"):
+            column = self.column(node.this)
+            ends = [(">=", self.literal(node.args["low"])), ("<=", self.literal(node.args["high"]))]
+            return every([compare(self.schema, column, how, value) for how, value in ends], self.schema)
+        if name == "In" and {key for key, value in node.args.items() if value} == {"this", "expressions"}:
+            return among(self.schema, self.column(node.this), [self.literal(part) for part in node.expressions])
+        if name == "Is" and type(node.expression).__name__ == "Boolean":
+            return compare(self.schema, self.column(node.this), "=", bool(node.expression.this))
+        if name == "Is":
+            raise _no_null(self.schema, self.column(node.this))
+        raise ParameterError(f"where= cannot use {_shown(node)}; write only {ALLOWED}.")
+
+    def comparison(self, left: Any, how: str, right: Any) -> Predicate:
+        if type(left).__name__ == "Column":
+            return compare(self.schema, self.column(left), how, self.literal(right))
+        return compare(self.schema, self.column(right), _FLIPPED[how], self.literal(left))
+
+    def column(self, node: Any) -> str:
+        if type(node).__name__ != "Column":
+            raise ParameterError(f"where= compares a column with a literal; {_shown(node)} is no column.")
+        if {key for key, value in node.args.items() if value} != {"this"} or type(node.this).__name__ != "Identifier":
+            raise ParameterError(f"where= names columns by one word; {_shown(node)} has more.")
+        name = str(node.this.this)
+        self.schema.domain(name)
+        return name
+
+    def literal(self, node: Any) -> Any:
+        kind = type(node).__name__
+        if kind == "Neg" and type(node.this).__name__ == "Literal" and not node.this.is_string:
+            return -_number(node.this.this)
+        if kind == "Literal":
+            return str(node.this) if node.is_string else _number(node.this)
+        if kind == "Boolean":
+            return bool(node.this)
+        if kind == "Cast" and str(node.args["to"]).upper() == "DATE" and type(node.this).__name__ == "Literal":
+            return as_date(node.this.this, "a date in where=")
+        raise ParameterError(f"where= compares a column with a literal; {_shown(node)} is none.")
+
+
+def _number(text: str) -> Fraction:
+    if not _NUMBER.fullmatch(text):
+        raise ParameterError(f"{text[:50]!r} is too long for a number in where=; write it shorter.")
+    return exact(text, "a number in where=")
+
+
+def _shown(node: Any) -> str:
+    return repr(str(node)[:60])
+
+
+def _no_null(schema: Schema, column: str) -> ParameterError:
+    missing = schema.domain(column).decode(schema.domain(column).missing_code)
+    return ParameterError(
+        f"No cell of {column!r} is null after repair: null cells become {missing!s}, the column's missing value; "
+        "compare with that value, or declare a missing= of its own in the schema."
+    )
+
+
+# Ibis
+
+
+def where_table(schema: Schema) -> Any:
+    """Return an unbound Ibis table with the schema's columns, to write `where=` with."""
+    import ibis
+
+    return ibis.table({name: _ibis_type(schema.domain(name)) for name in schema.names}, name="sfumato_where")
+
+
+def _ibis_type(domain: Domain) -> str:
+    shown = domain.decode(domain.missing_code) if not isinstance(domain, Text) else ""
+    kinds: list[tuple[type, str]] = [(bool, "boolean"), (int, "int64"), (str, "string"), (date, "date")]
+    return next((name for kind, name in kinds if isinstance(shown, kind)), "float64")
+
+
+def _read_ibis(where: Any, schema: Schema) -> Predicate:
+    import ibis
+
+    expression = where
+    if not isinstance(where, ibis.expr.types.Value):
+        try:
+            (expression,) = where_table(schema).bind(where)
+        except (AttributeError, ibis.common.exceptions.IbisError) as error:
+            raise SchemaError(f"where= names something that is no column: {error}.") from None
+        except (TypeError, ValueError, ibis.common.annotations.ValidationError):
+            raise ParameterError(f"where= compares columns with literals of another type; write {ALLOWED}.") from None
+    return _ibis_condition(expression.op(), schema)
+
+
+def _ibis_condition(node: Any, schema: Schema) -> Predicate:
+    def condition(part: Any) -> Predicate:
+        return _ibis_condition(part, schema)
+
+    name = type(node).__name__
+    if name in ("And", "Or"):
+        parts = [condition(node.left), condition(node.right)]
+        return every(parts, schema) if name == "And" else some(parts, schema)
+    if name == "Not":
+        return negated(condition(node.arg), schema)
+    if name == "Literal" and isinstance(node.value, bool):
+        return EVERY_ROW if node.value else NO_ROW
+    if name == "Field":
+        return compare(schema, _ibis_column(node, schema), "=", True)
+    if name in _IBIS_COMPARISONS:
+        left, right, how = node.left, node.right, _IBIS_COMPARISONS[name]
+        if type(left).__name__ != "Field":
+            left, right, how = right, left, _FLIPPED[how]
+        return compare(schema, _ibis_column(left, schema), how, _ibis_literal(right))
+    if name == "Between":
+        column = _ibis_column(node.arg, schema)
+        ends = [(">=", _ibis_literal(node.lower_bound)), ("<=", _ibis_literal(node.upper_bound))]
+        return every([compare(schema, column, how, value) for how, value in ends], schema)
+    if name == "InValues":
+        return among(schema, _ibis_column(node.value, schema), [_ibis_literal(part) for part in node.options])
+    if name in ("IsNull", "NotNull"):
+        raise _no_null(schema, _ibis_column(node.arg, schema))
+    raise ParameterError(f"where= cannot use Ibis' {name}; write only {ALLOWED}.")
+
+
+def _ibis_column(node: Any, schema: Schema) -> str:
+    if type(node).__name__ != "Field":
+        raise ParameterError(f"where= compares a column with a literal; Ibis' {type(node).__name__} is no column.")
+    schema.domain(node.name)
+    return str(node.name)
+
+
+def _ibis_literal(node: Any) -> Any:
+    if type(node).__name__ == "Cast" and type(node.arg).__name__ == "Literal" and node.to.is_date():
+        return as_date(node.arg.value, "a date in where=")
+    if type(node).__name__ == "DateFromYMD" and all(type(part).__name__ == "Literal" for part in node.args):
+        return date(*(int(part.value) for part in node.args))
+    if type(node).__name__ != "Literal" or node.value is None:
+        raise ParameterError(f"where= compares a column with a literal; Ibis' {type(node).__name__} is none.")
+    return node.value
+
+
+# One comparison, however it was written
+
+
+def compare(schema: Schema, column: str, how: str, value: Any) -> Predicate:
+    """Return the rows whose value stands in the relation `how` to a literal, checked against the column's type."""
+    domain = schema.domain(column)
+    if isinstance(domain, (Categories, Booleans, Text)) or (
+        isinstance(domain, Derived) and isinstance(domain.rule, Weekdays)
+    ):
+        if how not in ("=", "<>"):
+            raise ParameterError(f"The values of {column!r} have no order; compare with =, <> or IN.")
+        equal = among(schema, column, [value])
+    else:
+        literal = _typed(column, domain, value)
+        if how not in ("=", "<>"):
+            return _ordered(schema, column, how, literal)
+        if isinstance(domain, Derived):
+            _strict(column, domain.code, literal)
+        equal = every([_ordered(schema, column, side, literal) for side in ("<=", ">=")], schema)
+    return equal if how == "=" else negated(equal, schema)
+
+
+def among(schema: Schema, column: str, values: Sequence[Any]) -> Predicate:
+    """Return the rows whose value is one of the literals."""
+    domain = schema.domain(column)
+    if isinstance(domain, Text):
+        for value in values:
+            _strict(column, domain.code, value)
+        return texts_among(schema, column, values)
+    if isinstance(domain, (Integers, FixedPoint, Dates)) or (
+        isinstance(domain, Derived) and not isinstance(domain.rule, Weekdays)
+    ):
+        return some([compare(schema, column, "=", value) for value in values], schema)
+    whole = [int(value) if isinstance(value, Fraction) and value.denominator == 1 else value for value in values]
+    codes = [_strict(column, domain.code, value) for value in whole]
+    return codes_between(schema, column, [(code, code) for code in codes])
+
+
+def _strict(column: str, code: Callable[[Any], int], value: Any) -> int:
+    try:
+        return code(value)
+    except ParameterError as refused:
+        raise ParameterError(f"where= compares {column!r} with something else: {refused}") from None
+
+
+def _typed(column: str, domain: Domain, value: Any) -> Any:
+    """Refuse a literal of another type than the column's before anything compares the two."""
+    if isinstance(domain.decode(domain.first), date):
+        try:
+            return as_date(value)
+        except ParameterError:
+            raise ParameterError(f"{column!r} holds dates; compare it with one, like DATE '2020-05-17'.") from None
+    if isinstance(value, (bool, str, date)):
+        raise ParameterError(f"{column!r} holds numbers; compare it with a number, not with {value!r}.")
+    try:
+        return exact(value, f"the number compared with {column!r}")
+    except ParameterError as refused:
+        raise ParameterError(f"where= cannot be read: {refused}") from None
+
+
+def _ordered(schema: Schema, column: str, how: str, literal: Any) -> Predicate:
+    """Turn an order comparison into an interval of codes; values grow with codes, so halving finds its end."""
+    domain = schema.domain(column)
+    assert domain.last is not None
+    low, high = domain.first, domain.last + 1
+    inclusive = how in ("<=", ">")
+    while low < high:
+        middle = (low + high) // 2
+        value = domain.decode(middle)
+        low, high = (middle + 1, high) if value < literal or (inclusive and value == literal) else (low, middle)
+    interval = (domain.first, low - 1) if how in ("<", "<=") else (low, domain.last)
+    return codes_between(schema, column, [interval])

@@ -1,0 +1,154 @@
+"""Verification: whatever is changed behind the ledger's back is seen."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+import sqlalchemy as sa
+
+from sfumato import Cost, Event, Loss, Pure
+from sfumato.errors import LedgerError
+from sfumato.ledger import Budget, Ledger, Limit
+from sfumato.ledger.chain import FIRST, Row, canonical
+
+from .conftest import SECRETS
+
+EVENT = Event("Laplace", "QR-LAP")
+BUDGET = Budget(Pure(3), each_attribute=Pure(1), secrets=SECRETS)
+
+
+def filled(path) -> Ledger:
+    ledger = Ledger(path, BUDGET)
+    for number, name in enumerate(("age", "sex", "race")):
+        ledger.run(str(number), EVENT, Loss.flat(Cost.pure("1/10"), reads={name}), lambda: b"42")
+    ledger.reserve("talk", EVENT, Loss.flat(Cost.pure("1/10")))
+    ledger.start("talk")
+    ledger.save_state("talk", 0, b"coins")
+    ledger.save_state("talk", 1, b"coins", b"below")
+    ledger.add_limit(Limit({"sex", "race"}, Pure(1)))
+    ledger.reserve("late", EVENT, Loss.flat(Cost.pure("1/10"), reads={"sex"}))
+    ledger.fail("late")
+    return ledger
+
+
+def edit(ledger: Ledger, statement: str, *values) -> None:
+    with ledger._journal.store.connection(write=True) as connection:
+        connection.exec_driver_sql(statement, values)
+
+
+def reseal(ledger: Ledger) -> None:
+    """Write a new, consistent chain over whatever the rows say now: the best that a forger can do."""
+    with ledger._journal.store.connection(write=True) as connection:
+        seal = FIRST
+        rows = connection.execute(sa.text("SELECT number, kind, reservation, body FROM sfumato_row ORDER BY number"))
+        for line in rows.all():
+            seal = Row(*line).seal(seal)
+            connection.exec_driver_sql("UPDATE sfumato_row SET seal = ? WHERE number = ?", (seal, line[0]))
+        connection.exec_driver_sql("UPDATE sfumato_head SET seal = ?", (seal,))
+    ledger._journal._seen = type(ledger._journal._seen)(0, FIRST)
+
+
+def test_an_honest_ledger_verifies(tmp_path):
+    with filled(tmp_path / "l") as ledger:
+        found = ledger.verify()
+        assert found.ok and bool(found) and not found.problems
+        assert (found.rows, found.reservations, found.head) == (18, 5, ledger.head)
+
+
+@pytest.mark.parametrize(
+    ("words", "statement", "values"),
+    [
+        ("hash chain is broken", "UPDATE sfumato_row SET body = replace(body, '1/10', '1/99') WHERE number = 2", ()),
+        ("hash chain is broken", "DELETE FROM sfumato_row WHERE number = 5", ()),
+        ("does not end", "DELETE FROM sfumato_row WHERE number = 18", ()),
+        ("smaller than what was charged", "UPDATE sfumato_sums SET sums = replace(sums, '3/10', '1/10')", ()),
+        ("another number of limits", "UPDATE sfumato_sums SET sums = '[]'", ()),
+        ("passed its limit", "UPDATE sfumato_sums SET sums = replace(sums, '1/10', '999')", ()),
+        ("states of the reservations", "UPDATE sfumato_reservation SET state = 'reserved' WHERE id = 'late'", ()),
+        ("states of the reservations", "DELETE FROM sfumato_reservation WHERE id = '1'", ()),
+        ("not the one that was committed", "UPDATE sfumato_reservation SET answer = ? WHERE id = '1'", (b"43",)),
+        ("not the one last answered from", "UPDATE sfumato_reservation SET step = 1 WHERE id = 'talk'", ()),
+    ],
+)
+def test_what_was_changed_is_seen(tmp_path, words, statement, values):
+    with filled(tmp_path / "l") as ledger:
+        edit(ledger, statement, *values)
+        found = ledger.verify()
+        assert not found.ok
+        assert any(words in problem for problem in found.problems), found.problems
+
+
+@pytest.mark.parametrize(
+    ("words", "change"),
+    [
+        ("too small", lambda body: {**body, "charges": {}}),
+        ("too small", lambda body: {**body, "charges": {"0 1/11": "0-1"}}),
+        ("does not exist", lambda body: {**body, "charges": {"0 1/10": "0-77"}}),
+    ],
+)
+def test_a_forged_chain_still_has_to_add_up(tmp_path, words, change):
+    with filled(tmp_path / "l") as ledger:
+        with ledger._journal.store.session(write=False) as session:
+            body = json.loads(session.body(2))
+        edit(ledger, "UPDATE sfumato_row SET body = ? WHERE number = 2", canonical(change(body)))
+        reseal(ledger)
+        assert any(words in problem for problem in ledger.verify().problems)
+
+
+@pytest.mark.parametrize(
+    ("words", "statement"),
+    [
+        ("must not have happened", "UPDATE sfumato_row SET kind = 'started' WHERE number = 4"),
+        ("leave out some of the history", "UPDATE sfumato_row SET body = replace(body, '\"0 3/10\"', '\"0 0\"') WHERE kind = 'late'"),
+        ("skips or repeats", "UPDATE sfumato_row SET body = '{\"step\":5}' WHERE number = 14"),
+    ],
+)
+def test_a_forged_history_still_has_to_make_sense(tmp_path, words, statement):
+    with filled(tmp_path / "l") as ledger:
+        edit(ledger, statement)
+        reseal(ledger)
+        problems = ledger.verify().problems
+        assert any(words in problem for problem in problems), problems
+
+
+def test_a_rolled_back_ledger_is_noticed_by_its_head(tmp_path):
+    with filled(tmp_path / "l") as ledger:
+        edit(ledger, "PRAGMA user_version")
+    shutil.copy(tmp_path / "l", tmp_path / "older")
+    with Ledger(tmp_path / "l") as ledger:
+        ledger.run("new", EVENT, Loss.flat(Cost.pure("1/10")), lambda: b"1")
+        head = ledger.head
+        assert ledger.verify(head=head).ok
+    with Ledger(tmp_path / "older") as older:
+        assert older.verify().ok
+        assert "rolled back" in older.verify(head=head).problems[0]
+    with pytest.raises(LedgerError, match="rolled back"):
+        Ledger(tmp_path / "older", head=head)
+    with Ledger(tmp_path / "l", head=head) as ledger:
+        assert ledger.guarantee() == Pure(3)
+
+
+def test_an_open_ledger_notices_that_its_file_was_exchanged(tmp_path):
+    with filled(tmp_path / "l"):
+        pass
+    shutil.copy(tmp_path / "l", tmp_path / "older")
+    ledger = Ledger(tmp_path / "l")
+    ledger.reserve("new", EVENT, Loss.flat(Cost.pure("1/10")))
+    ledger._journal.store.close()
+    (tmp_path / "l").unlink()
+    for leftover in tmp_path.glob("l-*"):
+        leftover.unlink()
+    shutil.copy(tmp_path / "older", tmp_path / "l")
+    with pytest.raises(LedgerError, match="was rolled back"):
+        ledger.reserve("newer", EVENT, Loss.flat(Cost.pure("1/10")))
+    ledger.close()
+
+
+def test_both_databases_verify(open_ledger):
+    ledger = open_ledger(BUDGET)
+    ledger.run("a", EVENT, Loss.flat(Cost.pure("1/10"), reads={"age"}), lambda: b"1")
+    head = ledger.head
+    assert ledger.verify(head=head).ok
+    assert open_ledger(head=head).verify(head=head).ok

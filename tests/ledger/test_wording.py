@@ -1,0 +1,152 @@
+"""The exact texts of ledger-filters section 4, and how numbers in them are rounded."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato import EVERYTHING, Approximate, Concentrated, Cost, Event, Loss, Pure, Truncated
+from sfumato.errors import BudgetExceeded
+from sfumato.exact import INFINITY
+from sfumato.ledger import UNBOUNDED, Budget, Ledger
+from sfumato.ledger.wording import bound_text, shown, typed
+
+from .conftest import SECRETS
+
+EVENT = Event("Laplace", "QR-LAP")
+METER = (
+    "A meter, not a promise: questions were chosen after seeing answers, so this number is not a privacy guarantee. "
+    "The guarantee is the limit."
+)
+
+
+def ledger_with(budget: Budget, *costs: Cost) -> Ledger:
+    ledger = Ledger(None, budget)
+    for number, cost in enumerate(costs):
+        ledger.reserve(str(number), EVENT, Loss.flat(cost))
+    return ledger
+
+
+def test_guarantee():
+    with ledger_with(Budget(Approximate(3, 1e-6), people={4: Pure(10)}, secrets=SECRETS)) as ledger:
+        assert ledger.guarantee_text() == (
+            "Everything answered through this ledger, now and later, together satisfies Approximate(3, 1e-6) "
+            "for each person, whatever is asked."
+        )
+        assert ledger.guarantee_text("age", people=4) == (
+            "Everything answered through this ledger, now and later, together satisfies Pure(10) "
+            "for age and born of any 4 people together, whatever is asked."
+        )
+    with ledger_with(Budget(Truncated(1, 3))) as ledger:
+        assert ledger.guarantee(people=3) is UNBOUNDED
+        assert ledger.guarantee_text(people=3) == (
+            "No limit of this ledger bounds what is learned about any 3 people together."
+        )
+
+
+def test_spent():
+    with ledger_with(Budget(Pure(3)), Cost.pure("6/5")) as ledger:
+        assert ledger.spent().text == f"Used 1.2 of 3. {METER}"
+        assert ledger.spent().percent == 40
+    with ledger_with(Budget(Concentrated("1/3")), Cost.concentrated("1/10")) as ledger:
+        assert ledger.spent().text == f"Used 0.1 of 1/3. {METER}"
+
+
+def test_spent_of_an_approximate_limit_has_no_single_number():
+    with ledger_with(Budget(Approximate(1, 1e-6)), *[Cost.pure("1/10")] * 8) as ledger:
+        assert ledger.spent().text == f"Epsilon 0.8 of 1. Order 23.25: 0.58 of 0.53. Leaks 0 of 5e-7. {METER}".replace(
+            "0.58 of 0.53", "closed"
+        )
+        assert ledger.spent().percent == 80
+    with ledger_with(Budget(Approximate(1, 1e-6)), Cost.concentrated("1/75")) as ledger:
+        assert ledger.spent().text == f"Epsilon closed. Order 23.25: 0.31 of 0.53. Leaks 0 of 5e-7. {METER}"
+        assert ledger.spent().percent == 59
+    with ledger_with(Budget(Approximate(1, 1e-6)), Cost.approximate("1/10", "49/100000000")) as ledger:
+        assert ledger.spent().percent == 98
+
+
+def test_refusals():
+    with ledger_with(Budget(Pure(1)), Cost.pure("96/100")) as ledger, pytest.raises(BudgetExceeded) as refused:
+        ledger.reserve("x", EVENT, Loss.flat(Cost.pure("1/10")))
+    assert str(refused.value) == (
+        "Refused before the data were touched: person, 0.1 asked, 0.04 left. A smaller spend may fit."
+    )
+    with ledger_with(Budget(Pure(1)), Cost.pure(1)) as ledger:
+        assert ledger.preview(Loss.flat(Cost.pure("1/3"))).text == (
+            "Refused before the data were touched: person, 0.34 asked, 0 left."
+        )
+    with ledger_with(Budget(Approximate(1, 1e-6)), Cost.concentrated("1/100")) as ledger:
+        assert ledger.preview(Loss.flat(Cost.concentrated("1/50"))).text == (
+            "Refused before the data were touched: person, epsilon infinity asked, closed; "
+            "order 23.25 0.47 asked, 0.3 left. A smaller spend may fit."
+        )
+        assert ledger.preview(Loss.flat(Cost.approximate("1/10", 1e-3))).text == (
+            "Refused before the data were touched: person, leaks 0.001 asked, 5e-7 left "
+            "(the limit was made with too small leaks=)."
+        )
+
+
+def test_a_refusal_by_thousands_of_limits_stays_short():
+    budget = Budget(Pure(9), attributes={name: Pure("1/10") for name in SECRETS.names}, secrets=SECRETS)
+    many = {(a, b): Pure("1/10") for a in SECRETS.names for b in SECRETS.names}
+    with ledger_with(Budget(budget.person, attributes={**dict(budget.attributes), **many}, secrets=SECRETS)) as ledger:
+        text = ledger.preview(Loss.flat(Cost.pure(1))).text
+        assert text.endswith("; and 1 more. A smaller spend may fit.")
+
+
+def test_odometer():
+    with ledger_with(Budget(Approximate(9, 1e-6)), Cost.concentrated("1/40")) as ledger:
+        reading = shown(ledger.odometer(EVERYTHING).log_odds, up=True)
+        assert ledger.odometer().text == (
+            "For any one person and any one other record fixed beforehand, with probability at least 1 - 1e-6 over "
+            "the noise, the answers of this run raise the odds of the true record over the other by a factor of at "
+            f"most e^{reading}, now; the numbers shown earlier hold with it. This is about this run; it is not "
+            f"Approximate({reading}, 1e-6)."
+        )
+        assert reading == "1.31"
+
+
+@pytest.mark.parametrize(
+    ("number", "up", "text"),
+    [
+        ("0", True, "0"),
+        ("1.2", True, "1.2"),
+        ("1.25", True, "1.25"),
+        ("1.251", True, "1.26"),
+        ("1.259", False, "1.25"),
+        ("0.5332", False, "0.53"),
+        ("0.00123", True, "0.0013"),
+        ("5e-7", True, "5e-7"),
+        ("1.234e-9", False, "1.2e-9"),
+        ("123456", True, "123456"),
+        ("99.999", True, "100"),
+        ("0.0999", True, "0.1"),
+    ],
+)
+def test_numbers_are_rounded_to_the_safe_side(number, up, text):
+    assert shown(Fraction(number), up=up) == text
+
+
+def test_infinity_is_a_word():
+    assert shown(INFINITY, up=True) == "infinity"
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.fractions(min_value=0, max_value=1000))
+def test_shown_numbers_are_never_on_the_wrong_side(number):
+    assert Fraction(shown(number, up=True)) >= number >= Fraction(shown(number, up=False))
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.fractions(min_value=0, max_value=1000))
+def test_typed_numbers_are_exact(number):
+    assert Fraction(typed(number)) == number
+
+
+def test_bounds_are_shown_as_typed():
+    assert bound_text(Truncated(0.05, 20)) == "Truncated(0.05, 20)"
+    assert bound_text(Approximate(3, 1e-6)) == "Approximate(3, 1e-6)"
+    assert bound_text(Pure("1/3")) == "Pure(1/3)"

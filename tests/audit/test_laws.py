@@ -10,6 +10,7 @@ import pytest
 
 from sfumato import audit
 from sfumato.audit.branching import ONE, BranchingNoise, BranchTable
+from sfumato.audit.conversations import converse
 from sfumato.audit.outcomes import freeze
 from sfumato.errors import CertificationError, ParameterError
 from sfumato.exact.enclosure import precision
@@ -188,3 +189,23 @@ def test_conversations_with_fixed_and_adaptive_analysts() -> None:
     assert set(adaptive) == {(True,), (False, True), (False, False)}
     assert adaptive[(True,)] == law[(True, NOTHING)]
     assert audit.law_of_interaction(replace(probe, noisy_threshold=False), [], tail=1e-4)[()] == 1
+
+
+def test_joining_equal_states_gives_the_law_of_all_paths() -> None:
+    probe = FirstAbove(epsilon=Fraction(8))
+    joined = audit.law_of_interaction(probe, [1, 0, 1], tail=1e-3)
+    every = audit.law(converse(probe), [1, 0, 1], tail=1e-3)
+    assert set(joined) == set(every)
+    assert all(abs(joined[values] - every[values]) < Fraction(1, 10**300) for values in every)
+    assert joined.paths < every.paths
+
+
+def test_the_state_of_a_conversation_must_be_json() -> None:
+    class Careless(FirstAbove):
+        def start(self, noise):
+            return {"threshold": Fraction(1, 2), "open": True}
+
+    with pytest.raises(ParameterError, match="must be JSON"):
+        audit.law_of_interaction(Careless(epsilon=Fraction(2)), [0])
+    with pytest.raises(ParameterError, match="paths"):
+        audit.law_of_interaction(FirstAbove(epsilon=Fraction(2)), [0, 0], paths=60, tail=1e-3)

@@ -67,7 +67,10 @@ def test_where_no_limit_reaches():
 
 def test_many_attributes_are_covered_greedily():
     names = [f"c{number}" for number in range(20)]
-    limits = [Limit(EVERYTHING, Pure(100)), *(Limit(pair, Pure(1)) for pair in zip(names[::2], names[1::2], strict=True))]
+    limits = [
+        Limit(EVERYTHING, Pure(100)),
+        *(Limit(pair, Pure(1)) for pair in zip(names[::2], names[1::2], strict=True)),
+    ]
     assert guaranteed(limits, frozenset(names), 1) == Pure(10)
 
 
@@ -102,8 +105,15 @@ def test_a_guarantee_is_a_limit_or_a_sum_of_limits_whatever_was_spent(named, ask
 
 def test_every_union_is_the_proved_one():
     both = bound_for_union(Approximate(1, 1e-7), Approximate("1/2", 1e-7))
-    limits = [Limit(EVERYTHING, Approximate(9, 1e-6)), Limit("a", Approximate(1, 1e-7)), Limit("b", Approximate("1/2", 1e-7))]
-    assert guaranteed(limits, frozenset("ab"), 1) in (both, bound_for_union(Approximate("1/2", 1e-7), Approximate(1, 1e-7)))
+    limits = [
+        Limit(EVERYTHING, Approximate(9, 1e-6)),
+        Limit("a", Approximate(1, 1e-7)),
+        Limit("b", Approximate("1/2", 1e-7)),
+    ]
+    assert guaranteed(limits, frozenset("ab"), 1) in (
+        both,
+        bound_for_union(Approximate("1/2", 1e-7), Approximate(1, 1e-7)),
+    )
 
 
 @pytest.mark.parametrize("people", [1, 2, 3, 7])

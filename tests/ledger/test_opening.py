@@ -68,7 +68,7 @@ def test_the_first_schema_that_is_named_stays(open_ledger):
 
 
 def test_no_ledger_and_no_budget(open_ledger, place):
-    with pytest.raises(LedgerError, match="There is no ledger at .*Budget"):
+    with pytest.raises(LedgerError, match=r"There is no ledger at .*Budget"):
         open_ledger()
     assert open_ledger(BUDGET).verify().ok
 
@@ -105,7 +105,7 @@ def test_a_newer_ledger_asks_for_an_upgrade(tmp_path):
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE sfumato_head SET format = 99")
     connection.close()
-    with pytest.raises(LedgerError, match="newer version of sfumato .*upgrade"):
+    with pytest.raises(LedgerError, match=r"newer version of sfumato .*upgrade"):
         Ledger(path)
 
 

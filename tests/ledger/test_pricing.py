@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato import EVERYTHING, Cost, Event, Loss, Pure
+from sfumato.exact import INFINITY
 from sfumato.ledger import Budget, Ledger
 from sfumato.ledger.amounts import ranges_from_text, ranges_to_text, sums_from_text, sums_to_text
 from sfumato.ledger.pricing import Prices
 from sfumato.privacy import ByCount, Cover, Flat, Minimum, Secrets, Sum, Tree, Weighted
-from sfumato.exact import INFINITY
 
 NAMES = ("a", "b", "c", "d", "e")
 SETS = [frozenset(chosen) for size in range(1, 6) for chosen in combinations(NAMES, size)]
@@ -27,7 +27,7 @@ costs = st.builds(
 )
 reads = st.one_of(st.just(EVERYTHING), st.frozensets(st.sampled_from(NAMES), max_size=3))
 named = st.frozensets(st.sampled_from(NAMES), min_size=1, max_size=4)
-TREE = (frozenset("a"), frozenset("b"), frozenset("ab"), frozenset("abc"), frozenset("de"))
+TREE = (frozenset("abc"), frozenset("ab"), frozenset("a"), frozenset("b"), frozenset("de"))
 simple = st.one_of(
     st.builds(Flat, costs, reads),
     st.builds(lambda names: ByCount(tuple(Cost.pure(Fraction(n + 1, 10)) for n in range(len(names))), names), named),
@@ -36,7 +36,11 @@ simple = st.one_of(
         lambda weights: Weighted(tuple(sorted(weights.items()))),
         st.dictionaries(st.sampled_from(NAMES), st.fractions(0, 1, max_denominator=4), min_size=1),
     ),
-    st.builds(lambda parts: Tree(tuple(zip(TREE, parts, strict=False))), st.lists(costs, min_size=1, max_size=5)),
+    st.builds(
+        # Inner nodes, which come later, cost at least as much as those around them.
+        lambda parts: Tree(tuple(zip(TREE, (Cost.pure(Fraction(n, 10)) for n in sorted(parts)), strict=False))),
+        st.lists(st.integers(0, 5), min_size=1, max_size=5),
+    ),
 )
 profiles = st.one_of(
     simple,
@@ -52,7 +56,8 @@ def test_prices_are_those_of_the_loss(profile, order, people):
     prices = Prices(loss)
     group = loss.for_group(people)
     for names in [*order[:12], EVERYTHING]:
-        assert prices.at(names, people) == group.at(names)
+        found, direct = prices.at(names, people), group.at(names)
+        assert found == direct or (found.is_zero and direct.is_zero)
 
 
 @settings(max_examples=50, deadline=None, derandomize=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import pytest
@@ -176,9 +179,9 @@ def test_what_has_no_group_loss_is_refused_where_it_is_read(open_ledger):
 def test_analysts_have_quotas_under_the_common_budget(open_ledger):
     ledger = open_ledger(Budget(Pure(1)), analysts={"ana": Budget(Pure("3/10")), "bob": Budget(Pure("9/10"))})
     ledger.reserve("a", EVENT, pure("3/10"), analyst="ana")
-    with pytest.raises(BudgetExceeded, match="ana: person, 0.1 asked, 0 left"):
+    with pytest.raises(BudgetExceeded, match=r"ana: person, 0.1 asked, 0 left"):
         ledger.reserve("b", EVENT, pure("1/10"), analyst="ana")
-    with pytest.raises(BudgetExceeded, match="touched: person, 0.8 asked, 0.7 left"):
+    with pytest.raises(BudgetExceeded, match=r"touched: person, 0.8 asked, 0.7 left"):
         ledger.reserve("c", EVENT, pure("8/10"), analyst="bob")
     ledger.reserve("d", EVENT, pure("7/10"), analyst="bob")
     assert ledger.guarantee() == Pure(1)
@@ -210,9 +213,7 @@ def test_preview_and_largest_cost_nothing(open_ledger):
     assert ledger.preview(pure("4/100", "sex")).fits
     refused = ledger.preview(pure("1/10", "sex"))
     assert not refused.fits
-    assert refused.text == (
-        "Refused before the data were touched: sex, 0.1 asked, 0.04 left. A smaller spend may fit."
-    )
+    assert refused.text == ("Refused before the data were touched: sex, 0.1 asked, 0.04 left. A smaller spend may fit.")
     assert ledger.largest(lambda spend: Loss.flat(Cost.of(spend), reads={"sex"}), Pure("1/10")) == Pure("4/100")
     assert ledger.largest(lambda spend: Loss.flat(Cost.of(spend), reads={"sex"}), Pure("1/100")) == Pure("1/100")
     assert ledger.largest(lambda spend: pure("1/10", "sex"), Pure("1/100")) is None
@@ -227,6 +228,47 @@ def test_preview_and_largest_cost_nothing(open_ledger):
         )
     assert asked.value.largest == Pure("4/100")
     ledger.reserve("b", EVENT, pure("4/100", "sex"))
+
+
+def test_run_says_the_largest_too(open_ledger):
+    ledger = open_ledger(Budget(Pure("1/2")))
+    with pytest.raises(BudgetExceeded) as refused:
+        ledger.run("a", EVENT, pure(1), bytes, spend=Pure(1), make_loss=lambda spend: Loss.flat(Cost.of(spend)))
+    assert refused.value.largest == Pure("1/2")
+
+
+def test_threads_share_a_ledger(open_ledger):
+    ledger = open_ledger(Budget(Pure("20/100")))
+
+    def work(number: int) -> bool:
+        try:
+            return ledger.run(str(number), EVENT, pure("1/100"), lambda: b"1").answer == b"1"
+        except BudgetExceeded:
+            return False
+
+    with ThreadPoolExecutor(6) as pool:
+        assert sum(pool.map(work, range(30))) == 20
+    assert ledger.verify().ok
+
+
+def test_a_forked_process_opens_its_own_connections(place):
+    code = """
+import os, sys
+from sfumato import Cost, Event, Loss, Pure
+from sfumato.ledger import Budget, Ledger
+ledger = Ledger(sys.argv[1], Budget(Pure(1)))
+event, loss = Event("Laplace", "QR-LAP"), Loss.flat(Cost.pure("1/10"))
+ledger.reserve("before", event, loss)
+child = os.fork()
+ledger.reserve("child" if child == 0 else "parent", event, loss)
+if child == 0:
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+ledger.reserve("after", event, loss)
+assert ledger.spent().sums[1] * 10 == 4
+assert ledger.verify().ok
+"""
+    subprocess.run([sys.executable, "-c", code, place], check=True)
 
 
 def test_the_largest_of_curves_and_leaks_fits_and_hardly_more_would():
@@ -272,7 +314,7 @@ def test_a_lowered_limit_is_a_cap_and_not_a_guarantee(open_ledger):
     ledger = open_ledger(Budget(Pure(3), each_attribute=Pure(1), secrets=SECRETS))
     ledger.reserve("a", EVENT, pure("4/10", "sex"))
     ledger.lower("sex", Pure("1/2"))
-    with pytest.raises(BudgetExceeded, match="sex, 0.2 asked, 0.1 left"):
+    with pytest.raises(BudgetExceeded, match=r"sex, 0.2 asked, 0.1 left"):
         ledger.reserve("b", EVENT, pure("2/10", "sex"))
     assert ledger.guarantee("sex") == Pure(1)
     assert ledger.spent("sex").text.endswith("A cap of Pure(0.5) was set later; it is not a guarantee.")

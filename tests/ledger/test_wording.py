@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato import EVERYTHING, Approximate, Concentrated, Cost, Event, Loss, Pure, Truncated
-from sfumato.errors import BudgetExceeded
+from sfumato.errors import BudgetExceeded, ParameterError
 from sfumato.exact import INFINITY
 from sfumato.ledger import UNBOUNDED, Budget, Ledger
 from sfumato.ledger.wording import bound_text, shown, typed
@@ -62,7 +62,7 @@ def test_spent_of_an_approximate_limit_has_no_single_number():
         )
         assert ledger.spent().percent == 80
     with ledger_with(Budget(Approximate(1, 1e-6)), Cost.concentrated("1/75")) as ledger:
-        assert ledger.spent().text == f"Epsilon closed. Order 23.25: 0.31 of 0.53. Leaks 0 of 5e-7. {METER}"
+        assert ledger.spent().text == f"Epsilon closed. Order 23.25: 0.32 of 0.53. Leaks 0 of 5e-7. {METER}"
         assert ledger.spent().percent == 59
     with ledger_with(Budget(Approximate(1, 1e-6)), Cost.approximate("1/10", "49/100000000")) as ledger:
         assert ledger.spent().percent == 98
@@ -106,7 +106,24 @@ def test_odometer():
             f"most e^{reading}, now; the numbers shown earlier hold with it. This is about this run; it is not "
             f"Approximate({reading}, 1e-6)."
         )
-        assert reading == "1.31"
+        assert reading == "1.32"
+
+
+def test_plan():
+    half = [(EVENT, Loss.flat(Cost.pure("6/10")))] * 2
+    with ledger_with(Budget(Pure(3))) as ledger:
+        plan = ledger.plan("plan", half)
+        assert plan.text("1e-6") == (
+            "The plan was fixed before the data were touched: its total, (1.2, 1e-6), is a guarantee for the plan."
+        )
+        assert plan.reservation.event["parameters"]["parts"][1]["name"] == "Laplace"
+        assert ledger.spent().sums[1] == Fraction(12, 10)
+        ledger.start("plan")
+        ledger.save_state("plan", 0, b"1 of 2", b"first")
+        ledger.save_state("plan", 1, b"2 of 2", b"second")
+        assert ledger.spent().sums[1] == Fraction(12, 10)
+        with pytest.raises(ParameterError, match="at least one release"):
+            ledger.plan("none", [])
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from itertools import accumulate
 
 from sfumato.exact.enclosure import precision
-from sfumato.noise.plan import Block, Plan
+from sfumato.noise.plan import Plan
 from tests.noise.scripted import Scripted
 
 CHUNK = 65_536
@@ -53,12 +53,12 @@ def needed(plan: Plan, slots: int) -> int:
 def attempts(plan: Plan, stream: Scripted, count: int) -> list[int]:
     choices = [stream.next() for _ in range(count)]
     judges = [stream.next() for _ in range(count)]
-    judged = [attempt(plan, stream, *pair) for pair in zip(choices, judges, strict=True)]
+    ends = list(accumulate([*(block.weight for block in plan.blocks), plan.tail_weight]))
+    judged = [attempt(plan, ends, stream, *pair) for pair in zip(choices, judges, strict=True)]
     return [value for value in judged if value is not None]
 
 
-def attempt(plan: Plan, stream: Scripted, choice: int, judge: int) -> int | None:
-    ends = list(accumulate([*(block.weight for block in plan.blocks), plan.tail_weight]))
+def attempt(plan: Plan, ends: list[int], stream: Scripted, choice: int, judge: int) -> int | None:
     row = bisect_right(ends, choice >> (64 - plan.widths.weight))
     sign = -1 if plan.law.symmetric and choice % 2 else 1
     if row > len(plan.blocks):
@@ -77,15 +77,10 @@ def attempt(plan: Plan, stream: Scripted, choice: int, judge: int) -> int | None
 def decide(chance, stream: Scripted, value: int = 0, known: int = 0) -> bool:
     """Compare a uniform number with a probability, far more precisely than the bits at hand."""
     while True:
-        with precision(known + 512):
+        with precision(known + 192):
             scaled = chance() * 2**known
             if scaled >= value + 1:
                 return True
             if scaled <= value:
                 return False
         value, known = value << 64 | stream.next(), known + 64
-
-
-def true_rows(plan: Plan) -> list[tuple[Block, int]]:
-    """Return every block with every place in it."""
-    return [(block, place) for block in plan.blocks for place in range(block.size)]

@@ -14,7 +14,7 @@ from sfumato.exact.enclosure import precision
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Geometric, SinhNormal
 from sfumato.perturb import AdditiveNoise, calibrate, sensitivity
 from sfumato.perturb.additive import HIGHEST, LOWEST
-from sfumato.privacy import REPLACE_ONE, Loss, PerAttribute
+from sfumato.privacy import REPLACE_ONE, PerAttribute
 
 LAWS = [DiscreteLaplace(3), DiscreteGaussian(20), SinhNormal(20, 9)]
 COUNT = AdditiveNoise(law=DiscreteLaplace(2), sensitivity=1)

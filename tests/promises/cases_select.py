@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -60,7 +60,10 @@ def _exponential() -> list[PromiseCase]:
             mechanism=pick,
             pairs=around((0, 9, 0), (2, 2, 2), (5, 0, 4)),
             reach=0.98,
-            mutants={"un-halved": replace(pick, rate=pick.rate * 2), "one tenth more": replace(pick, rate=pick.rate * 11 / 10)},
+            mutants={
+                "un-halved": replace(pick, rate=pick.rate * 2),
+                "one tenth more": replace(pick, rate=pick.rate * 11 / 10),
+            },
         ),
         PromiseCase(
             name="exponential-D1",
@@ -267,14 +270,16 @@ def _obvious() -> list[PromiseCase]:
     counts = select.obvious(Pure(1), candidates=4, monotone=True, relation=ADD_REMOVE, failure="0.001")
     doubled = replace(counts, chances=counts.chances[1::2])
     rises = by_winner(raised(*leads))
-    cases.append(PromiseCase("obvious-monotone", ("TCDP-OAM-OPT",), counts, rises, 0.98, {"two rungs at once": doubled}))
+    cases.append(
+        PromiseCase("obvious-monotone", ("TCDP-OAM-OPT",), counts, rises, 0.98, {"two rungs at once": doubled})
+    )
     return cases
 
 
 def _top() -> list[PromiseCase]:
     # Large spends: the noise is narrow, so that ties are frequent and few paths cover nearly all of its mass.
     pick = select.top(Pure(6), count=1)
-    two = select.top(Pure(12), count=2)
+    two = select.top(Pure(32), count=2)
     gauss = select.top(Concentrated(1), count=1)
     sinh = select.Top(count=1, law=SinhNormal(4, 6), gap_sensitivity=2)
     counts = select.top(Pure(4), count=1, monotone=True, relation=ADD_REMOVE)
@@ -285,7 +290,7 @@ def _top() -> list[PromiseCase]:
             spec_ids=("TCDP-GENHIST",),
             mechanism=pick,
             pairs=[([2, 2], [1, 3]), ([0, 3], [1, 2]), ([0, 1, 0], [1, 0, 1]), ([0, 3, 0], [1, 2, 1])],
-            reach=0.95,
+            reach=0.88,
             mutants={
                 "half the noise": replace(pick, law=DiscreteLaplace(scale_of(pick) / 2)),
                 "ties to the true top": changed(LoyalTies, pick),
@@ -297,9 +302,9 @@ def _top() -> list[PromiseCase]:
             spec_ids=("TCDP-GENHIST",),
             mechanism=two,
             pairs=[([2, 2, 0, 0], [1, 1, 1, 1])],
-            reach=0.6,
+            reach=0.9,
             mutants={"count ignored": replace(two, law=DiscreteLaplace(scale_of(two) / 2))},
-            tail=1e-10,
+            tail=1e-18,
         ),
         PromiseCase(
             name="top-gaussian",
@@ -336,56 +341,86 @@ def scale_of(pick: select.Top) -> Fraction:
 
 
 def _sparse_vector() -> list[PromiseCase]:
-    # Large spends: narrow noise keeps the paths few. Queries for "below" rise while those for "above" fall.
-    one = select.sparse_vector(Pure(12), positives=1)
-    two = select.sparse_vector(Pure(24), positives=2)
-    told = select.sparse_vector(Pure(12), positives=1, answers="1/4")
-    counts = select.sparse_vector(Pure(12), positives=1, monotone=True, relation=ADD_REMOVE)
+    # Large spends keep the noise narrow and the paths few. Queries for "below" rise while those for "above" fall.
+    one = select.sparse_vector(Pure(16), positives=1)
+    lazy = replace(one, threshold_scale=Fraction(10, 16), query_scale=Fraction(20, 9 * 16))
+    two = select.sparse_vector(Pure(16), positives=2, monotone=True, relation=ADD_REMOVE)
+    told = select.sparse_vector(Pure(16), positives=1, answers="1/4")
+    counts = select.sparse_vector(Pure(16), positives=1, monotone=True, relation=ADD_REMOVE)
     return [
         PromiseCase(
             name="sparse-vector",
             spec_ids=("QR:C-13",),
             mechanism=one,
-            pairs=[([0, 0, 0, 0], [1, 1, 1, -1]), ([0, 0, 0, 0], [-1, 1, -1, 1])],
+            pairs=[([-1, -1, -1, 0], [0, 0, 0, -1])],
             reach=0.99,
-            mutants={
-                "half the query noise": replace(one, query_scale=one.query_scale / 2),
-                "no threshold noise": replace(one, threshold_scale=Fraction(1, 50)),
-                "never stops": changed(Endless, one),
-            },
-            tail=1e-12,
+            mutants={"half the query noise": replace(one, query_scale=one.query_scale / 2)},
+            tail=1e-10,
+        ),
+        PromiseCase(
+            name="sparse-vector-little-for-the-threshold",
+            spec_ids=("QR:C-13",),
+            mechanism=lazy,
+            pairs=[([-1, -1, -1], [0, 0, 0])],
+            reach=0.05,
+            mutants={"no threshold noise": replace(lazy, threshold_scale=Fraction(1, 50))},
+            tail=1e-10,
+        ),
+        PromiseCase(
+            name="sparse-vector-stops",
+            spec_ids=("QR:C-13",),
+            mechanism=one,
+            pairs=[(Impatient((0, -1, 0, -1), (True, False, True)), Impatient((-1, 0, -1, 0), (True, False, True)))],
+            reach=0.2,
+            mutants={"never stops": changed(Endless, one)},
+            tail=1e-10,
         ),
         PromiseCase(
             name="sparse-vector-2-positives",
             spec_ids=("QR:C-13",),
             mechanism=two,
-            pairs=[([0, 0, 0, 0], [1, 1, -1, -1])],
-            reach=0.7,
+            pairs=[(Impatient((-1, -1, 0, 0), (False, False, True)), Impatient((0, 0, 0, 0), (False, False, True)))],
+            reach=0.6,
             mutants={"positives ignored": replace(two, query_scale=two.query_scale / 2)},
-            tail=1e-15,
+            tail=1e-11,
         ),
         PromiseCase(
             name="sparse-vector-answers",
             spec_ids=("QR:C-13",),
             mechanism=told,
-            pairs=[([0, 0, 0], [1, 1, -1]), ([0, 0, 0], [-1, -1, -1])],
-            reach=0.8,
+            pairs=[([-1, -1, 0], [0, 0, -1]), ([-1] * 6 + [0], [0] * 6 + [-1])],
+            reach=0.9,
             mutants={
                 "the compared value is released (QR:D3)": changed(SameNoise, told),
-                "half the answer noise": replace(told, answer_scale=Fraction(1, 6)),
+                "a quarter of the answer noise": replace(told, answer_scale=Fraction(1, 16)),
             },
-            tail=1e-11,
+            tail=1e-10,
         ),
         PromiseCase(
             name="sparse-vector-monotone",
             spec_ids=("QR:C-13",),
             mechanism=counts,
-            pairs=[([0, 0, 0], [1, 1, 0]), ([0, 0, 0], [1, 1, 1])],
-            reach=0.95,
+            pairs=[([-1, -1, -1, 0], [0, 0, 0, 0])],
+            reach=0.7,
             mutants={"half the query noise": replace(counts, query_scale=counts.query_scale / 2)},
-            tail=1e-12,
+            tail=1e-10,
         ),
     ]
+
+
+@dataclass(frozen=True)
+class Impatient:
+    """An analyst who goes on only while the replies are as expected: fewer paths, the same worst stream."""
+
+    answers: tuple[int, ...]
+    expected: tuple[bool, ...]
+
+    def __call__(self, replies: tuple[Any, ...]) -> int | None:
+        """Return the exact answer to the next query, None to end."""
+        seen = tuple(bool(reply) for reply in replies)
+        if len(seen) == len(self.answers) or seen != self.expected[: len(seen)]:
+            return None
+        return self.answers[len(seen)]
 
 
 CASES = [

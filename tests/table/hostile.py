@@ -29,7 +29,10 @@ TEXTS = [
 DATES = [None, date(1, 1, 1), date(1899, 12, 31), date(1900, 1, 1), date(1969, 12, 31), date(1970, 1, 1), date(2000, 2, 29),
          date(2030, 12, 31), date(2031, 1, 1), date(9999, 12, 31), date(1600, 2, 29)]  # fmt: skip
 TIMES = [None if day is None else datetime(day.year, day.month, day.day, 23, 59, 59, 999_999) for day in DATES]
-DECIMALS = [None, *(Decimal(text) for text in ("0.005", "0.015", "-0.005", "99.995", "1234567.891", "-99999.999", "17", "90.5"))]
+DECIMALS = [
+    None,
+    *(Decimal(text) for text in ("0.005", "0.015", "-0.005", "99.995", "1234567.891", "-99999.999", "17", "90.5")),
+]
 BOOLEANS = [None, True, False]
 
 CELLS: dict[str, tuple[list[Any], pa.DataType]] = {

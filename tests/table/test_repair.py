@@ -16,5 +16,7 @@ def test_duckdb_repairs_every_hostile_cell_as_python_does(cells: str) -> None:
     expected = expected_codes(table, schema)
     for name in schema.names:
         raw = table.column(schema.base(name)).to_pylist()
-        wrong = [(cell, got, want) for cell, got, want in zip(raw, codes[name], expected[name], strict=True) if got != want]
+        wrong = [
+            (cell, got, want) for cell, got, want in zip(raw, codes[name], expected[name], strict=True) if got != want
+        ]
         assert not wrong, (name, wrong)

@@ -4,8 +4,9 @@ from sfumato.audit.adaptive import Release, worst_adaptive
 from sfumato.audit.attacks import Attack, attack
 from sfumato.audit.certificates import Certificate, certified_grid, certify
 from sfumato.audit.checks import Neighbours, check
+from sfumato.audit.conversations import law_of_interaction
 from sfumato.audit.divergences import Comparison, Interval, hockey_stick, max_divergence, renyi
-from sfumato.audit.laws import FiniteLaw, law, law_of_interaction
+from sfumato.audit.laws import FiniteLaw, law
 from sfumato.audit.reports import Finding, Report
 
 __all__ = [

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.audit.clues import Clue, Values, learn
-from sfumato.audit.laws import Run, converse
+from sfumato.audit.conversations import converse
+from sfumato.audit.laws import Run
 from sfumato.audit.outcomes import freeze
 from sfumato.errors import ParameterError
 from sfumato.exact import Infinity, Number, at_least_zero, between_zero_and_one, positive_integer

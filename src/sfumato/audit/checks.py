@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from sfumato.audit.conversations import Conversations
 from sfumato.audit.divergences import Comparison, Interval
-from sfumato.audit.laws import MOST_PATHS, FiniteLaw, Run, converse, enumerate_paths, table
-from sfumato.audit.outcomes import freeze
+from sfumato.audit.laws import MOST_PATHS, FiniteLaw, Run, enumerate_paths, table
+from sfumato.audit.outcomes import name
 from sfumato.audit.reports import Finding, Report, Sight
 from sfumato.errors import ParameterError
 from sfumato.exact import Infinity, Number, exact
@@ -84,25 +85,19 @@ class _Laws:
     """The laws of one mechanism, each enumerated once."""
 
     def __init__(self, mechanism: Run | Interaction, tail: Number, paths: int, lightest: Number) -> None:
-        self._run = converse(mechanism) if isinstance(mechanism, Interaction) else mechanism
-        self._draws = table(tail)
-        self._paths = paths
-        self._lightest = lightest
+        draws = table(tail)
         self._known: dict[Any, FiniteLaw] = {}
+        self._enumerate: Callable[[Any], FiniteLaw]
+        if isinstance(mechanism, Interaction):
+            self._enumerate = lambda data: Conversations(mechanism, draws, paths, lightest).law(data)
+        else:
+            self._enumerate = lambda data: enumerate_paths(mechanism, data, draws, paths, lightest)
 
     def of(self, data: Any) -> FiniteLaw:
-        key = (type(data).__name__, _name(data))
+        key = name(data)
         if key not in self._known:
-            self._known[key] = enumerate_paths(self._run, data, self._draws, self._paths, self._lightest)
+            self._known[key] = self._enumerate(data)
         return self._known[key]
-
-
-def _name(data: Any) -> Any:
-    """Return something equal for equal inputs; what cannot be frozen, such as an analyst, is itself only."""
-    try:
-        return freeze(data)
-    except ParameterError:
-        return id(data)
 
 
 def _neighbours(pair: Any) -> Neighbours:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +11,6 @@ from sfumato.audit.outcomes import freeze
 from sfumato.errors import CertificationError, ParameterError
 from sfumato.exact import Number, above_zero, at_least_zero, positive_integer
 from sfumato.exact.rational import show
-from sfumato.mechanism import Interaction
 from sfumato.noise import Noise
 
 MOST_PATHS = 2_000_000
@@ -22,8 +21,6 @@ _REPEATED_LATER = 64
 
 Run = Callable[[Any, Noise], Any]
 """Anything that turns exact numbers and noise into a value; every mechanism is one."""
-Analyst = Sequence[Any] | Callable[[tuple[Any, ...]], Any]
-"""The exact answers of a conversation, or a function from the values so far to the next one (None ends it)."""
 
 
 class FiniteLaw(Mapping[Hashable, Fraction]):
@@ -39,10 +36,12 @@ class FiniteLaw(Mapping[Hashable, Fraction]):
     (Fraction(3, 4), Fraction(0, 1), True)
     """
 
-    def __init__(self, masses: Mapping[Hashable, int], complete: bool) -> None:
+    def __init__(self, masses: Mapping[Hashable, int], complete: bool, paths: int = 0) -> None:
         self.units = dict(masses)
         """Lower bounds of the masses in units of 2^-1152."""
         self.complete = complete
+        self.paths = paths
+        """How many runs of the mechanism it took."""
         self.left_out = ONE - sum(self.units.values())
         """The remainder in the same units."""
         if self.left_out < 0 or any(mass < 0 for mass in self.units.values()):
@@ -105,43 +104,6 @@ def law(
     return enumerate_paths(mechanism, exact, table(tail, branches), paths, lightest)
 
 
-def law_of_interaction(
-    interaction: Interaction,
-    queries: Analyst,
-    tail: Number = 1e-9,
-    *,
-    paths: int = MOST_PATHS,
-    lightest: Number = 0,
-    branches: int = MOST_BRANCHES,
-) -> FiniteLaw:
-    """Return the exact law of the tuple of values of a conversation.
-
-    `queries` is the list of the exact answers, or an adaptive analyst: a function from the tuple of values
-    so far to the next exact answer, `None` to end.
-    """
-    return enumerate_paths(converse(interaction), queries, table(tail, branches), paths, lightest)
-
-
-def converse(interaction: Interaction) -> Run:
-    """Return the interaction as a mechanism from an analyst's exact answers to the tuple of values."""
-
-    def run(queries: Analyst, noise: Noise) -> tuple[Any, ...]:
-        state = interaction.start(noise)
-        values: tuple[Any, ...] = ()
-        while (query := _next_query(queries, values)) is not None:
-            state, value, _ = interaction.step(state, query, noise)
-            values = (*values, value)
-        return values
-
-    return run
-
-
-def _next_query(queries: Analyst, values: tuple[Any, ...]) -> Any:
-    if callable(queries):
-        return queries(values)
-    return queries[len(values)] if len(values) < len(queries) else None
-
-
 def table(tail: Number, branches: int = MOST_BRANCHES) -> BranchTable:
     """Return an empty table of draws; laws that share one compute the masses of each draw once."""
     mass = above_zero(tail, "tail")
@@ -167,7 +129,7 @@ def enumerate_paths(run: Run, data: Any, draws: BranchTable, paths: int, lightes
                 _repeat(run, data, noise, outcome)
             masses[outcome] = masses.get(outcome, 0) + noise.mass
         if not noise.advance():
-            return FiniteLaw(masses, complete=noise.complete)
+            return FiniteLaw(masses, noise.complete, paths=count + 1)
     raise ParameterError(
         f"The mechanism has more than {limit} paths of draws, the widest draw being {noise.widest()}; "
         "audit a smaller instance, widen tail=, give a lightest= path, or raise paths=."

@@ -49,6 +49,14 @@ def freeze(value: Any) -> Hashable:
     )
 
 
+def name(data: Any) -> Hashable:
+    """Return something equal for equal inputs; what cannot be frozen, such as an analyst, is itself only."""
+    try:
+        return (type(data).__name__, freeze(data))
+    except ParameterError:
+        return id(data)
+
+
 def _freeze_float(value: float) -> Hashable:
     """Return a float so that equal outcomes look equal: NaN differs from itself, and -0.0 shows its sign."""
     if math.isnan(value) or (value == 0 and math.copysign(1, value) < 0):

@@ -73,15 +73,17 @@ def positive_integer(value: object, name: str) -> int:
 
 
 def show(number: Extended, digits: int = 6) -> str:
-    """Return a short text for people; only for messages, never for storage."""
+    """Return a short text for people; only for messages, never for storage.
+
+    >>> show(Fraction(1, 2)), show(Fraction(20)), show(Fraction(1, 3))
+    ('0.5', '20', '0.333333')
+    """
     if isinstance(number, Infinity):
         return "infinity"
     if number.denominator == 1 and abs(number.numerator) < 10**digits:
         return str(number.numerator)
-    if not number:
-        return "0"
-    magnitude = math.frexp(float(number))[1] if abs(number) < 10**300 else 0
-    return f"{float(number):.{digits}g}" if magnitude else str(number)
+    near = float(number) if abs(number) < 10**300 else math.inf
+    return f"{near:.{digits}g}" if near and math.isfinite(near) else str(number)
 
 
 def to_text(number: Extended) -> str:

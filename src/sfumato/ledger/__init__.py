@@ -3,6 +3,7 @@
 from sfumato.ledger.budget import Budget, Limit
 from sfumato.ledger.guarantee import UNBOUNDED, Unbounded
 from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.plan import Plan
 from sfumato.ledger.readings import Odometer, Reading, Statement
 from sfumato.ledger.reservation import Break, Conversation, Preview, Reservation
 from sfumato.ledger.verify import Verification
@@ -15,6 +16,7 @@ __all__ = [
     "Ledger",
     "Limit",
     "Odometer",
+    "Plan",
     "Preview",
     "Reading",
     "Reservation",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -16,18 +16,20 @@ from sfumato.ledger.chain import Head
 from sfumato.ledger.guarantee import Unbounded
 from sfumato.ledger.journal import Journal
 from sfumato.ledger.largest import MakeLoss, largest
+from sfumato.ledger.plan import Plan, planned
 from sfumato.ledger.readings import Odometer, Reading, Statement
-from sfumato.ledger.request import Losses, analyst_of, losses_of, request_of
+from sfumato.ledger.request import Losses, Request, analyst_of, losses_of, request_of
 from sfumato.ledger.reservation import Conversation, Preview, Reservation
 from sfumato.ledger.rules import Rule, Verdict
 from sfumato.ledger.statements import Names
 from sfumato.ledger.terms import Opening
 from sfumato.ledger.verify import Verification, verify
-from sfumato.privacy import EVERYTHING, Bound, Relation
+from sfumato.privacy import EVERYTHING, Bound, Loss, Relation
 from sfumato.privacy.bounds import require_bound
 from sfumato.privacy.filters import Meter
 
 if TYPE_CHECKING:
+    from sfumato.ledger.session import Session
     from sfumato.mechanism import Event
 
 _log = logging.getLogger(__name__)
@@ -82,14 +84,24 @@ class Ledger:
         """
         request = request_of(self._journal.terms, request_id, event, loss, question=question_key, analyst=analyst)
         with self._journal.session(write=True) as session:
-            found = lifecycle.known(session, request)
-            if found is not None:
-                return found
-            verdict = self._journal.book.weigh(self._journal.sums(session), request.losses, analyst)
-            if not verdict.breaks:
-                return lifecycle.write(session, request, verdict)
+            found = self._charge(session, request)
+        if isinstance(found, Verdict):
+            raise self._refusal(found, spend, make_loss, analyst)
+        return found
+
+    def _refusal(
+        self, verdict: Verdict, spend: Bound | None, make_loss: MakeLoss | None, analyst: str | None
+    ) -> BudgetExceeded:
         fit = self.largest(make_loss, spend, analyst) if make_loss is not None and spend is not None else None
-        raise BudgetExceeded(wording.refusal_text(verdict.breaks, fit), verdict.breaks, fit)
+        return BudgetExceeded(wording.refusal_text(verdict.breaks, fit), verdict.breaks, fit)
+
+    def _charge(self, session: Session, request: Request) -> Reservation | Verdict:
+        """Return the reservation, known or new, or the verdict that refuses it; then nothing was written."""
+        found = lifecycle.known(session, request)
+        if found is not None:
+            return found
+        verdict = self._journal.book.weigh(self._journal.sums(session), request.losses, request.analyst)
+        return verdict if verdict.breaks else lifecycle.write(session, request, verdict)
 
     def start(self, request_id: str) -> Reservation:
         """Mark a reservation as started, once, or raise; only then may the data be opened."""
@@ -115,15 +127,23 @@ class Ledger:
         *,
         question_key: str | None = None,
         analyst: str | None = None,
+        spend: Bound | None = None,
+        make_loss: MakeLoss | None = None,
     ) -> Reservation:
-        """Reserve, start, call `draw` once, store its bytes and return them; or return what is stored already.
+        """Reserve and start in one transaction, call `draw` once, store its bytes and return them.
 
-        Whatever `draw` raises goes to the operator's log; the caller sees one fixed text.
+        What is stored already is returned, free. Whatever `draw` raises goes to the operator's log; the caller sees
+        one fixed text.
         """
-        found = self.reserve(request_id, event, loss, question_key, analyst)
+        request = request_of(self._journal.terms, request_id, event, loss, question=question_key, analyst=analyst)
+        with self._journal.session(write=True) as session:
+            found = self._charge(session, request)
+            if isinstance(found, Reservation) and found.state != "committed":
+                lifecycle.start(session, request_id)
+        if isinstance(found, Verdict):
+            raise self._refusal(found, spend, make_loss, analyst)
         if found.state == "committed":
             return found
-        self.start(request_id)
         answer: bytes | None = None
         try:
             answer = lifecycle.as_bytes(draw(), "An answer")
@@ -134,6 +154,14 @@ class Ledger:
             self.fail(request_id)
             raise LedgerError(wording.DEAD)
         return self.commit(request_id, answer)
+
+    def plan(self, request_id: str, parts: Sequence[tuple[Event, Loss]], analyst: str | None = None) -> Plan:
+        """Reserve a list of releases fixed before the data are touched, as one; its steps are not charged again.
+
+        Its answers are given as those of a conversation: `start`, then `save_state` for each, then `commit`.
+        """
+        event, loss = planned(parts)
+        return Plan(self.reserve(request_id, event, loss, None, analyst), loss)
 
     def save_state(self, request_id: str, step: int, state: bytes, answer: bytes | None = None) -> int:
         """Store a conversation's next state and its answer, before the answer is shown; return the next step.

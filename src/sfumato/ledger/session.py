@@ -49,6 +49,30 @@ reservation_table = sa.Table(
 )
 
 
+# Statements are built once: building them costs more than running them.
+_ID: sa.BindParameter[Any] = sa.bindparam("wanted")
+_READ_SUMS = sa.select(sums_table.c.sums)
+_WRITE_SUMS = sa.update(sums_table).values(sums=sa.bindparam("text"))
+_ADD_ROW = sa.insert(row_table)
+_ADD_RESERVATION = sa.insert(reservation_table)
+_BODY = sa.select(row_table.c.body).where(row_table.c.number == _ID)
+_SEAL = sa.select(row_table.c.seal).where(row_table.c.number == _ID)
+_RESERVATION = sa.select(reservation_table).where(reservation_table.c.id == _ID)
+_ANSWERED = (
+    sa.select(reservation_table)
+    .where(reservation_table.c.question == _ID, reservation_table.c.state == "committed")
+    .order_by(reservation_table.c.row)
+    .limit(1)
+)
+_STEPS = sa.select(sa.func.count()).where(row_table.c.reservation == _ID, row_table.c.kind == "answered")
+_CHANGE = sa.update(reservation_table).where(
+    reservation_table.c.id == _ID,
+    reservation_table.c.state == sa.bindparam("in_state"),
+    reservation_table.c.step == sa.bindparam("at_step"),
+)
+_WRITE_HEAD = sa.update(head_table)
+
+
 @dataclass(frozen=True)
 class Stored:
     """A row of the table of reservations."""
@@ -74,21 +98,17 @@ class Session:
 
     def sums_text(self) -> str:
         """Return the running sums of all limits, as JSON."""
-        return str(self.connection.scalar(sa.select(sums_table.c.sums)))
+        return str(self.connection.scalar(_READ_SUMS))
 
     def save_sums(self, text: str) -> None:
         """Replace the running sums."""
-        self.connection.execute(sa.update(sums_table).values(sums=text))
+        self.connection.execute(_WRITE_SUMS, {"text": text})
 
     def append(self, kind: str, reservation: str | None, body: str) -> int:
         """Add a row to the chain and return its number."""
         row = Row(self.head.length + 1, kind, reservation, body)
         self.head = Head(row.number, row.seal(self.head.seal))
-        self.connection.execute(
-            sa.insert(row_table).values(
-                number=row.number, kind=kind, reservation=reservation, body=body, seal=self.head.seal
-            )
-        )
+        self.connection.execute(_ADD_ROW, {**vars(row), "seal": self.head.seal})
         return row.number
 
     def rows(self, *kinds: str) -> Iterator[tuple[Row, str]]:
@@ -101,52 +121,47 @@ class Session:
 
     def body(self, number: int) -> str:
         """Return what a row says."""
-        return str(self.connection.scalar(sa.select(row_table.c.body).where(row_table.c.number == number)))
+        return str(self.connection.scalar(_BODY, {"wanted": number}))
 
     def steps(self, request_id: str) -> int:
         """Return how many states of a conversation the chain has seen."""
-        mine = sa.and_(row_table.c.reservation == request_id, row_table.c.kind == "answered")
-        return int(self.connection.scalar(sa.select(sa.func.count()).select_from(row_table).where(mine)) or 0)
+        return int(self.connection.scalar(_STEPS, {"wanted": request_id}) or 0)
 
     def holds(self, head: Head) -> bool:
         """Tell whether a head seen earlier is still part of this chain."""
         if head.length == 0:
             return head.seal == FIRST
-        found = sa.select(row_table.c.seal).where(row_table.c.number == head.length)
-        return head.length <= self.head.length and self.connection.scalar(found) == head.seal
+        found = self.connection.scalar(_SEAL, {"wanted": head.length})
+        return head.length <= self.head.length and found == head.seal
 
     def reservation(self, request_id: str) -> Stored | None:
         """Return a reservation by its id."""
-        return self._one(sa.select(reservation_table).where(reservation_table.c.id == request_id))
+        return self._one(_RESERVATION, request_id)
 
     def answered(self, question: str) -> Stored | None:
         """Return the first committed answer to a question."""
-        table = reservation_table
-        same = sa.and_(table.c.question == question, table.c.state == "committed")
-        return self._one(sa.select(table).where(same).order_by(table.c.row).limit(1))
+        return self._one(_ANSWERED, question)
 
     def reservations(self) -> Iterator[Stored]:
         """Return all reservations in the order of their rows."""
         for line in self.connection.execute(sa.select(reservation_table).order_by(reservation_table.c.row)):
             yield Stored(*line)
 
-    def _one(self, query: sa.Select[Any]) -> Stored | None:
-        line = self.connection.execute(query).first()
+    def _one(self, query: sa.Select[Any], wanted: str) -> Stored | None:
+        line = self.connection.execute(query, {"wanted": wanted}).first()
         return None if line is None else Stored(*line)
 
     def add_reservation(self, stored: Stored) -> None:
         """Write a new reservation."""
-        self.connection.execute(sa.insert(reservation_table).values(**vars(stored)))
+        self.connection.execute(_ADD_RESERVATION, vars(stored))
 
     def change(self, expected: Stored, **values: Any) -> bool:
         """Compare and set: change a reservation only if it still is in the state and at the step expected."""
-        table = reservation_table
-        same = sa.and_(table.c.id == expected.id, table.c.state == expected.state, table.c.step == expected.step)
-        return self.connection.execute(sa.update(table).where(same).values(**values)).rowcount == 1
+        same = {"wanted": expected.id, "in_state": expected.state, "at_step": expected.step}
+        return self.connection.execute(_CHANGE, {**same, **values}).rowcount == 1
 
     def finish(self) -> None:
         """Write the new end of the chain, if anything was added."""
         if (self.head, self.rules) != self._before:
-            self.connection.execute(
-                sa.update(head_table).values(length=self.head.length, seal=self.head.seal, rules=self.rules)
-            )
+            now = {"length": self.head.length, "seal": self.head.seal, "rules": self.rules}
+            self.connection.execute(_WRITE_HEAD, now)

@@ -28,6 +28,9 @@ APPLICATION = 0x73667564
 CREATION_LOCK = 0x5F0A70
 """PostgreSQL's advisory lock under which tables are made, so that two openers do not collide."""
 
+_READ_HEAD = sa.select(head_table).where(head_table.c.id == 1)
+_LOCK_HEAD = _READ_HEAD.with_for_update()
+
 
 class Store:
     """A database with one ledger in it."""
@@ -110,8 +113,7 @@ class Store:
     def session(self, write: bool) -> Iterator[Session]:
         """Open one transaction on an existing ledger; writers hold its one row until they are done."""
         with self.connection(write) as connection:
-            query = sa.select(head_table).where(head_table.c.id == 1)
-            line = connection.execute(query.with_for_update() if write else query).first()
+            line = connection.execute(_LOCK_HEAD if write else _READ_HEAD).first()
             if line is None:
                 raise LedgerError(f"{self.name} holds no ledger that can be read; restore it from its newest copy.")
             if line.format > FORMAT:

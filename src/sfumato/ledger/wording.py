@@ -182,3 +182,11 @@ def odometer_text(log_odds: Fraction, delta: Fraction) -> str:
         f"e^{odds}, now; the numbers shown earlier hold with it. This is about this run; it is not "
         f"Approximate({odds}, {chance})."
     )
+
+
+def plan_text(epsilon: Extended, delta: Fraction) -> str:
+    """Say what a plan that was fixed beforehand guarantees."""
+    return (
+        "The plan was fixed before the data were touched: its total, "
+        f"({shown(epsilon, up=True)}, {typed(delta)}), is a guarantee for the plan."
+    )

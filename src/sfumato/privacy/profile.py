@@ -66,6 +66,14 @@ class Flat(Profile):
     cost: Cost
     reads: Attributes = EVERYTHING
 
+    def __post_init__(self) -> None:
+        # What reads no attribute would be charged to nobody, although it costs something.
+        if not self.cost.is_zero and not isinstance(self.reads, Everything) and not self.reads:
+            raise ParameterError(
+                "A release that costs something depends on somebody, so it cannot read nothing; name what it reads, or "
+                "leave reads= out for the whole record."
+            )
+
     def at(self, changed: Attributes) -> Cost:
         """Return the cost if something that is read changes."""
         return self.cost if touches(self.reads, changed) else Cost.zero()

@@ -206,7 +206,7 @@ def _best_partner(base: Curve, rate: float, order: Fraction) -> Fraction:
         return (candidate - a) * slope + (candidate - 1) * base.float_at(candidate)
 
     last = 1024 * a if isinstance(base.end, Infinity) else float(base.end)
-    factors = [(last / a) ** (i / 48) for i in range(49)]
+    factors = [(last / a) ** (i / 24) for i in range(25)]
     best = min((a * factor for factor in factors), key=exponent)
     near = Fraction(best).limit_denominator(1 << 10)
     ceiling = Fraction(1 << 60) if isinstance(base.end, Infinity) else base.end

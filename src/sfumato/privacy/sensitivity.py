@@ -54,6 +54,20 @@ class Sensitivity:
             min(self.changed, other.changed),
         )
 
+    def coarser(self, step: int) -> Sensitivity:
+        """Return the bounds after every coordinate x is rounded to floor(x/step + 1/2).
+
+        |floor(a) - floor(b)| <= ceil|a - b|, so a coordinate that moves by v moves by at most v/step + 1. Rounding
+        half to even would break this: 2.5 and 3.5 would land two apart (TCDP-SAMPLER).
+
+        >>> Sensitivity(Fraction(20), Fraction(200), Fraction(10), 2).coarser(4).l1
+        Fraction(6, 1)
+        """
+        largest = Fraction(-int(-self.largest // step))
+        l1 = min(self.l1 / step + self.changed, self.changed * largest)
+        squares = self.l2_squared / step**2 + 2 * self.l1 / step + self.changed
+        return Sensitivity(l1, min(squares, l1 * largest), largest, self.changed)
+
     def to_json(self) -> dict[str, Any]:
         """Return the four bounds, exact numbers as text."""
         return {

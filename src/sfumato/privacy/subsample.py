@@ -271,7 +271,7 @@ def _leaking(cost: Cost, rate: Fraction) -> Cost:
 def theorem12(base: Curve, rate: Fraction) -> tuple[LinearCurve, dict[str, Any]]:
     """Return (13 s² rho, omega'/2) where Condition (5) allows an omega' that the base reaches (TCDP:C-SUB12)."""
     omega = base.end
-    rho = base.supremum(omega)
+    rho = base.rho(omega)
     numbers: dict[str, Any] = {"rho": rho, "omega": omega, "rate": rate}
     if isinstance(rho, Infinity) or rho > LARGEST_RHO:
         raise NotProvable(
@@ -299,7 +299,7 @@ def _refuse(method: str, base: Curve, rate: Fraction) -> None:
             "write method='best'.",
             {"rate": rate},
         )
-    rho = base.supremum(base.end)
+    rho = base.rho(base.end)
     numbers: dict[str, Any] = {"rho": rho, "rate": rate}
     if isinstance(rho, Fraction) and rho:
         numbers["claimed omega"] = math.log(1 / float(rate)) / (4 * float(rho))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import ParameterError
-from sfumato.select.scores import StepFunction, Unbounded, canonical, whole
+from sfumato.select.scores import StepFunction, Unbounded, all_whole, canonical
 
 
 @dataclass(frozen=True)
@@ -119,14 +119,13 @@ def _array(scores: np.ndarray[Any, Any]) -> StepFunction:
         )
     if scores.size == 0:
         raise ParameterError("There are no candidates to choose from; the public list needs at least one.")
-    changes = np.flatnonzero(scores[1:] != scores[:-1]) + 1
-    starts = [0, *changes.tolist()]
-    return StepFunction(starts, scores[starts].tolist(), scores.size)
+    starts = np.append(0, np.flatnonzero(scores[1:] != scores[:-1]) + 1)
+    return StepFunction(starts.tolist(), scores[starts].tolist(), scores.size)
 
 
 def _dense(scores: Sequence[Any]) -> StepFunction:
     if len(scores) == 0:
         raise ParameterError("There are no candidates to choose from; the public list needs at least one.")
-    values = [whole(score, "Scores") for score in scores]
+    values = all_whole(scores, "Scores")
     starts = [place for place, value in enumerate(values) if place == 0 or value != values[place - 1]]
     return StepFunction(starts, [values[start] for start in starts], len(values))

@@ -15,6 +15,7 @@ from sfumato.privacy import ADD_REMOVE, Approximate, Bound, Concentrated, Cost, 
 Settled = TypeVar("Settled", bound=Promise)
 
 DOUBLINGS = 32
+SMALLEST_SCALE = Fraction(1, 100)
 
 
 def positive_spend(spend: object, choice: str) -> Bound:
@@ -22,7 +23,9 @@ def positive_spend(spend: object, choice: str) -> Bound:
     bound = require_bound(spend)
     amount = bound.epsilon if isinstance(bound, (Pure, Approximate)) else _rho(bound)
     if amount == 0:
-        raise UnsupportedSpend(f"select.{choice} looks at the data and cannot cost nothing; write for example Pure(0.1).")
+        raise UnsupportedSpend(
+            f"select.{choice} looks at the data and cannot cost nothing; write for example Pure(0.1)."
+        )
     return bound
 
 
@@ -63,7 +66,9 @@ def gap_sensitivity(sensitivity: int, monotone: bool, relation: Relation) -> int
 def settle(mechanism: Settled, spend: Bound) -> Settled:
     """Return the mechanism once its own loss is proved to be within the spend."""
     if not mechanism.loss().within(spend):
-        raise CertificationError(f"The loss of this {type(mechanism).__name__} could not be proved to be within {spend!r}.")
+        raise CertificationError(
+            f"The loss of this {type(mechanism).__name__} could not be proved to be within {spend!r}."
+        )
     return mechanism
 
 
@@ -89,9 +94,9 @@ def range_epsilon(spend: Bound) -> Fraction:
     return _beyond(Cost.range_bounded, spend)
 
 
-def concentrated_rho(spend: Approximate) -> Fraction:
-    """Return the largest rho found such that Gaussian noise is within an Approximate spend."""
-    return _largest(Cost.concentrated, spend, spend.epsilon**2 / 4096)
+def drawable(scale: Fraction) -> Fraction:
+    """Return the scale, or the smallest that the sampler draws: more noise than was asked for."""
+    return max(scale, SMALLEST_SCALE)
 
 
 def _rho(bound: Bound) -> Fraction:

@@ -15,7 +15,7 @@ from sfumato.mechanism import NOTHING, Mechanism
 from sfumato.noise import DiscreteLaplace, Noise
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Cost, Everything, Loss, Relation, attributes
 from sfumato.select.candidates import Candidates, normalise, normalise_listed
-from sfumato.select.fit import needs_delta, score_sensitivity, settle
+from sfumato.select.fit import drawable, needs_delta, score_sensitivity, settle
 from sfumato.select.scores import Unbounded
 from sfumato.select.threshold import exceedance, rare_level
 
@@ -123,7 +123,7 @@ def choosing(
     >>> from sfumato import Approximate, Noise
     >>> pick = choosing(Approximate(1, 1e-6), growth=1)
     >>> pick.threshold, pick.required(0.95)
-    (80, 86)
+    (80, 85)
     >>> pick(Counter({"dog": 200, "cat": 3, "cow": 1}), Noise(insecure_seed=1))
     'dog'
     """
@@ -168,6 +168,6 @@ def _exact_plan(epsilon: Fraction, delta: Fraction, growth: int, part: int) -> d
     test = epsilon * math.floor(left * PARTS / epsilon) / PARTS
     if test <= 0:
         return None
-    scale = 1 / test
+    scale = drawable(1 / test)
     # A heaviest cell below theta is at most theta - 1, so the noise must reach threshold - theta + 1.
     return {"rate": rate, "scale": scale, "theta": theta, "threshold": theta - 1 + rare_level(scale, delta)}

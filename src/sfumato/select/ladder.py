@@ -22,7 +22,7 @@ from sfumato.select.certificate import SLACK, close, orders, renyi_limits
 Floats = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 DIGITS = 64
-MOST_RUNGS = 20_000
+MOST_RUNGS = 5_000
 
 
 def round_down(chance: Fraction) -> Fraction:
@@ -55,6 +55,8 @@ def optimal(candidates: int, bound: Bound, failure: Fraction) -> tuple[Fraction,
 
     Time O(rungs · orders), cached by its public arguments. Ten to twenty rungs at rho = 0.1.
     """
+    if isinstance(bound, Pure):
+        refuse_long(pure_rungs(candidates, bound.epsilon, failure), bound)
     rungs: list[Fraction] = []
     chance = Fraction(1, candidates)
     while chance < 1 - failure:
@@ -63,12 +65,22 @@ def optimal(candidates: int, bound: Bound, failure: Fraction) -> tuple[Fraction,
             break
         rungs.append(step)
         chance = step
-        if len(rungs) > MOST_RUNGS:
-            raise UnsupportedSpend(
-                f"At {bound!r} the obvious answer needs more than {MOST_RUNGS} steps of gap; "
-                "spend more, or use select.exponential."
-            )
+        refuse_long(len(rungs), bound)
     return tuple(rungs)
+
+
+def refuse_long(rungs: float, bound: Bound) -> None:
+    """Refuse a ladder of too many rungs; a public fact."""
+    if rungs > MOST_RUNGS:
+        raise UnsupportedSpend(
+            f"At {bound!r} the obvious answer needs more than {MOST_RUNGS} steps of gap; "
+            "spend more, or use select.exponential."
+        )
+
+
+def pure_rungs(candidates: int, epsilon: Fraction, failure: Fraction) -> float:
+    """Return how many rungs of log-odds epsilon lead from 1/candidates to 1 - failure, at least."""
+    return (math.log(candidates) - math.log(4 * failure)) / float(epsilon)
 
 
 def _next(chance: Fraction, bound: Bound) -> Fraction:
@@ -166,4 +178,6 @@ def _rise(weight: float, exponent: Floats) -> Floats:
 
 
 def _log(number: Fraction) -> float:
-    return math.log(number.numerator) - math.log(number.denominator) if number * 2 < 1 else math.log1p(-float(1 - number))
+    return (
+        math.log(number.numerator) - math.log(number.denominator) if number * 2 < 1 else math.log1p(-float(1 - number))
+    )

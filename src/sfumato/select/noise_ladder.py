@@ -17,8 +17,8 @@ from sfumato.errors import UnsupportedSpend
 from sfumato.exact import rational_ball
 from sfumato.exact.enclosure import Ball, precision
 from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Truncated
-from sfumato.privacy.sinh import sinh_normal
-from sfumato.select.ladder import MOST_RUNGS, lower_end, round_down
+from sfumato.privacy.calibrate import sinh_normal
+from sfumato.select.ladder import lower_end, pure_rungs, refuse_long, round_down
 
 PRECISION = 256
 KEPT = 1 - Fraction(1, 1 << 20)
@@ -29,6 +29,8 @@ Chance = Callable[[Fraction], Ball]
 @lru_cache(maxsize=256)
 def noisy(candidates: int, bound: Bound, steps: int, failure: Fraction) -> tuple[Fraction, ...]:
     """Return the chances at the excesses 1/steps, 2/steps, ..., until the answer fails with `failure`."""
+    if isinstance(bound, Pure):
+        refuse_long(steps * pure_rungs(candidates, bound.epsilon, failure), bound)
     rungs: list[Fraction] = []
     reached = Fraction(1, candidates)
     with precision(PRECISION + 2 * candidates.bit_length()):
@@ -37,11 +39,7 @@ def noisy(candidates: int, bound: Bound, steps: int, failure: Fraction) -> tuple
             # Rounding down must not fall below the rung before: the ladder never falls.
             reached = max(reached, round_down(min(Fraction(1), lower_end(chance(Fraction(len(rungs) + 1, steps))))))
             rungs.append(reached)
-            if len(rungs) > MOST_RUNGS:
-                raise UnsupportedSpend(
-                    f"At {bound!r} the obvious answer needs more than {MOST_RUNGS} steps of gap; "
-                    "spend more, or use select.exponential."
-                )
+            refuse_long(len(rungs), bound)
     return tuple(rungs)
 
 
@@ -55,7 +53,7 @@ def _curve(candidates: int, bound: Bound) -> Chance:
             return _gaussian(candidates, 1 / (2 * bound.rho * KEPT), None)
         case Truncated():
             law = sinh_normal(Truncated(bound.rho * KEPT, bound.omega), sensitivity=1, draws=candidates)
-            return _gaussian(candidates, law.variance, getattr(law, "bend", None))
+            return _gaussian(candidates, law.variance, law.bend)
     raise UnsupportedSpend(f"{bound!r} is not one of the four bounds.")
 
 

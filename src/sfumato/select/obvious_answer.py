@@ -47,8 +47,14 @@ class Obvious(Mechanism):
 
     def loss(self) -> Loss:
         """Return the cost of the bound, once every pair of rungs is proved to satisfy it."""
-        _certify(self.candidates, self.bound, self.gap_sensitivity, self.start, self.unit, self.chances)
+        if self.gap_sensitivity % self.unit or not self._separates():
+            raise CertificationError("The rungs of this choice do not fit the sensitivity of the lead.")
+        _certify((Fraction(1, self.candidates), *self.chances), self.gap_sensitivity // self.unit, self.bound)
         return Loss.flat(Cost.of(self.bound), self.reads, self.relation)
+
+    def _separates(self) -> bool:
+        """Whether one law is uniform when the winner differs, that is when two leads add up to the sensitivity."""
+        return self.start >= self.gap_sensitivity or (self.start == 0 and self.unit == self.gap_sensitivity)
 
     def rung(self, lead: int) -> int:
         """Return the rung of a lead."""
@@ -86,16 +92,10 @@ class Obvious(Mechanism):
 
 
 @lru_cache(maxsize=256)
-def _certify(
-    candidates: int, bound: Bound, sensitivity: int, start: int, unit: int, chances: tuple[Fraction, ...]
-) -> None:
-    """Prove the bound for all pairs of rungs that neighbours can have, or raise."""
-    if sensitivity % unit or not (start >= sensitivity or (start == 0 and unit == sensitivity)):
-        raise CertificationError("The rungs of this choice do not fit the sensitivity of the lead.")
-    ladder = (Fraction(1, candidates), *chances)
+def _certify(ladder: tuple[Fraction, ...], reach: int, bound: Bound) -> None:
+    """Prove the bound for all pairs of rungs at most `reach` apart, or raise."""
     if any(low > high for low, high in pairwise(ladder)):
         raise CertificationError("The chances of this choice fall somewhere.")
-    reach = sensitivity // unit
     # The divergence of two coins grows as they part, so that the farthest pairs cover the nearer ones.
     for rung, low in enumerate(ladder):
         if not close(low, ladder[min(rung + reach, len(ladder) - 1)], bound):

@@ -13,7 +13,7 @@ from sfumato.mechanism import Mechanism
 from sfumato.noise import Geometric, Noise
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Cost, Everything, Loss, Relation, attributes
 from sfumato.select.candidates import normalise
-from sfumato.select.fit import positive_spend, pure_epsilon, score_sensitivity, settle
+from sfumato.select.fit import drawable, positive_spend, pure_epsilon, score_sensitivity, settle
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,8 @@ class PermuteAndFlip(Mechanism):
         law = Geometric(1 / self.rate)
         peaks = []
         for value, count in field.levels:
-            ((peak, attained),) = noise.largest(law, count, 1)
+            # One draw is its own largest, and much quicker.
+            peak, attained = (noise.draw(law), 1) if count == 1 else noise.largest(law, count, 1)[0]
             peaks.append((value + peak, attained, value, count))
         best = max(height for height, *_ in peaks)
         tied = [peak for peak in peaks if peak[0] == best]
@@ -88,7 +89,7 @@ def permute_and_flip(
     """
     bound = positive_spend(spend, "permute_and_flip")
     amount = score_sensitivity(sensitivity, monotone, relation)
-    rate = pure_epsilon(bound) / (amount if monotone else 2 * amount)
+    rate = 1 / drawable((amount if monotone else 2 * amount) / pure_epsilon(bound))
     mechanism = PermuteAndFlip(
         rate=rate, sensitivity=amount, monotone=monotone, relation=relation, reads=attributes(reads)
     )

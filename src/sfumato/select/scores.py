@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from bisect import bisect_right
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 from sfumato.errors import ParameterError
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 def whole(value: object, name: str) -> int:
@@ -24,6 +22,14 @@ def whole(value: object, name: str) -> int:
             "quantise by floor first, for example math.floor(score / step), and count sensitivity in steps."
         )
     return int(value)
+
+
+def all_whole(values: Iterable[object], name: str) -> tuple[int, ...]:
+    """Return all values as Python ints; quick where they are already."""
+    numbers = tuple(values)
+    if set(map(type, numbers)) <= {int}:
+        return cast(tuple[int, ...], numbers)
+    return tuple(whole(number, name) for number in numbers)
 
 
 @dataclass(frozen=True)
@@ -44,15 +50,15 @@ class StepFunction:
     end: int
 
     def __init__(self, starts: Iterable[int], values: Iterable[int], end: int) -> None:
-        begins = tuple(whole(start, "The starts of a step function") for start in starts)
-        heights = tuple(whole(value, "The values of a step function") for value in values)
+        begins = all_whole(starts, "The starts of a step function")
+        heights = all_whole(values, "The values of a step function")
         stop = whole(end, "The end of a step function")
         if not begins or len(begins) != len(heights):
             raise ParameterError(
                 "A step function has one value for each start, and at least one; "
                 "write for example StepFunction([0, 10], [3, 7], end=100)."
             )
-        if any(left >= right for left, right in zip(begins, (*begins[1:], stop), strict=True)):
+        if not all(map(operator.lt, begins, (*begins[1:], stop))):
             raise ParameterError("The starts of a step function must increase and stay below its end.")
         object.__setattr__(self, "starts", begins)
         object.__setattr__(self, "values", heights)
@@ -117,10 +123,6 @@ class Unbounded:
     """
 
     listed: Mapping[Hashable, int]
-
-
-Scores = "StepFunction | Unbounded | Mapping[Any, int] | Sequence[int] | np.ndarray"
-"""What a choice takes; `candidates.normalise` brings all of them to one form."""
 
 
 def canonical(key: Hashable) -> tuple[str, Any]:

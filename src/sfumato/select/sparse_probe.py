@@ -12,7 +12,7 @@ from sfumato.exact import Number, at_least_zero, positive_integer
 from sfumato.mechanism import NOTHING, Interaction
 from sfumato.noise import DiscreteLaplace, Noise
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Cost, Everything, Loss, Relation, attributes
-from sfumato.select.fit import positive_spend, pure_epsilon, score_sensitivity, settle
+from sfumato.select.fit import drawable, positive_spend, pure_epsilon, score_sensitivity, settle
 from sfumato.select.scores import whole
 
 PARTS = 1024
@@ -125,9 +125,9 @@ def sparse_vector(
         threshold=threshold,
         sensitivity=amount,
         monotone=monotone,
-        threshold_scale=amount / (compare * first),
-        query_scale=reach / (compare * (1 - first)),
-        answer_scale=count * amount / (total * share) if share else None,
+        threshold_scale=drawable(amount / (compare * first)),
+        query_scale=drawable(reach / (compare * (1 - first))),
+        answer_scale=drawable(count * amount / (total * share)) if share else None,
         relation=relation,
         reads=attributes(reads),
     )

@@ -13,7 +13,7 @@ from sfumato.mechanism import NOTHING, Mechanism
 from sfumato.noise import DiscreteLaplace, Noise
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Cost, Everything, Loss, Relation, attributes
 from sfumato.select.candidates import normalise
-from sfumato.select.fit import gap_sensitivity, needs_delta, settle
+from sfumato.select.fit import drawable, gap_sensitivity, needs_delta, settle
 from sfumato.select.scores import Unbounded, whole
 from sfumato.select.threshold import exceedance, rare_level
 
@@ -103,7 +103,7 @@ def stable(
     """
     bound = needs_delta(spend, "stable")
     gap = gap_sensitivity(sensitivity, monotone, relation)
-    scale = gap / bound.epsilon
+    scale = drawable(gap / bound.epsilon)
     mechanism = Stable(
         gap_sensitivity=gap,
         scale=scale,

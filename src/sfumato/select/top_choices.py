@@ -6,28 +6,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sfumato.errors import ParameterError, UnsupportedSpend
-from sfumato.exact import INFINITY, Number, between_zero_and_one, positive_integer
-from sfumato.mechanism import Mechanism
+from sfumato.errors import ParameterError
+from sfumato.exact import Number, between_zero_and_one, positive_integer
+from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law, Noise, SinhNormal
-from sfumato.privacy import (
-    EVERYTHING,
-    REPLACE_ONE,
-    Approximate,
-    Bound,
-    Concentrated,
-    Cost,
-    Everything,
-    Loss,
-    Pure,
-    Relation,
-    SinhNormalCurve,
-    Truncated,
-    attributes,
+from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Cost, Everything, Loss, Relation, attributes
+from sfumato.privacy.calibrate import (
+    GaussianParameters,
+    LaplaceParameters,
+    Parameters,
+    choose,
+    gaussian_cost,
+    laplace_cost,
+    sinh_cost,
 )
-from sfumato.privacy.sinh import sinh_normal
+from sfumato.privacy.sensitivity import Sensitivity
+from sfumato.privacy.sensitivity import sensitivity as sensitivity_of
 from sfumato.select.candidates import Candidates, normalise
-from sfumato.select.fit import concentrated_rho, gap_sensitivity, positive_spend, pure_epsilon, settle
+from sfumato.select.fit import drawable, gap_sensitivity, positive_spend, settle
 from sfumato.select.scores import whole
 
 
@@ -55,7 +51,7 @@ class Top(Mechanism):
 
     def loss(self) -> Loss:
         """Return count times the cost of the noise at the sensitivity of a lead."""
-        return Loss.flat(_cost(self.law, self.count, self.gap_sensitivity), self.reads, self.relation)
+        return Loss.flat(_cost(self.law, _moves(self.count, self.gap_sensitivity)), self.reads, self.relation)
 
     def run(self, exact: Any, noise: Noise) -> tuple[Any, ...]:
         """Draw the noisy leads that matter and return the candidates that have the largest."""
@@ -84,6 +80,12 @@ class Top(Mechanism):
             named = heights.get(height, [])
             chosen += _tied(named, len(named) + crowds.get(height, 0), wanted, noise)
         return chosen
+
+    def event(self) -> Event:
+        """Return the public record, the noise by name and parameters."""
+        stated = super().event()
+        noise = {"law": type(self.law).__name__, **vars(self.law)}
+        return Event(stated.name, stated.spec, {**stated.parameters, "law": noise}, stated.version)
 
     def gap(self, confidence: Number, candidates: int) -> int:
         """Return the lead of the last of the best on the first left out that names them all with this confidence."""
@@ -127,15 +129,31 @@ def _bearers(leaders: list[int], others: int, wanted: int, noise: Noise) -> Any:
         yield place
 
 
-def _cost(law: Law, count: int, gap: int) -> Cost:
+def _moves(count: int, gap: int) -> Sensitivity:
+    """Return how far the leads can move: at most 2·count of them, each by gap, together by count·gap."""
+    return sensitivity_of(l1=count * gap, l2_squared=count * gap**2, largest=gap, changed=2 * count)
+
+
+def _cost(law: Law, moves: Sensitivity) -> Cost:
     match law:
         case DiscreteLaplace():
-            return Cost.pure(count * gap / law.scale)
+            return laplace_cost(law.scale, moves)
         case DiscreteGaussian():
-            return Cost.concentrated(count * gap**2 / (2 * law.variance))
+            return gaussian_cost(law.variance, moves)
         case SinhNormal():
-            return count * Cost(INFINITY, SinhNormalCurve(law.variance, law.bend, gap + 0 * law.bend))
-    raise UnsupportedSpend(f"select.top has no price for {type(law).__name__} noise; use Laplace, Gaussian or sinh-normal.")
+            return sinh_cost(law.variance, law.bend, moves)
+    raise ParameterError(
+        f"select.top has no price for {type(law).__name__} noise; use Laplace, Gaussian or sinh-normal."
+    )
+
+
+def _law(found: Parameters) -> Law:
+    match found:
+        case LaplaceParameters():
+            return DiscreteLaplace(drawable(found.scale))
+        case GaussianParameters():
+            return DiscreteGaussian(drawable(found.variance))
+    return SinhNormal(found.variance, found.bend)
 
 
 def top(
@@ -165,29 +183,6 @@ def top(
     size = positive_integer(candidates, "candidates")
     if cut is not None:
         whole(cut, "Cuts")
-    choices = [
-        Top(count=number, law=law, gap_sensitivity=gap, cut=cut, relation=relation, reads=attributes(reads))
-        for law in _laws(bound, number, gap, size)
-    ]
-    return settle(min(choices, key=lambda choice: choice.gap(0.95, size)), bound)
-
-
-def _laws(bound: Bound, count: int, gap: int, candidates: int) -> list[Law]:
-    """Return the noises that fit the spend."""
-    match bound:
-        case Pure():
-            return [DiscreteLaplace(count * gap / bound.epsilon)]
-        case Concentrated():
-            return [DiscreteGaussian(count * gap**2 / (2 * bound.rho))]
-        case Truncated():
-            found = sinh_normal(bound, sensitivity=gap, copies=count, draws=candidates)
-            return [
-                DiscreteGaussian(count * gap**2 / (2 * bound.rho)),
-                SinhNormal(found.variance, found.bend),
-            ]
-        case Approximate():
-            return [
-                DiscreteLaplace(count * gap / pure_epsilon(bound)),
-                DiscreteGaussian(count * gap**2 / (2 * concentrated_rho(bound))),
-            ]
-    raise UnsupportedSpend(f"{bound!r} is not one of the four bounds.")
+    law = _law(choose(bound, _moves(number, gap), draws=size))
+    made = Top(count=number, law=law, gap_sensitivity=gap, cut=cut, relation=relation, reads=attributes(reads))
+    return settle(made, bound)

@@ -110,7 +110,7 @@ class Table:
         """Keep the first rows of each person: in memory next to DuckDB, inside any other engine."""
         if not self._source.is_duckdb:
             return self._cached(pick_in_engine(placed, limit, tuple(ties)).drop(*hidden))
-        return self._local(pick_in_memory(self.run(placed), limit, tuple(ties)).drop_columns(hidden))
+        return self._source.registered(pick_in_memory(self.run(placed), limit, tuple(ties)).drop_columns(hidden))
 
     @cached_property
     def _coded(self) -> ir.Table:
@@ -121,15 +121,7 @@ class Table:
         return self._cached(rows_by_person(self._coded))
 
     def _cached(self, table: ir.Table) -> ir.Table:
-        return _guarded(table.cache)
-
-    def _local(self, data: Any) -> ir.Table:
-        import ibis
-
-        engine = self._source.engine
-        name = ibis.util.gen_name("sfumato_rows")
-        engine.con.register(name, data)
-        return engine.table(name)
+        return _guarded(lambda: self._source.stored(table))
 
     def run(self, query: ir.Table) -> Any:
         """Run a query and return an Arrow table."""
@@ -153,6 +145,8 @@ def _guarded(work: Any) -> Any:
     """Run engine work; an engine's message can quote a cell, so only the kind of failure leaves."""
     try:
         return work()
+    except (AttributeError, NameError, TypeError, NotImplementedError):
+        raise  # a bug of ours or of a library, not a word about the data
     except Exception as error:
         kind = type(error).__name__
     raise SchemaError(

@@ -159,16 +159,22 @@ def _double(value: float) -> Any:
 
 
 def _whole(cell: Any, domain: Integers | FixedPoint) -> Any:
-    """Clamp integers as integers: no rounding at any size."""
+    """Clamp integers as integers: no rounding at any size, and in the cell's own type where that holds the ends."""
     import ibis
 
-    low, high = ibis.literal(domain.first, "int64"), ibis.literal(domain.last, "int64")
-    number = cell
-    if cell.type().is_uint64():
-        # Half of these do not fit a signed integer, so they are clamped from above in their own type first.
-        number = ibis.least(cell, ibis.literal(max(domain.last, 0), "uint64"))
-    clamped = ibis.greatest(ibis.least(number.cast("int64"), high), low)
-    return ibis.ifelse(cell.isnull(), ibis.literal(domain.missing_code, "int64"), clamped)
+    kind = cell.type()
+    smallest, greatest = kind.bounds
+    low, high = max(domain.first, smallest), min(domain.last, greatest)
+    if low > high or not smallest <= domain.missing_code <= greatest:
+        # The ends or the missing value lie outside the cell's type; half of the unsigned ones do not fit a signed
+        # one, so they are clamped from above first.
+        number = ibis.least(cell, ibis.literal(max(domain.last, 0), kind)) if kind.is_uint64() else cell
+        clamped = ibis.greatest(ibis.least(number.cast("int64"), _literal(domain.last)), _literal(domain.first))
+        return ibis.ifelse(cell.isnull(), _literal(domain.missing_code), clamped)
+    value = cell.fill_null(ibis.literal(domain.missing_code, kind))
+    if high < greatest:
+        value = ibis.least(value, ibis.literal(high, kind))
+    return value if low == smallest else ibis.greatest(value, ibis.literal(low, kind))
 
 
 def _category(cell: Any, domain: Categories) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import glob
 import gzip
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +35,7 @@ _CSV_OPTIONS = {
 }
 _DUCKDB = (".duckdb", ".ddb", ".db")
 _POSTGRES = ("postgres://", "postgresql://")
+_names = itertools.count()
 _WAYS = (
     "a Parquet, CSV or DuckDB file, a postgresql:// address, an Arrow table, a pandas or polars frame, a Spark frame, "
     "or an Ibis table"
@@ -47,17 +49,36 @@ class Source:
     table: ir.Table
     engine: Any
     kind: str
-    _closers: tuple[Callable[[], Any], ...] = field(default=(), repr=False)
+    _closers: list[Callable[[], Any]] = field(default_factory=list, repr=False)
 
     @property
     def is_duckdb(self) -> bool:
         """Whether DuckDB runs it, in this process."""
         return bool(self.engine.name == "duckdb")
 
+    def stored(self, table: ir.Table) -> ir.Table:
+        """Compute a table once and keep it next to the data until the source is closed."""
+        name = _fresh_name()
+        if self.is_duckdb:
+            self.engine.create_table(name, table, temp=True)
+            self._closers.insert(0, lambda: self.engine.con.execute(f'DROP TABLE IF EXISTS "{name}"'))
+        else:
+            frame = self.engine.raw_sql(self.engine.compile(table)).persist()
+            frame.createOrReplaceTempView(name)
+            self._closers.insert(0, lambda: (frame.unpersist(), frame.sparkSession.catalog.dropTempView(name)))
+        return self.engine.table(name)
+
+    def registered(self, data: Any) -> ir.Table:
+        """Show an Arrow table to DuckDB without copying it."""
+        name = _fresh_name()
+        self.engine.con.register(name, data)
+        self._closers.insert(0, lambda: self.engine.con.unregister(name))
+        return self.engine.table(name)
+
     def close(self) -> None:
-        """Let go of what was opened for this source; what the caller handed in stays open."""
-        for closer in self._closers:
-            closer()
+        """Let go of what was opened or kept for this source; what the caller handed in stays open."""
+        while self._closers:
+            self._closers.pop(0)()
 
 
 def open_source(source: Any, *, table: str | None = None) -> Source:
@@ -78,6 +99,10 @@ def open_source(source: Any, *, table: str | None = None) -> Source:
     if family in ("pyarrow", "pandas", "polars"):
         return _open_arrow({"pyarrow": _arrow, "pandas": _from_pandas, "polars": _from_polars}[family](source), family)
     raise SchemaError(f"A source is {_WAYS}, not {type(source).__name__}.")
+
+
+def _fresh_name() -> str:
+    return f"sfumato_{next(_names)}"
 
 
 def _duckdb(path: str | None = None) -> Any:
@@ -109,7 +134,7 @@ def _open_file(path: str, table: str | None) -> Source:
     except Exception as error:
         engine.disconnect()
         raise SchemaError(f"{path!r} cannot be read as what its ending says ({type(error).__name__}).") from None
-    return Source(opened, engine, "csv" if name.endswith(_CSV) else "parquet", (engine.disconnect,))
+    return Source(opened, engine, "csv" if name.endswith(_CSV) else "parquet", [engine.disconnect])
 
 
 def _read_csv(engine: Any, path: str, divider: str) -> Any:
@@ -134,7 +159,7 @@ def _open_database(path: str, table: str | None) -> Source:
     except SchemaError:
         engine.disconnect()
         raise
-    return Source(opened, engine, "duckdb", (engine.disconnect,))
+    return Source(opened, engine, "duckdb", [engine.disconnect])
 
 
 def _only_table(tables: list[str], table: str | None, place: str) -> str:
@@ -162,7 +187,7 @@ def _open_postgres(address: str, table: str | None) -> Source:
     except SchemaError:
         engine.disconnect()
         raise
-    return Source(opened, engine, "postgres", (engine.disconnect,))
+    return Source(opened, engine, "postgres", [engine.disconnect])
 
 
 def _open_ibis(source: Any) -> Source:
@@ -183,15 +208,15 @@ def _open_spark(frame: Any) -> Source:
     if type(frame).__name__ != "DataFrame":
         raise SchemaError(f"A Spark source is a DataFrame, not {type(frame).__name__}.")
     engine = ibis.pyspark.connect(frame.sparkSession)
-    name = f"sfumato_source_{id(frame):x}"
+    name = _fresh_name()
     frame.createOrReplaceTempView(name)
-    return Source(engine.table(name), engine, "spark", (lambda: frame.sparkSession.catalog.dropTempView(name),))
+    return Source(engine.table(name), engine, "spark", [lambda: frame.sparkSession.catalog.dropTempView(name)])
 
 
 def _open_arrow(data: Any, kind: str) -> Source:
     engine = _duckdb()
     engine.con.register("sfumato_source", data)
-    return Source(engine.table("sfumato_source"), engine, kind, (engine.disconnect,))
+    return Source(engine.table("sfumato_source"), engine, kind, [engine.disconnect])
 
 
 def _arrow(data: Any) -> Any:

@@ -72,25 +72,35 @@ class Measure:
 COUNT = Measure()
 
 
+def engine_largest(measure: Measure, schema: Schema) -> int:
+    """Return the largest size of one row's value inside the engine, where sums are not centred yet."""
+    bare = Measure(Power.SUM, measure.column) if measure.power is Power.SUM else measure
+    return bare.largest(schema)
+
+
 def check_fits(measure: Measure, schema: Schema, rule: Bounding) -> None:
     """Refuse, from the schema alone, a measure of which one person's share would not fit 62 bits."""
-    engine_side = Measure(measure.power, measure.column) if measure.power is Power.SUM else measure
-    if max(measure.largest(schema), engine_side.largest(schema)) * rule.rows * rule.scale >= 2**62:
+    if engine_largest(measure, schema) * rule.rows * rule.scale >= 2**62:
+        what = "squared and added" if measure.power is Power.SQUARE else "added"
         raise SchemaError(
-            f"The values of {measure.column!r} are too large to be {measure.power.name.lower()}med exactly with "
-            f"{rule.rows} rows a person; give the column a larger step or a narrower range."
+            f"The values of {measure.column!r} are too large to be {what} exactly with {rule.rows} rows a person; give "
+            "the column a larger step or a narrower range."
         )
 
 
-def parts(table: ir.Table, measures: Sequence[Measure]) -> dict[str, Any]:
-    """Return what one row adds to each measure, an engine integer; centres of sums are taken off later, in Python."""
+def parts(table: ir.Table, measures: Sequence[Measure]) -> list[Any]:
+    """Return what one row adds to each measure, an engine integer, or None for a count of whole rows.
+
+    Centres of sums are taken off later, in Python.
+    """
     import ibis
 
     weight = table[WEIGHT].cast("int64") if WEIGHT in table.columns else None
-    found = {}
-    for place, measure in enumerate(measures):
+    found: list[Any] = []
+    for measure in measures:
+        value: Any
         if measure.column is None:
-            value = ibis.literal(1, "int64") if weight is None else weight
+            value = weight
         else:
             value = table[measure.column]
             if measure.power is Power.SQUARE:
@@ -98,18 +108,20 @@ def parts(table: ir.Table, measures: Sequence[Measure]) -> dict[str, Any]:
                 value = distance * distance
             if weight is not None:
                 value = value.cast("int64") * weight
-        found[f"part_{place}"] = value
+        found.append(value)
     return found
 
 
-def totals(values: Mapping[str, Any], largest: Sequence[int]) -> dict[str, Any]:
+def totals(rows: ir.Table, values: Mapping[str, Any], largest: Sequence[int]) -> dict[str, Any]:
     """Return the aggregates of row parts: plain sums where the schema proves that they fit, halves elsewhere.
 
     No plain 64-bit sum is left to chance: engines raise when one passes 2^63, which would be a fact about the data.
     """
     found = {}
     for (name, value), bound in zip(values.items(), largest, strict=True):
-        if bound * MOST_ROWS < 2**62:
+        if value is None:
+            found[name] = rows.count()
+        elif bound * MOST_ROWS < 2**62:
             found[name] = value.sum()
         else:
             wide = value.cast("int64")
@@ -146,11 +158,12 @@ def cell_index(table: ir.Table, schema: Schema, keys: Sequence[str]) -> Any:
     """Return the place of a row's cell in the flat dense table."""
     index: Any = None
     for name, size in zip(keys, sizes(schema, keys), strict=True):
-        offset = table[name].cast("int32") - schema.domain(name).first if size > 1 else None
-        if offset is not None:
-            index = offset if index is None else index * size + offset
-        elif index is not None:
-            index = index * size
+        if size == 1:
+            continue
+        first = schema.domain(name).first
+        offset = table[name].cast("int32" if abs(first) < 2**30 else "int64")
+        offset = offset if first == 0 else offset - first
+        index = offset if index is None else index * size + offset
     return index
 
 

@@ -15,11 +15,13 @@ from sfumato.table.repair import PERSON
 from sfumato.table.statistics import (
     CELL,
     COUNT,
+    MOST_ROWS,
     Measure,
     Power,
     cell_index,
     check_fits,
     dense,
+    engine_largest,
     parts,
     read_total,
     sizes,
@@ -97,27 +99,28 @@ class View:
         """
         keys = _listed(keys)
         shape = sizes(self.table.schema, keys)
-        answer, names = self._ask(keys, measures, where, as_cells=True)
-        found = {name: dense(answer, name, shape) for name in names}
-        return self._centered(found, names, measures)
+        asked = _with_counts(measures)
+        answer = self._ask(keys, asked, where, as_cells=True)
+        found = {measure: dense(answer, _part(place), shape) for place, measure in enumerate(asked)}
+        return [self._centered(measure, found) for measure in measures]
 
     def sparse_counts(self, keys: Sequence[str], where: Any = None) -> dict[tuple[int, ...], int]:
         """Return the counts of the cells that occur, sorted by code, for any columns, text included."""
         keys = _listed(keys)
-        answer, names = self._ask(keys, [COUNT], where, as_cells=False)
-        return sparse(answer, names[0], {name: self.table.schema.domain(name) for name in keys})
+        answer = self._ask(keys, [COUNT], where, as_cells=False)
+        return sparse(answer, _part(0), {name: self.table.schema.domain(name) for name in keys})
 
     def distribution(self, column: str, where: Any = None) -> tuple[Any, Any]:
         """Return the codes of a column that occur, sorted, and the count of each in units of 1/scale."""
         if self.table.schema.domain(column).last is None:
             raise SchemaError(f"{column!r} holds text, which has no order here; ask for sparse_counts.")
-        answer, names = self._ask((column,), [COUNT], where, as_cells=False)
+        answer = self._ask((column,), [COUNT], where, as_cells=False)
         codes = answer.column(column).to_numpy().astype(np.int64)
         arranged = np.argsort(codes)
-        return codes[arranged], read_total(answer, names[0])[arranged]
+        return codes[arranged], read_total(answer, _part(0))[arranged]
 
     def grid_counts(self, column: str, starts: Sequence[int], where: Any = None) -> Any:
-        """Return the counts between the codes `starts`, which grow: below the first, from each to the next, the rest."""
+        """Return the counts below the first of the codes `starts`, from each one to the next, and from the last on."""
         edges = np.asarray(starts, np.int64)
         if edges.ndim != 1 or (np.diff(edges) <= 0).any():
             raise ParameterError("The starts of a grid grow from one to the next; sort them and drop equal ones.")
@@ -135,35 +138,25 @@ class View:
 
     # How a question becomes one query
 
-    def _ask(
-        self, keys: tuple[str, ...], measures: Sequence[Measure], where: Any, *, as_cells: bool
-    ) -> tuple[Any, list[str]]:
-        """Return the Arrow answer and the name of each measure's totals in it."""
+    def _ask(self, keys: tuple[str, ...], measures: Sequence[Measure], where: Any, *, as_cells: bool) -> Any:
+        """Return the Arrow answer to one query; the totals of a measure are called by its place."""
         schema = self.table.schema
         predicate = read_where(where, schema)
         self._check({*keys, *columns(predicate), *(measure.column for measure in measures if measure.column)})
         for measure in measures:
             check_fits(measure, schema, self.rule)
-        asked = _with_counts(measures)
         rows = self.table.bounded(self.rule.way)
         if predicate != EVERY_ROW:
             rows = rows.filter(expression(predicate, rows, schema))
         limited = self.rule.groups is not None and bool(keys)
-        share = self.rule.rows * self.rule.scale if limited else self.rule.scale
-        largest = [self._engine_largest(measure) * share for measure in asked]
         if limited:
-            rows = self._first_groups(rows, keys, asked)
-            values = {f"part_{place}": rows[f"part_{place}"] for place in range(len(asked))}
+            rows = self._first_groups(rows, keys, measures)
+            values = {_part(place): rows[_part(place)] for place in range(len(measures))}
         else:
-            values = parts(rows, asked)
-        return self.table.run(_grouped(rows, self._groups(rows, keys, as_cells), totals(values, largest))), [
-            f"part_{asked.index(measure)}" for measure in measures
-        ]
-
-    def _engine_largest(self, measure: Measure) -> int:
-        # Sums are centred later, so the engine sees bare codes.
-        bare = Measure(measure.power, measure.column) if measure.power is Power.SUM else measure
-        return bare.largest(self.table.schema)
+            values = {_part(place): value for place, value in enumerate(parts(rows, measures))}
+        share = self.rule.scale * (self.rule.rows if limited else 1)
+        largest = [engine_largest(measure, schema) * share for measure in measures]
+        return self.table.run(_grouped(rows, self._groups(rows, keys, as_cells), totals(rows, values, largest)))
 
     def _groups(self, rows: ir.Table, keys: tuple[str, ...], as_cells: bool) -> dict[str, Any]:
         if not as_cells:
@@ -174,8 +167,9 @@ class View:
     def _first_groups(self, rows: ir.Table, keys: tuple[str, ...], measures: Sequence[Measure]) -> ir.Table:
         """Add up each person's rows by group, then keep the first groups of each person."""
         schema = self.table.schema
-        values = parts(rows, measures)
-        grouped = rows.group_by([PERSON, *keys]).agg(**{name: value.sum() for name, value in values.items()})
+        found = enumerate(parts(rows, measures))
+        shares = {_part(place): rows.count() if value is None else value.sum() for place, value in found}
+        grouped = rows.group_by([PERSON, *keys]).agg(**shares)
         placed = ordered_groups(grouped, schema, keys, self.rule, self.table.engine)
         assert self.rule.groups is not None
         return self.table.keep_first(placed, self.rule.groups, keys, [PERSON])
@@ -188,19 +182,19 @@ class View:
                 f"{', '.join(hidden)}; declare what a question reads, and it is charged for it."
             )
 
-    def _centered(self, found: Mapping[str, Any], names: list[str], measures: Sequence[Measure]) -> list[Any]:
-        """Take the centres off sums: Σ(c - m) = Σc - m·Σ1, in integers."""
-        counted = f"part_{_with_counts(measures).index(COUNT)}" if COUNT in _with_counts(measures) else None
-        values = []
-        for name, measure in zip(names, measures, strict=True):
-            value = found[name]
-            if measure.power is Power.SUM and measure.center:
-                assert counted is not None
-                value = value.astype(object) - measure.center * found[counted].astype(object)
-                if measure.largest(self.table.schema) * self.rule.rows * self.rule.scale * 2**40 < 2**62:
-                    value = value.astype(np.int64)
-            values.append(value)
-        return values
+    def _centered(self, measure: Measure, found: Mapping[Measure, Any]) -> Any:
+        """Take the centre off a sum: Σ(c - m) = Σc - m·Σ1, in integers."""
+        value = found[measure]
+        if measure.power is not Power.SUM or not measure.center:
+            return value
+        # An array without axes would decay to a bare integer.
+        exact = np.asarray(value.astype(object) - measure.center * found[COUNT].astype(object), object)
+        fits = measure.largest(self.table.schema) * self.rule.rows * self.rule.scale * MOST_ROWS < 2**62
+        return exact.astype(np.int64) if fits else exact
+
+
+def _part(place: int) -> str:
+    return f"part_{place}"
 
 
 def _with_counts(measures: Sequence[Measure]) -> list[Measure]:

@@ -104,7 +104,23 @@ def build_tree(points: Floats, values: Floats) -> tuple[Any, ...]:
 def _compiled() -> Any:
     import numba
 
+    # The helper is compiled under its own name first, because the search refers to it.
+    globals()["_box_distance"] = numba.njit(nogil=True, cache=True)(_box_distance)
     return numba.njit(nogil=True, cache=True)(_search)
+
+
+def _box_distance(low: Any, high: Any, box: int, queries: Any, query: int, power: int) -> float:
+    """Return the distance from a query to a box, without the certificate's rounding: a lower bound."""
+    apart = 0.0
+    for axis in range(low.shape[1]):
+        gap = max(0.0, low[box, axis] - queries[query, axis], queries[query, axis] - high[box, axis])
+        if power == 1:
+            apart += gap
+        elif power == 2:
+            apart += gap * gap
+        else:
+            apart = max(apart, gap)
+    return float(np.sqrt(apart)) if power == 2 else apart
 
 
 def _search(
@@ -140,23 +156,15 @@ def _search(
                         apart = np.ceil(np.sqrt(apart) / step) * step + 2 * step
                     best = max(best, values[person] - apart)
                 continue
-            children = (left[node], right[node])
-            reach = np.empty(2)
-            for side in range(2):
-                child = children[side]
-                apart = 0.0
-                for axis in range(dimensions):
-                    gap = max(0.0, low[child, axis] - queries[query, axis], queries[query, axis] - high[child, axis])
-                    if power == 1:
-                        apart += gap
-                    elif power == 2:
-                        apart += gap * gap
-                    else:
-                        apart = max(apart, gap)
-                reach[side] = top[child] - (np.sqrt(apart) if power == 2 else apart)
-            near = 0 if reach[0] > reach[1] else 1
-            for side in (1 - near, near):
-                if reach[side] > best:
-                    stack[depth], bounds[depth] = children[side], reach[side]
-                    depth += 1
+            first, second = left[node], right[node]
+            near = top[first] - _box_distance(low, high, first, queries, query, power)
+            far = top[second] - _box_distance(low, high, second, queries, query, power)
+            if near < far:
+                first, second, near, far = second, first, far, near
+            if far > best:
+                stack[depth], bounds[depth] = second, far
+                depth += 1
+            if near > best:
+                stack[depth], bounds[depth] = first, near
+                depth += 1
         out[query] = best

@@ -14,8 +14,8 @@ from sfumato.fair.grid import Floats, Integers, is_exact
 from sfumato.fair.metric.base import Metric
 from sfumato.fair.pairs.divergence import divergence_block, divergence_pairs, rounding_factor
 
-TILE_ROWS = 256
-TILE_COLUMNS = 2048
+TILE_ROWS = 128
+TILE_COLUMNS = 1024
 
 
 @dataclass
@@ -88,8 +88,9 @@ def _look(
     _keep_ratio(out, treated, apart, tile)
     with np.errstate(invalid="ignore"):
         over = np.subtract(treated, apart, out=treated)
-    # Infinite on both sides is no violation: people who are not compared may be treated in any way.
-    np.nan_to_num(over, copy=False, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+    if np.isnan(over.max()):
+        # Infinite on both sides is no violation: people who are not compared may be treated in any way.
+        np.nan_to_num(over, copy=False, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
     violating = int(np.count_nonzero(over > 0))
     out.pairs += pairs
     out.violating += violating

@@ -1,0 +1,19 @@
+"""Questions about a table."""
+
+from sfumato.release.aggregates import Aggregate, Count, Mean, Sum, Variance
+from sfumato.release.groups import GroupBy, Histogram
+from sfumato.release.quantiles import Quantiles
+from sfumato.release.question import Question, question_from_json
+
+__all__ = [
+    "Aggregate",
+    "Count",
+    "GroupBy",
+    "Histogram",
+    "Mean",
+    "Quantiles",
+    "Question",
+    "Sum",
+    "Variance",
+    "question_from_json",
+]

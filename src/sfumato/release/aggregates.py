@@ -1,0 +1,272 @@
+"""Counts, sums, means and variances: each a formula over a few totals that are released with noise."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from sfumato.answer import Released
+from sfumato.domain import Derived, FixedPoint, Integers
+from sfumato.errors import SchemaError
+from sfumato.privacy import Bound
+from sfumato.release.question import Question, Where
+from sfumato.release.setting import Prepared, Setting
+from sfumato.table.schema import Schema
+from sfumato.table.statistics import COUNT, Measure, Power
+from sfumato.table.where import read_where
+
+Interval = tuple[Fraction, Fraction]
+"""A number from the first to the second; a value without doubt is an interval of one point."""
+
+ZERO, ONE = Fraction(0), Fraction(1)
+
+
+@dataclass(frozen=True)
+class Term:
+    """One total that a formula needs: its name, what is added up, and what one unit of it is worth."""
+
+    name: str
+    measure: Measure
+    step: Fraction = ONE
+
+
+@dataclass(frozen=True)
+class Aggregate(Question):
+    """One number about the rows that a condition picks, or one for each group."""
+
+    where: Where = None
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """The name of the number in a table."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """The names of the totals that the formula needs."""
+
+    @abstractmethod
+    def terms(self, schema: Schema) -> tuple[Term, ...]:
+        """Return the totals that the formula needs, in the order of their names."""
+
+    @abstractmethod
+    def combine(self, totals: Mapping[str, Interval], facts: Mapping[str, Fraction]) -> Interval:
+        """Return the interval of the number when every total lies in its own; points give the value itself."""
+
+    def facts(self, schema: Schema) -> dict[str, Fraction]:
+        """Return the public numbers that the formula needs."""
+        return {}
+
+    def prepare(self, setting: Setting, spend: Bound) -> Prepared:
+        """Prepare the totals without keys."""
+        from sfumato.release.totals import prepare_totals
+
+        return prepare_totals((self,), setting, spend, (), read_where(self.where, setting.schema))
+
+    def shown(self, value: Fraction) -> int | float:
+        """Return a value of the formula as people expect it."""
+        return plain(value)
+
+    def value(self, released: Released) -> Any:
+        """Return the formula at the released totals."""
+        return self.shown(self.combine(points(released, 0), released.facts)[0])
+
+    def interval(self, released: Released, confidence: Fraction) -> Any:
+        """Return the formula's range while every total lies in its interval, the risk shared evenly."""
+        low, high = self.combine(intervals(released, self, 0, confidence), released.facts)
+        return plain(low), plain(high)
+
+
+def points(released: Released, cell: int) -> dict[str, Interval]:
+    """Return the released totals of one cell as intervals of one point."""
+    found = {part.name: part.released[cell] * part.unit for part in released.parts}
+    return {name: (value, value) for name, value in found.items()}
+
+
+def intervals(released: Released, aggregate: Aggregate, cell: int, confidence: Fraction) -> dict[str, Interval]:
+    """Return the intervals of the totals of one cell; together they hold with the given confidence."""
+    own = [part for part in released.parts if part.name in aggregate.names]
+    noisy = sum(part.law is not None for part in own)
+    each = 1 - (1 - confidence) / max(1, noisy)
+    found = {}
+    for part in own:
+        middle, width = part.released[cell] * part.unit, part.width(each)
+        found[part.name] = (middle - width, middle + width)
+    return found
+
+
+def plain(number: Fraction) -> int | float:
+    """Return an exact number as an int where it is whole, as a float elsewhere."""
+    return int(number) if number.denominator == 1 else float(number)
+
+
+def number_step(schema: Schema, column: str) -> Fraction:
+    """Return what one code of a numeric column is worth, refusing columns that hold no numbers."""
+    domain = schema.domain(column)
+    if isinstance(domain, FixedPoint):
+        return domain.step
+    if isinstance(domain, Integers):
+        return ONE
+    hint = f"; ask about {domain.rule.of!r}" if isinstance(domain, Derived) else "; ask for a histogram"
+    raise SchemaError(f"{column!r} holds no numbers to add up, so it has no sum or mean{hint}.")
+
+
+@dataclass(frozen=True)
+class Count(Aggregate):
+    """How many rows there are, or how many fulfil a condition.
+
+    Without a condition, and with one row a person, it is the public number of people and costs nothing.
+    """
+
+    kind: ClassVar[str] = "Count"
+
+    @property
+    def label(self) -> str:
+        """The word itself."""
+        return "count"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One count."""
+        return ("count",)
+
+    def terms(self, schema: Schema) -> tuple[Term, ...]:
+        """Return the count."""
+        return (Term("count", COUNT),)
+
+    def combine(self, totals: Mapping[str, Interval], facts: Mapping[str, Fraction]) -> Interval:
+        """Return the count itself; it may be below zero, because rounding up would bias sums of counts."""
+        return totals["count"]
+
+    def shown(self, value: Fraction) -> int | float:
+        """Return the nearest whole number: weighed rows are counted in fractions that mean nothing to people."""
+        return math.floor(value + Fraction(1, 2))
+
+
+@dataclass(frozen=True, init=False)
+class ColumnAggregate(Aggregate):
+    """An aggregate of one numeric column, each value clamped to the range of its column."""
+
+    column: str = ""
+
+    def __init__(self, column: str, where: Where = None) -> None:
+        object.__setattr__(self, "column", column)
+        object.__setattr__(self, "where", where)
+
+    @property
+    def label(self) -> str:
+        """The question and its column."""
+        return f"{self.kind.lower()} of {self.column}"
+
+    def facts(self, schema: Schema) -> dict[str, Fraction]:
+        """Return the range of the column and its middle, around which sums are taken."""
+        step = number_step(schema, self.column)
+        domain = schema.domain(self.column)
+        assert domain.last is not None
+        ends = {"low": domain.first, "high": domain.last, "center": middle_code(schema, self.column)}
+        return {f"{name} of {self.column}": code * step for name, code in ends.items()}
+
+    def range(self, facts: Mapping[str, Fraction]) -> tuple[Fraction, Fraction, Fraction]:
+        """Return lowest, highest and middle value of the column."""
+        low, high, center = (facts[f"{name} of {self.column}"] for name in ("low", "high", "center"))
+        return low, high, center
+
+
+def middle_code(schema: Schema, column: str) -> int:
+    """Return the code in the middle of a column's range."""
+    domain = schema.domain(column)
+    assert domain.last is not None
+    return (domain.first + domain.last) // 2
+
+
+class Sum(ColumnAggregate):
+    """The sum of a numeric column."""
+
+    kind: ClassVar[str] = "Sum"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One sum."""
+        return (f"sum of {self.column}",)
+
+    def terms(self, schema: Schema) -> tuple[Term, ...]:
+        """Return the sum of the values themselves."""
+        return (Term(self.names[0], Measure(Power.SUM, self.column), number_step(schema, self.column)),)
+
+    def combine(self, totals: Mapping[str, Interval], facts: Mapping[str, Fraction]) -> Interval:
+        """Return the sum itself."""
+        return totals[self.names[0]]
+
+
+class Mean(ColumnAggregate):
+    """The mean of a numeric column over the rows that a condition picks.
+
+    The sum is taken around the middle of the column's range and divided by a count that is paid for, unless it is
+    the public number of people.
+    """
+
+    kind: ClassVar[str] = "Mean"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The centred sum and the count."""
+        return (f"sum around the middle of {self.column}", "count")
+
+    def terms(self, schema: Schema) -> tuple[Term, ...]:
+        """Return the centred sum and the count."""
+        centred = Measure(Power.SUM, self.column, middle_code(schema, self.column))
+        return (Term(self.names[0], centred, number_step(schema, self.column)), Term("count", COUNT))
+
+    def combine(self, totals: Mapping[str, Interval], facts: Mapping[str, Fraction]) -> Interval:
+        """Return center + sum/count inside the range of the column."""
+        low, high, center = self.range(facts)
+        ends = [center + part for part in quotient(totals[self.names[0]], totals["count"])]
+        return clamp(ends[0], low, high), clamp(ends[1], low, high)
+
+
+class Variance(ColumnAggregate):
+    """The variance of a numeric column over the rows that a condition picks: mean square less squared mean."""
+
+    kind: ClassVar[str] = "Variance"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The centred sum of squares, the centred sum and the count."""
+        middle = f"around the middle of {self.column}"
+        return (f"squares {middle}", f"sum {middle}", "count")
+
+    def terms(self, schema: Schema) -> tuple[Term, ...]:
+        """Return sums of squares and of values around the middle, and the count."""
+        step, center = number_step(schema, self.column), middle_code(schema, self.column)
+        squares = Measure(Power.SQUARE, self.column, center)
+        return (
+            Term(self.names[0], squares, step**2),
+            Term(self.names[1], Measure(Power.SUM, self.column, center), step),
+            Term("count", COUNT),
+        )
+
+    def combine(self, totals: Mapping[str, Interval], facts: Mapping[str, Fraction]) -> Interval:
+        """Return squares/count - (sum/count)², between 0 and a quarter of the squared range."""
+        low, high, _ = self.range(facts)
+        most = (high - low) ** 2 / 4
+        squares = quotient(totals[self.names[0]], totals["count"])
+        mean = quotient(totals[self.names[1]], totals["count"])
+        largest = max(mean[0] ** 2, mean[1] ** 2)
+        smallest = ZERO if mean[0] <= 0 <= mean[1] else min(mean[0] ** 2, mean[1] ** 2)
+        return clamp(squares[0] - largest, ZERO, most), clamp(squares[1] - smallest, ZERO, most)
+
+
+def quotient(total: Interval, count: Interval) -> Interval:
+    """Return the range of total/count; a count below one is taken for one."""
+    ends = [part / max(whole, ONE) for part in total for whole in count]
+    return min(ends), max(ends)
+
+
+def clamp(value: Fraction, low: Fraction, high: Fraction) -> Fraction:
+    """Return the value, or the end of the range that it passed."""
+    return min(max(value, low), high)

@@ -1,0 +1,90 @@
+"""Quantiles of an ordered column, several at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from sfumato.answer import Frame, Measured, Released
+from sfumato.errors import ParameterError, SchemaError
+from sfumato.exact import Number, between_zero_and_one
+from sfumato.privacy import Bound
+from sfumato.release.quantile_choice import QuantileChoice
+from sfumato.release.question import Question, Where
+from sfumato.release.setting import Prepared, Setting
+from sfumato.select.fit import range_epsilon
+from sfumato.table.bounding import Way
+from sfumato.table.predicate import columns as predicate_columns
+from sfumato.table.where import read_where
+
+LARGEST_DENOMINATOR = 10**6
+
+
+@dataclass(frozen=True)
+class Quantiles(Question):
+    """The values below which given parts of the rows lie, chosen from the column's public range.
+
+    Duplicates, values at the ends of the range, a single row: there is always an answer. The error is one of rank,
+    the same whatever the values are.
+    """
+
+    kind: ClassVar[str] = "Quantiles"
+    column: str = ""
+    probabilities: tuple[Number, ...] = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
+    where: Where = None
+
+    def __post_init__(self) -> None:
+        given = self.probabilities if isinstance(self.probabilities, (tuple, list)) else (self.probabilities,)
+        exact = tuple(sorted({between_zero_and_one(part, "a probability") for part in given}))
+        if not exact or any(part.denominator > LARGEST_DENOMINATOR for part in exact):
+            raise ParameterError("Quantiles needs probabilities of at most six digits; write [0.25, 0.5, 0.75].")
+        object.__setattr__(self, "probabilities", exact)
+
+    def prepare(self, setting: Setting, spend: Bound) -> Prepared:
+        """Give each quantile an equal part of the spend."""
+        schema, rows = setting.schema, setting.picking()
+        domain = schema.domain(self.column)
+        if domain.size is None:
+            raise SchemaError(f"{self.column!r} holds text, which has no order here; ask for a histogram.")
+        where = read_where(self.where, schema)
+        columns = {self.column, *predicate_columns(where)}
+        chances = tuple(Fraction(part) for part in self.probabilities)
+        part = spend.split(len(chances)) if len(chances) > 1 else spend
+        picked = rows.rule.way is Way.PICK
+        mechanism = QuantileChoice(
+            size=domain.size,
+            probabilities=chances,
+            epsilon=range_epsilon(part),
+            rows=rows.rule.rows,
+            relation=setting.relation,
+            reads=frozenset(schema.attributes) if picked else schema.reads(columns),
+        )
+
+        def finish(raw: Sequence[int]) -> Released:
+            codes = tuple(domain.first + place for place in raw)
+            cells = tuple((chance,) for chance in chances)
+            facts = {"rank error at 95 %": Fraction(mechanism.rank_error(Fraction(95, 100)))}
+            values = tuple((*cell, domain.decode(code)) for cell, code in zip(cells, codes, strict=True))
+            return Released((Measured("code", codes, None),), ("probability", self.column), values, facts)
+
+        return Prepared(
+            frozenset(columns),
+            mechanism,
+            lambda view: view.sorted_codes(self.column, where) - domain.first,
+            finish,
+            rows.rule.way,
+        )
+
+    def value(self, released: Released) -> Any:
+        """Return the probabilities and their quantiles."""
+        return released.frame({})
+
+    def interval(self, released: Released, confidence: Fraction) -> Any:
+        """Return how many rows away from its rank each quantile is at most, at 95 %; values have no interval."""
+        if confidence != Fraction(95, 100):
+            raise ParameterError("The rank error of quantiles is stated at 0.95 only; leave confidence out.")
+        error = int(released.facts["rank error at 95 %"])
+        probabilities = tuple(float(cell[0]) for cell in released.cells)
+        return Frame(("probability",), {"probability": probabilities, "rank error": (error,) * len(probabilities)})

@@ -1,0 +1,102 @@
+"""Several totals over the cells of some keys, released together: the way of every linear question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+from typing import Any
+
+from sfumato.answer import Frame, Measured, Released
+from sfumato.errors import DomainTooLarge
+from sfumato.privacy import Bound
+from sfumato.release.aggregates import Aggregate, Term, intervals, plain, points
+from sfumato.release.question import flat
+from sfumato.release.setting import Prepared, Setting, Several, Total, noisy_total
+from sfumato.table.predicate import Predicate
+from sfumato.table.predicate import columns as predicate_columns
+from sfumato.table.schema import Schema
+from sfumato.table.statistics import DENSE_CELLS
+
+
+def prepare_totals(
+    aggregates: Sequence[Aggregate], setting: Setting, spend: Bound, keys: tuple[str, ...], where: Predicate
+) -> Prepared:
+    """Return what runs for some aggregates over all cells of the keys.
+
+    Totals that several aggregates share are released once. The spend is split evenly over the totals that cost
+    anything; a count that is public costs nothing.
+    """
+    terms = shared_terms(aggregates, setting.schema)
+    cells = all_cells(setting.schema, keys)
+
+    def noisy(term: Term, part: Bound) -> Total:
+        return noisy_total(
+            setting, part, term.measure, keys=keys, where=where, step=term.step, draws=max(1, len(cells))
+        )
+
+    paid = sum(noisy(term, spend).law is not None for term in terms)
+    part = spend.split(paid) if paid > 1 else spend
+    totals = [noisy(term, part) for term in terms]
+    facts = {name: fact for aggregate in aggregates for name, fact in aggregate.facts(setting.schema).items()}
+
+    def read(view: Any) -> tuple[Any, ...]:
+        found = view.totals(keys, [term.measure for term in terms], where)
+        return tuple(total.rounded(array if keys else int(array)) for total, array in zip(totals, found, strict=True))
+
+    def finish(raw: Sequence[Any]) -> Released:
+        parts = [
+            Measured(term.name, flat(values), total.law, total.unit)
+            for term, total, values in zip(terms, totals, raw, strict=True)
+        ]
+        return Released(tuple(parts), keys, cells, facts)
+
+    columns = {*keys, *predicate_columns(where), *(term.measure.column for term in terms if term.measure.column)}
+    mechanism = Several(
+        mechanisms=tuple(total.mechanism for total in totals),
+        relation=setting.relation,
+        reads=setting.schema.reads(columns),
+    )
+    return Prepared(frozenset(columns), mechanism, read, finish, setting.rule.way)
+
+
+def shared_terms(aggregates: Sequence[Aggregate], schema: Schema) -> list[Term]:
+    """Return the totals of all aggregates, each once."""
+    return list({term.name: term for aggregate in aggregates for term in aggregate.terms(schema)}.values())
+
+
+def all_cells(schema: Schema, keys: tuple[str, ...]) -> tuple[tuple[Any, ...], ...]:
+    """Return the values of all cells of the keys, in the order of their codes."""
+    domains = [schema.domain(name) for name in keys]
+    sizes = [domain.size for domain in domains]
+    if any(size is None for size in sizes) or prod(size or 1 for size in sizes) > DENSE_CELLS:
+        raise DomainTooLarge(
+            f"There are too many possible values of {', '.join(keys)} to list them all; write keys='private' with an "
+            "Approximate spend, or derive coarser bins in the schema.",
+            method="keys='private'",
+        )
+    listed = [[domain.decode(code) for code in range(domain.first, (domain.last or 0) + 1)] for domain in domains]
+    return tuple(product(*listed))
+
+
+def table_of(released: Released, aggregates: Sequence[Aggregate]) -> Frame:
+    """Return the aggregates of every cell as a table."""
+    every = [points(released, cell) for cell in range(len(released.cells))]
+    columns = {
+        aggregate.label: tuple(aggregate.shown(aggregate.combine(cell, released.facts)[0]) for cell in every)
+        for aggregate in aggregates
+    }
+    return released.frame(columns)
+
+
+def table_between(released: Released, aggregates: Sequence[Aggregate], confidence: Any) -> Frame:
+    """Return lower and upper ends of the aggregates of every cell; each row on its own has the confidence."""
+    columns: dict[str, tuple[Any, ...]] = {}
+    for aggregate in aggregates:
+        found = [
+            aggregate.combine(intervals(released, aggregate, cell, confidence), released.facts)
+            for cell in range(len(released.cells))
+        ]
+        columns[f"{aggregate.label}, low"] = tuple(plain(low) for low, _ in found)
+        columns[f"{aggregate.label}, high"] = tuple(plain(high) for _, high in found)
+    return released.frame(columns)

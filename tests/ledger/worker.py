@@ -1,0 +1,199 @@
+"""What runs in the processes that are killed: one spend with a kill at a named point, or many spends in a row."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sfumato import Cost, Event, Loss
+from sfumato.errors import BudgetExceeded, LedgerError
+from sfumato.ledger import Ledger
+from sfumato.ledger.session import Session
+from sfumato.ledger.store import Store
+
+EVENT = Event("Laplace", "QR-LAP", {"scale": 10})
+LOSS = Loss.flat(Cost.pure("1/100"))
+
+# One clean process, with everything imported, is copied for every worker: a start takes milliseconds, not a second.
+context = multiprocessing.get_context("forkserver")
+context.set_forkserver_preload(["tests.ledger.worker"])
+
+
+def die() -> None:
+    """End this process as kill -9 does: no handler, no flush, no rollback."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def arm(transaction: int, moment: str) -> None:
+    """Kill this process at a writing transaction: before it, when all is written but not committed, after it."""
+    original: Callable[..., Iterator[Session]] = Store.session
+    seen = 0
+
+    @contextmanager
+    def session(self: Store, write: bool) -> Iterator[Session]:
+        nonlocal seen
+        seen += write
+        now = write and seen == transaction
+        if now and moment == "before":
+            die()
+        with original(self, write) as inner:  # type: ignore[attr-defined]
+            yield inner
+            if now and moment == "inside":
+                inner.finish()
+                die()
+        if now and moment == "after":
+            die()
+
+    Store.session = session  # type: ignore[method-assign, assignment]
+
+
+def write_line(path: Path, text: str) -> None:
+    """Append one line in one system call, so that a kill leaves the whole line or none of it."""
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(file, f"{text}\n".encode())
+    os.close(file)
+
+
+def read_lines(path: Path) -> list[list[str]]:
+    """Read what `write_line` wrote, split at spaces."""
+    return [line.split(" ") for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def ask(ledger: Ledger, request: str, draw: Callable[[], bytes], by_steps: bool) -> bytes | None:
+    """Ask one thing in three transactions, or in the two of `run`."""
+    if not by_steps:
+        return ledger.run(request, EVENT, LOSS, draw).answer
+    found = ledger.reserve(request, EVENT, LOSS)
+    if found.state != "committed":
+        ledger.start(request)
+        found = ledger.commit(request, draw())
+    return found.answer
+
+
+def spend(place: str, folder: Path, request: str, by_steps: bool, kill: tuple[int, str] | str | None) -> None:
+    """Ask one thing; note what was drawn and what was shown."""
+    if isinstance(kill, tuple):
+        arm(*kill)
+    ledger = Ledger(place)
+
+    def draw() -> bytes:
+        value = f"{os.getpid()}-{time.monotonic_ns()}"
+        write_line(folder / "drawn", f"{request} {value}")
+        if kill == "drawn":
+            die()
+        return value.encode()
+
+    try:
+        answer = ask(ledger, request, draw, by_steps)
+    except LedgerError:
+        write_line(folder / "left", request)
+    else:
+        assert answer is not None
+        write_line(folder / "shown", f"{request} {answer.decode()}")
+        if kill == "shown":
+            die()
+    ledger.close()
+
+
+def talk(place: str, folder: Path, kill: tuple[int, str] | str | None) -> None:
+    """Hold a conversation of three answers, from wherever it stands."""
+    if isinstance(kill, tuple):
+        arm(*kill)
+    ledger = Ledger(place)
+    try:
+        if ledger.reserve("talk", EVENT, LOSS).state == "reserved":
+            ledger.start("talk")
+            ledger.save_state("talk", 0, b"0")
+        found = ledger.load_state("talk")
+    except LedgerError:
+        write_line(folder / "left", "talk")
+        return
+    step = found.step
+    if found.last is not None:
+        write_line(folder / "shown", f"{step} {found.last.decode()}")
+    while step < 4:
+        answer = f"{os.getpid()}-{time.monotonic_ns()}"
+        if kill == "drawn" and step == 2:
+            die()
+        step = ledger.save_state("talk", step, str(step).encode(), answer.encode())
+        write_line(folder / "shown", f"{step} {answer}")
+    ledger.close()
+
+
+def write_many(place: str, folder: Path, writer: int, count: int) -> None:
+    """Spend again and again; after a restart go on with the first request that has not been settled."""
+    ledger = Ledger(place)
+    own = folder / str(writer)
+    own.mkdir(exist_ok=True)
+    settled = {line[0] for name in ("shown", "refused", "left") for line in read_lines(own / name)}
+    for number in range(count):
+        request = f"{writer}-{number}"
+        if request not in settled:
+            spend_again(ledger, own, request)
+    ledger.close()
+
+
+def spend_again(ledger: Ledger, folder: Path, request: str) -> None:
+    """Ask one thing with a ledger that is open."""
+
+    def draw() -> bytes:
+        value = f"{os.getpid()}-{time.monotonic_ns()}"
+        write_line(folder / "drawn", f"{request} {value}")
+        return value.encode()
+
+    try:
+        answer = ledger.run(request, EVENT, LOSS, draw).answer
+    except BudgetExceeded:
+        write_line(folder / "refused", request)
+    except LedgerError as problem:
+        assert "one charge buys one draw" in str(problem), problem
+        write_line(folder / "left", request)
+    else:
+        assert answer is not None
+        write_line(folder / "shown", f"{request} {answer.decode()}")
+
+
+def race(place: str, folder: Path, name: str, gate: float, started: str | None) -> None:
+    """Wait for a common moment, then reserve (or start) at the same time as others."""
+    ledger = Ledger(place)
+    ledger.spent()
+    while time.monotonic() < gate:
+        pass
+    try:
+        if started is None:
+            ledger.reserve(name, EVENT, LOSS)
+        else:
+            ledger.start(started)
+        write_line(folder / "won", name)
+    except (BudgetExceeded, LedgerError):
+        write_line(folder / "lost", name)
+    ledger.close()
+
+
+def make(place: str, folder: Path, name: str, gate: float) -> None:
+    """Make a ledger at the same time as others do."""
+    from sfumato import Pure
+    from sfumato.ledger import Budget
+
+    while time.monotonic() < gate:
+        pass
+    ledger = Ledger(place, Budget(Pure(1)))
+    ledger.reserve(name, EVENT, LOSS)
+    write_line(folder / "won", name)
+    ledger.close()
+
+
+def run_process(target: Callable[..., None], *arguments: object) -> int:
+    """Run a function in a process of its own and return its exit code: -9 if it was killed."""
+    process = context.Process(target=target, args=arguments)
+    process.start()
+    process.join(60)
+    code = process.exitcode
+    process.close()
+    assert code is not None, "the process hangs"
+    return code

@@ -1,0 +1,108 @@
+"""The same questions on Spark and on DuckDB: bit for bit the same integers."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sfumato import domain
+from sfumato.table.bounding import Way
+from sfumato.table.data import open_table
+from sfumato.table.repair import repaired
+from sfumato.table.schema import Schema
+from sfumato.table.source import open_source
+from sfumato.table.statistics import COUNT, Measure, Power
+from tests.table.hostile import CELLS, expected_codes, hostile_table
+from tests.table.tables import visits, visits_schema
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning"),
+    # Spark's and Ibis' own: sockets that the gateway leaves to the garbage collector, notices of future defaults.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    pyspark_sql = pytest.importorskip("pyspark.sql")
+    place = tmp_path_factory.mktemp("spark")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    session = (
+        pyspark_sql.SparkSession.builder.master("local[2]")
+        .appName("sfumato-tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.driver.memory", "1g")
+        # Tables this small take less time to interpret than to compile.
+        .config("spark.sql.codegen.wholeStage", "false")
+        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        .config("spark.sql.adaptive.enabled", "false")
+        .config("spark.sql.warehouse.dir", str(place / "warehouse"))
+        .config("spark.driver.extraJavaOptions", f"-Dderby.system.home={place}")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
+
+
+def on_spark(spark: Any, table: pa.Table, place: Path) -> Any:
+    path = place / "table.parquet"
+    pq.write_table(table, path)
+    return spark.read.parquet(str(path))
+
+
+@pytest.mark.parametrize("cells", list(CELLS))
+def test_spark_repairs_every_hostile_cell_as_python_does(spark: Any, cells: str, tmp_path: Path) -> None:
+    table, schema = hostile_table(cells)
+    numbered = table.append_column("place", pa.array(range(table.num_rows)))
+    frame = on_spark(spark, numbered, tmp_path)
+    with_place = Schema({**schema.columns, "place": domain.integers(0, table.num_rows)})
+    source = open_source(frame)
+    answer = repaired(source.table, with_place).to_pyarrow().sort_by("place").to_pydict()
+    source.close()
+    expected = expected_codes(table, schema)
+    for name in schema.names:
+        raw = table.column(schema.base(name)).to_pylist()
+        wrong = [(cell, got, want) for cell, got, want in zip(raw, answer[name], expected[name], strict=True) if got != want]
+        assert not wrong, (name, wrong)
+
+
+@pytest.mark.parametrize("person", ["number", "name"])
+def test_spark_and_duckdb_count_the_same(spark: Any, person: str, tmp_path: Path) -> None:
+    data = visits(4_000, people=300, seed=5)
+    schema = visits_schema(person, rows=3, groups=2)
+    questions: list[tuple[tuple[str, ...], list[Measure], Any]] = [
+        ((), [COUNT], None),
+        (("town", "decade"), [COUNT, Measure(Power.SUM, "cost"), Measure(Power.SQUARE, "age", 40)], None),
+        (("month",), [COUNT, Measure(Power.SUM, "cost", center=2_500)], "age > 40 AND NOT town = 'Bath' OR note IN ('naïve')"),
+    ]
+    with open_table(data, schema) as local, open_table(on_spark(spark, data, tmp_path), schema) as cluster:
+        assert (local.engine, cluster.engine) == ("duckdb", "pyspark")
+        assert local.people == cluster.people == 300
+        for way in (Way.WEIGH, Way.PICK):
+            here, there = (table.view(schema.names, way) for table in (local, cluster))
+            for keys, measures, where in questions:
+                for one, other in zip(here.totals(keys, measures, where), there.totals(keys, measures, where), strict=True):
+                    np.testing.assert_array_equal(one, other)
+            assert here.sparse_counts(["note", "age"]) == there.sparse_counts(["note", "age"])
+        np.testing.assert_array_equal(here.sorted_codes("cost"), there.sorted_codes("cost"))
+
+
+def test_sums_beyond_63_bits_are_exact_on_spark(spark: Any, tmp_path: Path) -> None:
+    schema = Schema({"size": domain.integers(-(2**61), 2**61)})
+    data = pa.table({"size": pa.array([2**61] * 50 + [-(2**61) + 1, 5], pa.int64())})
+    with open_table(on_spark(spark, data, tmp_path), schema) as table:
+        assert int(table.view(["size"]).sums("size")) == 49 * 2**61 + 6

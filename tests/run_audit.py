@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "out" / "audit.xml"

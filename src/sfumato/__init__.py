@@ -27,20 +27,39 @@ from sfumato.privacy import (
 )
 
 if TYPE_CHECKING:
-    from sfumato import audit, bounds, errors, perturb, privacy, select, show
+    from sfumato import audit, bounds, domain, errors, perturb, privacy, select, show
+    from sfumato.curator import Curator, curate
+    from sfumato.domain import bins, booleans, categories, dates, fixed, integers, months, text, weekdays, years
+    from sfumato.ledger import Budget, Ledger, Limit
     from sfumato.mechanism import NOTHING, Event, Interaction, Mechanism
     from sfumato.noise import Noise
+    from sfumato.release import Count, GroupBy, Histogram, Mean, Quantiles, Sum, Variance
+    from sfumato.table.schema import Schema
 
 __version__ = "0.1.0"
 
-_LATER = {
-    "NOTHING": "sfumato.mechanism",
-    "Event": "sfumato.mechanism",
-    "Interaction": "sfumato.mechanism",
-    "Mechanism": "sfumato.mechanism",
-    "Noise": "sfumato.noise",
+_HOMES = {
+    "sfumato.curator": ("Curator", "curate"),
+    "sfumato.domain": (
+        "bins",
+        "booleans",
+        "categories",
+        "dates",
+        "fixed",
+        "integers",
+        "months",
+        "text",
+        "weekdays",
+        "years",
+    ),
+    "sfumato.ledger": ("Budget", "Ledger", "Limit"),
+    "sfumato.mechanism": ("NOTHING", "Event", "Interaction", "Mechanism"),
+    "sfumato.noise": ("Noise",),
+    "sfumato.release": ("Count", "GroupBy", "Histogram", "Mean", "Quantiles", "Sum", "Variance"),
+    "sfumato.table.schema": ("Schema",),
 }
-_ROOMS = ("audit", "bounds", "errors", "perturb", "privacy", "select", "show")
+_LATER = {name: home for home, names in _HOMES.items() for name in names}
+_ROOMS = ("audit", "bounds", "domain", "errors", "perturb", "privacy", "select", "show")
 
 
 def __getattr__(name: str) -> Any:
@@ -62,21 +81,45 @@ __all__ = [
     "NOTHING",
     "REPLACE_ONE",
     "Approximate",
+    "Budget",
     "Concentrated",
     "Cost",
+    "Count",
+    "Curator",
     "Event",
+    "GroupBy",
+    "Histogram",
     "Interaction",
+    "Ledger",
+    "Limit",
     "Loss",
+    "Mean",
     "Mechanism",
     "Noise",
     "Pure",
+    "Quantiles",
     "Relation",
+    "Schema",
+    "Sum",
     "Truncated",
+    "Variance",
     "audit",
+    "bins",
+    "booleans",
     "bounds",
+    "categories",
+    "curate",
+    "dates",
+    "domain",
     "errors",
+    "fixed",
+    "integers",
+    "months",
     "perturb",
     "privacy",
     "select",
     "show",
+    "text",
+    "weekdays",
+    "years",
 ]

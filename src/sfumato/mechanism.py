@@ -57,7 +57,9 @@ class Event:
 
 
 def plain(value: Any) -> Any:
-    """Return a public parameter as JSON; exact numbers become text."""
+    """Return a public parameter as JSON; exact numbers become text, mechanisms the event they stand for."""
+    if isinstance(value, Promise):
+        return value.event().to_json()
     if isinstance(value, (Fraction, Infinity)):
         return to_text(value)
     if isinstance(value, Enum):

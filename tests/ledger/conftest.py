@@ -6,6 +6,7 @@ import itertools
 import os
 import tempfile
 import warnings
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,8 @@ def postgres(testrun_uid: str):
         server = pgserver.get_server(place / "data", cleanup_mode="delete")
         yield server.get_uri()
         server.cleanup()
+        with suppress(OSError):  # another worker may still use it
+            place.rmdir()
 
 
 def schema_on(server: str) -> str:

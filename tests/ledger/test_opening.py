@@ -91,6 +91,15 @@ def test_files_that_are_no_ledgers_stay_as_they_are(tmp_path):
     assert foreign.read_bytes() == before
 
 
+def test_a_file_left_by_a_killed_maker_is_made_anew(tmp_path):
+    path = tmp_path / "people.ledger"
+    path.touch()
+    with pytest.raises(LedgerError, match="There is no ledger"):
+        Ledger(path)
+    with Ledger(path, BUDGET) as ledger:
+        assert ledger.verify().ok
+
+
 def test_a_truncated_ledger_is_refused(tmp_path):
     path = tmp_path / "people.ledger"
     Ledger(path, BUDGET).close()

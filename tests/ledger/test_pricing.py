@@ -25,7 +25,7 @@ costs = st.builds(
     st.integers(0, 2),
     st.integers(0, 3),
 )
-reads = st.one_of(st.just(EVERYTHING), st.frozensets(st.sampled_from(NAMES), max_size=3))
+reads = st.one_of(st.just(EVERYTHING), st.frozensets(st.sampled_from(NAMES), min_size=1, max_size=3))
 named = st.frozensets(st.sampled_from(NAMES), min_size=1, max_size=4)
 TREE = (frozenset("abc"), frozenset("ab"), frozenset("a"), frozenset("b"), frozenset("de"))
 simple = st.one_of(

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato import Approximate, Concentrated, Cost, Event, Loss, Pure
-from sfumato.errors import BudgetExceeded, LedgerError
+from sfumato.errors import BudgetExceeded, LedgerError, ParameterError
 from sfumato.exact import INFINITY
 from sfumato.ledger import Budget, Ledger, Limit
 from sfumato.privacy import Cover, LinearCurve
@@ -318,6 +318,8 @@ def test_a_lowered_limit_is_a_cap_and_not_a_guarantee(open_ledger):
         ledger.reserve("b", EVENT, pure("2/10", "sex"))
     assert ledger.guarantee("sex") == Pure(1)
     assert ledger.spent("sex").text.endswith("A cap of Pure(0.5) was set later; it is not a guarantee.")
+    with pytest.raises(ParameterError, match="never raised"):
+        ledger.lower("sex", Pure("3/4"))
     ledger.lower("sex", Pure(0))
     with pytest.raises(BudgetExceeded):
         ledger.reserve("b", EVENT, pure("1/1000", "sex"))

@@ -12,7 +12,7 @@ import pytest
 from sfumato import Pure
 from sfumato.ledger import Budget, Ledger
 
-from .worker import EVENT, LOSS, context, make, race, read_lines, write_many
+from .worker import EVENT, LOSS, context, make, race, race_naively, read_lines, write_many
 
 
 def test_two_racing_for_the_last_of_a_budget(place, open_ledger, tmp_path):
@@ -24,6 +24,13 @@ def test_two_racing_for_the_last_of_a_budget(place, open_ledger, tmp_path):
     assert len(read_lines(tmp_path / "lost")) == 2
     assert ledger.spent().sums[1] == Fraction(3, 100)
     assert ledger.verify().ok
+
+
+def test_the_race_is_one_that_a_naive_ledger_loses(place, open_ledger, tmp_path):
+    open_ledger(Budget(Pure("1/100")))
+    gate = time.monotonic() + 2
+    _run([context.Process(target=race_naively, args=(place, tmp_path, name, gate)) for name in "xyz"])
+    assert len(read_lines(tmp_path / "won")) > 1
 
 
 def test_one_reservation_is_started_once(place, open_ledger, tmp_path):

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from sfumato import Cost, Event, Loss
 from sfumato.errors import BudgetExceeded, LedgerError
-from sfumato.ledger import Ledger
+from sfumato.ledger import Ledger, lifecycle
+from sfumato.ledger.request import request_of
 from sfumato.ledger.session import Session
 from sfumato.ledger.store import Store
 
@@ -156,6 +157,33 @@ def spend_again(ledger: Ledger, folder: Path, request: str) -> None:
     else:
         assert answer is not None
         write_line(folder / "shown", f"{request} {answer.decode()}")
+
+
+class Naive(Ledger):
+    """Checks in one transaction and writes in another: what the row lock and BEGIN IMMEDIATE are there against."""
+
+    def reserve(self, request_id, event, loss, *rest, **more):  # type: ignore[no-untyped-def]
+        request = request_of(self._journal.terms, request_id, event, loss, question=None, analyst=None)
+        with self._journal.session(write=False) as session:
+            verdict = self._journal.book.weigh(self._journal.sums(session), request.losses, None)
+        if verdict.breaks:
+            raise BudgetExceeded("naive")
+        time.sleep(0.5)
+        with self._journal.session(write=True) as session:
+            return lifecycle.write(session, request, verdict)
+
+
+def race_naively(place: str, folder: Path, name: str, gate: float) -> None:
+    """Reserve at the same time as others, without a lock."""
+    ledger = Naive(place)
+    while time.monotonic() < gate:
+        pass
+    try:
+        ledger.reserve(name, EVENT, LOSS)
+        write_line(folder / "won", name)
+    except BudgetExceeded:
+        write_line(folder / "lost", name)
+    ledger.close()
 
 
 def race(place: str, folder: Path, name: str, gate: float, started: str | None) -> None:

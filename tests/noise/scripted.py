@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 import numpy as np
 
-from sfumato.noise.source import KeyStream, SeededSource, Words
+from sfumato.noise.source import SeededSource, Words, words
 
 
 class Scripted:
     """Hands out the given words, then those of a seeded stream."""
 
     def __init__(self, first: Iterable[int] = (), seed: int = 0) -> None:
-        self._first = list(first)
-        self._then: KeyStream = SeededSource(seed).stream()
+        self._words = self._endless(list(first), seed)
         self.read = 0
 
     def fill(self, words: Words) -> None:
-        scripted = self._first[: len(words)]
-        self._first = self._first[len(words) :]
-        words[: len(scripted)] = np.array(scripted, dtype=np.uint64)
-        if len(scripted) < len(words):
-            rest = np.empty(len(words) - len(scripted), dtype=np.uint64)
-            self._then.fill(rest)
-            words[len(scripted) :] = rest
+        words[:] = np.fromiter(islice(self._words, len(words)), dtype=np.uint64, count=len(words))
         self.read += len(words)
 
     def next(self) -> int:
-        word = np.empty(1, dtype=np.uint64)
-        self.fill(word)
-        return int(word[0])
+        self.read += 1
+        return next(self._words)
+
+    @staticmethod
+    def _endless(first: list[int], seed: int) -> Iterator[int]:
+        yield from first
+        stream = SeededSource(seed).stream()
+        while True:
+            yield from words(stream, 4096).tolist()

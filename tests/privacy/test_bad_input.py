@@ -147,7 +147,8 @@ def test_empty_things():
     assert Cost.pure(0).is_zero
     assert (0 * Cost.pure(1)).is_zero
     assert (0 * Loss.flat(Cost.pure(1))).person.is_zero
-    assert Loss.flat(Cost.pure(1), reads=set()).person.is_zero
+    with pytest.raises(ParameterError, match="reads="):
+        Loss.flat(Cost.pure(1), reads=set())
     assert Loss.flat(Cost.pure(1)).at(set()).is_zero
     with pytest.raises(ParameterError, match="reads="):
         Loss.flat(Cost.pure(1)).within(Pure(1).per_attribute())

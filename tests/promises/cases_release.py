@@ -15,8 +15,8 @@ from tests.promises.case import PromiseCase
 HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
 
 
-def codes(*values: int) -> np.ndarray:
-    return np.array(values, dtype=np.int64)
+def codes(*values: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.unique(np.array(values, dtype=np.int64), return_counts=True)
 
 
 class ScoresWithoutHalving(QuantileChoice):

@@ -16,7 +16,7 @@ TOWNS = ("Ayr", "Bath", "Cork", "Deal", "Ely", "Frome")
 
 def visits(rows: int, people: int, seed: int) -> pa.Table:
     """Return visits with some bad cells; every person has at least one visit."""
-    draw = np.random.default_rng(seed)  # noqa: TID251, NPY002
+    draw = np.random.default_rng(seed)  # noqa: TID251
     person = np.concatenate([np.arange(people), (draw.random(rows - people) ** 2 * people).astype(int)])
     town = draw.choice([*TOWNS, "Nowhere", None], rows).tolist()  # type: ignore[arg-type]
     age = draw.integers(-5, 120, rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Rational, Real
@@ -12,6 +13,10 @@ from sfumato.exact.infinity import INFINITY, Extended, Infinity
 
 Number = int | float | str | Decimal | Fraction
 """What a user may write for a number; `0.1`, `"0.1"` and `Fraction(1, 10)` all mean one tenth."""
+
+
+LONGEST_NUMBER = 10_000
+"""Digits, or tenfolds, of the longest number that is read from text."""
 
 
 def exact(value: Number, name: str) -> Fraction:
@@ -28,14 +33,23 @@ def exact(value: Number, name: str) -> Fraction:
             f"write an int, a float, a Fraction or text such as '1/3'."
         )
     if isinstance(value, (Integral, Rational)):
-        return Fraction(value)
+        # Plain ints: numpy's would overflow inside a Fraction.
+        return Fraction(int(value.numerator), int(value.denominator))
     try:
-        return Fraction(str(value))
+        return Fraction(_short(str(value)))
     except (ValueError, ZeroDivisionError, OverflowError):
         shown = str(value)[:40]
         raise ParameterError(
             f"{name} must be a finite number, and {shown!r} is none; write for example 0.1 or '1/3'."
         ) from None
+
+
+def _short(text: str) -> str:
+    """Refuse text whose number would have more digits than anybody could mean; writing it out would take for ever."""
+    exponent = re.search(r"[eE]([+-]?\d+)", text)
+    if len(text) > LONGEST_NUMBER or (exponent and abs(int(exponent[1])) > LONGEST_NUMBER):
+        raise ValueError
+    return text
 
 
 def at_least_zero(value: Number, name: str) -> Fraction:

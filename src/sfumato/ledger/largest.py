@@ -67,12 +67,12 @@ def _verdict(make_loss: MakeLoss, spend: Bound, weigh: Weigh) -> Verdict | None:
 
 def _largest_part(make_loss: MakeLoss, spend: Bound, weigh: Weigh) -> Bound | None:
     whole = _verdict(make_loss, spend, weigh)
-    if whole is not None and not whole.breaks:
+    if whole is not None and whole.fits:
         return spend
 
     def fits(part: Fraction) -> bool:
         verdict = _verdict(make_loss, scaled(spend, part), weigh)
-        return verdict is not None and not verdict.breaks
+        return verdict is not None and verdict.fits
 
     low, high = Fraction(0), Fraction(1)
     guess = _proportional(whole)

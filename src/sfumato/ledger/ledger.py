@@ -101,7 +101,7 @@ class Ledger:
         if found is not None:
             return found
         verdict = self._journal.book.weigh(self._journal.sums(session), request.losses, request.analyst)
-        return verdict if verdict.breaks else lifecycle.write(session, request, verdict)
+        return lifecycle.write(session, request, verdict) if verdict.fits else verdict
 
     def start(self, request_id: str) -> Reservation:
         """Mark a reservation as started, once, or raise; only then may the data be opened."""
@@ -182,8 +182,8 @@ class Ledger:
     def preview(self, loss: Losses, analyst: str | None = None) -> Preview:
         """Say what a request would do; costs nothing and reserves nothing."""
         verdict = self._weigh(loss, analyst)
-        said = wording.refusal_text(verdict.breaks) if verdict.breaks else wording.fits_text(verdict.closes)
-        return Preview(not verdict.breaks, tuple(verdict.breaks), tuple(verdict.closes), said)
+        said = wording.fits_text(verdict.closes) if verdict.fits else wording.refusal_text(verdict.breaks)
+        return Preview(verdict.fits, tuple(verdict.breaks), tuple(verdict.closes), said)
 
     def largest(self, make_loss: MakeLoss, spend: Bound, analyst: str | None = None) -> Bound | None:
         """Return the largest part of a spend whose loss would fit now, None if none does."""

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
+from typing import TYPE_CHECKING
 
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one
 from sfumato.ledger import wording
 from sfumato.ledger.reservation import Reservation
-from sfumato.mechanism import Event
 from sfumato.privacy import Loss
+
+if TYPE_CHECKING:
+    from sfumato.mechanism import Event
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class Plan:
 
 def planned(parts: Sequence[tuple[Event, Loss]]) -> tuple[Event, Loss]:
     """Return one event and one loss for a list of releases."""
+    from sfumato.mechanism import Event
+
     if not parts:
         raise ParameterError("A plan lists at least one release, as pairs (mechanism.event(), mechanism.loss()).")
     event = Event("Plan", "LF-PLAN", {"parts": [part for part, _ in parts]})

@@ -95,6 +95,7 @@ class Verdict:
     """What a request would do: the sums after it, its charges, and what it would break or close."""
 
     sums: list[str]
+    fits: bool = True
     charges: dict[str, list[int]] = field(default_factory=dict)
     breaks: list[Break] = field(default_factory=list)
     closes: list[Closing] = field(default_factory=list)
@@ -153,6 +154,7 @@ class Rulebook:
                 continue
             step = self._first_that_fits(rule.gate, sums[place], costs, steps, charges)
             if not step.fits:
+                verdict.fits = False
                 verdict.breaks += _breaks(rule, sums_from_text(sums[place]), costs[0])
             verdict.sums[place] = step.after
             verdict.charges.setdefault(step.charge, []).append(place)

@@ -122,7 +122,8 @@ def lower(journal: Journal, session: Session, limit: Limit, analyst: str | None)
     own = [rule for rule in journal.book.rules if not rule.late and _same_place(rule, wanted)]
     if not own:
         raise ParameterError(f"No limit stands on {wanted.limit.name}; add one with ledger.add_limit.")
-    if not any(_no_larger(bound, rule.limit.bound) for rule in own):
+    alike = [rule for rule in own if type(rule.limit.bound) is type(bound)]
+    if not alike or not all(_no_larger(bound, rule.limit.bound) for rule in alike):
         raise ParameterError(
             f"{wording.bound_text(bound)} is not below {wording.bound_text(own[-1].limit.bound)}; a limit is lowered "
             "by a smaller bound of the same kind, and never raised."

@@ -2,6 +2,7 @@
 
 from sfumato.perturb.additive import AdditiveNoise
 from sfumato.perturb.calibrated import calibrate
+from sfumato.perturb.subsampled import Subsampled
 from sfumato.privacy.sensitivity import Sensitivity, sensitivity
 
-__all__ = ["AdditiveNoise", "Sensitivity", "calibrate", "sensitivity"]
+__all__ = ["AdditiveNoise", "Sensitivity", "Subsampled", "calibrate", "sensitivity"]

@@ -19,12 +19,15 @@ from sfumato.privacy.parallel import parallel, worst_of
 from sfumato.privacy.per_attribute import PerAttribute
 from sfumato.privacy.profile import ByCount, Cover, Flat, Minimum, Profile, Sum, Tree, Weighted
 from sfumato.privacy.relations import ADD_REMOVE, REPLACE_ONE, Relation
+from sfumato.privacy.sampled import Sampled, subsample_loss
+from sfumato.privacy.subsample import Amplified, Subsampled, subsample
 from sfumato.privacy.union import union
 
 __all__ = [
     "ADD_REMOVE",
     "EVERYTHING",
     "REPLACE_ONE",
+    "Amplified",
     "Approximate",
     "Attributes",
     "Bound",
@@ -44,8 +47,10 @@ __all__ = [
     "Pure",
     "PureCurve",
     "Relation",
+    "Sampled",
     "Secrets",
     "SinhNormalCurve",
+    "Subsampled",
     "Sum",
     "Tree",
     "Truncated",
@@ -57,6 +62,8 @@ __all__ = [
     "least",
     "parallel",
     "require_bound",
+    "subsample",
+    "subsample_loss",
     "total",
     "touches",
     "union",

@@ -73,6 +73,14 @@ class Secrets:
     dependencies: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
+        # One form for equal declarations, however they were written or stored.
+        grouped = {label: tuple(members) for label, members in (self.groups or {}).items()}
+        object.__setattr__(self, "names", tuple(self.names))
+        object.__setattr__(self, "groups", grouped or None)
+        object.__setattr__(self, "dependencies", tuple((first, second) for first, second in self.dependencies))
+        self._check()
+
+    def _check(self) -> None:
         known = set(self.names)
         if len(known) != len(self.names):
             raise SchemaError("Two attributes have the same name; give each one its own.")

@@ -230,6 +230,11 @@ class Approximate(Bound):
         count = positive_integer(parts, "parts")
         if count == 1:
             return self
+        if self.leaks == 0:
+            raise ParameterError(
+                "A part of an Approximate bound needs a delta of its own, and leaks=0 leaves none; leave leaks= out, or "
+                f"split Pure({show(self.epsilon)})."
+            )
         return Approximate(largest_repeated(self, count), self.leaks / count)
 
     def explain(self) -> str:

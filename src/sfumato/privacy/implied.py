@@ -10,6 +10,7 @@ from fractions import Fraction
 from sfumato.errors import NotProvable
 from sfumato.exact import rational_ball, significant_up, unit_up
 from sfumato.privacy.bounds import Approximate, Bound, Concentrated, Pure, Truncated
+from sfumato.privacy.cost import grown_leak
 
 
 def bound_for_group(bound: Bound, people: int) -> Bound | None:
@@ -30,18 +31,9 @@ def bound_for_group(bound: Bound, people: int) -> Bound | None:
             omega = bound.omega / people
             return Truncated(bound.rho * people**2, omega, unit=bound.unit) if omega > 1 else None
         case Approximate():
-            delta = _group_delta(bound, people)
-            return Approximate(bound.epsilon * people, delta) if delta is not None and delta < 1 else None
+            delta = grown_leak(bound.epsilon, bound.delta, people)
+            return Approximate(bound.epsilon * people, delta) if delta is not None else None
     raise NotProvable(f"Nothing is known about groups under {bound!r}.")
-
-
-def _group_delta(bound: Approximate, people: int) -> Fraction | None:
-    eps, delta = bound.epsilon, bound.delta
-    if eps == 0:
-        return delta * people
-    return significant_up(
-        lambda: rational_ball(delta) * rational_ball(people * eps).expm1() / rational_ball(eps).expm1()
-    )
 
 
 def bound_for_union(first: Bound, second: Bound) -> Bound | None:
@@ -64,6 +56,8 @@ def bound_for_union(first: Bound, second: Bound) -> Bound | None:
 
 
 def _chained(first: Approximate, second: Approximate) -> Fraction:
+    if first.epsilon > second.delta.denominator.bit_length():
+        return Fraction(1)
     grown = significant_up(
         lambda: rational_ball(first.delta) + rational_ball(first.epsilon).exp() * rational_ball(second.delta)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,8 @@ from sfumato.noise import Noise
 from sfumato.privacy import ADD_REMOVE, Cost, Loss
 
 Codes = NDArray[np.int64]
+Distribution = tuple[Codes, Codes]
+"""Codes that occur, sorted, and how much each one counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,10 +29,12 @@ class QuantileChoice(Mechanism):
     b - a to it, or takes away a, so one changed row moves a score by at most b, one row more or less by
     max(a, b - a). Nothing about m need be known, and empty data are data like any other.
 
-    Promise, for `relation` neighbours that differ in at most `rows` rows: for each probability the log-ratios lie
-    in a window of width `epsilon` (PL-QUANTILE, PL-EM, TCDP:C-EXPM); the probabilities add up.
+    Promise, for `relation` neighbours: for each probability the log-ratios lie in a window of width `epsilon`
+    (PL-QUANTILE, PL-EM, TCDP:C-EXPM); the probabilities add up. One person counts at most `weight` units, of which
+    `scale` make a row: scores are linear in the counts, so rows may be weighed instead of picked.
 
-    Duplicates, values at the ends, one row: always an answer. Time O(rows log rows), whatever the domain.
+    Duplicates, values at the ends, one row: always an answer. Time grows with the codes that occur, whatever the
+    domain.
     """
 
     spec: ClassVar[str] = "PL-QUANTILE"
@@ -38,7 +42,8 @@ class QuantileChoice(Mechanism):
     size: int
     probabilities: tuple[Fraction, ...]
     epsilon: Fraction
-    rows: int = 1
+    weight: int = 1
+    scale: int = 1
 
     def loss(self) -> Loss:
         """Return the bounded-range cost, once for each probability."""
@@ -48,11 +53,11 @@ class QuantileChoice(Mechanism):
         """Return how steeply weights fall with the score of one probability."""
         above, parts = probability.numerator, probability.denominator
         moved = max(above, parts - above) if self.relation is ADD_REMOVE else parts
-        return self.epsilon / (2 * moved * self.rows)
+        return self.epsilon / (2 * moved * self.weight)
 
-    def run(self, exact: Codes, noise: Noise) -> tuple[int, ...]:
+    def run(self, exact: Distribution, noise: Noise) -> tuple[int, ...]:
         """Choose a code for each probability; sorting afterwards costs nothing."""
-        starts, lengths, below, up_to = _pieces(np.asarray(exact, dtype=np.int64), self.size)
+        starts, lengths, below, up_to = _pieces(*exact, self.size)
         count = int(up_to[-1])
         chosen = []
         for probability in self.probabilities:
@@ -66,13 +71,11 @@ class QuantileChoice(Mechanism):
         """Return how many rows away from its rank every chosen code is at most, at this confidence (PL:C-EM)."""
         failure = (1 - between_zero_and_one(confidence, "confidence")) / len(self.probabilities)
         level = math.log(self.size) - math.log(failure)
-        return math.ceil(max(level / float(self.rate(p) * p.denominator) for p in self.probabilities))
+        return math.ceil(max(level / float(self.rate(p) * p.denominator * self.scale) for p in self.probabilities))
 
 
-def _pieces(codes: Codes, size: int) -> tuple[Codes, Any, Codes, Codes]:
-    """Return the runs of codes of equal score: where they start, how long they are, rows below and up to them."""
-    inside = np.sort(np.clip(codes, 0, size - 1))
-    values, counts = np.unique(inside, return_counts=True)
+def _pieces(values: Codes, counts: Codes, size: int) -> tuple[Codes, Codes, Codes, Codes]:
+    """Return the runs of codes of equal score: where they start, how long they are, units below and up to them."""
     running = np.cumsum(counts)
     # Each value is a run of its own, and so is each gap before, between and after the values.
     edges = np.concatenate(([0], np.repeat(values, 2) + np.tile([0, 1], len(values)))).astype(np.int64)

@@ -15,7 +15,6 @@ from sfumato.release.quantile_choice import QuantileChoice
 from sfumato.release.question import Question, Where
 from sfumato.release.setting import Prepared, Setting
 from sfumato.select.fit import range_epsilon
-from sfumato.table.bounding import Way
 from sfumato.table.predicate import columns as predicate_columns
 from sfumato.table.where import read_where
 
@@ -44,7 +43,7 @@ class Quantiles(Question):
 
     def prepare(self, setting: Setting, spend: Bound) -> Prepared:
         """Give each quantile an equal part of the spend."""
-        schema, rows = setting.schema, setting.picking()
+        schema, rule = setting.schema, setting.rule
         domain = schema.domain(self.column)
         if domain.size is None:
             raise SchemaError(f"{self.column!r} holds text, which has no order here; ask for a histogram.")
@@ -52,15 +51,19 @@ class Quantiles(Question):
         columns = {self.column, *predicate_columns(where)}
         chances = tuple(Fraction(part) for part in self.probabilities)
         part = spend.split(len(chances)) if len(chances) > 1 else spend
-        picked = rows.rule.way is Way.PICK
         mechanism = QuantileChoice(
             size=domain.size,
             probabilities=chances,
             epsilon=range_epsilon(part),
-            rows=rows.rule.rows,
+            weight=rule.rows * rule.scale,
+            scale=rule.scale,
             relation=setting.relation,
-            reads=frozenset(schema.attributes) if picked else schema.reads(columns),
+            reads=schema.reads(columns),
         )
+
+        def read(view: Any) -> Any:
+            codes, counts = view.distribution(self.column, where)
+            return codes - domain.first, counts
 
         def finish(raw: Sequence[int]) -> Released:
             codes = tuple(domain.first + place for place in raw)
@@ -72,9 +75,9 @@ class Quantiles(Question):
         return Prepared(
             frozenset(columns),
             mechanism,
-            lambda view: view.sorted_codes(self.column, where) - domain.first,
+            read,
             finish,
-            rows.rule.way,
+            rule.way,
         )
 
     def value(self, released: Released) -> Any:

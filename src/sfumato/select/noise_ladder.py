@@ -1,7 +1,7 @@
 """Ladders of chances from noise: the obvious answer as it was printed (TCDP-OAM), for comparison.
 
 The chance at excess x of the gap is that of noise beyond t - x, where noise is beyond t with chance 1/candidates:
-Laplace for Pure, Gaussian for Concentrated, sinh-normal for Truncated, truncated Laplace for Approximate. The
+Laplace for Pure, Gaussian for Concentrated, that or sinh-normal for Truncated, truncated Laplace for Approximate. The
 numbers here are approximate and rounded down; what is promised is proved from the rounded chances, pair by pair,
 by `certificate.close`. A sliver of the spend is left so that roundings do not break the proof.
 """
@@ -22,38 +22,50 @@ from sfumato.select.ladder import lower_end, pure_rungs, refuse_long, round_down
 
 PRECISION = 256
 KEPT = 1 - Fraction(1, 1 << 20)
+OFTEN = Fraction(19, 20)
+SINH_FAILURES = (Fraction(1, 20), Fraction(1, 2), Fraction(9, 10))
+"""How far in the tail the sinh-normal noises that are tried are at their best."""
 
 Chance = Callable[[Fraction], Ball]
 
 
 @lru_cache(maxsize=256)
 def noisy(candidates: int, bound: Bound, steps: int, failure: Fraction) -> tuple[Fraction, ...]:
-    """Return the chances at the excesses 1/steps, 2/steps, ..., until the answer fails with `failure`."""
+    """Return the chances at the excesses 1/steps, 2/steps, ..., until the answer fails with `failure`.
+
+    Of several noises that fit, the one that first wins in 19 of 20 runs.
+    """
     if isinstance(bound, Pure):
         refuse_long(steps * pure_rungs(candidates, bound.epsilon, failure), bound)
+    with precision(PRECISION + 2 * candidates.bit_length()):
+        ladders = [_climb(candidates, curve, steps, failure, bound) for curve in _curves(candidates, bound)]
+    return min(ladders, key=lambda rungs: sum(chance < OFTEN for chance in rungs))
+
+
+def _climb(candidates: int, curve: Chance, steps: int, failure: Fraction, bound: Bound) -> tuple[Fraction, ...]:
     rungs: list[Fraction] = []
     reached = Fraction(1, candidates)
-    with precision(PRECISION + 2 * candidates.bit_length()):
-        chance = _curve(candidates, bound)
-        while reached < 1 - failure:
-            # Rounding down must not fall below the rung before: the ladder never falls.
-            reached = max(reached, round_down(min(Fraction(1), lower_end(chance(Fraction(len(rungs) + 1, steps))))))
-            rungs.append(reached)
-            refuse_long(len(rungs), bound)
+    while reached < 1 - failure:
+        # Rounding down must not fall below the rung before: the ladder never falls.
+        reached = max(reached, round_down(min(Fraction(1), lower_end(curve(Fraction(len(rungs) + 1, steps))))))
+        rungs.append(reached)
+        refuse_long(len(rungs), bound)
     return tuple(rungs)
 
 
-def _curve(candidates: int, bound: Bound) -> Chance:
+def _curves(candidates: int, bound: Bound) -> list[Chance]:
     match bound:
         case Pure():
-            return _truncated_laplace(candidates, bound.epsilon * KEPT, Fraction(0))
+            return [_truncated_laplace(candidates, bound.epsilon * KEPT, Fraction(0))]
         case Approximate():
-            return _truncated_laplace(candidates, bound.epsilon * KEPT, bound.delta * KEPT)
+            return [_truncated_laplace(candidates, bound.epsilon * KEPT, bound.delta * KEPT)]
         case Concentrated():
-            return _gaussian(candidates, 1 / (2 * bound.rho * KEPT), None)
+            return [_gaussian(candidates, 1 / (2 * bound.rho * KEPT), None)]
         case Truncated():
-            law = sinh_normal(Truncated(bound.rho * KEPT, bound.omega), sensitivity=1, draws=candidates)
-            return _gaussian(candidates, law.variance, law.bend)
+            kept = Truncated(bound.rho * KEPT, bound.omega)
+            bent = [sinh_normal(kept, sensitivity=1, draws=candidates, failure=beyond) for beyond in SINH_FAILURES]
+            straight = _gaussian(candidates, 1 / (2 * kept.rho), None)
+            return [straight, *(_gaussian(candidates, law.variance, law.bend) for law in bent)]
     raise UnsupportedSpend(f"{bound!r} is not one of the four bounds.")
 
 

@@ -90,7 +90,7 @@ class Top(Mechanism):
     def gap(self, confidence: Number, candidates: int) -> int:
         """Return the lead of the last of the best on the first left out that names them all with this confidence."""
         failure = 1 - between_zero_and_one(confidence, "confidence")
-        window = self.law.window(2 * failure / (2 * positive_integer(candidates, "candidates")))
+        window = self.law.window(failure / positive_integer(candidates, "candidates"))
         return 2 * max(-window.start, window.stop - 1) + 1
 
 

@@ -7,15 +7,15 @@ what may be written. No text of the user reaches an engine.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
 from datetime import date
 from fractions import Fraction
 from typing import Any
 
-from sfumato.domain import Booleans, Categories, Dates, Derived, Domain, FixedPoint, Integers, Text, Weekdays
+from sfumato.domain import Domain, Text
 from sfumato.domain.calendar import as_date
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.exact import exact
+from sfumato.table.comparison import among, compare
 from sfumato.table.predicate import (
     EVERY_ROW,
     NO_ROW,
@@ -24,12 +24,10 @@ from sfumato.table.predicate import (
     Predicate,
     Some,
     Texts,
-    codes_between,
     every,
     from_json,
     negated,
     some,
-    texts_among,
     to_json,
 )
 from sfumato.table.schema import Schema
@@ -257,77 +255,3 @@ def _ibis_literal(node: Any) -> Any:
     if type(node).__name__ != "Literal" or node.value is None:
         raise ParameterError(f"where= compares a column with a literal; Ibis' {type(node).__name__} is none.")
     return node.value
-
-
-# One comparison, however it was written
-
-
-def compare(schema: Schema, column: str, how: str, value: Any) -> Predicate:
-    """Return the rows whose value stands in the relation `how` to a literal, checked against the column's type."""
-    domain = schema.domain(column)
-    if isinstance(domain, (Categories, Booleans, Text)) or (
-        isinstance(domain, Derived) and isinstance(domain.rule, Weekdays)
-    ):
-        if how not in ("=", "<>"):
-            raise ParameterError(f"The values of {column!r} have no order; compare with =, <> or IN.")
-        equal = among(schema, column, [value])
-    else:
-        literal = _typed(column, domain, value)
-        if how not in ("=", "<>"):
-            return _ordered(schema, column, how, literal)
-        if isinstance(domain, Derived):
-            _strict(column, domain.code, literal)
-        equal = every([_ordered(schema, column, side, literal) for side in ("<=", ">=")], schema)
-    return equal if how == "=" else negated(equal, schema)
-
-
-def among(schema: Schema, column: str, values: Sequence[Any]) -> Predicate:
-    """Return the rows whose value is one of the literals."""
-    domain = schema.domain(column)
-    if isinstance(domain, Text):
-        for value in values:
-            _strict(column, domain.code, value)
-        return texts_among(schema, column, values)
-    if isinstance(domain, (Integers, FixedPoint, Dates)) or (
-        isinstance(domain, Derived) and not isinstance(domain.rule, Weekdays)
-    ):
-        return some([compare(schema, column, "=", value) for value in values], schema)
-    whole = [int(value) if isinstance(value, Fraction) and value.denominator == 1 else value for value in values]
-    codes = [_strict(column, domain.code, value) for value in whole]
-    return codes_between(schema, column, [(code, code) for code in codes])
-
-
-def _strict(column: str, code: Callable[[Any], int], value: Any) -> int:
-    try:
-        return code(value)
-    except ParameterError as refused:
-        raise ParameterError(f"where= compares {column!r} with something else: {refused}") from None
-
-
-def _typed(column: str, domain: Domain, value: Any) -> Any:
-    """Refuse a literal of another type than the column's before anything compares the two."""
-    if isinstance(domain.decode(domain.first), date):
-        try:
-            return as_date(value)
-        except ParameterError:
-            raise ParameterError(f"{column!r} holds dates; compare it with one, like DATE '2020-05-17'.") from None
-    if isinstance(value, (bool, str, date)):
-        raise ParameterError(f"{column!r} holds numbers; compare it with a number, not with {value!r}.")
-    try:
-        return exact(value, f"the number compared with {column!r}")
-    except ParameterError as refused:
-        raise ParameterError(f"where= cannot be read: {refused}") from None
-
-
-def _ordered(schema: Schema, column: str, how: str, literal: Any) -> Predicate:
-    """Turn an order comparison into an interval of codes; values grow with codes, so halving finds its end."""
-    domain = schema.domain(column)
-    assert domain.last is not None
-    low, high = domain.first, domain.last + 1
-    inclusive = how in ("<=", ">")
-    while low < high:
-        middle = (low + high) // 2
-        value = domain.decode(middle)
-        low, high = (middle + 1, high) if value < literal or (inclusive and value == literal) else (low, middle)
-    interval = (domain.first, low - 1) if how in ("<", "<=") else (low, domain.last)
-    return codes_between(schema, column, [interval])

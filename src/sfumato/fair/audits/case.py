@@ -1,0 +1,176 @@
+"""What is inspected: people, who is protected, how everybody is treated, and what else is known."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import ParameterError, SchemaError
+from sfumato.fair.caution import FairnessWarning
+from sfumato.fair.grid import Floats, Integers, check_probabilities
+from sfumato.fair.metric.base import Metric
+from sfumato.fair.people import as_numbers, as_text, column, column_names, people_count, without
+
+NEIGHBOURS = 25
+SMALLEST_GROUP = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One inspection: `inside` marks the protected group, `favourable` is each person's chance of the good outcome."""
+
+    people: Any
+    inside: NDArray[np.bool_]
+    group_names: tuple[str, str]
+    probabilities: Floats
+    favourable: Floats
+    only_decisions: bool
+    metric: Metric | None
+    merit: Floats | None
+    segments: NDArray[Any] | None
+    protected_column: str | int | None
+    model: Callable[[Any], Floats] | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        """Return the number of people."""
+        return len(self.favourable)
+
+    @cached_property
+    def near(self) -> Integers:
+        """Return everybody's nearest neighbours under the metric."""
+        if self.metric is None:
+            raise ParameterError("This check needs a metric; give metric=.")
+        return self.metric.neighbours(NEIGHBOURS)
+
+    @cached_property
+    def smoothed(self) -> Floats:
+        """Return the mean treatment of everybody's neighbours: what the metric alone explains."""
+        return np.asarray(self.favourable[self.near].mean(axis=1))
+
+    @cached_property
+    def features(self) -> Floats:
+        """Return all features but the protected one as numbers, standardised."""
+        hidden: set[str | int] = set() if self.protected_column is None else {self.protected_column}
+        numbers = as_numbers(without(self.people, hidden))
+        spread = numbers.std(axis=0)
+        return (numbers - numbers.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+
+
+def make_case(
+    model: Any, people: Any, protected: Any, metric: Metric | None, qualification: Any, segments: Any,
+    group: Any, favourable: Any,
+) -> Case:  # fmt: skip
+    """Return a checked case; see `audit` for what each argument may be."""
+    count = people_count(people)
+    name, inside, names = _protected(people, protected, group, count)
+    ask = _asker(model, people)
+    raw = ask(people) if ask is not None else model
+    probabilities, only_decisions, place = _treatment(raw, model, favourable, count)
+    bound = None if metric is None else _bound_metric(metric, people, count)
+    if bound is not None and name is not None and name in bound.columns:
+        warnings.warn(
+            f"The metric itself reads the protected column {name!r}: people who differ in it count as less similar, so "
+            "treating them differently passes as fair. Leave the column out of the weights unless the law says so.",
+            FairnessWarning,
+            stacklevel=3,
+        )
+    return Case(
+        people, inside, names, probabilities, probabilities[:, place], only_decisions, bound,
+        _merit(people, qualification, count), _segments(people, segments, count), name,
+        ask if name is not None else None,
+    )  # fmt: skip
+
+
+def _protected(people: Any, protected: Any, group: Any, count: int) -> tuple[str | int | None, Any, tuple[str, str]]:
+    named = isinstance(protected, (str, int)) and not isinstance(protected, bool)
+    if named and protected not in column_names(people):
+        raise SchemaError(
+            f"The protected column {protected!r} is not in the table, which has {list(column_names(people))[:12]}. Write "
+            "one of these, or give the column itself as an array: protected=table['sex']."
+        )
+    values = as_text(column(people, protected)) if named else as_text(np.asarray(protected))
+    if len(values) != count:
+        raise ParameterError(f"protected has {len(values)} entries for {count} people; give one a person.")
+    labels, sizes = np.unique(values, return_counts=True)
+    if group is None:
+        if len(labels) != 2:
+            raise ParameterError(f"The protected column has the values {labels.tolist()[:10]}; say whom to protect with group=.")
+        group = labels[int(sizes.argmin())]
+    inside = values == str(group)
+    if inside.sum() < SMALLEST_GROUP or (~inside).sum() < SMALLEST_GROUP:
+        raise ParameterError(
+            f"Both groups need at least {SMALLEST_GROUP} people; {inside.sum()} have the value {str(group)!r} and "
+            f"{(~inside).sum()} have another. Known values are {labels.tolist()[:10]}."
+        )
+    others = [str(label) for label in labels if str(label) != str(group)]
+    return (protected if named else None), inside, (str(group), others[0] if len(others) == 1 else f"not {group}")
+
+
+def _asker(model: Any, people: Any) -> Callable[[Any], Floats] | None:
+    if hasattr(model, "predict_proba"):
+        names = getattr(model, "feature_names_in_", None)
+
+        def ask(table: Any) -> Floats:
+            if names is not None and hasattr(table, "columns"):
+                table = table[list(names)]
+            return np.asarray(model.predict_proba(table), dtype=np.float64)
+
+        return ask
+    if callable(model):
+        return lambda table: np.asarray(model(table), dtype=np.float64)
+    return None
+
+
+def _treatment(raw: Any, model: Any, favourable: Any, count: int) -> tuple[Floats, bool, int]:
+    array = np.asarray(raw)
+    if array.ndim == 2:
+        rows = check_probabilities(array, count)
+        classes = list(getattr(model, "classes_", range(rows.shape[1])))
+        if favourable is not None and favourable not in classes:
+            raise ParameterError(f"No outcome is called {favourable!r}; the outcomes are {classes}.")
+        return rows, False, classes.index(favourable) if favourable is not None else len(classes) - 1
+    if array.dtype.kind == "f" and not np.all((array == 0) | (array == 1)):
+        return check_probabilities(array, count), False, 1
+    labels = as_text(array)
+    if len(labels) != count:
+        raise ParameterError(f"There are {len(labels)} decisions for {count} people; give one a person.")
+    known = np.unique(labels)
+    wanted = str(favourable) if favourable is not None else {"0": "1", "0.0": "1.0", "False": "True"}.get(str(known[0]), "")
+    if wanted not in known:
+        raise ParameterError(f"Say which decision is the favourable one, with favourable=; the decisions are {known.tolist()[:10]}.")
+    good = (labels == wanted).astype(np.float64)
+    return np.stack([1.0 - good, good], axis=1), True, 1
+
+
+def _bound_metric(metric: Metric, people: Any, count: int) -> Metric:
+    bound = metric.of(people) if metric.columns else metric
+    if bound.size != count:
+        raise ParameterError(f"The metric knows {bound.size} people and the table has {count}; make it from the same table.")
+    return bound
+
+
+def _merit(people: Any, qualification: Any, count: int) -> Floats | None:
+    if qualification is None:
+        return None
+    values = column(people, qualification) if isinstance(qualification, (str, int)) else np.asarray(qualification)
+    merit = np.asarray(values, dtype=np.float64)
+    if merit.shape != (count,) or not np.all(np.isfinite(merit)):
+        raise ParameterError(f"qualification must be {count} finite numbers, one a person: a label or a merit score.")
+    return merit
+
+
+def _segments(people: Any, segments: Any, count: int) -> NDArray[Any] | None:
+    if segments is None:
+        return None
+    values = as_text(column(people, segments) if isinstance(segments, (str, int)) else np.asarray(segments))
+    if len(values) != count:
+        raise ParameterError(f"segments has {len(values)} entries for {count} people; give one a person.")
+    return values

@@ -1,0 +1,161 @@
+"""The audit as one self-contained HTML page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sfumato.fair.grid import Floats
+from sfumato.show import Line, Panel, Picture, html, picture, table
+from sfumato.show.tables import Table
+
+if TYPE_CHECKING:
+    from sfumato.fair.audits.report import AuditReport
+
+BINS = 40
+SHOWN_PAIRS = 8
+_STYLE = (
+    "body{margin:2rem auto;max-width:66rem;padding:0 1rem;background:#fff}"
+    ".sfumato h3{font-size:1.5rem;margin:0 0 .6rem}.sfumato h4{margin:1.6rem 0 .2rem;font-size:1.1rem}"
+    ".sfumato .lead{border-left:4px solid #0072b2;padding:.4rem .9rem;background:#f4f8fb;margin:.4rem 0}"
+    ".sfumato .raised{border-left-color:#d55e00;background:#fdf5f0}.sfumato .quiet{color:#555;margin:.2rem 0}"
+    ".sfumato td:first-child{white-space:nowrap;padding-right:1rem}"
+)
+
+
+@dataclass(frozen=True)
+class Words:
+    """A heading or a paragraph."""
+
+    text: str
+    kind: str = "quiet"
+
+    def html(self) -> str:
+        """Return the element."""
+        if self.kind == "heading":
+            return f"<h4>{escape(self.text)}</h4>"
+        return f'<p class="{self.kind}">{escape(self.text)}</p>'
+
+
+def page(report: AuditReport) -> str:
+    """Return the whole page."""
+    first, second = report.groups
+    title = f"Fairness audit: {first} and {second}"
+    parts: list[Words | Table | Picture] = [*_lead(report), report.figures()]
+    if report.lipschitz is not None:
+        parts += [Words("Are similar people treated similarly?", "heading"), Words(_ratio_words(report)), ratio_picture(report)]
+        parts += _pairs(report)
+    if report.bias is not None:
+        parts += [Words("What the metric allows, and what it would take", "heading"), Words(report.verdict())]
+        parts.append(bias_picture(report))
+    parts += [
+        Words("Catalogue of evils", "heading"),
+        Words(
+            f"A check is raised if it is significant after control of all of them (Benjamini and Hochberg at {report.alpha:g}) "
+            "and its effect is larger than tolerated."
+        ),
+        report.summary(),
+        Words("These numbers are not differentially private; do not publish them about private data."),
+    ]
+    body = html(title, parts)
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>{body}</body></html>"
+    )
+
+
+def _lead(report: AuditReport) -> list[Words]:
+    if report.ok:
+        return [Words("Nothing was raised.", "lead")]
+    names = [finding.name.lower() for finding in report.findings if finding.code in report.raised]
+    out = []
+    if names:
+        out.append(Words(f"Raised: {', '.join(names)}.", "lead raised"))
+    if report.lipschitz is not None and not report.lipschitz.ok and not report.only_decisions:
+        share = report.lipschitz.violating
+        out.append(Words(f"Similar people are treated differently: {share:.2%} of all pairs, more than their distance allows.", "lead raised"))
+    return out
+
+
+def _ratio_words(report: AuditReport) -> str:
+    assert report.lipschitz is not None
+    if report.only_decisions:
+        return (
+            "Only realised decisions are known, so nobody's probabilities are. What follows compares the share of good "
+            "decisions among each person's neighbours; it is an estimate, not a certificate."
+        )
+    return (
+        f"Right of 1, two people are treated more differently than they are. Looked at: {report.lipschitz.coverage} "
+        f"({report.lipschitz.pairs}); the picture shows {len(report.lipschitz.ratios)} random ones."
+    )
+
+
+def ratio_picture(report: AuditReport) -> Picture:
+    """Return the distribution of difference over distance, and everybody's most unfair comparison."""
+    assert report.lipschitz is not None
+    ratios = np.minimum(report.lipschitz.ratios, 4.0)
+    x, y = _steps(ratios, 0.0, 4.0)
+    worst = np.clip(report.lipschitz.excess, -1.0, 1.0)
+    u, v = _steps(worst[np.isfinite(worst)], -1.0, 1.0)
+    return picture(
+        "How differently people are treated, against how different they are",
+        [
+            Panel("difference ÷ distance (4 and more at the end)", "share of pairs",
+                  (Line("random pairs", x, y), Line("limit", [1, 1], [0, max(y) or 1], "claim"))),
+            Panel("excess over the nearest-to-unfair comparison", "share of people",
+                  (Line("each person's worst pair", u, v), Line("limit", [0, 0], [0, max(v) or 1], "claim"))),
+        ],
+    )  # fmt: skip
+
+
+def bias_picture(report: AuditReport) -> Picture:
+    """Return the most biased fair score in both groups, and how far mass must move between them."""
+    assert report.bias is not None
+    bias = report.bias
+    giver, taker = set(bias.transport.giver.tolist()), set(bias.transport.taker.tolist())
+    score = {int(person): value for person, value in zip(bias.transport.members.tolist(), bias.witness.tolist(), strict=True)}
+    lines = []
+    for members, name, style in ((giver, report.groups[0], "measure"), (taker, report.groups[1], "other")):
+        x, y = _steps(np.array([score[person] for person in members] or [0.0]), 0.0, 1.0)
+        lines.append(Line(name, x, y, style))
+    order = np.argsort(-bias.transport.amount * 0 + _ways(report))
+    far, mass = _ways(report)[order], np.cumsum(bias.transport.amount[order])
+    return picture(
+        f"The most biased fair score, and the earthmover plan (cost {bias.value:.3f})",
+        [
+            Panel("score under the most biased fair rule", "share of the group", tuple(lines)),
+            Panel("way (distance)", "share of people moved that far at most",
+                  (Line("cheapest plan", far.tolist() or [0], mass.tolist() or [0]),)),
+        ],
+    )  # fmt: skip
+
+
+def _ways(report: AuditReport) -> Floats:
+    assert report.bias is not None
+    plan = report.bias.transport
+    place = {int(person): value for person, value in zip(plan.members.tolist(), plan.potential.tolist(), strict=True)}
+    # On a cheapest plan the potential falls by exactly the distance along every move.
+    return np.array([place[x] - place[y] for x, y in zip(plan.giver.tolist(), plan.taker.tolist(), strict=True)])
+
+
+def _steps(values: Floats, low: float, high: float) -> tuple[list[float], list[float]]:
+    """Return the outline of a histogram as a line."""
+    counts, edges = np.histogram(values, bins=BINS, range=(low, high))
+    share = counts / max(1, len(values))
+    return np.repeat(edges, 2)[1:-1].tolist(), np.repeat(share, 2).tolist()
+
+
+def _pairs(report: AuditReport) -> list[Words | Table]:
+    if not report.worst_pairs:
+        return [Words("No pair is treated more differently than its distance allows.")]
+    out: list[Words | Table] = [Words("The worst pairs, side by side", "heading")]
+    for pair in report.worst_pairs[:SHOWN_PAIRS]:
+        first, second = pair["first"], pair["second"]
+        rows = [[name, str(one), str(two)] for name, (one, two) in pair["features"].items()]
+        rows.append(["chance of the good outcome", f"{pair['chances'][0]:.3f}", f"{pair['chances'][1]:.3f}"])
+        words = f"{pair['distance']:.3f} apart, treated differently by {pair['difference']:.3f}"
+        out.append(table(words, ["", f"person {first}", f"person {second}"], rows))
+    return out

@@ -1,0 +1,151 @@
+"""What an audit found, for a terminal, a program and a page."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import ParameterError
+from sfumato.fair.groups.bias import BiasCertificate
+from sfumato.fair.groups.parity import ParityGap
+from sfumato.fair.audits.findings import Finding
+from sfumato.fair.audits.lipschitz import LipschitzReport
+from sfumato.fair.repair import RepairCost
+from sfumato.show import Table, table
+
+
+@dataclass(frozen=True, eq=False)
+class AuditReport:
+    """Certificates, worst pairs and the catalogue of evils.
+
+    `ok` is False if a check was raised after control for their number, or if similar people are treated differently on
+    the pairs that were looked at. The numbers are not differentially private; do not publish them about private data.
+    """
+
+    people: int
+    groups: tuple[str, str]
+    sizes: tuple[int, int]
+    rates: tuple[float, float]
+    parity: ParityGap
+    findings: tuple[Finding, ...]
+    raised: tuple[str, ...]
+    alpha: float
+    lipschitz: LipschitzReport | None
+    bias: BiasCertificate | None
+    bias_people: int
+    repair: RepairCost | None
+    worst_pairs: tuple[dict[str, Any], ...]
+    only_decisions: bool
+
+    @property
+    def ok(self) -> bool:
+        """Return whether nothing was raised."""
+        return not self.raised and (self.lipschitz is None or self.lipschitz.ok or self.only_decisions)
+
+    def summary(self) -> Table:
+        """Return one line a check."""
+        rows = []
+        for finding in self.findings:
+            verdict = "RAISED" if finding.code in self.raised else ("clear" if finding.ran else "not run")
+            p_value = "" if finding.p_value is None else _p_text(finding.p_value)
+            rows.append([finding.code, finding.name, verdict, p_value, finding.sentence])
+        return table("Catalogue of evils", ["check", "name", "verdict", "p", "what was seen"], rows)
+
+    def figures(self) -> Table:
+        """Return the figures that hold whatever the model is inside."""
+        rows = [
+            ["people", f"{self.people}"],
+            [f"good outcome for {self.groups[0]} ({self.sizes[0]})", f"{self.rates[0]:.4f}"],
+            [f"good outcome for {self.groups[1]} ({self.sizes[1]})", f"{self.rates[1]:.4f}"],
+            ["parity gap", f"{self.parity.value:.4f} ({self.parity.interval[0]:.4f} to {self.parity.interval[1]:.4f})"],
+        ]
+        if self.bias is not None:
+            rows.append([f"most that fairness under the metric allows ({self.bias_people} people)", f"{self.bias.value:.4f}"])
+            if self.bias.null is not None:
+                rows.append(["the same for random groups of these sizes", f"{self.bias.null:.4f}"])
+        if self.lipschitz is not None:
+            name = "smoothed decisions, no certificate" if self.only_decisions else self.lipschitz.coverage
+            rows.append([f"Lipschitz constant ({name})", f"{self.lipschitz.kappa:.4g}"])
+            rows.append([f"pairs treated too differently (of {self.lipschitz.pairs})", f"{self.lipschitz.violating:.3%}"])
+            rows += [[f"… {name}", f"{share:.3%}"] for name, share in self.lipschitz.by_group.items()]
+        if self.repair is not None:
+            rows.append(["repair would change a score by at most", f"{self.repair.largest:.4f}"])
+            rows.append(["repair would change scores on average by", f"{self.repair.mean:.4f}"])
+        return table("Figures", ["figure", "value"], rows)
+
+    def verdict(self) -> str:
+        """Return the bias verdict, or a sentence about what is missing."""
+        if self.bias is None:
+            return "Without a metric nobody can say who is similar; give metric= for certificates."
+        return self.bias.verdict(self.parity.value)
+
+    def __str__(self) -> str:
+        head = "Nothing was raised." if self.ok else f"Raised: {', '.join(self.raised) or 'similar people are treated differently'}."
+        return "\n".join([head, self.verdict(), "", self.figures().text(), self.summary().text()])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as a JSON object."""
+        found = [
+            {
+                "code": finding.code, "name": finding.name, "raised": finding.code in self.raised, "ran": finding.ran,
+                "sentence": finding.sentence, "measure": finding.measure, "effect": finding.effect,
+                "tolerated": finding.tolerated, "p_value": finding.p_value, "details": finding.details,
+            }
+            for finding in self.findings
+        ]  # fmt: skip
+        out: dict[str, Any] = {
+            "ok": self.ok, "people": self.people, "groups": list(self.groups), "sizes": list(self.sizes),
+            "rates": list(self.rates), "alpha": self.alpha, "verdict": self.verdict(), "findings": found,
+            "parity": {"gap": self.parity.value, "interval": list(self.parity.interval)},
+        }  # fmt: skip
+        if self.bias is not None:
+            out["bias"] = {"value": self.bias.value, "exact": self.bias.exact, "null": self.bias.null, "people": self.bias_people}
+        if self.lipschitz is not None:
+            out["lipschitz"] = {
+                "kappa": self.lipschitz.kappa, "coverage": self.lipschitz.coverage, "pairs": self.lipschitz.pairs,
+                "violating": self.lipschitz.violating, "by_group": self.lipschitz.by_group,
+                "certificate": not self.only_decisions, "worst": list(self.worst_pairs),
+            }  # fmt: skip
+        if self.repair is not None:
+            out["repair"] = {"largest": self.repair.largest, "mean": self.repair.mean}
+        return _plain(out)  # type: ignore[no-any-return]
+
+    def to_html(self) -> str:
+        """Return one self-contained page."""
+        from sfumato.fair.audits.page import page
+
+        return page(self)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def save(self, path: str | Path) -> Path:
+        """Write the report as `.html`, `.json` or `.txt` and return its path."""
+        target = Path(path)
+        kinds = {".html": self.to_html, ".txt": lambda: str(self), ".json": lambda: json.dumps(self.to_json(), indent=1)}
+        if target.suffix not in kinds:
+            raise ParameterError(f"A report is written as .html, .json or .txt, and {target.name!r} ends in none of them.")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(kinds[target.suffix](), encoding="utf-8")
+        return target
+
+
+def _p_text(value: float) -> str:
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _plain(value: Any) -> Any:
+    """Return plain JSON: no numpy numbers, no infinities."""
+    if isinstance(value, dict):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return str(value)
+    return value

@@ -1,0 +1,166 @@
+"""The audit: all checks, the certificates, and how sure they are (FA-AUDIT)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import ParameterError
+from sfumato.fair.grid import Floats, Integers
+from sfumato.fair.groups.bias import BiasCertificate, bias_bound
+from sfumato.fair.groups.parity import parity_gap
+from sfumato.fair.audits import evils, evils_merit
+from sfumato.fair.audits.case import Case, make_case
+from sfumato.fair.audits.findings import Finding
+from sfumato.fair.audits.lipschitz import LipschitzReport, lipschitz_audit
+from sfumato.fair.audits.report import AuditReport
+from sfumato.fair.audits.significance import benjamini_hochberg
+from sfumato.fair.metric.base import Metric
+from sfumato.fair.people import column, column_names
+from sfumato.fair.repair import repair_cost, repair_scores
+from sfumato.noise import Noise
+
+BIAS_PEOPLE = 3000
+NULL_SHUFFLES = 5
+LISTED = 12
+
+
+def audit(
+    model: Any,
+    people: Any,
+    protected: Any,
+    *,
+    metric: Metric | None = None,
+    qualification: Any = None,
+    segments: Any = None,
+    group: Any = None,
+    favourable: Any = None,
+    alpha: float = 0.05,
+) -> AuditReport:
+    """Audit a model, a table of decisions or a black-box function for unfair treatment.
+
+    Parameters
+    ----------
+    model : a fitted classifier with `predict_proba`, a function from a table to probabilities, a vector or matrix of
+        probabilities, or a vector of realised decisions.
+    people : the table of people that the model was asked about.
+    protected : the name of the protected column, or that column as an array.
+    metric : who is similar to whom; without it only group figures are possible.
+    qualification : a column or array with true merit, for the checks that need it.
+    segments : a column or array such as the zip code, for redlining.
+    group : the protected value; by default the smaller of two groups.
+    favourable : the good outcome; by default the last one.
+    alpha : the share of false alarms tolerated among what is raised.
+
+    >>> import numpy as np
+    >>> score = np.linspace(0, 1, 200)
+    >>> report = audit(score / 2, {"score": score}, np.arange(200) % 2, metric=Metric.from_scores(score))
+    >>> report.ok, report.lipschitz.kappa < 0.51
+    (True, True)
+
+    """
+    if not 0 < alpha < 1:
+        raise ParameterError(f"alpha must lie between 0 and 1, and {alpha} does not; write for example 0.05.")
+    case = make_case(model, people, protected, metric, qualification, segments, group, favourable)
+    findings = run_checks(case)
+    raised = raise_findings(findings, alpha)
+    outside = ~case.inside
+    gap = parity_gap(case.probabilities, case.inside, outside)
+    lipschitz = _lipschitz(case)
+    bias, used = _bias(case)
+    repair = None
+    if case.metric is not None and not case.only_decisions:
+        repaired = repair_scores(case.favourable, case.metric.capped(1.0))
+        repair = repair_cost(case.favourable, repaired)
+    rates = (float(case.favourable[case.inside].mean()), float(case.favourable[outside].mean()))
+    return AuditReport(
+        case.size, case.group_names, (int(case.inside.sum()), int(outside.sum())), rates, gap, tuple(findings),
+        tuple(raised), alpha, lipschitz, bias, used, repair, _side_by_side(case, lipschitz), case.only_decisions,
+    )  # fmt: skip
+
+
+def run_checks(case: Case) -> list[Finding]:
+    """Return the findings of E1 to E9; shuffles are seeded, so that a report can be repeated."""
+    noise = Noise(insecure_seed=11)
+    return [
+        evils.blatant(case),
+        evils.redundant_encoding(case, noise),
+        evils.redlining(case, noise),
+        evils.cutting_off(case),
+        evils_merit.self_fulfilling(case, noise),
+        evils_merit.reverse_tokenism(case),
+        evils_merit.subset_targeting(case, noise),
+        evils_merit.reduced_utility(case),
+        evils_merit.metric_abuse(case),
+    ]
+
+
+def raise_findings(findings: list[Finding], alpha: float) -> list[str]:
+    """Return the codes of what is significant among all checks that ran, and larger than tolerated."""
+    ran = [finding for finding in findings if finding.p_value is not None]
+    stands = benjamini_hochberg([float(finding.p_value or 0.0) for finding in ran], alpha)
+    return [finding.code for finding, stand in zip(ran, stands, strict=True) if stand and finding.large]
+
+
+def audit_file(
+    path: str | Path, protected: str, *, metric: str | Path | None = None, decision: str = "decision", **options: Any
+) -> AuditReport:
+    """Audit a CSV or Parquet file of people with one column of decisions or probabilities (for the command line)."""
+    import pandas as pd
+
+    source = Path(path)
+    frame = pd.read_parquet(source) if source.suffix == ".parquet" else pd.read_csv(source)
+    outcome = column(frame, decision)
+    people = frame.drop(columns=[decision])
+    rule = None if metric is None else Metric.from_toml(metric, people)
+    return audit(outcome, people, protected, metric=rule, **options)
+
+
+def _lipschitz(case: Case) -> LipschitzReport | None:
+    if case.metric is None:
+        return None
+    labels = np.where(case.inside, case.group_names[0], case.group_names[1])
+    # A realised decision hides its probability; the share among neighbours estimates it.
+    rows: Floats = np.stack([1 - case.smoothed, case.smoothed], axis=1) if case.only_decisions else case.probabilities
+    return lipschitz_audit(rows, case.metric, groups=labels)
+
+
+def _bias(case: Case) -> tuple[BiasCertificate | None, int]:
+    """Return the bias certificate, on an even sample of both groups where they are large."""
+    if case.metric is None:
+        return None, 0
+    first, second = (_spread(np.flatnonzero(mask), BIAS_PEOPLE // 2) for mask in (case.inside, ~case.inside))
+    shuffles = NULL_SHUFFLES if len(first) + len(second) <= BIAS_PEOPLE else 0
+    metric = case.metric.subset(np.concatenate([first, second]))
+    groups = np.arange(len(first)), np.arange(len(first), len(first) + len(second))
+    return bias_bound(metric, *groups, shuffles=shuffles), len(first) + len(second)
+
+
+def _spread(members: Integers, most: int) -> Integers:
+    if len(members) <= most:
+        return members
+    return members[np.linspace(0, len(members) - 1, most).astype(np.int64)]
+
+
+def _side_by_side(case: Case, lipschitz: LipschitzReport | None) -> tuple[dict[str, Any], ...]:
+    if lipschitz is None or case.metric is None:
+        return ()
+    names = column_names(case.people)
+    read = [name for name in case.metric.columns if name in names]
+    rest = [name for name in names if name not in read]
+    columns = {name: column(case.people, name) for name in [*read, *rest][:LISTED]}
+    out = []
+    for pair in lipschitz.worst:
+        features = {str(name): (_shown(values[pair.first]), _shown(values[pair.second])) for name, values in columns.items()}
+        chances = (float(case.favourable[pair.first]), float(case.favourable[pair.second]))
+        out.append({
+            "first": pair.first, "second": pair.second, "distance": pair.distance, "difference": pair.difference,
+            "chances": chances, "features": features,
+        })  # fmt: skip
+    return tuple(out)
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)

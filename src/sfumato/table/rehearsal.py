@@ -1,0 +1,36 @@
+"""Random rows that a schema allows: for trying a question out without touching a private cell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfumato.domain import Domain, Text
+from sfumato.exact import positive_integer
+from sfumato.noise import Noise
+from sfumato.table.schema import Schema
+
+WORDS = ("apple", "bread", "cherry", "dew", "ember", "fern", "grain", "hazel")
+
+
+def random_rows(schema: Schema, people: int, noise: Noise) -> Any:
+    """Return an Arrow table of uniformly random cells, one row for each of `people` people."""
+    import pyarrow
+
+    count = positive_integer(people, "people")
+    columns: dict[str, Any] = {}
+    for name, column in schema.columns.items():
+        if isinstance(column, Domain):
+            columns[name] = _cells(column, count, noise)
+    if schema.person is not None:
+        columns[schema.person] = list(range(count))
+    return pyarrow.table(columns)
+
+
+def _cells(domain: Domain, count: int, noise: Noise) -> list[Any]:
+    if isinstance(domain, Text):
+        return [WORDS[place] for place in noise.uniform(len(WORDS), count).tolist()]
+    assert domain.size is not None
+    cells = [domain.decode(domain.first + place) for place in noise.uniform(domain.size, count).tolist()]
+    return [
+        float(cell) if hasattr(cell, "denominator") and not isinstance(cell, (int, bool)) else cell for cell in cells
+    ]

@@ -94,10 +94,25 @@ def test_text_is_cut_at_characters(text: str, most: int) -> None:
 
 def test_repairs_named_in_the_docs() -> None:
     gain = domain.fixed(0, 100, step="0.01")
-    assert [gain.encode(cell) for cell in (math.nan, math.inf, -math.inf, 1e300, 0.005, Decimal("0.29"))] == [0, 10_000, 0, 10_000, 1, 29]
+    assert [gain.encode(cell) for cell in (math.nan, math.inf, -math.inf, 1e300, 0.005, Decimal("0.29"))] == [
+        0,
+        10_000,
+        0,
+        10_000,
+        1,
+        29,
+    ]
     assert gain.encode(Fraction(1, 3)) == 33 and gain.encode("0.29") == 29 and gain.encode("0,29") == 0
     age = domain.integers(17, 90, missing=40)
-    assert [age.encode(cell) for cell in (None, "x", 17.5, 10**30, -(2**70), True, np.int64(33))] == [40, 40, 18, 90, 17, 17, 33]
+    assert [age.encode(cell) for cell in (None, "x", 17.5, 10**30, -(2**70), True, np.int64(33))] == [
+        40,
+        40,
+        18,
+        90,
+        17,
+        17,
+        33,
+    ]
     born = domain.dates("1900-01-01", "2030-12-31")
     assert born.decode(born.encode(datetime(2000, 2, 29, 23, 59))) == date(2000, 2, 29)
     assert domain.categories("a", other="z").encode(5) == 1 and domain.categories("a", "b").encode("c") == 0

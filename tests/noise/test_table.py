@@ -12,7 +12,7 @@ from tests.noise import cases, checks, reference
 from tests.noise.mutants import mutant
 from tests.noise.scripted import Scripted
 
-SHORT = Widths(cell=7, weight=11, line=9)
+SHORT = Widths(cell=7, weight=9, line=8)
 ENUMERATED = [
     (DiscreteLaplace(1), SHORT),
     (DiscreteGaussian(9), SHORT),
@@ -53,7 +53,8 @@ def test_undecided_prefixes_read_on_in_the_same_number(law):
         checks.check_undecided_prefixes(table, plan)
 
 
-ENDLESS = [law for law in cases.ALL if not isinstance(law, SinhNormal)]
+# Elsewhere the first value beyond has a probability below 2^-20000, and the script would be as long.
+ENDLESS = [law for law in cases.ALL if isinstance(law, (DiscreteLaplace, DiscreteGaussian)) and law.feature()]
 
 
 @pytest.mark.parametrize("law", ENDLESS, ids=cases.name)

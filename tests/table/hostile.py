@@ -20,14 +20,14 @@ DOUBLES = [
 INTEGERS = [None, 0, 1, -1, 16, 17, 18, 89, 90, 91, BIG, -BIG - 1, 2**31, -(2**31) - 1, 2**53 + 1, 10, 20, 45, -7, -10]
 UNSIGNED = [None, 0, 1, 17, 90, 91, 2**63, 2**64 - 1, 45]
 TEXTS = [
-    None, "", " ", "5", " 5 ", "5.5", "-7", "+8", "1e2", "1e999", "1e-99", "nan", "NaN", "inf", "Infinity", "0x10", "5d",
-    "1_000", "1,5", "5\n", "\n5", "5\x00", "\x00", "٥", "９", "17", "90", "true", "TRUE", "tRuE", "yes", "yeſ", "No", "0", "1",
-    "f", "2020-02-29", "2020-02-30", " 1999-12-31 ", "0000-01-01", "9999-12-31", "10000-01-01", "1999-1-1", "Female",
-    "Male", "male", " Male", "Ünïcode", "naïve🙂", "é" * 30, "🙂" * 30, "a" * 100_000, "9" * 30, "9" * 31, "1" * 400, "z",
-    "0.29", "0.005", "elsewhere", "\t5", "5\t",
+    None, "", " ", "5", " 5 ", "5.5", "-7", "+8", "1e2", "1e999", "1e-99", "nan", "NaN", "inf", "Infinity", "0x10",
+    "5d", "1_000", "1,5", "5\n", "\n5", "5\x00", "\x00", "٥", "９", "17", "90", "true", "TRUE", "tRuE", "yes", "yeſ", "No",
+    "0", "1", "f", "2020-02-29", "2020-02-30", " 1999-12-31 ", "0000-01-01", "9999-12-31", "10000-01-01", "1999-1-1", "Female",
+    "Male", "male", " Male", "Ünïcode", "naïve🙂", "é" * 30, "🙂" * 30, "a" * 100_000, "9" * 30,
+    "9" * 31, "1" * 400, "z", "0.29", "0.005", "elsewhere", "\t5", "5\t",
 ]  # fmt: skip
-DATES = [None, date(1, 1, 1), date(1899, 12, 31), date(1900, 1, 1), date(1969, 12, 31), date(1970, 1, 1), date(2000, 2, 29),
-         date(2030, 12, 31), date(2031, 1, 1), date(9999, 12, 31), date(1600, 2, 29)]  # fmt: skip
+DATES = [None, date(1, 1, 1), date(1899, 12, 31), date(1900, 1, 1), date(1969, 12, 31), date(1970, 1, 1),
+         date(2000, 2, 29), date(2030, 12, 31), date(2031, 1, 1), date(9999, 12, 31), date(1600, 2, 29)]  # fmt: skip
 TIMES = [None if day is None else datetime(day.year, day.month, day.day, 23, 59, 59, 999_999) for day in DATES]
 DECIMALS = [
     None,
@@ -36,6 +36,8 @@ DECIMALS = [
 BOOLEANS = [None, True, False]
 
 CELLS: dict[str, tuple[list[Any], pa.DataType]] = {
+    # Without infinities next to it, NaN is left out of a Parquet file's statistics, and DuckDB believes these.
+    "finite": ([0.5, math.nan, 2.0, 17.0, None], pa.float64()),
     "double": (DOUBLES, pa.float64()),
     "single": ([cell for cell in DOUBLES if cell is None or not 1e39 < abs(cell) < math.inf], pa.float32()),
     "integer": (INTEGERS, pa.int64()),
@@ -71,7 +73,10 @@ DAYS: dict[str, domain.Domain] = {
 DERIVED: dict[str, dict[str, domain.Rule]] = {
     "narrow": {"decade": domain.bins("narrow", step=10), "stage": domain.bins("narrow", edges=[0, 18, 65, 120])},
     "signed": {"tens": domain.bins("signed", step=10), "threes": domain.bins("signed", step=3)},
-    "cents": {"halves": domain.bins("cents", step="0.5"), "uneven": domain.bins("cents", edges=[-100, 0, "0.29", 50, 100])},
+    "cents": {
+        "halves": domain.bins("cents", step="0.5"),
+        "uneven": domain.bins("cents", edges=[-100, 0, "0.29", 50, 100]),
+    },
     "century": {
         "month": domain.months("century"),
         "year": domain.years("century"),
@@ -85,7 +90,7 @@ DERIVED: dict[str, dict[str, domain.Rule]] = {
 
 def domains_for(cells: str) -> dict[str, domain.Domain]:
     """Return the domains that can read cells of this type."""
-    if cells in ("double", "single", "decimal"):
+    if cells in ("double", "single", "finite", "decimal"):
         return NUMBERS
     if cells in ("integer", "small", "unsigned"):
         return {**NUMBERS, **WHOLE_LABELS, "flag": LABELS["flag"]}

@@ -94,7 +94,7 @@ def test_toml_as_the_guide_writes_it() -> None:
         (lambda: Schema({"age": categories("a"), "d": bins("age", step=2)}), "does not fit its base"),
         (lambda: Schema({"age": integers(0, 2**63)}), "beyond 2"),
         (lambda: Schema({"age": integers(0, 9)}, dependencies=(("age", "bron"),)), "no column 'bron'"),
-        (lambda: FULL.domain("seks"), "did you mean 'sex'"),
+        (lambda: FULL.domain("sexx"), "did you mean 'sex'"),
         (lambda: Schema.from_toml("columns = ["), "no TOML"),
         (lambda: Schema.from_toml("colums = {}"), "did you mean 'columns'"),
         (lambda: Schema.from_json({"columns": {"age": {"type": "integer", "low": "x", "high": 3}}}), "cannot be read"),
@@ -114,7 +114,15 @@ def test_counts_of_rows_and_groups_are_whole_numbers() -> None:
 
 
 def test_a_draft_reads_types_only_and_must_be_filled_in() -> None:
-    kinds = {"id": pa.int64(), "age": pa.int8(), "gain": pa.float32(), "born": pa.date32(), "sex": pa.string(), "ok": pa.bool_(), "blob": pa.binary()}
+    kinds = {
+        "id": pa.int64(),
+        "age": pa.int8(),
+        "gain": pa.float32(),
+        "born": pa.date32(),
+        "sex": pa.string(),
+        "ok": pa.bool_(),
+        "blob": pa.binary(),
+    }
     empty = pa.table({name: pa.array([], kind) for name, kind in kinds.items()})
     full = pa.table({name: pa.array([None], kind) for name, kind in kinds.items()})
     draft = draft_schema(full)

@@ -90,16 +90,16 @@ def test_no_tiny_neighbours_exceed_the_bounds_and_some_attain_them(name: str, ru
         arguments = {"keys": keys, "measure": measure, "where": where}
         everyone = np.unique(found.reshape(-1, found.shape[-1]), axis=0)
         one_sided = table_sensitivity(schema, rule, relation=ADD_REMOVE, **arguments)
-        check(measured(everyone), stated(one_sided), label, rule, keys, where)
+        check(measured(everyone), stated(one_sided), label, rule)
         both = table_sensitivity(schema, rule, relation=REPLACE_ONE, changing=EVERYTHING, **arguments)
-        check(measured(everyone[:, None] - everyone[None]), stated(both), label, rule, keys, where)
+        check(measured(everyone[:, None] - everyone[None]), stated(both), label, rule)
         for changing in changes:
             bound = table_sensitivity(schema, rule, changing=changing, **arguments)
             first, second = pairs[changing].T
-            check(measured(found[:, first] - found[:, second]), stated(bound), (*label, changing), rule, keys, where)
+            check(measured(found[:, first] - found[:, second]), stated(bound), (*label, changing), rule)
 
 
-def check(seen: Any, bound: Any, label: Any, rule: Bounding, keys: Any, where: Any) -> None:
+def check(seen: Any, bound: Any, label: Any, rule: Bounding) -> None:
     assert all(one <= limit for one, limit in zip(seen, bound, strict=True)), ("exceeded", label, seen, bound)
     assert seen == bound or has_slack(seen, bound, label, rule), ("not attained", label, seen, bound)
 

@@ -76,7 +76,9 @@ def test_spark_repairs_every_hostile_cell_as_python_does(spark: Any, cells: str,
     expected = expected_codes(table, schema)
     for name in schema.names:
         raw = table.column(schema.base(name)).to_pylist()
-        wrong = [(cell, got, want) for cell, got, want in zip(raw, answer[name], expected[name], strict=True) if got != want]
+        wrong = [
+            (cell, got, want) for cell, got, want in zip(raw, answer[name], expected[name], strict=True) if got != want
+        ]
         assert not wrong, (name, wrong)
 
 
@@ -87,7 +89,11 @@ def test_spark_and_duckdb_count_the_same(spark: Any, person: str, tmp_path: Path
     questions: list[tuple[tuple[str, ...], list[Measure], Any]] = [
         ((), [COUNT], None),
         (("town", "decade"), [COUNT, Measure(Power.SUM, "cost"), Measure(Power.SQUARE, "age", 40)], None),
-        (("month",), [COUNT, Measure(Power.SUM, "cost", center=2_500)], "age > 40 AND NOT town = 'Bath' OR note IN ('naïve')"),
+        (
+            ("month",),
+            [COUNT, Measure(Power.SUM, "cost", center=2_500)],
+            "age > 40 AND NOT town = 'Bath' OR note IN ('naïve')",
+        ),
     ]
     with open_table(data, schema) as local, open_table(on_spark(spark, data, tmp_path), schema) as cluster:
         assert (local.engine, cluster.engine) == ("duckdb", "pyspark")
@@ -95,7 +101,9 @@ def test_spark_and_duckdb_count_the_same(spark: Any, person: str, tmp_path: Path
         for way in (Way.WEIGH, Way.PICK):
             here, there = (table.view(schema.names, way) for table in (local, cluster))
             for keys, measures, where in questions:
-                for one, other in zip(here.totals(keys, measures, where), there.totals(keys, measures, where), strict=True):
+                for one, other in zip(
+                    here.totals(keys, measures, where), there.totals(keys, measures, where), strict=True
+                ):
                     np.testing.assert_array_equal(one, other)
             assert here.sparse_counts(["note", "age"]) == there.sparse_counts(["note", "age"])
         np.testing.assert_array_equal(here.sorted_codes("cost"), there.sorted_codes("cost"))

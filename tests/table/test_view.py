@@ -21,7 +21,12 @@ from tests.table.tables import visits, visits_schema
 
 pytestmark = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")
 
-MEASURES = [COUNT, Measure(Power.SUM, "cost"), Measure(Power.SUM, "cost", center=5_000), Measure(Power.SQUARE, "age", 40)]
+MEASURES = [
+    COUNT,
+    Measure(Power.SUM, "cost"),
+    Measure(Power.SUM, "cost", center=5_000),
+    Measure(Power.SQUARE, "age", 40),
+]
 QUESTIONS = [
     ((), None),
     (("town",), None),
@@ -74,7 +79,10 @@ def test_sparse_counts_merge_text_that_is_cut_to_the_same_bytes() -> None:
     data = pa.table({"note": ["naïve", "naïf", "nai", None, "a" * 5_000, "🙂!", "🙂"], "side": [True] * 6 + [False]})
     with open_table(data, schema) as table:
         view = table.view(["note", "side"])
-        found = {(schema.domain("note").decode(note), side): count for (note, side), count in view.sparse_counts(["note", "side"]).items()}
+        found = {
+            (schema.domain("note").decode(note), side): count
+            for (note, side), count in view.sparse_counts(["note", "side"]).items()
+        }
         assert found == {("naï", 1): 2, ("nai", 1): 1, ("", 1): 1, ("aaaa", 1): 1, ("🙂", 1): 1, ("🙂", 0): 1}
         assert list(view.sparse_counts(["note", "side"])) == sorted(view.sparse_counts(["note", "side"]))
         assert view.count("note = 'naï'") == 2 and view.count("note <> 'aaaa'") == 6 and view.count("note = '🙂'") == 2
@@ -98,7 +106,9 @@ def test_lists_and_grids() -> None:
 
 def test_sums_beyond_63_bits_are_exact() -> None:
     schema = Schema({"size": domain.integers(-(2**61), 2**61), "side": domain.integers(0, 1)})
-    data = pa.table({"size": pa.array([2**61] * 50 + [-(2**61) + 1, 5], pa.int64()), "side": pa.array([0] * 50 + [1, 1])})
+    data = pa.table(
+        {"size": pa.array([2**61] * 50 + [-(2**61) + 1, 5], pa.int64()), "side": pa.array([0] * 50 + [1, 1])}
+    )
     with open_table(data, schema) as table:
         view = table.view(["size", "side"])
         assert view.sums("size", ["side"]).tolist() == [50 * 2**61, -(2**61) + 6]

@@ -36,6 +36,8 @@ def plain_number(value: Any) -> Fraction | float | None:
     if isinstance(value, str):
         matched = _NUMBER.fullmatch(value)
         return float(matched[1]) if matched else None
+    if isinstance(value, Decimal) and value.is_nan():
+        return None  # a signalling one cannot even be converted
     if isinstance(value, (Real, Decimal)):
         number = float(value)
         return None if math.isnan(number) else number

@@ -49,7 +49,9 @@ def check_probabilities(probabilities: object, people: int | None = None) -> Flo
             "or be a vector with the probability of the favourable outcome."
         )
     if people is not None and len(array) != people:
-        raise ParameterError(f"There are {len(array)} rows of probabilities for {people} people; give one row a person.")
+        raise ParameterError(
+            f"There are {len(array)} rows of probabilities for {people} people; give one row a person."
+        )
     if not np.all(np.isfinite(array)) or array.min(initial=0.0) < -SUM_TOLERANCE:
         raise ParameterError("Probabilities must be finite and not negative; replace NaN and negative entries.")
     worst = float(np.abs(array.sum(axis=1) - 1.0).max(initial=0.0))

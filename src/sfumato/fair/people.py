@@ -25,7 +25,9 @@ def column_names(table: Any) -> tuple[str | int, ...]:
         return tuple(table.columns)
     array = np.asarray(table)
     if array.ndim != 2:
-        raise ParameterError("People must come as a table or matrix with one row a person; reshape the array to (n, k).")
+        raise ParameterError(
+            "People must come as a table or matrix with one row a person; reshape the array to (n, k)."
+        )
     return tuple(range(array.shape[1]))
 
 

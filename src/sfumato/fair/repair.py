@@ -15,7 +15,9 @@ from sfumato.fair.pairs.certificate import certify
 from sfumato.fair.pairs.envelope import lower_envelope, upper_envelope
 
 
-def repair_scores(scores: object, metric: Metric, *, kappa: float = 1.0, norm: str = "sup", weights: object = None) -> Floats:
+def repair_scores(
+    scores: object, metric: Metric, *, kappa: float = 1.0, norm: str = "sup", weights: object = None
+) -> Floats:
     """Return the nearest scores that differ by at most kappa · d(x, y).
 
     `norm="sup"` is the closed form (U + W) / 2 with U(x) = max(p(y) - kappa · d) and W(x) = min(p(y) + kappa · d): no
@@ -28,7 +30,9 @@ def repair_scores(scores: object, metric: Metric, *, kappa: float = 1.0, norm: s
     """
     values = _checked(scores, metric)
     if not np.isfinite(kappa) or kappa < 0:
-        raise ParameterError(f"kappa must be a finite number of zero or more, and {kappa} is not; 1 is the metric itself.")
+        raise ParameterError(
+            f"kappa must be a finite number of zero or more, and {kappa} is not; 1 is the metric itself."
+        )
     if kappa == 0:
         return np.full(len(values), (values.min() + values.max()) / 2)
     scaled = metric if kappa == 1.0 else metric.scaled(kappa)

@@ -182,8 +182,9 @@ class Ledger:
     def preview(self, loss: Losses, analyst: str | None = None) -> Preview:
         """Say what a request would do; costs nothing and reserves nothing."""
         verdict = self._weigh(loss, analyst)
-        said = wording.fits_text(verdict.closes) if verdict.fits else wording.refusal_text(verdict.breaks)
-        return Preview(verdict.fits, tuple(verdict.breaks), tuple(verdict.closes), said)
+        closes = self._journal.book.closings(verdict)
+        said = wording.fits_text(closes) if verdict.fits else wording.refusal_text(verdict.breaks)
+        return Preview(verdict.fits, tuple(verdict.breaks), tuple(closes), said)
 
     def largest(self, make_loss: MakeLoss, spend: Bound, analyst: str | None = None) -> Bound | None:
         """Return the largest part of a spend whose loss would fit now, None if none does."""

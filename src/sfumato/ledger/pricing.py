@@ -142,21 +142,26 @@ class Prices:
 
     def at(self, names: Attributes, people: int) -> Cost:
         """Return the cost when these attributes of so many people change."""
-        if isinstance(names, Everything):
-            kinds: list[int] = []
-            key: Hashable = (people, names)
-        else:
-            kinds = sorted([self._kinds[name] if name in self._kinds else self._kind(name) for name in names])
-            key = (people, *kinds)
+        key = self.key(names, people)
         cost = self._costs.get(key)
         if cost is None:
-            signature = (people, names if isinstance(names, Everything) else self._key(kinds))
+            signature = key if isinstance(names, Everything) else (people, self._signature_of(key[1:]))
             if signature not in self._by_signature:
                 self._by_signature[signature] = self._compute(names, people)
             cost = self._costs[key] = self._by_signature[signature]
         return cost
 
-    def _key(self, kinds: list[int]) -> Hashable:
+    def key(self, names: Attributes, people: int) -> tuple[Any, ...]:
+        """Return what is equal for two sets only if their costs are; quick, because it is asked for every limit."""
+        if isinstance(names, Everything):
+            return people, names
+        kinds = self._kinds
+        try:
+            return people, *sorted([kinds[name] for name in names])
+        except KeyError:
+            return people, *sorted(map(self._kind, names))
+
+    def _signature_of(self, kinds: tuple[int, ...]) -> Hashable:
         # `loss.at` also compares with the union of the single attributes, so their signatures count too.
         met = [kind for kind in kinds if self._tokens[kind] is not None]
         return self._signature.join([self._tokens[kind] for kind in met]), tuple(sorted(self._alone[k] for k in met))

@@ -92,13 +92,13 @@ def rules_from_json(record: dict[str, Any]) -> list[Rule]:
 
 @dataclass
 class Verdict:
-    """What a request would do: the sums after it, its charges, and what it would break or close."""
+    """What a request would do: the sums before and after it, its charges, and what it would break."""
 
+    before: Sequence[str]
     sums: list[str]
     fits: bool = True
     charges: dict[str, list[int]] = field(default_factory=dict)
     breaks: list[Break] = field(default_factory=list)
-    closes: list[Closing] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,6 @@ class _Step:
     after: str
     charge: str
     fits: bool
-    closes: tuple[Meter, ...]
 
 
 class Rulebook:
@@ -141,25 +140,37 @@ class Rulebook:
 
         Each limit takes the first of the alternative losses that fits it, whole. Nothing is stored here.
         """
-        verdict = Verdict(list(sums))
+        verdict = Verdict(sums, list(sums))
         offers = [Prices(loss) for loss in losses]
-        steps: dict[tuple[int, int, str], _Step] = {}
+        # Limits with the same filter, the same sums and the same cost take the same step: it is worked out once.
+        steps: dict[tuple[Any, ...], _Step | None] = {}
         charges: dict[tuple[int, int], tuple[Sums, str]] = {}
         for place in self._places(offers):
             rule = self.rules[place]
             if rule.analyst is not None and rule.analyst != analyst:
                 continue
-            costs = [offer.at(rule.limit.on, rule.limit.people) for offer in offers]
-            if any(cost.is_zero for cost in costs):
+            on, people = rule.limit.on, rule.limit.people
+            key = (id(rule.gate), sums[place], *[offer.key(on, people) for offer in offers])
+            if key not in steps:
+                steps[key] = _first_that_fits(rule, sums[place], offers, charges)
+            step = steps[key]
+            if step is None:
                 continue
-            step = self._first_that_fits(rule.gate, sums[place], costs, steps, charges)
             if not step.fits:
                 verdict.fits = False
-                verdict.breaks += _breaks(rule, sums_from_text(sums[place]), costs[0])
+                verdict.breaks += _breaks(rule, sums_from_text(sums[place]), offers[0].at(on, people))
             verdict.sums[place] = step.after
             verdict.charges.setdefault(step.charge, []).append(place)
-            verdict.closes += [Closing(rule.name, meter) for meter in step.closes]
         return verdict
+
+    def closings(self, verdict: Verdict) -> list[Closing]:
+        """Return the routes that a request would close for good."""
+        return [
+            Closing(self.rules[place].name, meter)
+            for places in verdict.charges.values()
+            for place in places
+            for meter in _shut(self.rules[place].gate, verdict.before[place], verdict.sums[place])
+        ]
 
     def _places(self, offers: Sequence[Prices]) -> list[int]:
         found = set(self._everyone)
@@ -168,37 +179,35 @@ class Rulebook:
                 found.update(self._by_name[name])
         return sorted(found)
 
-    @staticmethod
-    def _first_that_fits(
-        gate: Filter,
-        used: str,
-        costs: Sequence[Cost],
-        steps: dict[tuple[int, int, str], _Step],
-        charges: dict[tuple[int, int], tuple[Sums, str]],
-    ) -> _Step:
-        first: _Step | None = None
-        for cost in costs:
-            key = (id(gate), id(cost), used)
-            step = steps.get(key)
-            if step is None:
-                if key[:2] not in charges:
-                    charge = gate.charge(cost)
-                    charges[key[:2]] = (charge, sums_to_text(charge))
-                step = steps[key] = _take(gate, sums_from_text(used), *charges[key[:2]])
-            if step.fits:
-                return step
-            first = first or step
-        assert first is not None
-        return first
+
+def _first_that_fits(
+    rule: Rule, used: str, offers: Sequence[Prices], charges: dict[tuple[int, int], tuple[Sums, str]]
+) -> _Step | None:
+    """Return what the first certificate that fits adds, or else the first of all; None if nothing is read."""
+    costs = [offer.at(rule.limit.on, rule.limit.people) for offer in offers]
+    if any(cost.is_zero for cost in costs):
+        return None
+    taken = []
+    for cost in costs:
+        key = (id(rule.gate), id(cost))
+        if key not in charges:
+            charge = rule.gate.charge(cost)
+            charges[key] = (charge, sums_to_text(charge))
+        step = _take(rule.gate, sums_from_text(used), *charges[key])
+        if step.fits:
+            return step
+        taken.append(step)
+    return taken[0]
 
 
 def _take(gate: Filter, sums: Sums, charge: Sums, said: str) -> _Step:
     after = gate.add(sums, charge)
-    shut: tuple[Meter, ...] = ()
-    if len(gate.routes) > 1:
-        rows = list(zip(gate.meters, sums, after, strict=True))[len(gate.required) :]
-        shut = tuple(meter for meter, before, now in rows if before <= meter.ceiling and not now <= meter.ceiling)
-    return _Step(sums_to_text(after), said, gate.fits(after), shut)
+    return _Step(sums_to_text(after), said, gate.fits(after))
+
+
+def _shut(gate: Filter, before: str, after: str) -> list[Meter]:
+    rows = zip(gate.meters, sums_from_text(before), sums_from_text(after), strict=True)
+    return [meter for meter, was, now in rows if meter in gate.routes and was <= meter.ceiling < now]
 
 
 def _breaks(rule: Rule, sums: Sums, cost: Cost) -> list[Break]:

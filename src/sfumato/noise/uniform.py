@@ -9,8 +9,8 @@ from sfumato.exact.enclosure import Ball, precision
 from sfumato.noise.source import Stream, bits
 
 STEP_BITS = 64
-LAST_BITS = 1 << 16
-"""A comparison still open after so many bits has probability 2^-65000: the enclosure is broken."""
+PATIENCE_BITS = 1 << 13
+"""A number that has no finite enclosure by then has none at all: that is an error in its law."""
 
 
 class Uniform:
@@ -30,20 +30,19 @@ class Uniform:
 
     def below(self, enclose: Callable[[], Ball]) -> bool:
         """Return whether U is less than the number that `enclose` encloses ever more tightly."""
-        guard = STEP_BITS
         while True:
-            with precision(self._known + guard):
+            # Twice the known bits, so that a number that loses many to cancellation is sharp in the end.
+            with precision(2 * self._known + STEP_BITS):
                 scaled = enclose() * (1 << self._known)
                 # Arb answers True only where every point of the ball agrees.
                 if scaled >= self._value + 1:
                     return True
                 if scaled <= self._value:
                     return False
+            if self._known > PATIENCE_BITS and not scaled.is_finite():
+                raise CertificationError("A probability has no finite enclosure at any precision; no draw was made.")
             self._extend()
-            guard *= 2
 
     def _extend(self) -> None:
-        if self._known >= LAST_BITS:
-            raise CertificationError("An enclosure does not shrink as the precision grows; no draw was made.")
         self._value = self._value << STEP_BITS | bits(self._stream, STEP_BITS)
         self._known += STEP_BITS

@@ -2,6 +2,7 @@
 
 from sfumato.mechanism import NOTHING
 from sfumato.select.exponential_choice import Exponential, exponential
+from sfumato.select.growth import check_bounded_growth
 from sfumato.select.heavy_cell import Choosing, choosing
 from sfumato.select.obvious_answer import Obvious, obvious
 from sfumato.select.permute_flip import PermuteAndFlip, permute_and_flip
@@ -22,6 +23,7 @@ __all__ = [
     "StepFunction",
     "Top",
     "Unbounded",
+    "check_bounded_growth",
     "choosing",
     "exponential",
     "obvious",

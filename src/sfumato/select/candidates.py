@@ -109,7 +109,8 @@ def normalise_listed(listed: Mapping[Hashable, Any]) -> Candidates | None:
     return Candidates(_dense(list(listed.values())), tuple(listed)) if listed else None
 
 
-def _array(scores: np.ndarray[Any, Any]) -> StepFunction:
+def checked_array(scores: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return an array of scores, refusing by its public shape and type what is none."""
     if scores.ndim != 1:
         raise ParameterError("An array of scores must have one dimension; number the candidates with ravel() first.")
     if scores.dtype.kind not in "iu":
@@ -119,6 +120,11 @@ def _array(scores: np.ndarray[Any, Any]) -> StepFunction:
         )
     if scores.size == 0:
         raise ParameterError("There are no candidates to choose from; the public list needs at least one.")
+    return scores
+
+
+def _array(scores: np.ndarray[Any, Any]) -> StepFunction:
+    checked_array(scores)
     starts = np.append(0, np.flatnonzero(scores[1:] != scores[:-1]) + 1)
     return StepFunction(starts.tolist(), scores[starts].tolist(), scores.size)
 

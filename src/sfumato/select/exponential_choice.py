@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import numpy as np
+
 from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Cost, Everything, Loss, Relation, attributes
-from sfumato.select.candidates import normalise
+from sfumato.select.candidates import checked_array, normalise
 from sfumato.select.fit import positive_spend, range_epsilon, score_sensitivity, settle
 
 
@@ -40,7 +42,9 @@ class Exponential(Mechanism):
         return Loss.flat(Cost.range_bounded(epsilon), self.reads, self.relation)
 
     def run(self, exact: Any, noise: Noise) -> Any:
-        """Draw a level of equal scores first, then a member of it."""
+        """Draw a level of equal scores first, then a member of it; of a plain array an index at once."""
+        if isinstance(exact, np.ndarray):
+            return noise.choose(checked_array(exact), self.rate)
         field = normalise(exact)
         levels = field.levels
         drawn = noise.choose([value for value, _ in levels], self.rate, [count for _, count in levels])

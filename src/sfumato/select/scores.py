@@ -85,10 +85,10 @@ class StepFunction:
 def sparse(listed: Mapping[int, int], end: int, default: int = 0) -> StepFunction:
     """Return the scores on `[0, end)` that are `default` except for the listed candidates.
 
-    The listed candidates may come from private data; `end` is public. A key outside of `[0, end)` is refused:
-    clamp each record before counting.
+    The listed candidates may come from private data; `end` is public. A key outside of `[0, end)` is no candidate
+    and is left out, silently: refusing it would tell that somebody holds it.
 
-    >>> score = sparse({7: 12, 2**63: 40}, end=2**64)
+    >>> score = sparse({7: 12, 2**63: 40, -1: 5}, end=2**64)
     >>> score(7), score(8), score(2**63), len(score.values)
     (12, 0, 40, 5)
     """
@@ -99,9 +99,9 @@ def sparse(listed: Mapping[int, int], end: int, default: int = 0) -> StepFunctio
     starts: list[int] = []
     values: list[int] = []
     reached = 0
-    for key in sorted(whole(key, "Candidates of a sparse score") for key in listed):
-        if not 0 <= key < stop:
-            raise ParameterError("A listed candidate lies outside of [0, end); clamp each record before counting.")
+    for key in sorted(
+        place for place in (whole(key, "Candidates of a sparse score") for key in listed) if 0 <= place < stop
+    ):
         if key > reached:
             starts.append(reached)
             values.append(level)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -41,9 +42,14 @@ def open_table(
     opened = open_source(source, table=table)
     try:
         check_columns(opened.table, schema)
+        names = [*{schema.base(name): None for name in schema.names}, *([schema.person] if schema.person else [])]
         if opened.engine.name not in ("duckdb", "pyspark"):
-            opened = copied_to_duckdb(opened, [*{schema.base(name): None for name in schema.names}], schema.person)
+            opened = copied_to_duckdb(opened, names)
             check_columns(opened.table, schema)
+        elif opened.kind == "csv":
+            # Which lines of a CSV file can be read depends on the columns that are asked for, so it is read once.
+            raw = opened.table.select(*names)
+            opened = replace(opened, table=_guarded(lambda: opened.stored(raw)))
         found = Table(opened, schema, snapshot, order_key)
         if schema.person is not None:
             found.bounded(Way.WEIGH)

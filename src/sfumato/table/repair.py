@@ -140,7 +140,7 @@ def _number(cell: Any, domain: Integers | FixedPoint, step: Fraction) -> Any:
     elif not kind.is_float64():
         cell = cell.cast("float64")
     least, most = double_ends(Fraction(domain.low), Fraction(domain.high))
-    absent = cell.isnull() | cell.isnan()
+    absent = cell.isnull() | _is_nan(cell)
     # NaN is replaced before the cast and not only behind a CASE: an optimiser may compute both branches.
     value = ibis.ifelse(absent, _double(float(domain.missing)), cell)
     clamped = ibis.greatest(ibis.least(value, _double(most)), _double(least))
@@ -150,6 +150,23 @@ def _number(cell: Any, domain: Integers | FixedPoint, step: Fraction) -> Any:
     if domain.encode(float(domain.missing)) == domain.missing_code:
         return code
     return ibis.ifelse(absent, ibis.literal(domain.missing_code, "int64"), code)
+
+
+def _is_nan(cell: Any) -> Any:
+    """Tell NaN apart in a way that no engine can decide from statistics.
+
+    DuckDB folds `isnan` of a Parquet column to false when the file's statistics, which leave NaN out, are finite. The
+    repair of one person's NaN would then depend on whether somebody else's cell is infinite. `isfinite` is computed.
+    """
+    import ibis
+
+    if cell.get_backend().name != "duckdb":
+        return cell.isnan()
+
+    @ibis.udf.scalar.builtin(name="isfinite")  # type: ignore[untyped-decorator]
+    def isfinite(number: float) -> bool: ...  # type: ignore[empty-body]
+
+    return ~(isfinite(cell) | cell.isinf())
 
 
 def _double(value: float) -> Any:

@@ -155,7 +155,10 @@ def _open_database(path: str, table: str | None) -> Source:
     except duckdb.Error as error:
         raise SchemaError(f"{path!r} is no DuckDB file that can be opened ({type(error).__name__}).") from None
     try:
-        opened = engine.table(_only_table(engine.list_tables(), table, path))
+        listed = engine.con.execute(
+            "SELECT table_name FROM duckdb_tables() UNION SELECT view_name FROM duckdb_views() WHERE NOT internal"
+        )
+        opened = engine.table(_only_table([name for (name,) in listed.fetchall()], table, path))
     except SchemaError:
         engine.disconnect()
         raise
@@ -177,7 +180,16 @@ def _open_postgres(address: str, table: str | None) -> Source:
 
     place = "the database"  # an address can hold a password
     try:
-        engine = ibis.postgres.connect(address)
+        from psycopg.conninfo import conninfo_to_dict
+
+        parts = conninfo_to_dict(address)
+        engine = ibis.postgres.connect(
+            host=parts.get("host"),
+            port=int(parts.get("port") or 5432),
+            user=parts.get("user"),
+            password=parts.get("password"),
+            database=parts.get("dbname"),
+        )
     except ImportError:
         raise SchemaError("PostgreSQL needs one more package; run pip install 'sfumato[postgres]'.") from None
     except Exception as error:
@@ -262,9 +274,8 @@ def _cell(cell: Any) -> str:
     return text.encode("utf-8", "ignore").decode("utf-8")
 
 
-def copied_to_duckdb(source: Source, columns: list[str], person: str | None) -> Source:
+def copied_to_duckdb(source: Source, names: list[str]) -> Source:
     """Copy the declared columns of a table in another engine into DuckDB, so that all arithmetic is DuckDB's."""
-    names = [*columns, *([person] if person is not None else [])]
     # Exact decimals without a declared size have no Arrow type that holds every cell; a double always exists.
     kinds = {name: source.table[name].type() for name in names}
     cells = {

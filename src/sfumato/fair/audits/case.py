@@ -102,7 +102,9 @@ def _protected(people: Any, protected: Any, group: Any, count: int) -> tuple[str
     labels, sizes = np.unique(values, return_counts=True)
     if group is None:
         if len(labels) != 2:
-            raise ParameterError(f"The protected column has the values {labels.tolist()[:10]}; say whom to protect with group=.")
+            raise ParameterError(
+                f"The protected column has the values {labels.tolist()[:10]}; say whom to protect with group=."
+            )
         group = labels[int(sizes.argmin())]
     inside = values == str(group)
     if inside.sum() < SMALLEST_GROUP or (~inside).sum() < SMALLEST_GROUP:
@@ -143,9 +145,13 @@ def _treatment(raw: Any, model: Any, favourable: Any, count: int) -> tuple[Float
     if len(labels) != count:
         raise ParameterError(f"There are {len(labels)} decisions for {count} people; give one a person.")
     known = np.unique(labels)
-    wanted = str(favourable) if favourable is not None else {"0": "1", "0.0": "1.0", "False": "True"}.get(str(known[0]), "")
+    wanted = (
+        str(favourable) if favourable is not None else {"0": "1", "0.0": "1.0", "False": "True"}.get(str(known[0]), "")
+    )
     if wanted not in known:
-        raise ParameterError(f"Say which decision is the favourable one, with favourable=; the decisions are {known.tolist()[:10]}.")
+        raise ParameterError(
+            f"Say which decision is the favourable one, with favourable=; the decisions are {known.tolist()[:10]}."
+        )
     good = (labels == wanted).astype(np.float64)
     return np.stack([1.0 - good, good], axis=1), True, 1
 
@@ -153,7 +159,9 @@ def _treatment(raw: Any, model: Any, favourable: Any, count: int) -> tuple[Float
 def _bound_metric(metric: Metric, people: Any, count: int) -> Metric:
     bound = metric.of(people) if metric.columns else metric
     if bound.size != count:
-        raise ParameterError(f"The metric knows {bound.size} people and the table has {count}; make it from the same table.")
+        raise ParameterError(
+            f"The metric knows {bound.size} people and the table has {count}; make it from the same table."
+        )
     return bound
 
 

@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 from sfumato.fair.grid import Floats, Integers
 from sfumato.fair.audits.case import Case
 from sfumato.fair.audits.findings import Finding, lacking
-from sfumato.fair.audits.significance import above, area_under_curve, cross_fitted, permutation_difference, permutation_slope
+from sfumato.fair.audits.significance import (
+    above,
+    area_under_curve,
+    cross_fitted,
+    permutation_difference,
+    permutation_slope,
+)
 from sfumato.fair.metric.points import PointMetric
 from sfumato.fair.people import column, column_names, is_numeric
 from sfumato.noise import Noise
@@ -169,7 +175,14 @@ def cutting_off(case: Case) -> Finding:
         if best is None or p_value < smallest or (p_value == smallest and lift > best[0]):
             best, smallest = (lift, refused, name, size), p_value
     if best is None:
-        return Finding("E4", "No sizeable segment is refused more than half as often again as everybody.", "lift", 1.0, LIFT, 1.0)
+        return Finding(
+            "E4",
+            "No sizeable segment gets the good outcome less than half as often as everybody.",
+            "lift",
+            1.0,
+            LIFT,
+            1.0,
+        )
     lift, refused, name, size = best
     return Finding(
         "E4",
@@ -195,7 +208,9 @@ def feature_segments(name: str | int, values: NDArray[Any]) -> list[tuple[str, N
     if is_numeric(values):
         numbers = values.astype(np.float64)
         cuts = np.unique(np.nanquantile(numbers, [0.25, 0.5, 0.75]))
-        return [(f"{name} ≤ {cut:g}", numbers <= cut) for cut in cuts] + [(f"{name} > {cut:g}", numbers > cut) for cut in cuts]
+        return [(f"{name} ≤ {cut:g}", numbers <= cut) for cut in cuts] + [
+            (f"{name} > {cut:g}", numbers > cut) for cut in cuts
+        ]
     text = np.array([str(value) for value in values.tolist()])
     labels, sizes = np.unique(text, return_counts=True)
     return [(f"{name} = {label}", text == label) for label in labels[np.argsort(-sizes)][:20]]

@@ -83,7 +83,9 @@ def lipschitz_audit(
     if tau == 0.0 and metric.size <= ALL_PAIRS_PEOPLE:
         scan = scan_pairs(metric, rows, distance, labels)
         share = scan.violating / max(1, scan.pairs)
-        by_group = {_pair_name(names, key): bad / all_ if all_ else 0.0 for key, (all_, bad) in sorted(scan.by_group.items())}
+        by_group = {
+            _pair_name(names, key): bad / all_ if all_ else 0.0 for key, (all_, bad) in sorted(scan.by_group.items())
+        }
         return LipschitzReport(
             scan.ratio, ALL_PAIRS, scan.pairs, share, share, _worst(metric, rows, distance, scan.excess, scan.partner),
             scan.excess, scan.partner, by_group, ratios, distance,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sfumato.fair.grid import Floats
 from sfumato.show import Line, Panel, Picture, html, picture, table
+from sfumato.show.pages import Shown
 from sfumato.show.tables import Table
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ _STYLE = (
     ".sfumato h3{font-size:1.5rem;margin:0 0 .6rem}.sfumato h4{margin:1.6rem 0 .2rem;font-size:1.1rem}"
     ".sfumato .lead{border-left:4px solid #0072b2;padding:.4rem .9rem;background:#f4f8fb;margin:.4rem 0}"
     ".sfumato .raised{border-left-color:#d55e00;background:#fdf5f0}.sfumato .quiet{color:#555;margin:.2rem 0}"
+    ".sfumato .grid{display:grid;grid-template-columns:1fr 1fr;gap:0 2.5rem;align-items:start}"
+    ".sfumato .grid>div{border-top:2px solid #333;margin-top:1rem}.sfumato table{width:100%}"
     ".sfumato td:first-child{white-space:nowrap;padding-right:1rem}"
 )
 
@@ -44,13 +47,7 @@ def page(report: AuditReport) -> str:
     """Return the whole page."""
     first, second = report.groups
     title = f"Fairness audit: {first} and {second}"
-    parts: list[Words | Table | Picture] = [*_lead(report), report.figures()]
-    if report.lipschitz is not None:
-        parts += [Words("Are similar people treated similarly?", "heading"), Words(_ratio_words(report)), ratio_picture(report)]
-        parts += _pairs(report)
-    if report.bias is not None:
-        parts += [Words("What the metric allows, and what it would take", "heading"), Words(report.verdict())]
-        parts.append(bias_picture(report))
+    parts: list[Shown] = [*_lead(report), Words(report.verdict(), "lead"), report.figures()]
     parts += [
         Words("Catalogue of evils", "heading"),
         Words(
@@ -58,8 +55,18 @@ def page(report: AuditReport) -> str:
             "and its effect is larger than tolerated."
         ),
         report.summary(),
-        Words("These numbers are not differentially private; do not publish them about private data."),
     ]
+    if report.lipschitz is not None:
+        parts += [
+            Words("Are similar people treated similarly?", "heading"),
+            Words(_ratio_words(report)),
+            ratio_picture(report),
+        ]
+        parts += _pairs(report)
+    if report.bias is not None:
+        parts += [Words("What the metric allows, and what it would take", "heading"), Words(_bias_words(report))]
+        parts.append(bias_picture(report))
+    parts.append(Words("These numbers are not differentially private; do not publish them about private data."))
     body = html(title, parts)
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
@@ -76,7 +83,12 @@ def _lead(report: AuditReport) -> list[Words]:
         out.append(Words(f"Raised: {', '.join(names)}.", "lead raised"))
     if report.lipschitz is not None and not report.lipschitz.ok and not report.only_decisions:
         share = report.lipschitz.violating
-        out.append(Words(f"Similar people are treated differently: {share:.2%} of all pairs, more than their distance allows.", "lead raised"))
+        out.append(
+            Words(
+                f"Similar people are treated differently: {share:.2%} of all pairs, more than their distance allows.",
+                "lead raised",
+            )
+        )
     return out
 
 
@@ -105,7 +117,7 @@ def ratio_picture(report: AuditReport) -> Picture:
         [
             Panel("difference ÷ distance (4 and more at the end)", "share of pairs",
                   (Line("random pairs", x, y), Line("limit", [1, 1], [0, max(y) or 1], "claim"))),
-            Panel("excess over the nearest-to-unfair comparison", "share of people",
+            Panel("treated more differently than allowed by", "share of people",
                   (Line("each person's worst pair", u, v), Line("limit", [0, 0], [0, max(v) or 1], "claim"))),
         ],
     )  # fmt: skip
@@ -116,13 +128,16 @@ def bias_picture(report: AuditReport) -> Picture:
     assert report.bias is not None
     bias = report.bias
     giver, taker = set(bias.transport.giver.tolist()), set(bias.transport.taker.tolist())
-    score = {int(person): value for person, value in zip(bias.transport.members.tolist(), bias.witness.tolist(), strict=True)}
+    score = {
+        int(person): value for person, value in zip(bias.transport.members.tolist(), bias.witness.tolist(), strict=True)
+    }
     lines = []
     for members, name, style in ((giver, report.groups[0], "measure"), (taker, report.groups[1], "other")):
         x, y = _steps(np.array([score[person] for person in members] or [0.0]), 0.0, 1.0)
         lines.append(Line(name, x, y, style))
-    order = np.argsort(-bias.transport.amount * 0 + _ways(report))
-    far, mass = _ways(report)[order], np.cumsum(bias.transport.amount[order])
+    way = _ways(report)
+    order = np.argsort(way)
+    far, mass = way[order], np.cumsum(bias.transport.amount[order])
     return picture(
         f"The most biased fair score, and the earthmover plan (cost {bias.value:.3f})",
         [
@@ -148,14 +163,41 @@ def _steps(values: Floats, low: float, high: float) -> tuple[list[float], list[f
     return np.repeat(edges, 2)[1:-1].tolist(), np.repeat(share, 2).tolist()
 
 
-def _pairs(report: AuditReport) -> list[Words | Table]:
+def _bias_words(report: AuditReport) -> str:
+    return (
+        "Left: the score that favours one group as much as a rule fair under the metric can. Right: to make the groups "
+        "alike, so many people have to be moved, and so far, by the cheapest plan; its cost is the bias allowed."
+    )
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Parts in two columns."""
+
+    parts: tuple[tuple[Words, Table], ...]
+
+    def html(self) -> str:
+        """Return the element."""
+        inside = "".join(f"<div>{words.html()}{rows.html()}</div>" for words, rows in self.parts)
+        return f'<div class="grid">{inside}</div>'
+
+
+def _pairs(report: AuditReport) -> list[Shown]:
     if not report.worst_pairs:
         return [Words("No pair is treated more differently than its distance allows.")]
-    out: list[Words | Table] = [Words("The worst pairs, side by side", "heading")]
-    for pair in report.worst_pairs[:SHOWN_PAIRS]:
-        first, second = pair["first"], pair["second"]
-        rows = [[name, str(one), str(two)] for name, (one, two) in pair["features"].items()]
-        rows.append(["chance of the good outcome", f"{pair['chances'][0]:.3f}", f"{pair['chances'][1]:.3f}"])
-        words = f"{pair['distance']:.3f} apart, treated differently by {pair['difference']:.3f}"
-        out.append(table(words, ["", f"person {first}", f"person {second}"], rows))
-    return out
+    return [
+        Words("The worst pairs, side by side", "heading"),
+        Grid(tuple(_pair(pair) for pair in report.worst_pairs[:SHOWN_PAIRS])),
+    ]
+
+
+def _pair(pair: dict[str, Any]) -> tuple[Words, Table]:
+    """Return a pair in plain words, and only what differs as a table."""
+    same = [f"{name} {one}" for name, (one, two) in pair["features"].items() if one == two]
+    rows = [[name, str(one), str(two)] for name, (one, two) in pair["features"].items() if one != two]
+    rows.append(["chance of the good outcome", f"{pair['chances'][0]:.3f}", f"{pair['chances'][1]:.3f}"])
+    words = (
+        f"Distance {pair['distance']:.3f}, treated differently by {pair['difference']:.3f}. "
+        f"Both: {', '.join(same) if same else 'nothing in common'}."
+    )
+    return Words(words), table("What differs", ["", f"person {pair['first']}", f"person {pair['second']}"], rows)

@@ -64,13 +64,17 @@ class AuditReport:
             ["parity gap", f"{self.parity.value:.4f} ({self.parity.interval[0]:.4f} to {self.parity.interval[1]:.4f})"],
         ]
         if self.bias is not None:
-            rows.append([f"most that fairness under the metric allows ({self.bias_people} people)", f"{self.bias.value:.4f}"])
+            rows.append(
+                [f"most that fairness under the metric allows ({self.bias_people} people)", f"{self.bias.value:.4f}"]
+            )
             if self.bias.null is not None:
                 rows.append(["the same for random groups of these sizes", f"{self.bias.null:.4f}"])
         if self.lipschitz is not None:
             name = "smoothed decisions, no certificate" if self.only_decisions else self.lipschitz.coverage
             rows.append([f"Lipschitz constant ({name})", f"{self.lipschitz.kappa:.4g}"])
-            rows.append([f"pairs treated too differently (of {self.lipschitz.pairs})", f"{self.lipschitz.violating:.3%}"])
+            rows.append(
+                [f"pairs treated too differently (of {self.lipschitz.pairs})", f"{self.lipschitz.violating:.3%}"]
+            )
             rows += [[f"… {name}", f"{share:.3%}"] for name, share in self.lipschitz.by_group.items()]
         if self.repair is not None:
             rows.append(["repair would change a score by at most", f"{self.repair.largest:.4f}"])
@@ -84,7 +88,11 @@ class AuditReport:
         return self.bias.verdict(self.parity.value)
 
     def __str__(self) -> str:
-        head = "Nothing was raised." if self.ok else f"Raised: {', '.join(self.raised) or 'similar people are treated differently'}."
+        head = (
+            "Nothing was raised."
+            if self.ok
+            else f"Raised: {', '.join(self.raised) or 'similar people are treated differently'}."
+        )
         return "\n".join([head, self.verdict(), "", self.figures().text(), self.summary().text()])
 
     def to_json(self) -> dict[str, Any]:
@@ -103,7 +111,12 @@ class AuditReport:
             "parity": {"gap": self.parity.value, "interval": list(self.parity.interval)},
         }  # fmt: skip
         if self.bias is not None:
-            out["bias"] = {"value": self.bias.value, "exact": self.bias.exact, "null": self.bias.null, "people": self.bias_people}
+            out["bias"] = {
+                "value": self.bias.value,
+                "exact": self.bias.exact,
+                "null": self.bias.null,
+                "people": self.bias_people,
+            }
         if self.lipschitz is not None:
             out["lipschitz"] = {
                 "kappa": self.lipschitz.kappa, "coverage": self.lipschitz.coverage, "pairs": self.lipschitz.pairs,
@@ -126,9 +139,15 @@ class AuditReport:
     def save(self, path: str | Path) -> Path:
         """Write the report as `.html`, `.json` or `.txt` and return its path."""
         target = Path(path)
-        kinds = {".html": self.to_html, ".txt": lambda: str(self), ".json": lambda: json.dumps(self.to_json(), indent=1)}
+        kinds = {
+            ".html": self.to_html,
+            ".txt": lambda: str(self),
+            ".json": lambda: json.dumps(self.to_json(), indent=1),
+        }
         if target.suffix not in kinds:
-            raise ParameterError(f"A report is written as .html, .json or .txt, and {target.name!r} ends in none of them.")
+            raise ParameterError(
+                f"A report is written as .html, .json or .txt, and {target.name!r} ends in none of them."
+            )
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(kinds[target.suffix](), encoding="utf-8")
         return target

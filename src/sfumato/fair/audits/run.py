@@ -153,7 +153,9 @@ def _side_by_side(case: Case, lipschitz: LipschitzReport | None) -> tuple[dict[s
     columns = {name: column(case.people, name) for name in [*read, *rest][:LISTED]}
     out = []
     for pair in lipschitz.worst:
-        features = {str(name): (_shown(values[pair.first]), _shown(values[pair.second])) for name, values in columns.items()}
+        features = {
+            str(name): (_shown(values[pair.first]), _shown(values[pair.second])) for name, values in columns.items()
+        }
         chances = (float(case.favourable[pair.first]), float(case.favourable[pair.second]))
         out.append({
             "first": pair.first, "second": pair.second, "distance": pair.distance, "difference": pair.difference,

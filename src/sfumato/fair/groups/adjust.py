@@ -37,7 +37,9 @@ def adjust_metric(metric: Metric, first: object, second: object, target: float) 
     (0.5, ((0, 1, 1.0, 0.5),))
     """
     if metric.size > LARGEST:
-        raise ParameterError(f"adjust_metric takes at most {LARGEST} people, and there are {metric.size}; group them first.")
+        raise ParameterError(
+            f"adjust_metric takes at most {LARGEST} people, and there are {metric.size}; group them first."
+        )
     if not target >= 0:
         raise ParameterError(f"target must be zero or more, and {target} is not.")
     one, two = (np.flatnonzero(group_share(group, metric.size)) for group in (first, second))

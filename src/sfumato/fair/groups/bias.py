@@ -56,7 +56,9 @@ class BiasCertificate:
         return max(0.0, observed - self.value)
 
 
-def bias_bound(metric: Metric, first: object, second: object, *, distance: str = "tv", shuffles: int = 0) -> BiasCertificate:
+def bias_bound(
+    metric: Metric, first: object, second: object, *, distance: str = "tv", shuffles: int = 0
+) -> BiasCertificate:
     """Return the bias certificate of two groups (masks or indices).
 
     Total variation: exactly the earthmover distance under min(d, 1) (F6'). Log ratios: the exact program for up to 400

@@ -31,7 +31,9 @@ def decide(probabilities: Floats, people: Any, key: bytes) -> Integers:
     whole numbers.
     """
     fingerprints = row_bytes(people)
-    return np.array([_draw(row, mark, key) for row, mark in zip(probabilities, fingerprints, strict=True)], dtype=np.int64)
+    return np.array(
+        [_draw(row, mark, key) for row, mark in zip(probabilities, fingerprints, strict=True)], dtype=np.int64
+    )
 
 
 def _draw(row: Floats, mark: bytes, key: bytes) -> int:

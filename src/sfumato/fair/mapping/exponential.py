@@ -54,7 +54,9 @@ def exponential_mapping(
     if metric.size > 4 * DENSE_PEOPLE and range is None:
         raise ParameterError("For so many people give a range of landmarks, such as every hundredth person.")
     if not 0 < rate <= 1:
-        raise ParameterError(f"rate must lie above 0 and not above 1, and {rate} does not; 0.5 is proved for everybody.")
+        raise ParameterError(
+            f"rate must lie above 0 and not above 1, and {rate} does not; 0.5 is proved for everybody."
+        )
     chosen = np.arange(metric.size) if range is None else np.asarray(range, dtype=np.int64)
     if chosen.ndim != 1 or not len(chosen):
         raise ParameterError("range must be a list with the index of at least one person.")

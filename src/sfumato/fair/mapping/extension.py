@@ -68,7 +68,9 @@ class Landmarks:
         apart = people.block(rows, other=self.landmarks)
         nearest = apart.min(axis=1, keepdims=True)
         far = ~np.isfinite(nearest)[:, 0]
-        weight = np.exp(-self.rate * (1 - SLACK) * (np.where(far[:, None], 0.0, apart) - np.where(far[:, None], 0.0, nearest)))
+        weight = np.exp(
+            -self.rate * (1 - SLACK) * (np.where(far[:, None], 0.0, apart) - np.where(far[:, None], 0.0, nearest))
+        )
         return weight / weight.sum(axis=1, keepdims=True)
 
 
@@ -77,7 +79,9 @@ def landmark_rate(distance: str) -> float:
     return 1.0 if distance == "tv" else 0.5
 
 
-def landmark_rule(metric: Metric, loss: object, landmarks: Integers, *, distance: str = "tv", weights: object = None) -> Landmarks:
+def landmark_rule(
+    metric: Metric, loss: object, landmarks: Integers, *, distance: str = "tv", weights: object = None
+) -> Landmarks:
     """Return the best rule "draw a landmark, take its outcome": no program is solved, and it holds for everybody.
 
     Good where people are far apart compared with 1; else it comes near one distribution for everybody.
@@ -95,7 +99,12 @@ def landmark_rule(metric: Metric, loss: object, landmarks: Integers, *, distance
     index = np.asarray(landmarks, dtype=np.int64)
     if index.ndim != 1 or not len(index):
         raise ParameterError("landmarks must be a list with the index of at least one person.")
-    rule = Landmarks(metric.subset(index), np.eye(problem.outcomes)[np.zeros(len(index), dtype=int)], landmark_rate(distance), distance)
+    rule = Landmarks(
+        metric.subset(index),
+        np.eye(problem.outcomes)[np.zeros(len(index), dtype=int)],
+        landmark_rate(distance),
+        distance,
+    )
     totals = np.zeros((len(index), problem.outcomes))
     for start in range(0, problem.people, BLOCK):
         rows = slice(start, min(start + BLOCK, problem.people))
@@ -153,5 +162,9 @@ def _like(anchors: Metric, people: Metric) -> Metric:
 
 def describe(rule: Any) -> str:
     """Return in a few words how a rule reaches people who were not seen."""
-    names = {"Interpolation": "interpolated between fitted people", "Landmarks": "drawn from landmarks", "Cascade": "a tree of splits"}
+    names = {
+        "Interpolation": "interpolated between fitted people",
+        "Landmarks": "drawn from landmarks",
+        "Cascade": "a tree of splits",
+    }
     return names.get(type(rule).__name__, "fixed")

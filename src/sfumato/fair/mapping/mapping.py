@@ -179,7 +179,9 @@ def _solve(problem: Problem, method: str, gap: float, deadline: float | None) ->
         return _Solved(rows, bound, method, True, flow.giver[real], flow.taker[real], flow.amount[real])
     if method == "first-order":
         found = solve_first_order(problem, gap, deadline)
-        return _Solved(found.probabilities, found.bound, method, found.finished, found.first, found.second, found.prices)
+        return _Solved(
+            found.probabilities, found.bound, method, found.finished, found.first, found.second, found.prices
+        )
     many = problem.distance == "tv" and problem.outcomes > SUBSET_OUTCOMES
     answer = (solve_extended if many else solve_rows)(problem, ROW_TOLERANCE, deadline)
     constant = np.tile(problem.best_constant(), (problem.people, 1))
@@ -198,7 +200,10 @@ def _warn(mapping: FairMapping) -> None:
             FairnessWarning,
             stacklevel=3,
         )
-    if mapping.problem.parity and mapping.constant - mapping.objective < COLLAPSED < mapping.constant - mapping.unconstrained:
+    if (
+        mapping.problem.parity
+        and mapping.constant - mapping.objective < COLLAPSED < mapping.constant - mapping.unconstrained
+    ):
         warnings.warn(
             "Parity and the metric together leave nothing but one distribution for everybody (FL4); "
             "see affirmative_mapping, which keeps the metric inside each group.",

@@ -29,7 +29,9 @@ class PrivateMechanism:
     post_processed: float
 
 
-def optimal_dp_mechanism(states: int, epsilon: Pure, loss: object, *, prior: object = None, adjacency: object = None) -> PrivateMechanism:
+def optimal_dp_mechanism(
+    states: int, epsilon: Pure, loss: object, *, prior: object = None, adjacency: object = None
+) -> PrivateMechanism:
     """Return the epsilon-private mechanism of least expected loss on a small space of states.
 
     By default the states are counts 0 … states - 1, adjacent when they differ by one; `adjacency` is a symmetric 0/1

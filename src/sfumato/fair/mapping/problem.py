@@ -86,7 +86,9 @@ def make_problem(
     """Return the checked program; parity and capacity that nothing can meet are refused with the shortfall."""
     losses = np.asarray(loss, dtype=np.float64)
     if losses.ndim != 2 or losses.shape[0] != metric.size or losses.shape[1] < 2:
-        raise ParameterError(f"loss must have {metric.size} rows, one a person, and a column for each of two or more outcomes.")
+        raise ParameterError(
+            f"loss must have {metric.size} rows, one a person, and a column for each of two or more outcomes."
+        )
     if not np.all(np.isfinite(losses)):
         raise ParameterError("Losses must be finite; write a large number instead of infinity.")
     conditions = [parity] if isinstance(parity, Parity) else list(parity or ())
@@ -127,7 +129,9 @@ def _capacity(capacity: object, outcomes: int) -> Floats | None:
         return None
     array = np.asarray(capacity, dtype=np.float64)
     if array.shape != (outcomes,) or np.isnan(array).any() or array.min() < 0:
-        raise ParameterError(f"capacity must be {outcomes} shares of zero or more, one an outcome; write numpy.inf for no limit.")
+        raise ParameterError(
+            f"capacity must be {outcomes} shares of zero or more, one an outcome; write numpy.inf for no limit."
+        )
     array = np.minimum(array, 1.0)
     if array.sum() < 1.0 - 1e-12:
         # One distribution for everybody meets parity and the metric, so nothing else can make a program infeasible.

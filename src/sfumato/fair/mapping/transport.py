@@ -53,9 +53,7 @@ def _to_everybody(metric: Metric, takes: Integers, value: Floats) -> Floats:
     return np.clip(np.minimum(reached, 1.0), 0.0, 1.0)
 
 
-def _transport(
-    metric: Metric, gives: Integers, takes: Integers, supply: Floats, demand: Floats
-) -> tuple[Floats, Flow]:
+def _transport(metric: Metric, gives: Integers, takes: Integers, supply: Floats, demand: Floats) -> tuple[Floats, Flow]:
     """Return the potential at the takers, and the plan."""
     surplus = float(supply.sum() - demand.sum())
     if metric.size <= DENSE_PEOPLE:

@@ -24,17 +24,18 @@ class Feature:
     weight: float
     categories: tuple[str, ...] | None = None
 
-    def coordinates(self, people: Any) -> Floats:
-        """Return one coordinate for a number, or half the weight in one coordinate a category.
+    def coordinates(self, people: Any, share: float) -> Floats:
+        """Return one coordinate for a number, or a share of the weight in one coordinate a category.
 
-        Categories that the rule has not seen share a coordinate: they differ from all known ones by the full weight.
+        Two categories differ in two coordinates, so the share is a half where these are summed. Categories that the rule
+        has not seen share a coordinate: they differ from all known ones by the full weight.
         """
         values = column(people, self.name)
         if self.categories is None:
             return (_numbers(values, self.name) * self.weight)[:, None]
         text = as_text(values)
         known = text[:, None] == np.array(self.categories)[None, :]
-        return np.hstack([known, ~known.any(axis=1, keepdims=True)]) * (self.weight / 2)
+        return np.hstack([known, ~known.any(axis=1, keepdims=True)]) * (self.weight * share)
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,18 @@ class FeatureReader:
     """The rule "weighted differences of these columns"."""
 
     features: tuple[Feature, ...]
+    norm: str = "sum"
+
+    @property
+    def category_columns(self) -> tuple[int, ...]:
+        """Return the places of coordinates that stand for categories."""
+        places: list[int] = []
+        start = 0
+        for feature in self.features:
+            width = 1 if feature.categories is None else len(feature.categories) + 1
+            places += range(start, start + width) if feature.categories is not None else []
+            start += width
+        return tuple(places)
 
     @property
     def columns(self) -> tuple[str | int, ...]:
@@ -52,7 +65,7 @@ class FeatureReader:
         """Return one point a person."""
         if not self.features:
             return np.zeros((people_count(people), 1))
-        return np.hstack([feature.coordinates(people) for feature in self.features])
+        return np.hstack([feature.coordinates(people, 0.5 if self.norm == "sum" else 1.0) for feature in self.features])
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +91,7 @@ def from_features(
     features = tuple(_feature(people, name, weight) for name, weight in chosen.items())
     if norm == "euclidean" and any(feature.categories is not None for feature in features):
         raise ParameterError('Categories have no Euclidean distance; write norm="sum", or give their codes as numbers.')
-    reader = FeatureReader(features)
+    reader = FeatureReader(features, norm)
     return PointMetric.of_points(reader.points(people), norm, cap, reader)
 
 
@@ -87,7 +100,9 @@ def from_covariance(people: Any, covariance: object, cap: float | None) -> Point
     names = column_names(people)
     matrix = np.asarray(covariance, dtype=np.float64)
     if matrix.shape != (len(names), len(names)) or not np.allclose(matrix, matrix.T):
-        raise ParameterError(f"covariance must be a symmetric matrix with {len(names)} rows, one a column of the table.")
+        raise ParameterError(
+            f"covariance must be a symmetric matrix with {len(names)} rows, one a column of the table."
+        )
     values, vectors = np.linalg.eigh(matrix)
     if values.min() <= 0:
         raise ParameterError("covariance must be positive definite; add a small multiple of the identity to it.")

@@ -46,7 +46,11 @@ class MatrixMetric(Metric):
     def of(self, people: Any) -> MatrixMetric:
         """Return the metric of other people of the same matrix, given by their indices."""
         index = np.asarray(people)
-        if index.ndim != 1 or index.dtype.kind not in "iu" or (len(index) and not 0 <= index.min() <= index.max() < len(self.matrix)):
+        if (
+            index.ndim != 1
+            or index.dtype.kind not in "iu"
+            or (len(index) and not 0 <= index.min() <= index.max() < len(self.matrix))
+        ):
             raise ParameterError(
                 f"A matrix knows its own {len(self.matrix)} people only, by index; give indices, "
                 "or make the metric from features to reach people who are not in it."
@@ -93,4 +97,3 @@ def from_matrix(distances: object, repair: bool) -> MatrixMetric:
             "distances, or write repair=True for the largest metric below them."
         )
     return MatrixMetric.of_matrix(metric_closure(matrix) if repair and excess > 0 else matrix)
-

@@ -44,7 +44,9 @@ def group_rank(scores: object, groups: object, scale: float) -> PointMetric:
     if not np.all(np.isfinite(values)):
         raise ParameterError("scores must be finite numbers; fill in or drop missing ones.")
     if not scale > 0:
-        raise ParameterError(f"scale must be above zero, and {scale} is not; write the rank difference that counts as 1.")
+        raise ParameterError(
+            f"scale must be above zero, and {scale} is not; write the rank difference that counts as 1."
+        )
     ladders = {str(label): np.sort(values[labels == label]) for label in np.unique(labels)}
     metric = PointMetric.of_points(_ranks(values, labels, ladders), reader=RankReader(ladders))
     return metric.scaled(1.0 / scale)

@@ -54,10 +54,14 @@ def check_shape(distances: object) -> Floats:
         raise ParameterError("A distance is NaN; write infinity for people who are not to be compared.")
     if matrix.min() < 0:
         x, y = np.unravel_index(int(matrix.argmin()), matrix.shape)
-        raise ParameterError(f"Distances must not be negative, and that from person {x} to person {y} is {matrix[x, y]:.6g}.")
+        raise ParameterError(
+            f"Distances must not be negative, and that from person {x} to person {y} is {matrix[x, y]:.6g}."
+        )
     if np.diagonal(matrix).max() > 0:
         person = int(np.diagonal(matrix).argmax())
-        raise ParameterError(f"Everybody is at distance 0 from themselves; person {person} is not. Set the diagonal to 0.")
+        raise ParameterError(
+            f"Everybody is at distance 0 from themselves; person {person} is not. Set the diagonal to 0."
+        )
     finite = np.minimum(matrix, LARGE)
     gap = np.abs(finite - finite.T)
     if gap.max() > SYMMETRY_TOLERANCE:

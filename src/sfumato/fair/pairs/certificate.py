@@ -45,7 +45,9 @@ class Certificate:
         return self
 
     def __str__(self) -> str:
-        verdict = "fair" if self.ok else f"not fair: {self.violating} pairs too different, the worst by {self.excess:.3g}"
+        verdict = (
+            "fair" if self.ok else f"not fair: {self.violating} pairs too different, the worst by {self.excess:.3g}"
+        )
         return f"{verdict} ({self.coverage}: {self.pairs}; Lipschitz constant {self.ratio:.6g})"
 
 
@@ -68,7 +70,9 @@ def certify(metric: Metric, probabilities: Floats, distance: str = "tv", *, samp
     pair = (int(first[place]), int(second[place])) if len(over) else (0, 0)
     violating = int((over > 0).sum())
     worst = float(over.max(initial=-np.inf))
-    return Certificate(violating == 0, SAMPLED, len(over), violating, float(ratio.max(initial=0.0)), worst, pair, distance)
+    return Certificate(
+        violating == 0, SAMPLED, len(over), violating, float(ratio.max(initial=0.0)), worst, pair, distance
+    )
 
 
 def of_scan(scan: Scan, distance: str) -> Certificate:

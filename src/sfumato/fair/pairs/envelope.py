@@ -55,7 +55,12 @@ def _by_blocks(sources: Metric, values: Floats, queries: Metric) -> Floats:
 
 
 def _by_tree(sources: PointMetric, values: Floats, queries: Floats) -> Floats:
-    tree = build_tree(sources.coordinates, values)
+    # Of people at one point only the largest value counts, and they share one answer.
+    places, where = np.unique(sources.coordinates, axis=0, return_inverse=True)
+    largest = np.full(len(places), -np.inf)
+    np.maximum.at(largest, where.ravel(), values)
+    queries, back = np.unique(queries, axis=0, return_inverse=True)
+    tree = build_tree(places, largest)
     power = {"sum": 1, "euclidean": 2, "largest": 0}[sources.norm]
     search = _compiled()
     out = np.empty(len(queries))
@@ -65,7 +70,7 @@ def _by_tree(sources: PointMetric, values: Floats, queries: Floats) -> Floats:
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(run, range(0, len(queries), CHUNK)))
-    return out
+    return out[back.ravel()]
 
 
 def build_tree(points: Floats, values: Floats) -> tuple[Any, ...]:

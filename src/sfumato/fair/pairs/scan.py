@@ -59,7 +59,11 @@ def scan_pairs(metric: Metric, probabilities: Floats, distance: str, groups: Int
 def _tiles(labels: Integers) -> Iterator[tuple[slice, slice]]:
     """Yield tiles that cover every unordered pair once and never mix two groups on one side."""
     edges = [0, *(np.flatnonzero(np.diff(labels)) + 1).tolist(), len(labels)]
-    rows = [slice(start, min(start + TILE_ROWS, end)) for begin, end in _runs(edges) for start in range(begin, end, TILE_ROWS)]
+    rows = [
+        slice(start, min(start + TILE_ROWS, end))
+        for begin, end in _runs(edges)
+        for start in range(begin, end, TILE_ROWS)
+    ]
     for left in rows:
         for begin, end in _runs(edges):
             for start in range(max(begin, left.start), end, TILE_COLUMNS):
@@ -71,7 +75,13 @@ def _runs(edges: list[int]) -> list[tuple[int, int]]:
 
 
 def _look(
-    out: Scan, metric: Metric, rows: Floats, distance: str, factor: float, tile: tuple[slice, slice], key: tuple[int, int]
+    out: Scan,
+    metric: Metric,
+    rows: Floats,
+    distance: str,
+    factor: float,
+    tile: tuple[slice, slice],
+    key: tuple[int, int],
 ) -> None:
     left, right = tile
     apart = metric.block(left, right)

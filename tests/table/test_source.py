@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import gzip
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import ibis
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet as pq
+import pytest
+
+from sfumato.domain import booleans, categories, dates, fixed, integers, text
+from sfumato.errors import SchemaError
+from sfumato.table import Schema, Way, draft_schema, open_source, open_table
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:fetch_record_batch:DeprecationWarning"),
+]
+
+DATA = pa.table(
+    {
+        "id": pa.array([1, 1, 2, None, 3], pa.int64()),
+        "age": pa.array([20, 30, 40, 50, 1_000], pa.int64()),
+        "gain": pa.array([0.5, 1.25, float("nan"), 2.0, 1e30], pa.float64()),
+        "city": pa.array(["Ayr", "Bath", "x", "Ayr", None], pa.string()),
+        "ok": pa.array([True, False, None, True, True], pa.bool_()),
+        "born": pa.array([date(2000, 1, 1), None, date(1700, 1, 1), date(2001, 1, 1), date(2002, 2, 2)], pa.date32()),
+        "extra": pa.array([b"1"] * 5, pa.binary()),
+    }
+)
+SCHEMA = Schema(
+    {
+        "age": integers(0, 99),
+        "gain": fixed(0, 10, step="0.25", missing=5),
+        "city": categories("Ayr", "Bath", other="?"),
+        "ok": booleans(),
+        "born": dates("1900-01-01", "2010-01-01"),
+    },
+    person="id",
+    rows_per_person=2,
+)
+
+
+def answers(source: Any, **options: Any) -> tuple[Any, ...]:
+    with open_table(source, SCHEMA, **options) as table:
+        view = table.view(SCHEMA.names, Way.PICK)
+        return (
+            table.people,
+            view.counts(["city", "ok"]).tolist(),
+            int(view.sums("age")),
+            int(view.sums("gain")),
+            view.sparse_counts(["born"]),
+        )
+
+
+EXPECTED = answers(DATA)
+
+
+def test_the_answers_are_what_the_schema_says() -> None:
+    days = SCHEMA.domain("born")
+    first, late, last = (days.encode(day) for day in (None, date(2000, 1, 1), date(2002, 2, 2)))
+    assert (
+        3,
+        [[0, 1], [1, 0], [1, 1]],
+        20 + 30 + 40 + 99,
+        2 + 5 + 20 + 40,
+        {(first,): 2, (late,): 1, (last,): 1},
+    ) == EXPECTED
+
+
+def write_csv(path: Path, divider: str = ",") -> None:
+    lines = ["id,age,gain,city,ok,born,extra".replace(",", divider)]
+    for row in DATA.to_pylist():
+        cells = ["" if cell is None else str(cell) for cell in row.values()]
+        lines.append(divider.join(cells))
+    data = ("\ufeff" + "\n".join(lines) + "\n").encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+
+
+def test_every_source_gives_the_same_answers(tmp_path: Path) -> None:
+    pq.write_table(DATA, tmp_path / "a.parquet")
+    (tmp_path / "parts").mkdir()
+    pq.write_table(DATA.slice(0, 2), tmp_path / "parts" / "1.parquet")
+    pq.write_table(DATA.slice(2), tmp_path / "parts" / "2.parquet")
+    for name in ("a.csv", "a.csv.gz", "a.tsv"):
+        write_csv(tmp_path / name, "\t" if "tsv" in name else ",")
+    with duckdb.connect(str(tmp_path / "a.duckdb")) as connection:
+        connection.register("data", DATA)
+        connection.execute("CREATE TABLE people AS SELECT * FROM data")
+    sources: list[Any] = [
+        tmp_path / "a.parquet",
+        str(tmp_path / "parts"),
+        str(tmp_path / "parts" / "*.parquet"),
+        tmp_path / "a.csv",
+        tmp_path / "a.csv.gz",
+        tmp_path / "a.tsv",
+        tmp_path / "a.duckdb",
+        DATA.to_batches()[0],
+        DATA.to_reader(),
+        pa.dataset.dataset(tmp_path / "a.parquet"),
+        DATA.to_pandas(types_mapper=pd.ArrowDtype),
+        pl.from_arrow(DATA),
+        pl.from_arrow(DATA).lazy(),  # type: ignore[union-attr]
+    ]
+    for source in sources:
+        assert answers(source) == EXPECTED, source
+
+
+def test_a_pandas_column_of_any_objects_is_text() -> None:
+    frame = pd.DataFrame({"age": pd.Series([20, "30", None, [1], {"a": 1}, "x\ud800"], dtype=object)})
+    with open_table(frame, Schema({"age": integers(0, 99, missing=7)})) as table:
+        assert table.view(["age"]).sorted_codes("age").tolist() == [7, 7, 7, 7, 20, 30]
+
+
+def test_ibis_tables_stay_open_and_other_engines_are_copied() -> None:
+    connection = ibis.duckdb.connect()
+    connection.con.register("data", DATA)
+    table = connection.table("data")
+    assert answers(table) == EXPECTED == answers(table.filter(table.age < 2_000))
+    kept = connection.con.execute("SELECT table_name FROM duckdb_tables()").fetchall()
+    assert kept == [] and table.count().to_pyarrow().as_py() == 5
+    other = ibis.polars.connect({"data": pl.from_arrow(DATA)}).table("data")
+    assert answers(other) == EXPECTED
+    with pytest.raises(SchemaError, match="no connection"):
+        open_source(ibis.table({"age": "int64"}, name="x"))
+    with pytest.raises(SchemaError, match="is a table"):
+        open_source(table.age)
+
+
+def test_postgres_gives_the_same_answers(tmp_path: Path) -> None:
+    server_package = pytest.importorskip("pgserver", reason="no PostgreSQL server package: the source is not tested")
+    import psycopg
+
+    with server_package.get_server(tmp_path / "pg") as server:
+        address = server.get_uri()
+        with psycopg.connect(address, autocommit=True) as connection:
+            kinds = "id bigint, age bigint, gain numeric, city text, ok boolean, born date"
+            connection.execute(f"CREATE TABLE people ({kinds})")
+            names = kinds.replace(" bigint", "").split(", ")
+            for row in DATA.drop_columns(["extra"]).to_pylist():
+                connection.execute(f"INSERT INTO people VALUES ({', '.join(['%s'] * len(names))})", list(row.values()))
+        assert answers(address.replace("postgresql+psycopg", "postgresql"), table="people") == EXPECTED
+        with pytest.raises(SchemaError, match="did you mean 'people'"):
+            open_source(address, table="peple")
+
+
+def test_hostile_csv_lines_do_not_fail_the_others(tmp_path: Path) -> None:
+    lines = [
+        b"id,age,note",
+        b'1,5,"a',
+        b'b"',
+        b"2",
+        b"3,4,x,y,z",
+        b"4,nan,\xff\xfe",
+        b"5,1e1,\x00",
+        b",8,nobody",
+        b'7,"9"x,q',
+        b"8,7,ok",
+    ]
+    (tmp_path / "h.csv").write_bytes(b"\n".join(lines) + b"\n")
+    schema = Schema({"age": integers(0, 9), "note": text(max_bytes=5)}, person="id")
+    with open_table(tmp_path / "h.csv", schema) as table:
+        codes = table.view(["age"], Way.PICK).sorted_codes("age").tolist()
+        assert table.people == len(codes) >= 5 and codes[-1] == 9
+
+
+@pytest.mark.parametrize(
+    ("schema", "says"),
+    [
+        (Schema({"aeg": integers(0, 9)}), "did you mean 'age'"),
+        (Schema({"age": integers(0, 9)}, person="idd"), "did you mean 'id'"),
+        (Schema({"age": dates("2000-01-01", "2001-01-01")}), "'age' is int64"),
+        (Schema({"born": integers(0, 9)}), "'born' is date"),
+        (Schema({"city": categories(1, 2), "gain": categories("a")}), "'gain' is float64"),
+        (Schema({"extra": text(max_bytes=3)}), "'extra' is binary"),
+        (Schema({"age": integers(0, 9)}, person="gain"), "person column"),
+    ],
+)
+def test_a_schema_that_does_not_match_is_refused_by_name(schema: Schema, says: str) -> None:
+    with pytest.raises(SchemaError, match=says):
+        open_table(DATA, schema)
+
+
+def test_moments_with_time_zones_are_no_dates() -> None:
+    data = pa.table({"born": pa.array([0], pa.timestamp("us", tz="Europe/Paris"))})
+    with pytest.raises(SchemaError, match="born"):
+        open_table(data, Schema({"born": dates("1960-01-01", "1980-01-01")}))
+
+
+def test_sources_that_cannot_be_opened(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_bytes(b"no parquet")
+    (tmp_path / "a.duckdb").write_bytes(b"no database" * 1_000)
+    (tmp_path / "a.xyz").write_bytes(b"")
+    (tmp_path / "a.csv").write_bytes(b"age,Age\n1,2\n")
+    with duckdb.connect(str(tmp_path / "two.duckdb")) as connection:
+        connection.execute("CREATE TABLE one (x INT); CREATE TABLE two (x INT)")
+    for source, says in [
+        (tmp_path / "none.parquet", "no file"),
+        (tmp_path / "a.parquet", "cannot be read"),
+        (tmp_path / "a.duckdb", "no DuckDB file"),
+        (tmp_path / "a.xyz", "ending"),
+        (tmp_path / "a.csv", "name the columns"),
+        (tmp_path / "two.duckdb", "2 tables"),
+        ("postgresql://localhost:1/none", "does not answer"),
+        (5, "not int"),
+        (np.zeros(3), "not ndarray"),
+    ]:
+        with pytest.raises(SchemaError, match=says):
+            open_source(source)
+    assert open_source(tmp_path / "two.duckdb", table="two").table.columns == ("x",)
+
+
+def test_engine_messages_that_quote_cells_do_not_leave() -> None:
+    class Broken:
+        def to_pyarrow(self) -> Any:
+            raise duckdb.ConversionException("Could not convert string 'secret' to INT32")
+
+    with open_table(DATA, SCHEMA) as table, pytest.raises(SchemaError, match="ConversionException") as error:
+        table.run(Broken())
+    assert "secret" not in str(error.value) and error.value.__cause__ is None and error.value.__context__ is None
+
+
+def test_drafts_of_csv_files_are_text(tmp_path: Path) -> None:
+    write_csv(tmp_path / "a.csv")
+    assert {column["type"] for column in draft_schema(tmp_path / "a.csv").record["columns"].values()} == {"category"}

@@ -11,6 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sfumato.fair.audits import AuditReport, audit, lipschitz_audit, private_parity
+    from sfumato.fair.audits.run import audit_file
     from sfumato.fair.caution import FairnessWarning
     from sfumato.fair.classifier import FairClassifier
     from sfumato.fair.groups import (
@@ -22,8 +24,6 @@ if TYPE_CHECKING:
         parity_without_cross,
         read_bias,
     )
-    from sfumato.fair.audits import AuditReport, audit, lipschitz_audit, private_parity
-    from sfumato.fair.audits.run import audit_file
     from sfumato.fair.mapping import FairMapping, Parity, fair_mapping, landmark_rule
     from sfumato.fair.mapping.exponential import (
         doubling_dimension,

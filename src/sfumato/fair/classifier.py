@@ -47,6 +47,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         estimator: Any = None,
         metric: Metric | None = None,
+        *,
         kappa: float = 1.0,
         method: str = "program",
         solve_for: int = 2000,
@@ -174,7 +175,7 @@ def _best_of(metric: Metric, loss: Floats) -> Rule:
     spread = np.unique(np.linspace(0, metric.size - 1, min(metric.size, 200)).astype(np.int64))
     landmarks: Landmarks = landmark_rule(metric, loss, spread)
     price = {id(rule): float((rule.probabilities(metric) * loss).sum(axis=1).mean()) for rule in (cascade, landmarks)}
-    best: Rule = min((cascade, landmarks), key=lambda rule: price[id(rule)])
+    best: Rule = cascade if price[id(cascade)] <= price[id(landmarks)] else landmarks
     if price[id(best)] > 0.999 * float(loss.mean(axis=0).min()) > float(loss.min(axis=1).mean()):
         warnings.warn(
             "Under this metric the fair rule is hardly better than one distribution for everybody: people are too "

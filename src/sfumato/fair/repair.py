@@ -111,7 +111,7 @@ def _nearest_in_sum(values: Floats, metric: Metric, weights: object) -> Floats:
     from scipy.sparse import coo_matrix, hstack, identity, vstack
 
     people = metric.size
-    weight = make_problem(metric, np.zeros((people, 2)), "tv", weights).weights
+    weight = make_problem(metric, np.zeros((people, 2)), weights=weights).weights
     apart = metric.dense()
     first, second = np.nonzero((values[:, None] - values[None, :]) > apart)
     known = first * people + second

@@ -61,11 +61,11 @@ class Case:
         hidden: set[str | int] = set() if self.protected_column is None else {self.protected_column}
         numbers = as_numbers(without(self.people, hidden))
         spread = numbers.std(axis=0)
-        return (numbers - numbers.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+        return np.asarray((numbers - numbers.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
 
 
 def make_case(
-    model: Any, people: Any, protected: Any, metric: Metric | None, qualification: Any, segments: Any,
+    model: Any, people: Any, protected: Any, *, metric: Metric | None, qualification: Any, segments: Any,
     group: Any, favourable: Any,
 ) -> Case:  # fmt: skip
     """Return a checked case; see `audit` for what each argument may be."""

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.fair.grid import Floats, Integers
 from sfumato.fair.audits.case import Case
 from sfumato.fair.audits.findings import Finding, lacking
 from sfumato.fair.audits.significance import (
@@ -17,6 +16,7 @@ from sfumato.fair.audits.significance import (
     permutation_difference,
     permutation_slope,
 )
+from sfumato.fair.grid import Floats, Integers
 from sfumato.fair.metric.points import PointMetric
 from sfumato.fair.people import column, column_names, is_numeric
 from sfumato.noise import Noise
@@ -29,7 +29,7 @@ SMALLEST_SEGMENT = 30
 
 
 def blatant(case: Case) -> Finding:
-    """E1: does the protected attribute itself change the outcome?"""
+    """E1 asks: does the protected attribute itself change the outcome."""
     if case.model is not None and case.protected_column is not None:
         flipped = _flip(case)
         if flipped is not None:
@@ -112,7 +112,7 @@ def match(case: Case) -> tuple[Integers, Integers, Floats]:
 
 
 def redundant_encoding(case: Case, noise: Noise) -> Finding:
-    """E2: do other features stand in for the protected one, beyond what the metric explains?"""
+    """E2 asks: do other features stand in for the protected one, beyond what the metric explains."""
     area, _ = area_under_curve(cross_fitted(case.features, case.inside.astype(np.float64)), case.inside)
     gap = abs(float(case.favourable[case.inside].mean() - case.favourable[~case.inside].mean()))
     if case.metric is None:
@@ -129,7 +129,7 @@ def redundant_encoding(case: Case, noise: Noise) -> Finding:
 
 
 def redlining(case: Case, noise: Noise) -> Finding:
-    """E3: are segments where the protected group lives treated worse than similar people elsewhere?"""
+    """E3 asks: are segments where the protected group lives treated worse than similar people elsewhere."""
     if case.segments is None:
         return lacking("E3", "no segments were given; write segments='zip_code'")
     if case.metric is None:
@@ -156,7 +156,7 @@ def redlining(case: Case, noise: Noise) -> Finding:
 
 
 def cutting_off(case: Case) -> Finding:
-    """E4: is a segment that is refused as a whole a stand-in for the protected group?"""
+    """E4 asks: is a segment that is refused as a whole a stand-in for the protected group."""
     rate, base = float(case.favourable.mean()), float(case.inside.mean())
     best: tuple[float, float, str, int] | None = None
     smallest = 1.0

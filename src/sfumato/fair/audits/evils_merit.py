@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.fair.grid import Floats
 from sfumato.fair.audits.case import Case
 from sfumato.fair.audits.evils import feature_segments
 from sfumato.fair.audits.findings import Finding, lacking
 from sfumato.fair.audits.significance import above, area_under_curve
+from sfumato.fair.grid import Floats
 from sfumato.fair.people import column, column_names
 from sfumato.noise import Noise
 
@@ -22,7 +22,7 @@ PROXY = 0.7
 
 
 def self_fulfilling(case: Case, noise: Noise) -> Finding:
-    """E5: are the less qualified chosen within the protected group, so that the group is bound to fail?"""
+    """E5 asks: are the less qualified chosen within the protected group, so that the group is bound to fail."""
     if case.merit is None:
         return lacking("E5", "no merit was given; write qualification='label'")
     inside = _inversions(case.favourable[case.inside], case.merit[case.inside], noise)
@@ -50,7 +50,7 @@ def _inversions(scores: Floats, merit: Floats, noise: Noise) -> tuple[float, int
 
 
 def reverse_tokenism(case: Case) -> Finding:
-    """E6: are a few excellent people outside the group refused, to point at when members are refused?"""
+    """E6 asks: are a few excellent people outside the group refused, to point at when members are refused."""
     if case.merit is None:
         return lacking("E6", "no merit was given; write qualification='label'")
     if case.metric is None:
@@ -88,7 +88,7 @@ def _covered(case: Case, token: NDArray[np.bool_]) -> float:
 
 
 def subset_targeting(case: Case, noise: Noise) -> Finding:
-    """E7: is there a part of the protected group that is treated much worse than the whole?"""
+    """E7 asks: is there a part of the protected group that is treated much worse than the whole."""
     half = noise.uniform(2, case.size) == 1
     least = max(50, int(0.02 * case.size / 2))
     segments = [
@@ -137,7 +137,7 @@ def _gap(case: Case, mask: NDArray[np.bool_]) -> float:
 
 
 def reduced_utility(case: Case) -> Finding:
-    """E8: do the features mean something else inside the group, so that one blind rule serves it badly?"""
+    """E8 asks: do the features mean something else inside the group, so that one blind rule serves it badly."""
     if case.merit is None:
         return lacking("E8", "no merit was given; write qualification='label'")
     inside = case.inside.astype(np.float64)[:, None]
@@ -185,7 +185,7 @@ def _ranking(case: Case, design: Floats) -> float:
 
 
 def metric_abuse(case: Case) -> Finding:
-    """E9: does the metric itself tell the groups apart, so that fairness under it says little?"""
+    """E9 asks: does the metric itself tell the groups apart, so that fairness under it says little."""
     if case.metric is None:
         return lacking("E9", "no metric was given")
     share = case.inside[case.near].mean(axis=1)

@@ -90,11 +90,11 @@ def lipschitz_audit(
             scan.ratio, ALL_PAIRS, scan.pairs, share, share, _worst(metric, rows, distance, scan.excess, scan.partner),
             scan.excess, scan.partner, by_group, ratios, distance,
         )  # fmt: skip
-    return _sampled(metric, rows, distance, tau, labels, names, ratios)
+    return _sampled(metric, rows, distance, tau=tau, labels=labels, names=names, ratios=ratios)
 
 
 def _sampled(
-    metric: Metric, rows: Floats, distance: str, tau: float, labels: Integers, names: list[str], ratios: Floats
+    metric: Metric, rows: Floats, distance: str, *, tau: float, labels: Integers, names: list[str], ratios: Floats
 ) -> LipschitzReport:
     near = metric.neighbours(NEIGHBOURS)
     first = np.repeat(np.arange(metric.size), near.shape[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import ParameterError
-from sfumato.fair.groups.bias import BiasCertificate
-from sfumato.fair.groups.parity import ParityGap
 from sfumato.fair.audits.findings import Finding
 from sfumato.fair.audits.lipschitz import LipschitzReport
+from sfumato.fair.groups.bias import BiasCertificate
+from sfumato.fair.groups.parity import ParityGap
 from sfumato.fair.repair import RepairCost
 from sfumato.show import Table, table
 
@@ -139,7 +140,7 @@ class AuditReport:
     def save(self, path: str | Path) -> Path:
         """Write the report as `.html`, `.json` or `.txt` and return its path."""
         target = Path(path)
-        kinds = {
+        kinds: dict[str, Callable[[], str]] = {
             ".html": self.to_html,
             ".txt": lambda: str(self),
             ".json": lambda: json.dumps(self.to_json(), indent=1),

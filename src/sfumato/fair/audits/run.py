@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import ParameterError
-from sfumato.fair.grid import Floats, Integers
-from sfumato.fair.groups.bias import BiasCertificate, bias_bound
-from sfumato.fair.groups.parity import parity_gap
 from sfumato.fair.audits import evils, evils_merit
 from sfumato.fair.audits.case import Case, make_case
 from sfumato.fair.audits.findings import Finding
 from sfumato.fair.audits.lipschitz import LipschitzReport, lipschitz_audit
 from sfumato.fair.audits.report import AuditReport
 from sfumato.fair.audits.significance import benjamini_hochberg
+from sfumato.fair.grid import Floats, Integers
+from sfumato.fair.groups.bias import BiasCertificate, bias_bound
+from sfumato.fair.groups.parity import parity_gap
 from sfumato.fair.metric.base import Metric
 from sfumato.fair.people import column, column_names
 from sfumato.fair.repair import repair_cost, repair_scores
@@ -63,7 +63,10 @@ def audit(
     """
     if not 0 < alpha < 1:
         raise ParameterError(f"alpha must lie between 0 and 1, and {alpha} does not; write for example 0.05.")
-    case = make_case(model, people, protected, metric, qualification, segments, group, favourable)
+    case = make_case(
+        model, people, protected, metric=metric, qualification=qualification, segments=segments, group=group,
+        favourable=favourable,
+    )  # fmt: skip
     findings = run_checks(case)
     raised = raise_findings(findings, alpha)
     outside = ~case.inside

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.errors import ParameterError
-from sfumato.fair.grid import Floats
+from sfumato.fair.grid import Floats, Integers
 from sfumato.fair.groups.earthmover import earthmover
 from sfumato.fair.mapping.problem import group_share
 from sfumato.fair.metric.base import Metric
@@ -61,7 +61,7 @@ def adjust_metric(metric: Metric, first: object, second: object, target: float) 
     return AdjustedMetric(Metric.from_matrix(current, repair=True), before, value, tuple(changed[:20]))
 
 
-def _closest(original: Floats, one: Floats, two: Floats, plans: list[Floats], target: float) -> Floats:
+def _closest(original: Floats, one: Integers, two: Integers, plans: list[Floats], target: float) -> Floats:
     """Minimise the sum of |d' - d| over cross pairs under all triangles and the plans' costs."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_matrix
@@ -102,9 +102,11 @@ def _closest(original: Floats, one: Floats, two: Floats, plans: list[Floats], ta
 
 
 def _triangles(
-    original: Floats, cross: list[tuple[int, int]], number: dict[tuple[int, int], int], one: Floats, two: Floats
+    original: Floats, cross: list[tuple[int, int]], number: dict[tuple[int, int], int], one: Integers, two: Integers
 ) -> list[tuple[list[tuple[int, float]], float]]:
-    """Return every triangle with two cross sides as rows: |d'(x, y) - d'(x', y)| <= d(x, x') <= d'(x, y) + d'(x', y)."""
+    """Return every triangle with two cross sides as rows: one cross side exceeds another by at most the
+    inner side, and both together are at least as long as it.
+    """
     rows: list[tuple[list[tuple[int, float]], float]] = []
     for x, y in cross:
         for side, fixed in ((one, y), (two, x)):

@@ -68,7 +68,7 @@ def affirmative_mapping(
     if not 0 <= at_most <= 1:
         raise ParameterError(f"A parity gap lies between 0 and 1, and {at_most} does not.")
     across = metric.block(index_one, index_two)
-    assignment = _move(inner, outer, across, at_most, distance, method)
+    assignment = _move(inner, outer, across, at_most=at_most, distance=distance, method=method)
     weight_one, weight_two = problem.weights[index_one], problem.weights[index_two]
     costs = problem.loss[index_two] * weight_two[:, None]
     if vendor_opinion_on_first:
@@ -97,7 +97,7 @@ def _groups(metric: Metric, first: object, second: object) -> tuple[Integers, In
     return np.flatnonzero(one > 0), np.flatnonzero(two > 0)
 
 
-def _move(inner: Metric, outer: Metric, across: Floats, at_most: float, distance: str, method: str) -> Floats:
+def _move(inner: Metric, outer: Metric, across: Floats, *, at_most: float, distance: str, method: str) -> Floats:
     if method != "fast":
         try:
             return _exact_move(inner, outer, across, at_most, distance)
@@ -150,7 +150,7 @@ def _within(rows: Floats, weights: Floats, target: Floats, at_most: float) -> Fl
     leave = over * (1.0 - at_most / total)
     share = np.where(image > 0, leave / np.maximum(image, 1e-300), 0.0)
     lack = np.maximum(target - image, 0.0)
-    return rows * (1.0 - share) + (rows @ share)[:, None] * (lack / lack.sum())
+    return np.asarray(rows * (1.0 - share) + (rows @ share)[:, None] * (lack / lack.sum()))
 
 
 def _fast_move(inner: Metric, across: Floats, distance: str) -> Floats:

@@ -64,7 +64,7 @@ def _resampled(rows: Floats, share: Floats, noise: Noise) -> Floats:
     count = len(members)
     if count * RESAMPLES > 5_000_000:
         scale = np.linalg.cholesky(np.cov(members.T) / count + 1e-18 * np.eye(rows.shape[1]))
-        return members.mean(axis=0) + _normal(noise, RESAMPLES, rows.shape[1]) @ scale.T
+        return np.asarray(members.mean(axis=0) + _normal(noise, RESAMPLES, rows.shape[1]) @ scale.T)
     picks = noise.uniform(count, count * RESAMPLES).reshape(RESAMPLES, count)
     return np.asarray(members[picks].mean(axis=1))
 

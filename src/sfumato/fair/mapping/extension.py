@@ -71,7 +71,7 @@ class Landmarks:
         weight = np.exp(
             -self.rate * (1 - SLACK) * (np.where(far[:, None], 0.0, apart) - np.where(far[:, None], 0.0, nearest))
         )
-        return weight / weight.sum(axis=1, keepdims=True)
+        return np.asarray(weight / weight.sum(axis=1, keepdims=True))
 
 
 def landmark_rate(distance: str) -> float:
@@ -95,7 +95,7 @@ def landmark_rule(
     """
     from sfumato.fair.mapping.problem import make_problem
 
-    problem = make_problem(metric, loss, distance, weights)
+    problem = make_problem(metric, loss, distance, weights=weights)
     index = np.asarray(landmarks, dtype=np.int64)
     if index.ndim != 1 or not len(index):
         raise ParameterError("landmarks must be a list with the index of at least one person.")

@@ -128,7 +128,7 @@ def fair_mapping(
     """
     if method not in METHODS:
         raise ParameterError(f"No method is called {method!r}; write one of {list(METHODS)}.")
-    full = make_problem(metric, loss, distance, weights, parity, capacity)
+    full = make_problem(metric, loss, distance, weights=weights, parity=parity, capacity=capacity)
     small, classes = contract(full)
     if distance == "tv":
         small = Problem(small.metric.capped(1.0), small.loss, small.weights, distance, small.parity, small.capacity)

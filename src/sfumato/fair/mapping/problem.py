@@ -47,7 +47,7 @@ class Problem:
     @property
     def outcomes(self) -> int:
         """Return the number of outcomes."""
-        return self.loss.shape[1]
+        return int(self.loss.shape[1])
 
     @property
     def costs(self) -> Floats:
@@ -72,13 +72,14 @@ class Problem:
             room = 1.0 if self.capacity is None else float(self.capacity[outcome])
             constant[outcome] = min(left, room)
             left -= constant[outcome]
-        return constant / constant.sum()
+        return np.asarray(constant / constant.sum())
 
 
 def make_problem(
     metric: Metric,
     loss: object,
     distance: str = "tv",
+    *,
     weights: object = None,
     parity: Parity | Sequence[Parity] | None = None,
     capacity: object = None,
@@ -121,7 +122,7 @@ def _weights(weights: object, people: int) -> Floats:
     array = np.asarray(weights, dtype=np.float64)
     if array.shape != (people,) or not np.all(np.isfinite(array)) or array.min() < 0 or array.sum() <= 0:
         raise ParameterError(f"weights must be {people} finite numbers of zero or more, not all zero, one a person.")
-    return array / array.sum()
+    return np.asarray(array / array.sum(), dtype=np.float64)
 
 
 def _capacity(capacity: object, outcomes: int) -> Floats | None:
@@ -152,17 +153,21 @@ def contract(problem: Problem) -> tuple[Problem, Integers]:
     if count == problem.people:
         return problem, np.arange(count)
     first = np.unique(classes, return_index=True)[1]
-    weights = np.bincount(classes, problem.weights, count)
-    costs = np.stack([np.bincount(classes, column, count) for column in problem.costs.T], axis=1)
+    weights = _totals(classes, problem.weights, count)
+    costs = np.stack([_totals(classes, column, count) for column in problem.costs.T], axis=1)
     # People without weight have no say, but they are treated like the others.
     safe = np.where(weights > 0, weights, 1.0)
     parity = tuple(
-        (np.bincount(classes, one, count), np.bincount(classes, two, count), gap) for one, two, gap in problem.parity
+        (_totals(classes, one, count), _totals(classes, two, count), gap) for one, two, gap in problem.parity
     )
     small = Problem(
         problem.metric.subset(first), costs / safe[:, None], weights, problem.distance, parity, problem.capacity
     )
     return small, classes
+
+
+def _totals(classes: Integers, values: Floats, count: int) -> Floats:
+    return np.asarray(np.bincount(classes, values, count), dtype=np.float64)
 
 
 def zero_classes(metric: Metric) -> Integers:

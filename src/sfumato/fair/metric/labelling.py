@@ -36,7 +36,7 @@ def assign_counterparts(costs: object, similarity: object, distances: object) ->
             chosen[person] = int((cost[person] + 2 * far[:, chosen] @ others).argmin())
         if np.array_equal(before, chosen):
             break
-    return chosen
+    return np.asarray(chosen, dtype=np.int64)
 
 
 def labelling_cost(chosen: Integers, costs: Floats, similarity: Floats, distances: Floats) -> float:

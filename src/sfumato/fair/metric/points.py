@@ -24,7 +24,10 @@ inequality holds exactly for the numbers that are compared."""
 class Reader(Protocol):
     """How other people become points of the same space."""
 
-    columns: tuple[str | int, ...]
+    @property
+    def columns(self) -> tuple[str | int, ...]:
+        """Return the columns that it reads."""
+        ...
 
     def points(self, people: Any) -> Floats:
         """Return one point a person."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.errors import CertificationError
-from sfumato.fair.grid import Floats
+from sfumato.fair.grid import Floats, Integers
 from sfumato.fair.metric.base import Metric
 from sfumato.fair.pairs.divergence import check_distance
 from sfumato.fair.pairs.scan import Scan, sampled_excess, scan_pairs
@@ -84,7 +84,7 @@ def of_scan(scan: Scan, distance: str) -> Certificate:
     )
 
 
-def random_pairs(people: int, count: int, insecure_seed: int = 0) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+def random_pairs(people: int, count: int, insecure_seed: int = 0) -> tuple[Integers, Integers]:
     """Return random pairs of different people; the seed is fixed so that a report can be repeated."""
     if people < 2:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)

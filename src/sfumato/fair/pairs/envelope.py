@@ -80,7 +80,13 @@ def build_tree(points: Floats, values: Floats) -> tuple[Any, ...]:
     """
     order = np.arange(len(points))
     both = np.hstack([points, values[:, None]])
-    low, high, top, left, right, start, stop = [], [], [], [], [], [], []
+    low: list[Floats] = []
+    high: list[Floats] = []
+    top: list[float] = []
+    left: list[int] = []
+    right: list[int] = []
+    start: list[int] = []
+    stop: list[int] = []
     waiting = [(0, len(points), -1, False)]
     while waiting:
         begin, end, parent, is_right = waiting.pop()

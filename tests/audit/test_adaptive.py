@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from sfumato.audit import Release, worst_adaptive
 from sfumato.errors import ParameterError
+from sfumato.exact import INFINITY, rational_ball
+from sfumato.privacy import Approximate, Cost, Curve
+from sfumato.privacy.filters import filter_of
 
 HAIR = 1e-12
 
@@ -31,7 +36,7 @@ def best_order(epsilon: float, delta: float) -> float:
     return (low + high) / 2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kind:
     """A release of the menu with what it costs: epsilon, curve, leak."""
 
@@ -91,24 +96,52 @@ ROWS = [
 NAMES = [row.name for row in ROWS]
 
 
-def shipped(row: Row, leaks: float):
-    """`Approximate(E, D, leaks)`: leaks within their part, and epsilons or one fixed order within the rest."""
-    rest = row.delta * (1 - leaks)
-    order = round(8 * best_order(row.epsilon, rest)) / 8
-    ceiling = row.epsilon - price(order, rest)
+@dataclass(frozen=True)
+class MenuCurve(Curve):
+    """The Rényi curve of a release of the menu, as its losses give it."""
+
+    form: ClassVar[str] = "menu"
+    kind: Kind
+
+    def ball(self, order: Fraction):
+        return rational_ball(Fraction(self.kind.tau(float(order))))
+
+    def supremum(self, omega):
+        return INFINITY
+
+    @property
+    def end(self):
+        return INFINITY
+
+    def parameters(self):
+        return {}
+
+    def __hash__(self) -> int:
+        return id(self.kind)
+
+
+def cost(kind: Kind) -> Cost:
+    return Cost(Fraction(str(kind.epsilon)), MenuCurve(kind), Fraction(str(kind.leak)))
+
+
+def shipped(row: Row, leaks: str):
+    """The filter of `Approximate(E, D, leaks)`, the very object that ledgers use."""
+    delta = Fraction(str(row.delta))
+    gate = filter_of(Approximate(str(row.epsilon), delta, leaks=Fraction(leaks) * delta))
+    charges = [gate.charge(cost(kind)) for kind in row.menu]
 
     def fits(counts) -> bool:
-        return row.total(counts, lambda kind: kind.leak) <= leaks * row.delta + HAIR * row.delta and (
-            row.total(counts, lambda kind: kind.epsilon) <= row.epsilon + HAIR
-            or row.total(counts, lambda kind: kind.tau(order)) <= ceiling + HAIR
+        sums = zip(
+            *([part * count for part in charge] for charge, count in zip(charges, counts, strict=True)), strict=True
         )
+        return gate.fits(tuple(sum(column, Fraction(0)) for column in sums))
 
     return fits
 
 
 @pytest.mark.parametrize("row", ROWS, ids=NAMES)
 def test_the_shipped_rule_reaches_the_printed_value_and_stays_below_delta(row: Row) -> None:
-    full, halves = row.worst(shipped(row, 0.0)), row.worst(shipped(row, 0.5))
+    full, halves = row.worst(shipped(row, "0")), row.worst(shipped(row, "1/2"))
     assert full == pytest.approx(row.full, abs=1e-3)
     assert halves == pytest.approx(row.halves, abs=1e-3)
 

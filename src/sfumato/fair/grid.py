@@ -57,7 +57,8 @@ def check_probabilities(probabilities: object, people: int | None = None) -> Flo
     worst = float(np.abs(array.sum(axis=1) - 1.0).max(initial=0.0))
     if worst > SUM_TOLERANCE:
         raise ParameterError(
-            f"Every row of probabilities must sum to one, and one row is off by {worst:.3g}; divide each row by its sum."
+            f"Every row of probabilities must sum to one, and one row is off by {worst:.3g}; "
+            "divide each row by its sum."
         )
     return np.maximum(array, 0.0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -82,7 +83,7 @@ def as_text(values: Column) -> NDArray[np.str_]:
 
 
 def _is_missing(value: object) -> bool:
-    return value is None or (isinstance(value, float) and value != value)
+    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def as_numbers(table: Any) -> NDArray[np.float64]:

@@ -14,7 +14,6 @@ from sfumato.ledger import lifecycle, statements, wording
 from sfumato.ledger.budget import Budget, Limit
 from sfumato.ledger.chain import Head
 from sfumato.ledger.guarantee import Unbounded
-from sfumato.ledger.history import Charge, charges
 from sfumato.ledger.journal import Journal
 from sfumato.ledger.largest import MakeLoss, largest
 from sfumato.ledger.plan import Plan, planned
@@ -224,11 +223,6 @@ class Ledger:
         """Return the meters of all limits, first-declared ones first."""
         with self._journal.session(write=False) as session:
             return statements.readings(self._journal, session)
-
-    def history(self) -> list[Charge]:
-        """Return everything that was ever charged, in order; what an adaptive history adds up to is no guarantee."""
-        with self._journal.session(write=False) as session:
-            return charges(session)
 
     def odometer(self, names: Names = EVERYTHING) -> Statement | None:
         """Return what this run's answers can have shifted the odds by, None after a release with a leak."""

@@ -93,8 +93,8 @@ def _protected(people: Any, protected: Any, group: Any, count: int) -> tuple[str
     named = isinstance(protected, (str, int)) and not isinstance(protected, bool)
     if named and protected not in column_names(people):
         raise SchemaError(
-            f"The protected column {protected!r} is not in the table, which has {list(column_names(people))[:12]}. Write "
-            "one of these, or give the column itself as an array: protected=table['sex']."
+            f"The protected column {protected!r} is not in the table, which has {list(column_names(people))[:12]}. "
+            "Write one of these, or give the column itself as an array: protected=table['sex']."
         )
     values = as_text(column(people, protected)) if named else as_text(np.asarray(protected))
     if len(values) != count:

@@ -36,7 +36,8 @@ def blatant(case: Case) -> Finding:
             mean, largest = float(flipped.mean()), float(flipped.max())
             return Finding(
                 "E1",
-                f"Exchanging the protected value alone moves the outcome by {mean:.3f} on average, {largest:.3f} at most.",
+                f"Exchanging the protected value alone moves the outcome by {mean:.3f} on average, "
+                f"{largest:.3f} at most.",
                 "mean change of the outcome", mean, SMALL, 0.0 if mean > SMALL else 1.0, {"largest": largest},
             )  # fmt: skip
     if case.metric is None:
@@ -121,9 +122,10 @@ def redundant_encoding(case: Case, noise: Noise) -> Finding:
     left = float(residual[case.inside].mean() - residual[~case.inside].mean())
     return Finding(
         "E2",
-        f"The outcome tells the groups apart by {gap:.3f}; {abs(left):.3f} of it is not explained by similar people. The "
-        f"features guess the group with AUC {area:.2f}.",
-        "gap that similar people do not explain", abs(left), SMALL, permutation_difference(residual, case.inside, noise),
+        f"The outcome tells the groups apart by {gap:.3f}; {abs(left):.3f} of it is not explained by similar people. "
+        f"The features guess the group with AUC {area:.2f}.",
+        "gap that similar people do not explain", abs(left), SMALL,
+        permutation_difference(residual, case.inside, noise),
         {"gap": gap, "auc": area, "unexplained": left},
     )  # fmt: skip
 
@@ -186,8 +188,8 @@ def cutting_off(case: Case) -> Finding:
     lift, refused, name, size = best
     return Finding(
         "E4",
-        f"The segment {name} ({size} people) gets the good outcome in {refused:.1%} of cases against {rate:.1%} overall, and "
-        f"holds {lift:.2f} times the protected group's share.",
+        f"The segment {name} ({size} people) gets the good outcome in {refused:.1%} of cases against {rate:.1%} overall, "
+        f"and holds {lift:.2f} times the protected group's share.",
         "lift of the protected group", lift, LIFT, smallest, {"segment": name, "people": size},
     )  # fmt: skip
 

@@ -35,7 +35,8 @@ def self_fulfilling(case: Case, noise: Noise) -> Finding:
         "E5",
         f"Within the protected group the less deserving of two is preferred in {inside[0]:.1%} of cases, outside it in "
         f"{outside[0]:.1%}; choosing at random would give 50%.",
-        "more inversions of merit", more, INVERSION, above(more, 0.0, error), {"inside": inside[0], "outside": outside[0]},
+        "more inversions of merit", more, INVERSION, above(more, 0.0, error),
+        {"inside": inside[0], "outside": outside[0]},
     )  # fmt: skip
 
 
@@ -72,8 +73,8 @@ def reverse_tokenism(case: Case) -> Finding:
     covered = _covered(case, token)
     return Finding(
         "E6",
-        f"{count} of the {among} most deserving people outside the group are refused although people like them are not; "
-        f"they alone would 'explain' {covered:.1%} of the refusals inside it.",
+        f"{count} of the {among} most deserving people outside the group are refused although people like them are "
+        f"not; they alone would 'explain' {covered:.1%} of the refusals inside it.",
         "share of out-of-line refusals", share, TOKENS, above(share, TOKENS, error) if count >= 3 else 1.0,
         {"tokens": np.flatnonzero(token)[:20].tolist(), "covered": covered},
     )  # fmt: skip
@@ -125,7 +126,8 @@ def subset_targeting(case: Case, noise: Noise) -> Finding:
     )
     return Finding(
         "E7",
-        f"Where {' and '.join(names)}, the groups differ by {found:.3f} on people kept aside, against {whole:.3f} overall.",
+        f"Where {' and '.join(names)}, the groups differ by {found:.3f} on people kept aside, "
+        f"against {whole:.3f} overall.",
         "gap beyond the whole", found - whole, SUBSET_GAP, above(found, whole, float(error)),
         {"where": names, "gap": found, "overall": whole, "people": int(test.sum())},
     )  # fmt: skip
@@ -158,7 +160,8 @@ def reduced_utility(case: Case) -> Finding:
         "E8",
         f"A rule that knows the group explains {share:.1%} more of merit, and ranks people inside the group better by "
         f"{better:+.3f} (rank correlation).",
-        "merit explained by knowing the group", share, 0.01, float(fdtrc(extra, left, max(ratio, 0.0))), {"ranking": better},
+        "merit explained by knowing the group", share, 0.01, float(fdtrc(extra, left, max(ratio, 0.0))),
+        {"ranking": better},
     )  # fmt: skip
 
 
@@ -197,7 +200,7 @@ def metric_abuse(case: Case) -> Finding:
     apart = float((case.metric.between(*pick) >= 1).mean())
     return Finding(
         "E9",
-        f"Neighbours under the metric guess the group with AUC {area:.2f}; {apart:.0%} of the pairs across the groups are at "
-        "distance 1 or more, where nothing is promised.",
+        f"Neighbours under the metric guess the group with AUC {area:.2f}; {apart:.0%} of the pairs across the groups are "
+        "at distance 1 or more, where nothing is promised.",
         "AUC of the group from neighbours", area, PROXY, above(area, 0.5, error), {"unconstrained": apart},
     )  # fmt: skip

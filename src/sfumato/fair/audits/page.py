@@ -51,8 +51,8 @@ def page(report: AuditReport) -> str:
     parts += [
         Words("Catalogue of evils", "heading"),
         Words(
-            f"A check is raised if it is significant after control of all of them (Benjamini and Hochberg at {report.alpha:g}) "
-            "and its effect is larger than tolerated."
+            f"A check is raised if it is significant after control of all of them (Benjamini and Hochberg at "
+            f"{report.alpha:g}) and its effect is larger than tolerated."
         ),
         report.summary(),
     ]
@@ -69,7 +69,8 @@ def page(report: AuditReport) -> str:
     parts.append(Words("These numbers are not differentially private; do not publish them about private data."))
     body = html(title, parts)
     return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width">'
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>{body}</body></html>"
     )
 

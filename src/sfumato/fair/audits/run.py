@@ -41,25 +41,18 @@ def audit(
 ) -> AuditReport:
     """Audit a model, a table of decisions or a black-box function for unfair treatment.
 
-    Parameters
-    ----------
-    model : a fitted classifier with `predict_proba`, a function from a table to probabilities, a vector or matrix of
-        probabilities, or a vector of realised decisions.
-    people : the table of people that the model was asked about.
-    protected : the name of the protected column, or that column as an array.
-    metric : who is similar to whom; without it only group figures are possible.
-    qualification : a column or array with true merit, for the checks that need it.
-    segments : a column or array such as the zip code, for redlining.
-    group : the protected value; by default the smaller of two groups.
-    favourable : the good outcome; by default the last one.
-    alpha : the share of false alarms tolerated among what is raised.
+    `model` is a fitted classifier with `predict_proba`, a function from a table to probabilities, a vector or matrix of
+    probabilities, or a vector of realised decisions; `people` is the table it was asked about. `protected` names the
+    protected column, or is that column; `group` is the protected value, by default the smaller of two groups;
+    `favourable` is the good outcome, by default the last one. `metric` says who is similar to whom; without it only
+    group figures are possible. `qualification` (true merit) and `segments` (such as the zip code) name columns or are
+    arrays, for the checks that need them. `alpha` is the share of false alarms tolerated among what is raised.
 
     >>> import numpy as np
     >>> score = np.linspace(0, 1, 200)
     >>> report = audit(score / 2, {"score": score}, np.arange(200) % 2, metric=Metric.from_scores(score))
     >>> report.ok, report.lipschitz.kappa < 0.51
     (True, True)
-
     """
     if not 0 < alpha < 1:
         raise ParameterError(f"alpha must lie between 0 and 1, and {alpha} does not; write for example 0.05.")

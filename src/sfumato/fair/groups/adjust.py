@@ -104,8 +104,9 @@ def _closest(original: Floats, one: Integers, two: Integers, plans: list[Floats]
 def _triangles(
     original: Floats, cross: list[tuple[int, int]], number: dict[tuple[int, int], int], one: Integers, two: Integers
 ) -> list[tuple[list[tuple[int, float]], float]]:
-    """Return every triangle with two cross sides as rows: one cross side exceeds another by at most the
-    inner side, and both together are at least as long as it.
+    """Return every triangle with two cross sides as rows.
+
+    One cross side exceeds another by at most the inner side, and both together are at least as long as it.
     """
     rows: list[tuple[list[tuple[int, float]], float]] = []
     for x, y in cross:

@@ -89,7 +89,7 @@ def mean_distance_bound(metric: Metric) -> float:
 
 @dataclass(frozen=True)
 class Dimension:
-    """Two estimates of a metric's dimension: log2 of the half-radius balls that cover a ball, and the growth of balls."""
+    """Two estimates of a dimension: log2 of the half-radius balls that cover a ball, and the growth of balls."""
 
     doubling: float
     growth: float

@@ -46,7 +46,7 @@ def solve_first_order(problem: Problem, gap: float, deadline: float | None) -> F
     finished = False
     for _ in range(MOST_ROUNDS):
         apart = problem.metric.between(first, second)
-        rows, prices, mean = _iterate(costs, apart, first, second, rows, prices)
+        rows, prices, mean = _iterate(costs, apart, first, second, (rows, prices))
         for candidate, dual in ((rows, prices), mean):
             bound = max(bound, scale * _dual_value(costs, apart, first, second, dual))
             fair = make_exact(problem, candidate)
@@ -73,9 +73,10 @@ def _unordered(people: int, first: Integers, second: Integers) -> tuple[Integers
 
 
 def _iterate(
-    costs: Floats, apart: Floats, first: Integers, second: Integers, rows: Floats, prices: Floats
+    costs: Floats, apart: Floats, first: Integers, second: Integers, start: tuple[Floats, Floats]
 ) -> tuple[Floats, Floats, tuple[Floats, Floats]]:
     """Return the last point and the mean of all points of a number of steps."""
+    rows, prices = start
     difference = _differences(len(costs), first, second)
     transposed = difference.T.tocsr()
     degree = np.maximum(np.bincount(first, minlength=len(costs)) + np.bincount(second, minlength=len(costs)), 1)

@@ -27,8 +27,8 @@ class Feature:
     def coordinates(self, people: Any, share: float) -> Floats:
         """Return one coordinate for a number, or a share of the weight in one coordinate a category.
 
-        Two categories differ in two coordinates, so the share is a half where these are summed. Categories that the rule
-        has not seen share a coordinate: they differ from all known ones by the full weight.
+        Two categories differ in two coordinates, so the share is a half where these are summed. Categories that the
+        rule has not seen share a coordinate: they differ from all known ones by the full weight.
         """
         values = column(people, self.name)
         if self.categories is None:

@@ -120,7 +120,7 @@ def _compiled() -> Any:
     return numba.njit(nogil=True, cache=True)(_search)
 
 
-def _box_distance(low: Any, high: Any, box: int, queries: Any, query: int, power: int) -> float:
+def _box_distance(low: Any, high: Any, box: int, queries: Any, query: int, power: int) -> float:  # noqa: PLR0917
     """Return the distance from a query to a box, without the certificate's rounding: a lower bound."""
     apart = 0.0
     for axis in range(low.shape[1]):
@@ -134,7 +134,7 @@ def _box_distance(low: Any, high: Any, box: int, queries: Any, query: int, power
     return float(np.sqrt(apart)) if power == 2 else apart
 
 
-def _search(
+def _search(  # noqa: PLR0912, PLR0917
     points: Any, values: Any, low: Any, high: Any, top: Any, left: Any, right: Any, start: Any, stop: Any,
     queries: Any, power: int, step: float, out: Any,
 ) -> None:  # fmt: skip

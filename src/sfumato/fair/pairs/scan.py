@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -51,8 +52,9 @@ def scan_pairs(metric: Metric, probabilities: Floats, distance: str, groups: Int
     metric, rows, labels = metric.subset(order), probabilities[order], labels[order]
     factor = rounding_factor(distance, rows.shape[1], is_exact(rows))
     out = Scan(people, excess=np.full(people, -np.inf), partner=np.arange(people))
+    seen = _Treatment(metric, rows, distance, factor)
     for left, right in _tiles(labels):
-        _look(out, metric, rows, distance, factor, (left, right), (int(labels[left.start]), int(labels[right.start])))
+        _look(out, seen, left, right, (int(labels[left.start]), int(labels[right.start])))
     return _restore(out, order)
 
 
@@ -71,23 +73,22 @@ def _tiles(labels: Integers) -> Iterator[tuple[slice, slice]]:
 
 
 def _runs(edges: list[int]) -> list[tuple[int, int]]:
-    return [(begin, end) for begin, end in zip(edges[:-1], edges[1:], strict=True) if end > begin]
+    return [(begin, end) for begin, end in pairwise(edges) if end > begin]
 
 
-def _look(
-    out: Scan,
-    metric: Metric,
-    rows: Floats,
-    distance: str,
-    factor: float,
-    tile: tuple[slice, slice],
-    key: tuple[int, int],
-) -> None:
-    left, right = tile
-    apart = metric.block(left, right)
-    treated = divergence_block(rows[left], rows[right], distance)
-    if factor != 1.0:
-        treated *= factor
+@dataclass(frozen=True, eq=False)
+class _Treatment:
+    metric: Metric
+    rows: Floats
+    distance: str
+    factor: float
+
+
+def _look(out: Scan, seen: _Treatment, left: slice, right: slice, key: tuple[int, int]) -> None:
+    apart = seen.metric.block(left, right)
+    treated = divergence_block(seen.rows[left], seen.rows[right], seen.distance)
+    if seen.factor != 1.0:
+        treated *= seen.factor
     pairs = apart.size
     if right.start < left.stop:
         # The tile meets the diagonal: keep each unordered pair once, by comparing the rest at an infinite distance.
@@ -95,7 +96,7 @@ def _look(
         apart = np.where(skip, np.inf, apart)
         treated[skip] = 0.0
         pairs -= int(skip.sum())
-    _keep_ratio(out, treated, apart, tile)
+    _keep_ratio(out, treated, apart, (left, right))
     with np.errstate(invalid="ignore"):
         over = np.subtract(treated, apart, out=treated)
     if np.isnan(over.max()):

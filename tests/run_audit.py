@@ -15,11 +15,11 @@ PAGE = ROOT / "docs" / "audit.md"
 
 def commit() -> str:
     """Return the short name of the commit, with a plus sign if the tree has changed since."""
-    name = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=ROOT).stdout
-    dirty = subprocess.run(
-        ["git", "status", "--porcelain", "--", "src", "tests"], capture_output=True, text=True, cwd=ROOT
-    ).stdout
-    return name.strip() + ("+" if dirty.strip() else "")
+    return _git("rev-parse", "--short", "HEAD") + ("+" if _git("status", "--porcelain", "--", "src", "tests") else "")
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(["git", *words], capture_output=True, text=True, cwd=ROOT, check=False).stdout.strip()
 
 
 def rows() -> list[tuple[str, str, str, float]]:

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from datetime import date
 from fractions import Fraction
-from typing import Any, Protocol
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one, from_text, rational_ball, to_text
@@ -18,6 +21,9 @@ from sfumato.mechanism import Event
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law, SinhNormal
 from sfumato.noise.laws.search import smallest
 from sfumato.privacy import Loss
+
+if TYPE_CHECKING:
+    from sfumato.show import Drawing
 
 _LAWS: Mapping[str, type[Law]] = {kind.__name__: kind for kind in (DiscreteLaplace, DiscreteGaussian, SinhNormal)}
 
@@ -28,22 +34,54 @@ def half_width(law: Law, confidence: Number) -> int:
     >>> half_width(DiscreteLaplace(10), 0.95)
     30
     """
-    outside = (1 - between_zero_and_one(confidence, "confidence")) / 2
+    return _half_width(law, between_zero_and_one(confidence, "confidence"))
+
+
+@lru_cache(maxsize=1024)
+def _half_width(law: Law, confidence: Fraction) -> int:
+    outside = (1 - confidence) / 2
     with precision(128):
         return max(0, smallest(lambda bound: bool(law.tail(bound) <= rational_ball(outside))))
+
+
+@lru_cache(maxsize=4096)
+def _lowest(law: Law, threshold: int, released: int, confidence: Fraction) -> int:
+    """Return the least count, not below 0, for which so high a number among those published is no surprise.
+
+    A number is published only from the threshold on, so that of small counts only those with large noise are seen:
+    what counts is P[count + noise >= released | count + noise >= threshold].
+    """
+    outside = (1 - confidence) / 2
+
+    def plausible(count: int) -> bool:
+        with precision(128):
+            rare = rational_ball(outside) * law.tail(threshold - 1 - count)
+            return bool(law.tail(released - 1 - count) >= rare)
+
+    # Far above the threshold nothing is hidden, and the plain interval is right to many digits.
+    near = threshold + 8 * _half_width(law, confidence)
+    if released > near:
+        return max(0, _lowest(law, threshold, near, confidence) + released - near)
+    low, high = -1, released
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if plausible(middle) else (middle, high)
+    return high
 
 
 @dataclass(frozen=True)
 class Measured:
     """Integers that were released, the law of the noise in each, and what one integer step is worth.
 
-    Without a law the numbers are exact, because they are public or because they were chosen, not perturbed.
+    Without a law the numbers are exact, because they are public or because they were chosen, not perturbed. With a
+    threshold only numbers from there on were released, and counts are zero or more.
     """
 
     name: str
     released: tuple[int, ...]
     law: Law | None
     unit: Fraction = Fraction(1)
+    threshold: int | None = None
 
     def values(self) -> tuple[Fraction, ...]:
         """Return the released numbers in the unit of the question."""
@@ -53,13 +91,22 @@ class Measured:
         """Return the half-width of an interval for one of the numbers; 0 if no noise was added."""
         return Fraction(0) if self.law is None else half_width(self.law, confidence) * self.unit
 
+    def between(self, cell: int, confidence: Fraction) -> tuple[Fraction, Fraction]:
+        """Return an interval for one of the numbers without its noise, given that it was released."""
+        number, width = self.released[cell], self.width(confidence)
+        low = number * self.unit - width
+        if self.law is not None and self.threshold is not None:
+            low = min(low, _lowest(self.law, self.threshold, number, confidence) * self.unit)
+        return low, number * self.unit + width
+
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object with exact numbers."""
         law = None
         if self.law is not None:
             numbers = {part.name: to_text(getattr(self.law, part.name)) for part in fields(self.law)}  # type: ignore[arg-type]
             law = {"name": type(self.law).__name__, **numbers}
-        return {"name": self.name, "released": list(self.released), "law": law, "unit": to_text(self.unit)}
+        shown = {"name": self.name, "released": list(self.released), "law": law, "unit": to_text(self.unit)}
+        return shown if self.threshold is None else {**shown, "threshold": self.threshold}
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Measured:
@@ -68,7 +115,8 @@ class Measured:
         if record["law"] is not None:
             numbers = dict(record["law"])
             law = _LAWS[numbers.pop("name")](**{key: Fraction(value) for key, value in numbers.items()})
-        return cls(record["name"], tuple(record["released"]), law, Fraction(record["unit"]))
+        released, unit = tuple(record["released"]), Fraction(record["unit"])
+        return cls(record["name"], released, law, unit, record.get("threshold"))
 
 
 @dataclass(frozen=True)
@@ -88,12 +136,13 @@ class Released:
         return next(part for part in self.parts if part.name == name)
 
     def frame(self, columns: Mapping[str, tuple[Any, ...]]) -> Frame:
-        """Return a table with these columns beside the keys."""
+        """Return a table with these columns beside the keys; a key of the same name keeps it."""
         keyed = {name: tuple(cell[place] for cell in self.cells) for place, name in enumerate(self.keys)}
-        return Frame(self.keys, {**keyed, **columns})
+        beside = {f"noisy {name}" if name in keyed else name: column for name, column in columns.items()}
+        return Frame(self.keys, {**keyed, **beside})
 
     def to_json(self) -> dict[str, Any]:
-        """Return a JSON object with exact numbers; key values are numbers, text or booleans."""
+        """Return a JSON object with exact numbers; keys are numbers, text, booleans, or tagged fractions and dates."""
         return {
             "keys": list(self.keys),
             "cells": [[_key(value) for value in cell] for cell in self.cells],
@@ -110,15 +159,15 @@ class Released:
 
 
 def _key(value: Any) -> Any:
-    return {"fraction": to_text(value)} if isinstance(value, Fraction) else str(value) if _is_date(value) else value
-
-
-def _is_date(value: Any) -> bool:
-    return hasattr(value, "isoformat")
+    if isinstance(value, Fraction):
+        return {"fraction": to_text(value)}
+    return {"date": value.isoformat()} if isinstance(value, date) else value
 
 
 def _unkey(value: Any) -> Any:
-    return from_text(value["fraction"]) if isinstance(value, dict) else value
+    if not isinstance(value, dict):
+        return value
+    return from_text(value["fraction"]) if "fraction" in value else date.fromisoformat(value["date"])
 
 
 class Reader(Protocol):
@@ -159,10 +208,17 @@ class Frame:
         return list(zip(*self.columns.values(), strict=True))
 
     def to_arrow(self) -> Any:
-        """Return an Arrow table; exact fractions become floats."""
+        """Return an Arrow table; exact fractions become floats, and with one float in it a whole column does."""
         import pyarrow
 
-        return pyarrow.table({name: [number(cell) for cell in column] for name, column in self.columns.items()})
+        return pyarrow.table({name: _column(column) for name, column in self.columns.items()})
+
+
+def _column(cells: tuple[Any, ...]) -> list[Any]:
+    found = [number(cell) for cell in cells]
+    numbers = [cell for cell in found if isinstance(cell, (int, float)) and not isinstance(cell, bool)]
+    wide = any(isinstance(cell, float) or not -(2**63) <= cell < 2**63 for cell in numbers)
+    return [float(cell) for cell in found] if numbers and wide else found
 
 
 def number(cell: Any) -> Any:
@@ -217,6 +273,20 @@ class Answer:
             "remaining": dict(self.remaining),
             "reused": self.reused,
         }
+
+    def plot(self, path: str | Path | None = None) -> Drawing:
+        """Return the picture of the answer with what the noise may have moved; with a path, also write it there."""
+        from sfumato.show.answers import draw_answer, title_of
+
+        drawing = draw_answer(title_of(self.question.to_json()), self.frame.keys, self.frame.columns)
+        if path is not None:
+            drawing.save(path)
+        return drawing
+
+    def _repr_html_(self) -> str:
+        from sfumato.show.answers import answer_html, title_of
+
+        return answer_html(title_of(self.question.to_json()), self.frame.columns)
 
     def to_arrow(self) -> Any:
         """Return the answer as an Arrow table."""

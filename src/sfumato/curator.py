@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from sfumato.answer import Answer, Released
 from sfumato.errors import ParameterError, SchemaError
@@ -27,6 +27,9 @@ from sfumato.release.setting import Prepared, Setting
 from sfumato.table.data import Table, open_table
 from sfumato.table.rehearsal import random_rows
 from sfumato.table.schema import Schema
+
+if TYPE_CHECKING:
+    from sfumato.report import ThreatReport
 
 
 def curate(
@@ -279,6 +282,18 @@ class Curator:
     def guarantee(self, names: Any = EVERYTHING, people: int = 1) -> Any:
         """Return what everything answered, now and later, satisfies."""
         return self.ledger.guarantee(names, people)
+
+    def report(self, answers: Mapping[str, bool] | None = None, **options: Any) -> ThreatReport:
+        """Return what is guaranteed and what has been used, with the questionnaire's warnings; free.
+
+        `answers` are those to the questions of `report.QUESTIONS`, by name; the options are those of
+        `report.threats`: sets, sensitive, families, delta.
+        """
+        from sfumato.report import threats
+
+        sizes = {name: self.schema.domain(name).size for name in self.schema.attributes}
+        options.setdefault("values", {name: size for name, size in sizes.items() if size is not None})
+        return threats(self.ledger, answers, **options)
 
     def close(self) -> None:
         """Let go of the table and of the ledger."""

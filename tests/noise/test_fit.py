@@ -52,7 +52,7 @@ def test_draws_fit_their_law(law):
     ids=cases.name,
 )
 def test_single_draws_fit_their_law(law):
-    assert p_value(law, Noise(insecure_seed=102).draw(law, 1500)) > FALSE_ALARM
+    assert p_value(law, Noise(insecure_seed=102).draw(law, 600)) > FALSE_ALARM
 
 
 @pytest.mark.parametrize(

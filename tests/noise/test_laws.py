@@ -163,6 +163,15 @@ def test_binomials_agree_with_scipy():
         assert abs(law.peak() - 15) <= 1
 
 
+def test_windows_of_huge_binomials_come_from_a_bound():
+    law = Binomial(2_000_000, Fraction(1, 10**5))
+    window = law.window("1e-9")
+    assert binom.cdf(window.start - 1, law.count, 1e-5) + binom.sf(window.stop - 1, law.count, 1e-5) <= 1e-9
+    assert len(window) < 100
+    wide = Binomial(2**256, Fraction(1, 2)).window("1e-9")
+    assert 2**129 < wide.stop - wide.start < 2**133
+
+
 def test_chances_and_their_complements():
     law = DiscreteLaplace(3)
     with precision(256):

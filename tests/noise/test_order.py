@@ -71,7 +71,7 @@ def test_equal_keys_start_a_permutation_again():
     assert order.permutation(Scripted([7, 7, 3, 9, 2, 5]), 3) == [1, 2, 0]
 
 
-@pytest.mark.parametrize(("population", "size"), [(5, 0), (5, 1), (5, 2), (5, 3), (5, 5), (70, 2)])
+@pytest.mark.parametrize(("population", "size"), [(5, 0), (5, 1), (5, 2), (5, 3), (5, 5), (40, 1)])
 def test_subsets_are_uniform(population, size):
     noise = Noise(insecure_seed=304)
     outcomes = list(combinations(range(population), size))

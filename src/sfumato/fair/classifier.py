@@ -111,7 +111,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _scaled_metric(self, table: Any) -> Metric:
         metric = Metric.from_features(table) if self.metric is None else self.metric.of(table)
-        return (metric if self.kappa == 1.0 else metric.scaled(self.kappa)).capped(1.0)
+        return metric if self.kappa == 1.0 else metric.scaled(self.kappa)
 
     def _chosen(self, people: int) -> Integers:
         """Return the people to solve for: all, or an even spread over the rows as they come."""

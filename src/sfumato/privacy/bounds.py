@@ -232,8 +232,8 @@ class Approximate(Bound):
             return self
         if self.leaks == 0:
             raise ParameterError(
-                "A part of an Approximate bound needs a delta of its own, and leaks=0 leaves none; leave leaks= out, or "
-                f"split Pure({show(self.epsilon)})."
+                "A part of an Approximate bound needs a delta of its own, and leaks=0 leaves none; leave leaks= out, "
+                f"or split Pure({show(self.epsilon)})."
             )
         return Approximate(largest_repeated(self, count), self.leaks / count)
 

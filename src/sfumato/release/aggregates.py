@@ -62,11 +62,11 @@ class Aggregate(Question):
         """Return the public numbers that the formula needs."""
         return {}
 
-    def prepare(self, setting: Setting, spend: Bound) -> Prepared:
+    def plan(self, setting: Setting, spend: Bound) -> Prepared:
         """Prepare the totals without keys."""
-        from sfumato.release.totals import prepare_totals
+        from sfumato.release.totals import plan_totals
 
-        return prepare_totals((self,), setting, spend, (), read_where(self.where, setting.schema))
+        return plan_totals((self,), setting, spend, (), read_where(self.where, setting.schema))
 
     def shown(self, value: Fraction) -> int | float:
         """Return a value of the formula as people expect it."""
@@ -93,11 +93,7 @@ def intervals(released: Released, aggregate: Aggregate, cell: int, confidence: F
     own = [part for part in released.parts if part.name in aggregate.names]
     noisy = sum(part.law is not None for part in own)
     each = 1 - (1 - confidence) / max(1, noisy)
-    found = {}
-    for part in own:
-        middle, width = part.released[cell] * part.unit, part.width(each)
-        found[part.name] = (middle - width, middle + width)
-    return found
+    return {part.name: part.between(cell, each) for part in own}
 
 
 def plain(number: Fraction) -> int | float:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from sfumato.errors import UnsupportedSpend
-from sfumato.exact import between_zero_and_one
+from sfumato.errors import ParameterError, UnsupportedSpend
+from sfumato.exact import Number, between_zero_and_one
 from sfumato.mechanism import Mechanism
 from sfumato.noise import DiscreteLaplace, Noise
 from sfumato.privacy import Approximate, Bound, Cost, Loss, Relation
@@ -23,10 +23,11 @@ Key = tuple[int, ...]
 class StableHistogram(Mechanism):
     """Noisy counts of the keys that occur, those of at least `threshold` after noise, sorted by key.
 
-    One person is in at most `groups` keys, with at most `largest` in each. Promise, for `relation` neighbours:
-    P(E) <= e^eps·P'(E) + delta for every event E, with eps = l1/scale and
-    delta = groups·P[largest + noise >= threshold], because a key that only one person holds is published that
-    rarely (PL-SAN-POINT-STAB). l1 is 2·groups·largest under replace-one, groups·largest under add-remove.
+    One person has at most `rows` rows, in at most `groups` keys. Promise, for `relation` neighbours:
+    P(E) <= e^eps·P'(E) + delta for every event E, with eps = l1/scale, where l1 is 2·rows under replace-one and rows
+    under add-remove, and delta the chance that a key which only one person holds is published (PL-SAN-POINT-STAB).
+    Of the ways to spread r rows over g keys, all in one or one in each but the last are the likeliest to be seen,
+    because the tail of the noise is convex.
 
     Time and memory grow with the number of distinct keys, never with the number of possible ones.
     """
@@ -36,7 +37,7 @@ class StableHistogram(Mechanism):
     scale: Fraction
     threshold: int
     groups: int = 1
-    largest: int = 1
+    rows: int = 1
 
     @property
     def law(self) -> DiscreteLaplace:
@@ -46,12 +47,23 @@ class StableHistogram(Mechanism):
     @property
     def l1(self) -> int:
         """How far all counts together can move."""
-        return self.groups * self.largest * (2 if self.relation is REPLACE_ONE else 1)
+        return self.rows * (2 if self.relation is REPLACE_ONE else 1)
+
+    def leak(self) -> Fraction:
+        """Return the chance that a key of one person is published, rounded up."""
+        if self.threshold <= self.rows:
+            raise ParameterError(
+                f"A threshold of {self.threshold} publishes what one person wrote {self.rows} times; write a larger one."
+            )
+        together = exceedance(self.scale, self.threshold - self.rows)
+        if self.groups == 1:
+            return together
+        most = exceedance(self.scale, self.threshold - (self.rows - self.groups + 1))
+        return max(together, most + (self.groups - 1) * exceedance(self.scale, self.threshold - 1))
 
     def loss(self) -> Loss:
-        """Return (l1/scale, groups·P[largest + noise >= threshold]), the tail rounded up."""
-        leak = self.groups * exceedance(self.scale, self.threshold - self.largest)
-        return Loss.flat(Cost.leaking(self.l1 / self.scale, leak), self.reads, self.relation)
+        """Return l1/scale, and the leak."""
+        return Loss.flat(Cost.leaking(self.l1 / self.scale, self.leak()), self.reads, self.relation)
 
     def run(self, exact: Mapping[Key, int], noise: Noise) -> tuple[tuple[Key, int], ...]:
         """Add noise to every count that is not zero and keep the large ones, in the order of the keys."""
@@ -60,16 +72,21 @@ class StableHistogram(Mechanism):
         noisy = ((key, exact[key] + draw) for key, draw in zip(keys, drawn, strict=True))
         return tuple((key, count) for key, count in noisy if count >= self.threshold)
 
+    def smallest_published(self, confidence: Number = Fraction(95, 100)) -> int:
+        """Return the count from which a key is published with at least this probability."""
+        missed = 1 - between_zero_and_one(confidence, "confidence")
+        return self.threshold + rare_level(self.scale, missed) - 1
+
 
 def stable_histogram(
     spend: Bound,
     *,
     groups: int = 1,
-    largest: int = 1,
+    rows: int = 1,
     relation: Relation = REPLACE_ONE,
     reads: Attributes = EVERYTHING,
 ) -> StableHistogram:
-    """Return the histogram over unknown keys for an Approximate spend.
+    """Return the histogram over unknown keys for an Approximate spend, with the lowest threshold that fits.
 
     >>> from sfumato import Approximate
     >>> stable_histogram(Approximate(1, 1e-6)).threshold
@@ -80,19 +97,16 @@ def stable_histogram(
             f"Keys that are found in the data need a delta, and {spend!r} has none; write "
             "Approximate(epsilon, delta), or list the keys in the schema."
         )
-    shape = StableHistogram(
-        scale=Fraction(1), threshold=1, groups=groups, largest=largest, relation=relation, reads=reads
-    )
-    scale = shape.l1 / spend.epsilon
-    level = rare_level(scale, between_zero_and_one(spend.delta, "delta") / groups)
-    mechanism = StableHistogram(
-        scale=scale, threshold=largest + level, groups=groups, largest=largest, relation=relation, reads=reads
-    )
-    assert mechanism.loss().within(spend)
-    return mechanism
+    scale = Fraction(rows * (2 if relation is REPLACE_ONE else 1)) / spend.epsilon
+    low = rows
+    high = rows + rare_level(scale, spend.delta / groups)
 
+    def with_threshold(threshold: int) -> StableHistogram:
+        return StableHistogram(
+            scale=scale, threshold=threshold, groups=min(groups, rows), rows=rows, relation=relation, reads=reads
+        )
 
-def smallest_published(mechanism: StableHistogram, confidence: Any = Fraction(95, 100)) -> int:
-    """Return the count from which a key is published with at least this probability."""
-    missed = 1 - between_zero_and_one(confidence, "confidence")
-    return mechanism.threshold + rare_level(mechanism.scale, missed) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if with_threshold(middle).leak() <= spend.delta else (middle, high)
+    return with_threshold(high)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from sfumato.answer import Released
-from sfumato.errors import ParameterError
-from sfumato.privacy import Bound
+from sfumato.errors import CertificationError, ParameterError
+from sfumato.privacy import Bound, Loss
+from sfumato.privacy.bounds import require_bound
 from sfumato.release.setting import Prepared, Setting
-from sfumato.table.predicate import All, Codes, Predicate, Some, Texts, from_json, to_json
+from sfumato.table.predicate import EVERY_ROW, All, Codes, Predicate, Some, Texts, from_json, to_json
 from sfumato.table.schema import Schema
 from sfumato.table.where import read_where
+
+Where = str | Predicate | None | Any
+"""A SQL condition, an Ibis expression, a predicate, or nothing."""
 
 _KINDS: dict[str, type[Question]] = {}
 
@@ -30,9 +34,18 @@ class Question(ABC):
         if "kind" in cls.__dict__:
             _KINDS[cls.kind] = cls
 
-    @abstractmethod
     def prepare(self, setting: Setting, spend: Bound) -> Prepared:
-        """Return what runs, made from public facts only."""
+        """Return what runs, made from public facts only; its loss is proved to be within the spend."""
+        bound = require_bound(spend)
+        setting.require_unit(bound)
+        prepared = self.plan(setting, bound)
+        if not fits(prepared.mechanism.loss(), bound):
+            raise CertificationError(f"What answers this {self.kind} does not provably fit {bound!r}; please report it.")
+        return prepared
+
+    @abstractmethod
+    def plan(self, setting: Setting, spend: Bound) -> Prepared:
+        """Return what runs, for a spend that has been checked; use `prepare`, which also proves the loss."""
 
     @abstractmethod
     def value(self, released: Released) -> Any:
@@ -51,15 +64,15 @@ class Question(ABC):
         """Return a JSON object that `question_from_json` reads back; equal questions have equal forms."""
         return {"question": self.kind, **{part.name: _plain(getattr(self, part.name)) for part in fields(self)}}
 
-    @classmethod
-    def _from(cls, values: Mapping[str, Any]) -> Question:
-        """Make the question from the values of its fields."""
-        return cls(**values)
+
+def fits(loss: Loss, spend: Bound) -> bool:
+    """Tell whether a loss is within a spend; what costs nobody anything is within any."""
+    return loss.person.is_zero or loss.within(spend)
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, (All, Some, Codes, Texts)):
-        return {"where": to_json(value)}
+        return None if value == EVERY_ROW else {"where": to_json(value)}
     if isinstance(value, Question):
         return value.to_json()
     if isinstance(value, Fraction):
@@ -70,7 +83,18 @@ def _plain(value: Any) -> Any:
 
 
 def question_from_json(record: Mapping[str, Any], schema: Schema) -> Question:
-    """Read what `Question.to_json` wrote, or what a person wrote; checked against the schema."""
+    """Read what `Question.to_json` wrote, or what a person wrote; checked against the schema.
+
+    >>> from sfumato.domain import integers
+    >>> question_from_json({"question": "Mean", "column": "age"}, Schema({"age": integers(0, 99)})).column
+    'age'
+    """
+    return _question(record, schema).canonical(schema)
+
+
+def _question(record: Any, schema: Schema) -> Question:
+    if not isinstance(record, Mapping):
+        raise ParameterError('A question is an object; write {"question": "Histogram", "columns": ["age"]}.')
     values = dict(record)
     kind = values.pop("question", None)
     if kind not in _KINDS:
@@ -79,20 +103,16 @@ def question_from_json(record: Mapping[str, Any], schema: Schema) -> Question:
     for name in values:
         if name not in known:
             raise ParameterError(f"{kind} has no {name!r}; it has {', '.join(sorted(known)) or 'nothing to set'}.")
-    read = {name: _read(value, schema) for name, value in values.items()}
-    return _KINDS[kind]._from(read).canonical(schema)
+    try:
+        return _KINDS[kind](**{name: _read(value, schema) for name, value in values.items()})
+    except TypeError:
+        raise ParameterError(f"{kind} needs more than {', '.join(values) or 'nothing'}; see docs/curator.md.") from None
 
 
 def _read(value: Any, schema: Schema) -> Any:
     if isinstance(value, Mapping):
-        return from_json(value["where"], schema) if "where" in value else question_from_json(value, schema)
+        return _question(value, schema) if "question" in value else from_json(value.get("where", {}), schema)
     return tuple(_read(part, schema) for part in value) if isinstance(value, list) else value
-
-
-Where = str | Predicate | None | Any
-"""A SQL condition, an Ibis expression, a predicate, or nothing."""
-
-Numbers = Callable[[Any], tuple[int, ...]]
 
 
 def flat(values: Any) -> tuple[int, ...]:

@@ -11,33 +11,29 @@ from sfumato.answer import Frame, Measured, Released
 from sfumato.errors import DomainTooLarge
 from sfumato.privacy import Bound
 from sfumato.release.aggregates import Aggregate, Term, intervals, plain, points
+from sfumato.release.noisy import moves_of, noisy_total
 from sfumato.release.question import flat
-from sfumato.release.setting import Prepared, Setting, Several, Total, noisy_total
+from sfumato.release.setting import Prepared, Setting, Several
 from sfumato.table.predicate import Predicate
 from sfumato.table.predicate import columns as predicate_columns
 from sfumato.table.schema import Schema
 from sfumato.table.statistics import DENSE_CELLS
 
 
-def prepare_totals(
+def plan_totals(
     aggregates: Sequence[Aggregate], setting: Setting, spend: Bound, keys: tuple[str, ...], where: Predicate
 ) -> Prepared:
     """Return what runs for some aggregates over all cells of the keys.
 
-    Totals that several aggregates share are released once. The spend is split evenly over the totals that cost
-    anything; a count that is public costs nothing.
+    The cells are disjoint, so all of them together are one release with one sensitivity (TCDP:C-PAR). Totals that
+    several aggregates share are released once. The spend is split evenly over the totals that cost anything.
     """
     terms = shared_terms(aggregates, setting.schema)
+    size = number_of_cells(setting.schema, keys)
     cells = all_cells(setting.schema, keys)
-
-    def noisy(term: Term, part: Bound) -> Total:
-        return noisy_total(
-            setting, part, term.measure, keys=keys, where=where, step=term.step, draws=max(1, len(cells))
-        )
-
-    paid = sum(noisy(term, spend).law is not None for term in terms)
-    part = spend.split(paid) if paid > 1 else spend
-    totals = [noisy(term, part) for term in terms]
+    moves = [moves_of(setting, term.measure, keys, where, term.step) for term in terms]
+    part = spend.split(max(1, sum(not move.free for move in moves)))
+    totals = [noisy_total(setting, part, move, size) for move in moves]
     facts = {name: fact for aggregate in aggregates for name, fact in aggregate.facts(setting.schema).items()}
 
     def read(view: Any) -> tuple[Any, ...]:
@@ -51,13 +47,13 @@ def prepare_totals(
         ]
         return Released(tuple(parts), keys, cells, facts)
 
-    columns = {*keys, *predicate_columns(where), *(term.measure.column for term in terms if term.measure.column)}
-    mechanism = Several(
-        mechanisms=tuple(total.mechanism for total in totals),
-        relation=setting.relation,
-        reads=setting.schema.reads(columns),
-    )
-    return Prepared(frozenset(columns), mechanism, read, finish, setting.rule.way)
+    mechanism = Several(mechanisms=tuple(total.mechanism for total in totals), relation=setting.relation)
+    return Prepared(read_columns(terms, keys, where), mechanism, read, finish, setting.rule.way)
+
+
+def read_columns(terms: Sequence[Term], keys: Sequence[str], where: Predicate) -> frozenset[str]:
+    """Return the columns that a view must hand out: keys, filter and what is added up."""
+    return frozenset(keys) | predicate_columns(where) | {t.measure.column for t in terms if t.measure.column}
 
 
 def shared_terms(aggregates: Sequence[Aggregate], schema: Schema) -> list[Term]:
@@ -65,16 +61,21 @@ def shared_terms(aggregates: Sequence[Aggregate], schema: Schema) -> list[Term]:
     return list({term.name: term for aggregate in aggregates for term in aggregate.terms(schema)}.values())
 
 
+def number_of_cells(schema: Schema, keys: tuple[str, ...]) -> int:
+    """Return how many combinations the keys have, refusing what is too large to list."""
+    sizes = [schema.domain(name).size for name in keys]
+    if any(size is None for size in sizes) or prod(size or 1 for size in sizes) > DENSE_CELLS:
+        raise DomainTooLarge(
+            f"There are too many possible values of {', '.join(keys)} to list them all; write keys='private', or "
+            "derive coarser bins in the schema.",
+            method="keys='private'",
+        )
+    return prod(size or 1 for size in sizes)
+
+
 def all_cells(schema: Schema, keys: tuple[str, ...]) -> tuple[tuple[Any, ...], ...]:
     """Return the values of all cells of the keys, in the order of their codes."""
     domains = [schema.domain(name) for name in keys]
-    sizes = [domain.size for domain in domains]
-    if any(size is None for size in sizes) or prod(size or 1 for size in sizes) > DENSE_CELLS:
-        raise DomainTooLarge(
-            f"There are too many possible values of {', '.join(keys)} to list them all; write keys='private' with an "
-            "Approximate spend, or derive coarser bins in the schema.",
-            method="keys='private'",
-        )
     listed = [[domain.decode(code) for code in range(domain.first, (domain.last or 0) + 1)] for domain in domains]
     return tuple(product(*listed))
 

@@ -4,24 +4,50 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
-from sfumato.exact import INFINITY, Extended, Infinity, to_text
+from sfumato.exact import INFINITY, Extended, Infinity, rational_ball, to_text, unit_up
 from sfumato.exact.rational import show
-from sfumato.privacy import Bound, Cost
+from sfumato.ledger.readings import Reading
+from sfumato.ledger.wording import bound_text, typed
+from sfumato.privacy import Approximate, Bound, Cost
 from sfumato.privacy.bounds import percent
+from sfumato.privacy.curve import Curve
+from sfumato.privacy.derived import least
+from sfumato.privacy.forms import UNKNOWN, ZERO, LinearCurve, OrderCurve, PureCurve
 from sfumato.privacy.readings import belief_change, guess, guess_concentrated, information
+
+NOTHING_KNOWN = "–"
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What a cost means: epsilon at a delta, odds of a guess, change of belief, nats."""
+class Meaning:
+    """What a cost means: epsilon at a delta, odds of a guess, change of belief, nats.
+
+    `belief` is None where no theorem gives one: it needs an epsilon without delta.
+    """
 
     epsilon: Extended
     delta: Fraction
     guess: Fraction
     belief: Fraction | None
     nats: Extended
+
+    @property
+    def bits(self) -> Extended:
+        """The nats in bits, rounded up."""
+        if isinstance(self.nats, Infinity):
+            return self.nats
+        nats = self.nats
+        found = unit_up(lambda: rational_ball(nats) / rational_ball(2).log())
+        return INFINITY if found is None else found
+
+    def cells(self) -> tuple[str, ...]:
+        """Return epsilon, guess, belief and bits for people, each rounded towards the worse."""
+        belief = NOTHING_KNOWN if self.belief is None else percent(self.belief)
+        bits = NOTHING_KNOWN if isinstance(self.nats, Infinity) else upward(self.bits)
+        return f"{upward(self.epsilon)} at {typed(self.delta)}", percent(self.guess), belief, bits
 
     def to_json(self) -> dict[str, Any]:
         """Return exact numbers as text."""
@@ -31,82 +57,137 @@ class Reading:
             "guess": to_text(self.guess),
             "belief": None if self.belief is None else to_text(self.belief),
             "nats": to_text(self.nats),
+            "bits": to_text(self.bits),
         }
 
 
-def read(cost: Cost, delta: Fraction) -> Reading:
+MEANING_COLUMNS = ("epsilon at delta", "a guess is right", "belief moves", "bits")
+
+
+@lru_cache(maxsize=4096)
+def meaning(cost: Cost, delta: Fraction, values: int | None = None) -> Meaning:
     """Return what a cost means; each figure is the best of the proved ones, rounded towards the worse.
 
-    >>> reading = read(Cost.pure(10), Fraction(1, 10**6))
-    >>> round(float(reading.guess), 6)
+    `values` is how many values the attributes can take, whose entropy caps what can be revealed.
+
+    >>> round(float(meaning(Cost.pure(10), Fraction(1, 10**6)).guess), 6)
     0.999955
     """
     epsilon = cost.epsilon_at(delta)
-    guesses = [guess(cost.epsilon)] if cost.leak == 0 else []
-    if not isinstance(epsilon, Infinity):
-        guesses.append(guess(epsilon, delta=delta))
-    rho: Extended = cost.rho(INFINITY) if cost.leak == 0 else INFINITY
-    guesses.append(guess_concentrated(rho))
+    guesses = [guess(epsilon, delta=delta)]
+    rho: Extended = INFINITY
+    if cost.leak == 0:
+        rho = cost.rho(INFINITY)
+        guesses += [guess(cost.epsilon), guess_concentrated(rho)]
     pure = cost.leak == 0 and not isinstance(cost.epsilon, Infinity)
-    return Reading(epsilon, delta, min(guesses), belief_change(cost.epsilon) if pure else None, information(rho))
+    belief = belief_change(cost.epsilon) if pure else None
+    return Meaning(epsilon, delta, min(guesses), belief, information(rho, values))
+
+
+def promised(bound: Bound, delta: Fraction, values: int | None = None) -> Meaning:
+    """Return what a limit means; one with a larger delta of its own is read at that."""
+    own = bound.delta if isinstance(bound, Approximate) else delta
+    return meaning(Cost.of(bound), max(own, delta), values)
+
+
+def metered(reading: Reading) -> Cost:
+    """Return the cost that the meters of a limit show: each of them was added up on its own, so all are true.
+
+    >>> from sfumato import Pure
+    >>> from sfumato.ledger import Budget, Ledger
+    >>> metered(Ledger(None, Budget(person=Pure(1))).spent()).is_zero
+    True
+    """
+    leak = Fraction(0)
+    epsilon: Extended = INFINITY
+    curves: list[Curve] = []
+    for meter, used in zip(reading.meters, reading.sums, strict=True):
+        if isinstance(used, Infinity):
+            continue
+        if meter.kind == "leak":
+            leak += used
+        elif used == 0:
+            # A divergence of zero at one order is zero at all of them: the laws are the same.
+            epsilon, curves = Fraction(0), [ZERO]
+            break
+        elif meter.kind == "epsilon":
+            epsilon = used
+            curves.append(PureCurve(used))
+        elif meter.kind == "rho":
+            curves.append(LinearCurve(used, meter.order))
+        else:
+            assert isinstance(meter.order, Fraction)
+            curves.append(OrderCurve(meter.order, used))
+    return Cost(epsilon, least(curves) if curves else UNKNOWN, leak)
 
 
 @dataclass(frozen=True)
 class Row:
     """One line of the report: a subject, its guarantee, and what the meter shows.
 
-    `guaranteed` is None where no limit reaches; the meter is never shown in its place.
+    `attributes` is empty for the whole record. `guaranteed` is None where no limit reaches; the meter is never
+    shown in its place. `percent` is how much of a limit of its own is used.
     """
 
     subject: str
     attributes: tuple[str, ...]
     people: int
     guaranteed: Bound | None
-    promise: Reading | None
-    used: Reading
+    promise: Meaning | None
+    used: Meaning | None
+    guarantee_text: str
+    spent_text: str | None
+    percent: int | None = None
 
-    def cells(self) -> tuple[str, ...]:
-        """Return the line as text."""
-        bound = "unbounded" if self.guaranteed is None else repr(self.guaranteed)
-        promised = ("–", "–") if self.promise is None else (upward(self.promise.epsilon), percent(self.promise.guess))
-        return self.subject, bound, *promised, upward(self.used.epsilon), percent(self.used.guess)
+    @property
+    def whole(self) -> bool:
+        """Whether the line speaks of everything about one person."""
+        return not self.attributes and self.people == 1
+
+    def promise_cells(self) -> tuple[str, ...]:
+        """Return subject, limit, and what it means."""
+        if self.guaranteed is None or self.promise is None:
+            return (self.subject, "no limit reaches it", *(NOTHING_KNOWN,) * len(MEANING_COLUMNS))
+        return (self.subject, bound_text(self.guaranteed), *self.promise.cells())
+
+    def used_cells(self) -> tuple[str, ...]:
+        """Return subject, the part of its own limit that is used, and what that means."""
+        part = NOTHING_KNOWN if self.percent is None else f"{self.percent} %"
+        cells = (NOTHING_KNOWN,) * len(MEANING_COLUMNS) if self.used is None else self.used.cells()
+        return (self.subject, part, *cells)
 
     def to_json(self) -> dict[str, Any]:
-        """Return exact numbers as text."""
+        """Return exact numbers as text; guarantee and spent stand apart, each with its exact wording."""
         return {
             "subject": self.subject,
             "attributes": list(self.attributes),
             "people": self.people,
-            "guaranteed": None if self.guaranteed is None else self.guaranteed.to_json(),
-            "promise": None if self.promise is None else self.promise.to_json(),
-            "used": self.used.to_json(),
+            "guarantee": {
+                "bound": None if self.guaranteed is None else self.guaranteed.to_json(),
+                "means": None if self.promise is None else self.promise.to_json(),
+                "text": self.guarantee_text,
+            },
+            "spent": {
+                "percent": self.percent,
+                "means": None if self.used is None else self.used.to_json(),
+                "text": self.spent_text,
+            },
         }
 
 
-COLUMNS = ("for", "guaranteed", "epsilon", "a guess is right", "used so far: epsilon", "a guess is right")
-
-
-def upward(epsilon: Extended) -> str:
-    """Return an epsilon for people, rounded up to three digits.
+def upward(number: Extended) -> str:
+    """Return a number for people, rounded up to three digits.
 
     >>> upward(Fraction(13792, 1000)), upward(INFINITY)
     ('13.8', 'infinity')
     """
-    if isinstance(epsilon, Infinity):
+    if isinstance(number, Infinity):
         return "infinity"
-    if epsilon == 0:
+    if number == 0:
         return "0"
     places = 2
-    while epsilon * 10**places < 100 and places < 20:
+    while number * 10**places < 100 and places < 20:
         places += 1
-    while epsilon * 10**places >= 1000 and places > 0:
+    while number * 10**places >= 1000 and places > 0:
         places -= 1
-    return show(Fraction(-(-epsilon * 10**places // 1), 10**places))
-
-
-def row(
-    subject: str, attributes: tuple[str, ...], people: int, guaranteed: Bound | None, used: Cost, delta: Fraction
-) -> Row:
-    """Return one line from a limit and a meter."""
-    promise = None if guaranteed is None else read(Cost.of(guaranteed), delta)
-    return Row(subject, attributes, people, guaranteed, promise, read(used, delta))
+    return show(Fraction(-(-number * 10**places // 1), 10**places))

@@ -6,11 +6,14 @@ A small number next to the name of a column is easy to misread. Each answer belo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
+from sfumato.domain import nearest
 from sfumato.errors import ParameterError
+from sfumato.exact import Extended
 
 
 class Level(Enum):
@@ -25,12 +28,13 @@ class Level(Enum):
 
 @dataclass(frozen=True)
 class Question:
-    """One question, and what a yes means."""
+    """One question, what a yes means, and what a no means where that matters."""
 
     name: str
     text: str
     level: Level
     if_yes: str
+    if_no: str | None = None
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,10 @@ class Finding:
     about: str
     level: Level
     text: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON object."""
+        return {"about": self.about, "level": self.level.value, "text": self.text}
 
 
 QUESTIONS = (
@@ -53,7 +61,8 @@ QUESTIONS = (
         "repeated",
         "Is the same secret visible in several columns (a home over time, messages, repeated measurements)?",
         Level.WARN,
-        "Declare these columns as one group; until then read the figure for as many columns as carry the secret.",
+        "Declare these columns as one group; until then read the figure for as many columns as carry the secret: "
+        "the worst sets of k attributes are listed.",
     ),
     Question(
         "homogeneous",
@@ -66,6 +75,7 @@ QUESTIONS = (
         "Are the columns different in kind and weakly correlated (age, income, occupation)?",
         Level.OK,
         "This is what figures per attribute are for.",
+        "Figures per attribute are meant for columns of different kinds; read the figure per person.",
     ),
     Question(
         "correlated",
@@ -97,32 +107,67 @@ QUESTIONS = (
 
 EXPLANATION = (
     "An adversary can be restricted in four ways: in knowledge, in the people or data it is tried on, in capability, "
-    "and in goal. Figures per attribute restrict the goal only: learning something about those attributes of one person. "
-    "The other three are not used, because claims about knowledge break with the next release, claims about typical "
-    "people protect unequally, and claims about capability hold against one attack only. An attack that fails shows "
-    "safety against that attack; an attack that succeeds refutes a claim."
+    "and in goal. Figures per attribute restrict the goal only: learning something about those attributes of one "
+    "person. The other three are not used, because claims about knowledge break with the next release, claims about "
+    "typical people protect unequally, and claims about capability hold against one attack only. An attack that fails "
+    "shows safety against that attack; an attack that succeeds refutes a claim."
+)
+
+CONTEXTS = (
+    "Figures per attribute mean something where being in the data is no secret: a census, all patients of a hospital, "
+    "public profiles. Nothing improves on the figure per person in every context."
 )
 
 LARGE_EPSILON = 20
 """Above this a figure per person is no longer merely uncomfortable."""
 
+NAMES = tuple(question.name for question in QUESTIONS)
 
-def findings(answers: Mapping[str, bool]) -> list[Finding]:
+
+def findings(answers: Mapping[str, bool], groups: Sequence[str] = (), sets: Sequence[str] = ()) -> list[Finding]:
     """Return what the answers say; a question without an answer is listed as open.
 
-    >>> [f.level.name for f in findings({question.name: question.name == "membership" for question in QUESTIONS})]
-    ['BLOCK']
+    `groups` names the declared groups of columns that carry one secret, `sets` the sets of columns that the report
+    shows: they answer two of the warnings.
+
+    >>> yes = {name: name in ("membership", "heterogeneous") for name in NAMES}
+    >>> [finding.level.name for finding in findings(yes)]
+    ['BLOCK', 'OK']
     """
-    known = {question.name for question in QUESTIONS}
     for name, value in answers.items():
-        if name not in known:
-            raise ParameterError(f"There is no question {name!r}; the questions are {', '.join(sorted(known))}.")
+        if name not in NAMES:
+            raise ParameterError(f"There is no question {name!r}; {nearest(name, NAMES)}")
         if not isinstance(value, bool):
             raise ParameterError(f"The answer to {name!r} must be True or False, not {value!r}.")
     found = []
     for question in QUESTIONS:
         if question.name not in answers:
             found.append(Finding(question.name, Level.WARN, f"Not answered: {question.text}"))
-        elif answers[question.name]:
+        elif not answers[question.name]:
+            if question.if_no is not None:
+                found.append(Finding(question.name, Level.WARN, question.if_no))
+        elif question.name == "repeated" and groups:
+            told = f"Read the figures of the declared groups: {', '.join(groups)}."
+            found.append(Finding(question.name, Level.INFO, told))
+        elif question.name == "identity" and sets:
+            told = f"Read the figures of these sets of columns: {', '.join(sets)}; or the figure per person."
+            found.append(Finding(question.name, Level.INFO, told))
+        else:
             found.append(Finding(question.name, question.level, question.if_yes))
     return found
+
+
+def size_finding(epsilon: Extended) -> Finding | None:
+    """Return the warning about a figure per person that is very large, or infinite.
+
+    >>> from fractions import Fraction
+    >>> size_finding(Fraction(20)) is None, size_finding(Fraction(21)).level.name
+    (True, 'WARN')
+    """
+    if epsilon <= LARGE_EPSILON:
+        return None
+    told = (
+        f"The figure per person is above {LARGE_EPSILON}: that it is uncomfortably large but not crazy no longer "
+        "holds, and no figure per attribute makes up for it."
+    )
+    return Finding("size", Level.WARN, told)

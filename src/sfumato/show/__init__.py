@@ -4,8 +4,29 @@ The style is quiet and safe for colour-blind readers: a claim is a wide orange l
 blue one on top of it, so that both are seen where they meet, and told apart in print.
 """
 
+from sfumato.show.answers import draw_answer
+from sfumato.show.bars import Bar, Gauge, bars, gauges
+from sfumato.show.drawing import Drawing
+from sfumato.show.intervals import Dot, Row, intervals
 from sfumato.show.pages import html
 from sfumato.show.pictures import Line, Panel, Picture, picture
 from sfumato.show.tables import Table, table
 
-__all__ = ["Line", "Panel", "Picture", "Table", "html", "picture", "table"]
+__all__ = [
+    "Bar",
+    "Dot",
+    "Drawing",
+    "Gauge",
+    "Line",
+    "Panel",
+    "Picture",
+    "Row",
+    "Table",
+    "bars",
+    "draw_answer",
+    "gauges",
+    "html",
+    "intervals",
+    "picture",
+    "table",
+]

@@ -112,7 +112,7 @@ def ordered(coded: ir.Table, schema: Schema, rule: Bounding, engine: str) -> ir.
     for name in sorted(schema.names):
         if schema.base(name) == name:
             parts += _cell(coded, schema, name, engine)
-    return coded.mutate(**{ORDER: keyed_hash(parts, f"rows {rule.key}")})
+    return coded.mutate(**{ORDER: keyed_hash(parts, f"rows {rule.key}").cast("int32")})
 
 
 def ordered_groups(grouped: ir.Table, schema: Schema, keys: Sequence[str], rule: Bounding, engine: str) -> ir.Table:
@@ -120,7 +120,7 @@ def ordered_groups(grouped: ir.Table, schema: Schema, keys: Sequence[str], rule:
     parts = _person(grouped, engine)
     for name in keys:
         parts += _cell(grouped, schema, name, engine)
-    return grouped.mutate(**{ORDER: keyed_hash(parts, f"groups {rule.key}")})
+    return grouped.mutate(**{ORDER: keyed_hash(parts, f"groups {rule.key}").cast("int32")})
 
 
 def _person(table: ir.Table, engine: str) -> list[Any]:
@@ -186,7 +186,8 @@ def _first_places(people: Any, order: Any, limit: int, ranks: Any) -> Any:
     if _differ(rows[arranged], packed[arranged], ranks):
         arranged = np.lexsort([*reversed(ranks(rows)), packed])
     owner = packed[arranged] >> 31
-    starts = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]]) if len(owner) else np.zeros(0, np.int64)
-    places = np.arange(len(owner)) - np.repeat(starts, np.diff(np.r_[starts, len(owner)]))
-    kept[rows[arranged[places < limit]]] = True
+    # A row is among the first ones when the row that many places before it is somebody else's.
+    early = np.ones(len(owner), bool)
+    early[limit:] = owner[limit:] != owner[:-limit]
+    kept[rows[arranged[early]]] = True
     return kept

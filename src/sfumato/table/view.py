@@ -168,7 +168,11 @@ class View:
         """Add up each person's rows by group, then keep the first groups of each person."""
         schema = self.table.schema
         found = enumerate(parts(rows, measures))
-        shares = {_part(place): rows.count() if value is None else value.sum() for place, value in found}
+        # The schema proved that a share fits 62 bits; the cast says so to an engine that adds in 128.
+        shares = {
+            _part(place): rows.count() if value is None else value.sum().try_cast("int64").fill_null(0)
+            for place, value in found
+        }
         grouped = rows.group_by([PERSON, *keys]).agg(**shares)
         placed = ordered_groups(grouped, schema, keys, self.rule, self.table.engine)
         assert self.rule.groups is not None

@@ -188,8 +188,8 @@ def cutting_off(case: Case) -> Finding:
     lift, refused, name, size = best
     return Finding(
         "E4",
-        f"The segment {name} ({size} people) gets the good outcome in {refused:.1%} of cases against {rate:.1%} overall, "
-        f"and holds {lift:.2f} times the protected group's share.",
+        f"The segment {name} ({size} people) gets the good outcome in {refused:.1%} of cases against {rate:.1%} "
+        f"overall, and holds {lift:.2f} times the protected group's share.",
         "lift of the protected group", lift, LIFT, smallest, {"segment": name, "people": size},
     )  # fmt: skip
 

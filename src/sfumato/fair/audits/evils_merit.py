@@ -200,7 +200,7 @@ def metric_abuse(case: Case) -> Finding:
     apart = float((case.metric.between(*pick) >= 1).mean())
     return Finding(
         "E9",
-        f"Neighbours under the metric guess the group with AUC {area:.2f}; {apart:.0%} of the pairs across the groups are "
-        "at distance 1 or more, where nothing is promised.",
+        f"Neighbours under the metric guess the group with AUC {area:.2f}; {apart:.0%} of the pairs across the groups "
+        "are at distance 1 or more, where nothing is promised.",
         "AUC of the group from neighbours", area, PROXY, above(area, 0.5, error), {"unconstrained": apart},
     )  # fmt: skip

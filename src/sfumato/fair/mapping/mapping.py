@@ -124,7 +124,7 @@ def fair_mapping(
     >>> metric = Metric.from_scores([0.0, 0.5, 1.0])
     >>> best = fair_mapping(metric, [[0, 1], [0, 1], [1, 0]])
     >>> best.probabilities[:, 1], best.objective == best.bound
-    (array([0. , 0. , 1. ]), True)
+    (array([0. , 0. , 0.5]), True)
     """
     if method not in METHODS:
         raise ParameterError(f"No method is called {method!r}; write one of {list(METHODS)}.")

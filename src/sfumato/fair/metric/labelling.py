@@ -16,7 +16,7 @@ def assign_counterparts(costs: object, similarity: object, distances: object) ->
     Minimises the sum of costs[x, phi(x)] and of similarity[x, x'] · distances[phi(x), phi(x')] by local moves from the
     best independent choice; the result cannot be improved by moving one person.
 
-    >>> assign_counterparts([[0, 1], [0.9, 0.5]], [[0, 1], [1, 0]], [[0, 2], [2, 0]])
+    >>> assign_counterparts([[0, 1], [0.6, 0.5]], [[0, 0.1], [0.1, 0]], [[0, 2], [2, 0]])
     array([0, 0])
     """
     cost = np.asarray(costs, dtype=np.float64)

@@ -58,7 +58,7 @@ class Law(ABC):
 
         >>> from sfumato.noise import DiscreteLaplace
         >>> DiscreteLaplace(1).window("1e-9")
-        range(-20, 21)
+        range(-21, 22)
         """
         target = between_zero_and_one(tail, "tail") / 2
         with precision(64 + 2 * (target.denominator // target.numerator).bit_length()):

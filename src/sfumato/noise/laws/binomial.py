@@ -9,13 +9,15 @@ from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
 from sfumato.errors import ParameterError
-from sfumato.exact import Number, exact, positive_integer, rational_ball
+from sfumato.exact import Number, between_zero_and_one, exact, positive_integer, rational_ball
 from sfumato.exact.enclosure import Ball, precision
 from sfumato.exact.rational import show
 from sfumato.noise.laws.base import Law, Peaked
 
 FEW = 256
 """Up to here binomial coefficients are exact integers, beyond they come from the gamma function."""
+SUMMED = 10**6
+"""Up to this count tails are summed to find a window, beyond it a bound does."""
 
 
 @runtime_checkable
@@ -86,9 +88,10 @@ class Binomial(Law, Peaked):
     >>> from sfumato.noise import DiscreteLaplace, Noise
     >>> noise = Noise(insecure_seed=1)
     >>> noise.draw(Binomial(100, Fraction(1, 2)))
-    56
+    42
     >>> noise.draw(Binomial(2**256, Above(DiscreteLaplace(1), 175)))
-    2
+    laws.binomial noise.draw(Binomial(100, Fraction(1, 2))) -> 42
+3
     """
 
     count: int
@@ -122,6 +125,22 @@ class Binomial(Law, Peaked):
         if j < self.peak():
             return 1 - self._sum_outward(j, -1)
         return self._sum_outward(j + 1, 1)
+
+    def window(self, tail: Number) -> range:
+        """Return a range of values outside which at most the probability `tail` lies."""
+        if self.count <= SUMMED:
+            return super().window(tail)
+        share = between_zero_and_one(tail, "tail")
+        with precision(64 + 2 * self.count.bit_length()):
+            chance = self._chance()
+            mean = self.count * chance.yes()
+            given = 1 - _power(chance.no(), self.count) if self.least else rational_ball(1)
+            # Bernstein: P[|K - mean| >= t] <= 2 exp(-t² / (2 variance + 2t/3)).
+            rate = (2 / (given * rational_ball(share))).log()
+            radius = rate / 3 + (rate**2 / 9 + 2 * mean * chance.no() * rate).sqrt()
+            first = int((mean - radius).lower().floor().unique_fmpz())
+            last = int((mean + radius).upper().ceil().unique_fmpz())
+        return range(max(first, self.least), min(last, self.count) + 1)
 
     def peak(self) -> int:
         """Return a value at most one away from the most likely one."""

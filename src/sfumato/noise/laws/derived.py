@@ -16,7 +16,7 @@ class Between(Law):
 
     >>> from sfumato.noise import DiscreteLaplace, Noise
     >>> Noise(insecure_seed=1).draw(Between(DiscreteLaplace(1), least=30))
-    31
+    30
     """
 
     law: Law
@@ -66,7 +66,7 @@ class Maximum(Law):
 
     >>> from sfumato.noise import DiscreteLaplace, Noise
     >>> Noise(insecure_seed=1).draw(Maximum(DiscreteLaplace(1), 2**256))
-    179
+    175
     """
 
     law: Law

@@ -1,0 +1,160 @@
+"""One total with noise: how far it moves, the grid it is rounded to, the mechanism that a spend buys."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import UnsupportedSpend
+from sfumato.mechanism import Mechanism
+from sfumato.noise import Law
+from sfumato.perturb import AdditiveNoise, calibrate
+from sfumato.privacy import EVERYTHING, REPLACE_ONE, Attributes, Bound, Concentrated, Pure, Truncated
+from sfumato.privacy.bounds import Approximate
+from sfumato.privacy.sensitivity import Sensitivity
+from sfumato.release.setting import Exact, Setting
+from sfumato.table.predicate import EVERY_ROW, Predicate
+from sfumato.table.predicate import columns as predicate_columns
+from sfumato.table.sensitivity import table_sensitivity
+from sfumato.table.statistics import COUNT, Measure, check_fits
+
+FINEST = 20
+"""Noise is drawn on a grid of about 2^-20 of its own width: finer steps would show nothing but noise."""
+
+WASTE = 128
+"""Rounding may add this part of the sensitivity to it and no more."""
+
+
+@dataclass(frozen=True)
+class Moves:
+    """How far one total moves when a person changes, or one attribute of a person; `unit` is what one step is worth.
+
+    `public` is the total itself where everybody knows it.
+    """
+
+    person: Sensitivity
+    attributes: Mapping[str, Sensitivity]
+    charged: Attributes
+    unit: Fraction
+    public: int | None = None
+
+    @property
+    def free(self) -> bool:
+        """Whether nobody moves the total, so that it costs nothing."""
+        return self.public is not None or self.person.l1 == 0
+
+
+def moves_of(
+    setting: Setting, measure: Measure, keys: Sequence[str], where: Predicate, step: Fraction = Fraction(1)
+) -> Moves:
+    """Return how far a total moves, from the schema alone; everything that a view would refuse is refused here."""
+    check_fits(measure, setting.schema, setting.rule)
+    person = _bound(setting, measure, keys, where, EVERYTHING)
+    if measure == COUNT and not keys and where == EVERY_ROW and setting.counted:
+        return Moves(person, {}, frozenset(), Fraction(1), public=setting.people)
+    columns = {*keys, *predicate_columns(where), *([measure.column] if measure.column else [])}
+    reads = setting.reads(columns)
+    singles: dict[str, Sensitivity] = {}
+    if setting.relation is REPLACE_ONE:
+        found = {name: _bound(setting, measure, keys, where, name) for name in sorted(reads)}
+        # An attribute that moves nothing is not charged; if none moves it, a person still may, by their rows.
+        singles = {name: moves for name, moves in found.items() if moves.l1}
+        reads = frozenset(singles)
+    return Moves(person, singles, reads or EVERYTHING, step / setting.rule.scale)
+
+
+def _bound(setting: Setting, measure: Measure, keys: Sequence[str], where: Predicate, changing: Any) -> Sensitivity:
+    return table_sensitivity(
+        setting.schema,
+        setting.rule,
+        keys=keys,
+        measure=measure,
+        where=where,
+        relation=setting.relation,
+        changing=changing,
+    )
+
+
+@dataclass(frozen=True)
+class Total:
+    """One total that will be released with noise: its mechanism, the grid it is rounded to, its unit."""
+
+    mechanism: Mechanism
+    law: Law | None
+    grid: int
+    unit: Fraction
+    public: int | None = None
+
+    def rounded(self, exact: Any) -> Any:
+        """Round integers to the grid, upwards from the half; never half to even.
+
+        >>> Total(Exact(), None, 4, Fraction(1)).rounded(6), Total(Exact(), None, 4, Fraction(1)).rounded(10)
+        (2, 3)
+        """
+        if self.public is not None:
+            return self.public
+        if self.grid == 1:
+            return exact
+        half = self.grid // 2
+        if isinstance(exact, np.ndarray):
+            return (exact + half) // self.grid
+        return (int(exact) + half) // self.grid
+
+
+def noisy_total(setting: Setting, spend: Bound, moves: Moves, draws: int = 1) -> Total:
+    """Return the mechanism for one total: noise from the spend and the moves, a grid from both."""
+    if moves.free:
+        free = Exact(relation=setting.relation, reads=frozenset())
+        return Total(free, None, 1, moves.unit, moves.public)
+    mechanism, grid = noise_on_grid(setting, spend, moves, draws)
+    return Total(mechanism, mechanism.law, grid, moves.unit * grid)
+
+
+def noise_on_grid(setting: Setting, spend: Bound, moves: Moves, draws: int) -> tuple[AdditiveNoise, int]:
+    """Return the noise for integers that move so far, and the grid to which they are rounded first."""
+    if spend.unit == "attribute" and not moves.attributes:
+        raise UnsupportedSpend(
+            "No single attribute moves this number, only whole people do, so no spend per attribute pays for it; "
+            "spend per person."
+        )
+    per_attribute = reduce(Sensitivity.cover, moves.attributes.values()) if spend.unit == "attribute" else moves.person
+    grid = _grid(spend, per_attribute)
+    mechanism = calibrate(
+        spend,
+        moves.person.coarser(grid) if grid > 1 else moves.person,
+        by_attribute={name: one.coarser(grid) if grid > 1 else one for name, one in moves.attributes.items()} or None,
+        draws=draws,
+        relation=setting.relation,
+        reads=moves.charged,
+    )
+    return mechanism, grid
+
+
+def _grid(spend: Bound, moves: Sensitivity) -> int:
+    """Return a power of two well below the width of any noise that the spend buys.
+
+    Rounding moves every changed coordinate by up to one more step, so that the steps must also be small beside
+    what a coordinate moves on average.
+    """
+    width = min(float(moves.largest) / _amount(spend) / 2**FINEST, float(moves.l1 / (WASTE * moves.changed)))
+    return 1 << max(0, math.floor(math.log2(width))) if width >= 1 else 1
+
+
+def _amount(spend: Bound) -> float:
+    """Return a number that noise is at least as wide as the inverse of: epsilon, or the root of 2·rho."""
+    match spend:
+        case Pure() | Approximate():
+            amount = float(spend.epsilon)
+        case Concentrated() | Truncated():
+            amount = math.sqrt(2 * spend.rho)
+        case _:
+            raise AssertionError("There are four bounds.")
+    if amount == 0:
+        raise UnsupportedSpend(f"{spend!r} pays for nothing, and no noise is wide enough; write a spend above zero.")
+    return amount

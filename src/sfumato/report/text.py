@@ -1,0 +1,88 @@
+"""The report for a terminal: what may be quoted first, guarantee and meter in tables of their own."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+from sfumato.ledger.wording import METER, typed
+from sfumato.privacy.bounds import percent
+from sfumato.report.figures import MEANING_COLUMNS, Row, upward
+from sfumato.report.questionnaire import CONTEXTS, EXPLANATION
+from sfumato.show import Table, table
+
+if TYPE_CHECKING:
+    from sfumato.report.threat import ThreatReport
+
+WIDTH = 100
+
+GUARANTEED = "Guaranteed: the limits, for everything answered, now and later"
+USED = "Used so far: meters, not promises"
+WORST = "The worst k attributes"
+READING = (
+    "A guess: at a yes-or-no fact, 50:50 before, everything else about the person known. Belief moves: in total "
+    "variation, against the same answers with these attributes blanked, if they are independent of the other columns. "
+    "Bits: if people are independent of each other, and these attributes of the others. All are at most so large, "
+    "rounded up; a dash says that nothing is proved."
+)
+
+
+def headline(row: Row) -> str:
+    """Return one sentence that may be quoted."""
+    about = "a person" if row.whole else f"the {row.subject} of a person"
+    if row.promise is None:
+        return f"No limit bounds what is learned about {about}."
+    return (
+        f"Whoever guesses a yes-or-no fact about {about}, 50:50 before, is right at most "
+        f"{percent(row.promise.guess)} of the time, whatever is asked (epsilon {upward(row.promise.epsilon)} at delta "
+        f"{typed(row.promise.delta)})."
+    )
+
+
+def guarantee_table(report: ThreatReport) -> Table:
+    """Return what the limits promise."""
+    rows = [row.promise_cells() for row in report.rows]
+    return table(GUARANTEED, ["for", "limit", *MEANING_COLUMNS], rows)
+
+
+def used_table(report: ThreatReport) -> Table:
+    """Return what the meters show."""
+    rows = [row.used_cells() for row in report.rows]
+    return table(USED, ["for", "of its limit", *MEANING_COLUMNS], rows)
+
+
+def worst_table(report: ThreatReport) -> Table:
+    """Return the worst sets by their size."""
+    columns = ["k", "guaranteed", "epsilon at delta", "worst for", "used: epsilon at delta", "most used"]
+    return table(WORST, columns, [worst.cells() for worst in report.worst])
+
+
+def blocked_text(report: ThreatReport) -> str:
+    """Say why no figure per attribute is shown."""
+    return (
+        f"No figure per attribute is shown, because of the answer to: {', '.join(report.blocked_by)}. "
+        "Only the figure per person applies."
+    )
+
+
+def text(report: ThreatReport, width: int | None = None) -> str:
+    """Return the whole report as text."""
+    wide = width or WIDTH
+    parts = ["Privacy report", f"Ledger: {report.place}", ""]
+    parts += [_wrapped(headline(row), wide) for row in report.headline]
+    if report.blocked_by:
+        parts.append(_wrapped(blocked_text(report), wide))
+    parts += ["", _wrapped(report.person.guarantee_text, wide)]
+    parts += [_wrapped(report.person.spent_text or METER, wide), ""]
+    parts += [_wrapped(f"{found.level.name:<6}{found.text}", wide, "      ") for found in report.findings]
+    parts += ["", guarantee_table(report).text(wide), "", used_table(report).text(wide)]
+    if report.worst and not report.blocked_by:
+        parts += ["", worst_table(report).text(wide)]
+    if report.odometer is not None:
+        parts += ["", _wrapped(report.odometer, wide)]
+    parts += ["", *(_wrapped(said, wide) for said in (READING, EXPLANATION, CONTEXTS))]
+    return "\n".join(parts)
+
+
+def _wrapped(said: str, width: int, indent: str = "") -> str:
+    return textwrap.fill(said, width, subsequent_indent=indent)

@@ -1,0 +1,208 @@
+"""The report on a ledger: what is guaranteed, what has been used, and when a figure per attribute means something."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import ParameterError
+from sfumato.exact import Extended, Number, between_zero_and_one, positive_integer, to_text
+from sfumato.ledger import Ledger
+from sfumato.privacy import Approximate
+from sfumato.report.account import LARGEST_SIZE, Account, Worst
+from sfumato.report.figures import Row
+from sfumato.report.questionnaire import CONTEXTS, EXPLANATION, Finding, Level, findings, size_finding
+
+DELTA = Fraction(1, 10**6)
+FAMILY = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThreatReport:
+    """What a ledger promises and has used, for a person, attributes, sets of attributes and families (PDP-REPORT).
+
+    There is no report without the line about the whole person: a figure per attribute never stands alone.
+    """
+
+    person: Row
+    attributes: tuple[Row, ...] = ()
+    sets: tuple[Row, ...] = ()
+    families: tuple[Row, ...] = ()
+    worst: tuple[Worst, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    place: str = "memory"
+    head: str = ""
+    odometer: str | None = None
+    delta: Fraction = DELTA
+    answers: Mapping[str, bool] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.person, Row) or not self.person.whole or self.person.promise is None:
+            raise ParameterError(
+                "A report needs the figure for the whole person; make it with report.threats(ledger), which has one."
+            )
+        for row in (*self.attributes, *self.sets):
+            if not row.attributes:
+                raise ParameterError("A line about attributes must name them; the whole person has its own line.")
+
+    @property
+    def blocked_by(self) -> tuple[str, ...]:
+        """The answers that forbid a claim per attribute."""
+        return tuple(found.about for found in self.findings if found.level is Level.BLOCK)
+
+    @property
+    def worst_attribute(self) -> Row | None:
+        """The attribute with the largest guarantee, of equal ones the most used; None if none is declared."""
+        return max(self.attributes, key=_size, default=None)
+
+    @property
+    def headline(self) -> tuple[Row, ...]:
+        """What may be quoted: the person always, the worst attribute unless an answer blocks it."""
+        worst = self.worst_attribute
+        return (self.person,) if self.blocked_by or worst is None else (self.person, worst)
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """All lines that may be read as claims, the person first."""
+        return (self.person, *self.families) + (() if self.blocked_by else (*self.attributes, *self.sets))
+
+    def text(self, width: int | None = None) -> str:
+        """Return the report for a terminal."""
+        from sfumato.report.text import text
+
+        return text(self, width)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON, exact numbers as text; what an answer blocks is left out."""
+        return {
+            "headline": [row.to_json() for row in self.headline],
+            "person": self.person.to_json(),
+            "families": [row.to_json() for row in self.families],
+            "attributes": [] if self.blocked_by else [row.to_json() for row in self.attributes],
+            "sets": [] if self.blocked_by else [row.to_json() for row in self.sets],
+            "worst": [] if self.blocked_by else [worst.to_json() for worst in self.worst],
+            "blocked_by": list(self.blocked_by),
+            "findings": [finding.to_json() for finding in self.findings],
+            "answers": dict(self.answers),
+            "odometer": self.odometer,
+            "delta": to_text(self.delta),
+            "ledger": {"place": self.place, "head": self.head},
+            "explanation": [EXPLANATION, CONTEXTS],
+        }
+
+    def html(self) -> str:
+        """Return the report as one self-contained HTML page."""
+        from sfumato.report.page import page
+
+        return page(self)
+
+    def _repr_html_(self) -> str:
+        from sfumato.report.page import body
+
+        return body(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the report as `.html`, `.json` or `.txt` and return its path."""
+        target = Path(path)
+        written: dict[str, Callable[[], str]] = {
+            ".html": self.html,
+            ".json": lambda: json.dumps(self.to_json(), indent=1, ensure_ascii=False) + "\n",
+            ".txt": lambda: self.text(100) + "\n",
+        }
+        make = written.get(target.suffix.lower())
+        if make is None:
+            raise ParameterError(f"A report is written as .html, .json or .txt, and {target.name!r} ends in none.")
+        content = make()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(content, encoding="utf-8")
+        return target
+
+
+def _size(row: Row) -> tuple[bool, Extended | int, Extended | int]:
+    promise = row.promise.epsilon if row.promise is not None else 0
+    return row.promise is None, promise, row.used.epsilon if row.used is not None else 0
+
+
+def threats(
+    ledger: Ledger,
+    answers: Mapping[str, bool] | None = None,
+    *,
+    sets: Iterable[Sequence[str]] = (),
+    sensitive: Mapping[str, Sequence[str]] | None = None,
+    families: Iterable[int] | None = None,
+    delta: Number | None = None,
+    values: Mapping[str, int] | None = None,
+) -> ThreatReport:
+    """Return the report on a ledger.
+
+    `answers` are those to the questionnaire, by name. `sets` are pairs or larger sets of attributes to show,
+    `sensitive` named ones; the ledger's own groups and limits on sets are always shown. `families` are sizes of
+    groups of people. `delta` is where epsilons are read, by default that of the person limit or 1e-6.
+
+    >>> from sfumato import Pure
+    >>> from sfumato.ledger import Budget
+    >>> report = threats(Ledger(None, Budget(person=Pure(1))), {"membership": True})
+    >>> report.person.guarantee_text[-62:], report.blocked_by
+    ('together satisfies Pure(1) for each person, whatever is asked.', ('membership',))
+    """
+    given = dict(answers or {})
+    account = Account(ledger, _delta(ledger, delta), values)
+    named = _named_sets(ledger, sets, sensitive or {})
+    person = account.row()
+    assert person.promise is not None  # every budget has a limit for the whole person
+    groups = sorted((account.secrets.groups or {}) if account.secrets is not None else {})
+    found = findings(given, groups, sorted(named))
+    large = size_finding(person.promise.epsilon)
+    classes = account.classes
+    odometer = ledger.odometer()
+    return ThreatReport(
+        person=person,
+        attributes=tuple(account.row(names) for names in classes),
+        sets=tuple(account.row(names, subject=label) for label, names in named.items()),
+        families=tuple(account.row(people=size) for size in _families(ledger, families)),
+        worst=tuple(account.worst(size) for size in range(1, min(len(classes), LARGEST_SIZE) + 1)),
+        findings=(*found, large) if large is not None else tuple(found),
+        place=ledger.place,
+        head=ledger.head,
+        odometer=None if odometer is None else odometer.text,
+        delta=account.delta,
+        answers=given,
+    )
+
+
+def _delta(ledger: Ledger, delta: Number | None) -> Fraction:
+    if delta is not None:
+        return between_zero_and_one(delta, "delta")
+    limit = ledger.budget.person
+    return limit.delta if isinstance(limit, Approximate) else DELTA
+
+
+def _families(ledger: Ledger, families: Iterable[int] | None) -> list[int]:
+    if families is not None:
+        return sorted({positive_integer(size, "a family") for size in families} - {1})
+    return sorted({limit.people for limit in ledger.budget.limits()} - {1}) or [FAMILY]
+
+
+def _named_sets(
+    ledger: Ledger, sets: Iterable[Sequence[str]], sensitive: Mapping[str, Sequence[str]]
+) -> dict[str, frozenset[str]]:
+    """Return the sets to show by their label: declared groups, limits on sets, sensitive ones, those asked for."""
+    secrets = ledger.budget.secrets
+    found: dict[str, frozenset[str]] = {}
+    if secrets is not None:
+        found |= {label: frozenset(members) for label, members in (secrets.groups or {}).items() if members}
+    for names, _ in ledger.budget.attributes:
+        if len(names) > 1:
+            found[" + ".join(sorted(names))] = frozenset(names)
+    found |= {label: frozenset(names) for label, names in sensitive.items()}
+    for chosen in sets:
+        asked = (chosen,) if isinstance(chosen, str) else tuple(chosen)
+        found[" + ".join(sorted(asked))] = frozenset(asked)
+    return found

@@ -1,0 +1,116 @@
+"""The picture of an answer: bars for counts of values, dots with intervals for everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from numbers import Real
+from typing import Any
+
+from sfumato.errors import ParameterError
+from sfumato.show.bars import Bar, bars
+from sfumato.show.drawing import Drawing
+from sfumato.show.intervals import Dot, Row, intervals
+from sfumato.show.pages import html
+from sfumato.show.tables import table
+
+MOST = 400
+"""So many bars or lines can still be told apart."""
+
+SHOWN_ROWS = 40
+
+COVER = "95 % of the noise"
+
+
+def draw_answer(title: str, keys: Sequence[str], columns: Mapping[str, Sequence[Any]]) -> Drawing:
+    """Return the picture of a released table: its keys, its measures, and `low` and `high` of each measure.
+
+    >>> columns = {"sex": ("Female", "Male"), "count": (10, 20), "count, low": (7, 17), "count, high": (13, 23)}
+    >>> type(draw_answer("Histogram of sex", ["sex"], columns)).__name__
+    'BarChart'
+    """
+    length = len(next(iter(columns.values()), ()))
+    if length == 0:
+        raise ParameterError("This answer has no rows, so there is nothing to draw; look at its frame.")
+    if length > MOST:
+        raise ParameterError(f"This answer has {length} rows, too many to tell apart; ask about coarser bins.")
+    names = [", ".join(_text(columns[key][place]) for key in keys) for place in range(length)]
+    if "probability" in keys:
+        return _quantiles(title, columns)
+    measures = [name for name in columns if name not in keys and not _is_end(name)]
+    if keys and measures == ["count"]:
+        ordered = len(keys) == 1 and all(_is_number(value) for value in columns[keys[0]])
+        counted = [Bar(name, *ends) for name, ends in _rows(names, "count", columns)]
+        return bars(title, f"rows, and {COVER}", counted, ordered)
+    rows = [
+        Row(f"{measure}, and {COVER}", tuple(Dot(name, *ends) for name, ends in _rows(names, measure, columns)))
+        for measure in measures
+    ]
+    return intervals(title, rows)
+
+
+def answer_html(title: str, columns: Mapping[str, Sequence[Any]]) -> str:
+    """Return the first rows of a released table as HTML for a notebook."""
+    rows = [[_text(cell) for cell in row] for row in zip(*columns.values(), strict=True)]
+    more = "" if len(rows) <= SHOWN_ROWS else f" The first {SHOWN_ROWS} of {len(rows)} rows."
+    said = f"With intervals that cover 95 % of the privacy noise, not of sampling.{more}"
+    return html(title, [table(said, list(columns), rows[:SHOWN_ROWS])])
+
+
+def title_of(record: Mapping[str, Any]) -> str:
+    """Return a question's JSON in a few words; conditions are named by their columns.
+
+    >>> title_of({"question": "Mean", "column": "hours", "where": {"where": {"column": "age", "codes": [[40, 90]]}}})
+    'Mean of hours, with a condition on age'
+    """
+    columns = record.get("columns") or ([record["column"]] if record.get("column") else [])
+    about = f"{record['question']} of {', '.join(columns)}" if columns else str(record["question"])
+    if "aggregates" in record:
+        listed = ", ".join(title_of(part).lower() for part in record["aggregates"])
+        about = f"{listed.capitalize()} by {', '.join(record['keys'])}"
+    read = sorted(_columns(record.get("where")))
+    return f"{about}, with a condition on {', '.join(read)}" if read else about
+
+
+def _columns(where: Any) -> set[str]:
+    if isinstance(where, Mapping):
+        own = {where["column"]} if "column" in where else set()
+        return own.union(*(_columns(part) for part in where.values()))
+    return set().union(*(_columns(part) for part in where)) if isinstance(where, list) else set()
+
+
+def _rows(
+    names: Sequence[str], measure: str, columns: Mapping[str, Sequence[Any]]
+) -> list[tuple[str, tuple[float, float, float]]]:
+    single = "low" in columns
+    low, high = (columns[end if single else f"{measure}, {end}"] for end in ("low", "high"))
+    found = zip(names, columns[measure], low, high, strict=True)
+    return [(name, (float(value), float(below), float(above))) for name, value, below, above in found]
+
+
+def _quantiles(title: str, columns: Mapping[str, Sequence[Any]]) -> Drawing:
+    """Quantiles have an error of rank, so they are dots without intervals."""
+    column = next(name for name in columns if name not in ("probability", "rank error"))
+    dots = [
+        Dot(f"{100 * float(part):g} %", _plain(value))
+        for part, value in zip(columns["probability"], columns[column], strict=True)
+    ]
+    error = columns["rank error"][0] if "rank error" in columns else None
+    said = column if error is None else f"{column} (each within {error} rows of its rank, 95 %)"
+    return intervals(title, [Row(said, tuple(dots))])
+
+
+def _is_end(name: str) -> bool:
+    return name in ("low", "high", "rank error") or name.endswith((", low", ", high"))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _plain(value: Any) -> Any:
+    return float(value) if isinstance(value, Fraction) else value
+
+
+def _text(value: Any) -> str:
+    return f"{float(value):g}" if isinstance(value, (Fraction, float)) else str(value)

@@ -1,0 +1,93 @@
+"""What all pictures share: how they are written, and how they look.
+
+matplotlib is imported when a picture is drawn. The output is a function of the data alone: no date, no random
+identifiers, so that a picture in a repository changes only when its content does.
+"""
+
+from __future__ import annotations
+
+import io
+from abc import ABC, abstractmethod
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import ParameterError
+
+INK = "#333333"
+FAINT = "#d9d9d9"
+# Okabe and Ito's colours: told apart by readers with any common colour blindness.
+CLAIM = "#e69f00"
+MEASURE = "#0072b2"
+OTHER = "#009e73"
+ALARM = "#d55e00"
+
+_SETTINGS: dict[Any, Any] = {
+    "svg.hashsalt": "sfumato",
+    "svg.fonttype": "path",
+    "font.family": "DejaVu Sans",
+    "font.size": 9.5,
+}
+
+
+class Drawing(ABC):
+    """Anything that can be drawn under a title that says what it shows."""
+
+    title: str
+
+    @abstractmethod
+    def figure(self) -> Any:
+        """Return the matplotlib figure."""
+
+    def svg(self) -> str:
+        """Return the picture as SVG text, the same text for the same data."""
+        page = io.StringIO()
+        self._write(page, "svg")
+        return page.getvalue()
+
+    def save(self, path: str | Path) -> Path:
+        """Write the picture as `.svg` or `.png` and return its path."""
+        target = Path(path)
+        kind = target.suffix.lower().lstrip(".")
+        if kind not in ("svg", "png"):
+            raise ParameterError(f"A picture is written as .svg or .png, and {target.name!r} ends in neither.")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("wb") as page:
+            self._write(page, kind)
+        return target
+
+    def html(self) -> str:
+        """Return the picture as an HTML figure that a screen reader announces by its title."""
+        drawing = self.svg()
+        inside = drawing[drawing.index("<svg") + len("<svg") :]
+        return f'<figure><svg role="img" aria-label="{escape(self.title)}"{inside}</figure>'
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+    def _write(self, page: Any, kind: str) -> None:
+        import matplotlib as mpl
+
+        with mpl.rc_context(_SETTINGS):
+            figure = self.figure()
+            metadata = {"Date": None, "Title": self.title} if kind == "svg" else {"Software": None}
+            figure.savefig(page, format=kind, dpi=150, metadata=metadata)
+
+
+def blank(title: str, width: float, height: float) -> Any:
+    """Return an empty figure of so many inches with a title on its left."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11, color=INK)
+    return figure
+
+
+def quiet(chart: Any) -> None:
+    """Take away what carries nothing: the frame above and on the right, dark ticks."""
+    chart.set_axisbelow(True)
+    chart.tick_params(colors=INK, length=3)
+    for side in ("top", "right"):
+        chart.spines[side].set_visible(False)

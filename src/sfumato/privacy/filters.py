@@ -106,7 +106,7 @@ class Filter:
 
     def add(self, sums: Sums, charge: Sums) -> Sums:
         """Return the sums after a request; everything is always added to every meter."""
-        return tuple(_tidy(left + right) for left, right in zip(sums, charge, strict=True))
+        return tuple(_tidy(left + right) if right else left for left, right in zip(sums, charge, strict=True))
 
     def fits(self, sums: Sums) -> bool:
         """Tell whether a history with these sums is inside the limit; equality fits."""

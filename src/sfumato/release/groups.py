@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
-from sfumato.answer import Measured, Released
-from sfumato.errors import ParameterError, UnsupportedSpend
+from sfumato.answer import Released
+from sfumato.errors import ParameterError
 from sfumato.privacy import Bound
 from sfumato.release.aggregates import Aggregate, Count
-from sfumato.release.private_keys import stable_histogram
+from sfumato.release.found_keys import plan_private
 from sfumato.release.question import Question, Where
 from sfumato.release.setting import Prepared, Setting
-from sfumato.release.totals import prepare_totals, table_between, table_of
-from sfumato.table.bounding import Way
-from sfumato.table.predicate import columns as predicate_columns
+from sfumato.release.totals import plan_totals, table_between, table_of
+from sfumato.table.predicate import EVERY_ROW
 from sfumato.table.where import read_where
 
 Keys = Literal["schema", "private"]
@@ -24,29 +22,31 @@ Keys = Literal["schema", "private"]
 
 @dataclass(frozen=True)
 class GroupBy(Question):
-    """Several aggregates for every combination of the keys; the keys are those of the schema.
+    """Several aggregates for every combination of the columns `by`; `keys` as in `Histogram`.
 
     A person is in one group, or in a few: that is one release with one sensitivity, not one for each group.
     """
 
     kind: ClassVar[str] = "GroupBy"
-    keys: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
     aggregates: tuple[Aggregate, ...] = ()
     where: Where = None
+    keys: Keys = "schema"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "keys", as_columns(self.keys))
+        object.__setattr__(self, "by", as_columns(self.by))
         object.__setattr__(self, "aggregates", tuple(self.aggregates))
-        if not self.keys or not self.aggregates:
-            raise ParameterError("GroupBy needs keys and aggregates; write GroupBy(['sex'], [Count(), Mean('age')]).")
+        if not self.by or not self.aggregates:
+            raise ParameterError("GroupBy needs columns and aggregates; write GroupBy('sex', [Count(), Mean('age')]).")
         for aggregate in self.aggregates:
-            if not isinstance(aggregate, Aggregate) or aggregate.where is not None:
+            if not isinstance(aggregate, Aggregate) or aggregate.where not in (None, EVERY_ROW):
                 raise ParameterError("The aggregates of a GroupBy have no condition of their own; write where= once.")
+        _check_keys(self.keys)
 
-    def prepare(self, setting: Setting, spend: Bound) -> Prepared:
-        """Prepare all totals over all cells."""
-        where = read_where(self.where, setting.schema)
-        return prepare_totals(self.aggregates, setting, spend, self.keys, where)
+    def plan(self, setting: Setting, spend: Bound) -> Prepared:
+        """Prepare all totals over all cells, or over those that are found."""
+        plan = plan_totals if self.keys == "schema" else plan_private
+        return plan(self.aggregates, setting, spend, self.by, read_where(self.where, setting.schema))
 
     def value(self, released: Released) -> Any:
         """Return a table with one row for each combination."""
@@ -61,9 +61,10 @@ class GroupBy(Question):
 class Histogram(Question):
     """How many rows have each value of a column, or each combination of several.
 
-    `keys="schema"` counts every value of the public domain. `keys="private"` finds the values in the data and
-    publishes those that are surely not about one person, for text and for domains too large to list; it needs an
-    Approximate spend.
+    `keys="schema"` counts every value of the public domain. `keys="private"` publishes the values that are surely
+    not about one person, for text and for domains too large to list. With an Approximate spend these are values that
+    occur; with another one, which has no delta, values that nobody has may appear among them, as rarely as one list
+    in twenty.
     """
 
     kind: ClassVar[str] = "Histogram"
@@ -75,42 +76,12 @@ class Histogram(Question):
         object.__setattr__(self, "columns", as_columns(self.columns))
         if not self.columns:
             raise ParameterError("Histogram needs a column; write Histogram('age').")
-        if self.keys not in ("schema", "private"):
-            raise ParameterError(f"keys must be 'schema' or 'private', and {self.keys!r} is neither.")
+        _check_keys(self.keys)
 
-    def prepare(self, setting: Setting, spend: Bound) -> Prepared:
-        """Prepare counts of all cells, or of the cells that occur."""
-        where = read_where(self.where, setting.schema)
-        if self.keys == "schema":
-            return prepare_totals((Count(),), setting, spend, self.columns, where)
-        return self._private(setting.picking(), spend, where)
-
-    def _private(self, setting: Setting, spend: Bound, where: Any) -> Prepared:
-        rows, groups = setting.rule.rows, setting.rule.groups
-        if spend.unit == "attribute":
-            raise UnsupportedSpend(
-                "Keys found in the data need a delta, which no attribute can have; spend per person."
-            )
-        columns = {*self.columns, *predicate_columns(where)}
-        picked = setting.rule.way is Way.PICK
-        reads = frozenset(setting.schema.attributes) if picked else setting.schema.reads(columns)
-        mechanism = stable_histogram(
-            spend, groups=min(rows, groups or rows), largest=rows, relation=setting.relation, reads=reads
-        )
-        domains = [setting.schema.domain(name) for name in self.columns]
-
-        def finish(raw: Sequence[tuple[tuple[int, ...], int]]) -> Released:
-            cells = tuple(tuple(d.decode(code) for d, code in zip(domains, key, strict=True)) for key, _ in raw)
-            counts = tuple(count for _, count in raw)
-            return Released((Measured("count", counts, mechanism.law),), self.columns, cells)
-
-        return Prepared(
-            frozenset(columns),
-            mechanism,
-            lambda view: view.sparse_counts(self.columns, where),
-            finish,
-            setting.rule.way,
-        )
+    def plan(self, setting: Setting, spend: Bound) -> Prepared:
+        """Prepare counts of all cells, or of those that are found."""
+        plan = plan_totals if self.keys == "schema" else plan_private
+        return plan((Count(),), setting, spend, self.columns, read_where(self.where, setting.schema))
 
     def value(self, released: Released) -> Any:
         """Return a table with one row for each value."""
@@ -123,4 +94,12 @@ class Histogram(Question):
 
 def as_columns(columns: Any) -> tuple[str, ...]:
     """Return a list of columns; one name stands for itself."""
-    return (columns,) if isinstance(columns, str) else tuple(columns)
+    listed = (columns,) if isinstance(columns, str) else tuple(columns)
+    if len(set(listed)) != len(listed):
+        raise ParameterError("The same column is listed twice; list each one once.")
+    return listed
+
+
+def _check_keys(keys: object) -> None:
+    if keys not in ("schema", "private"):
+        raise ParameterError(f"keys must be 'schema' or 'private', and {keys!r} is neither.")

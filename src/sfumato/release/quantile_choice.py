@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,8 @@ from sfumato.noise import Noise
 from sfumato.privacy import ADD_REMOVE, Cost, Loss
 
 Codes = NDArray[np.int64]
-Distribution = tuple[Codes, Codes]
-"""Codes that occur, sorted, and how much each one counts."""
+Distribution = tuple[NDArray[Any], Codes]
+"""Places of the codes that occur, sorted, and how much each one counts; places may be Python integers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,30 +57,54 @@ class QuantileChoice(Mechanism):
 
     def run(self, exact: Distribution, noise: Noise) -> tuple[int, ...]:
         """Choose a code for each probability; sorting afterwards costs nothing."""
-        starts, lengths, below, up_to = _pieces(*exact, self.size)
-        count = int(up_to[-1])
+        pieces = _pieces(*exact, self.size)
         chosen = []
         for probability in self.probabilities:
-            above, parts = probability.numerator, probability.denominator
-            scores = np.minimum(parts * up_to - above * count, above * count - parts * below)
-            piece = noise.choose(scores, self.rate(probability), lengths)
-            chosen.append(int(starts[piece]) + noise.uniform(int(lengths[piece])))
+            piece = noise.choose(pieces.scores(probability), self.rate(probability), pieces.lengths)
+            chosen.append(int(pieces.starts[piece]) + noise.uniform(int(pieces.lengths[piece])))
         return tuple(sorted(chosen))
 
-    def rank_error(self, confidence: Number) -> int:
-        """Return how many rows away from its rank every chosen code is at most, at this confidence (PL:C-EM)."""
-        failure = (1 - between_zero_and_one(confidence, "confidence")) / len(self.probabilities)
-        level = math.log(self.size) - math.log(failure)
-        return math.ceil(max(level / float(self.rate(p) * p.denominator * self.scale) for p in self.probabilities))
+    def steepness(self) -> Fraction:
+        """Return by how much the log-probability of a code falls for each row it is off, at the least."""
+        return min(self.rate(chance) * chance.denominator * self.scale for chance in self.probabilities)
 
 
-def _pieces(values: Codes, counts: Codes, size: int) -> tuple[Codes, Codes, Codes, Codes]:
-    """Return the runs of codes of equal score: where they start, how long they are, units below and up to them."""
+def rank_error(size: int, steepness: Fraction, count: int, confidence: Number) -> int:
+    """Return how many rows away from its rank each of `count` chosen codes is at most, all at this confidence (PL:C-EM).
+
+    >>> rank_error(1000, Fraction(1, 2), 1, 0.95)
+    20
+    """
+    failure = (1 - between_zero_and_one(confidence, "confidence")) / count
+    return math.ceil((math.log(size) - math.log(failure)) / float(steepness))
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Runs of codes of equal score: where they start, how long they are, the units below them and up to them."""
+
+    starts: list[int]
+    lengths: list[int]
+    below: Codes
+    up_to: Codes
+
+    def scores(self, probability: Fraction) -> Codes | list[int]:
+        """Return min(b·up_to - a·m, a·m - b·below) for the probability a/b, exactly."""
+        above, parts = probability.numerator, probability.denominator
+        count = int(self.up_to[-1])
+        if parts * count < 2**62:
+            return np.minimum(parts * self.up_to - above * count, above * count - parts * self.below)
+        # Wrapped around, scores would jump by 2^64 for one row; Python's integers are as long as they need to be.
+        pairs = zip(self.up_to.tolist(), self.below.tolist(), strict=True)
+        return [min(parts * up_to - above * count, above * count - parts * below) for up_to, below in pairs]
+
+
+def _pieces(values: Codes, counts: Codes, size: int) -> Pieces:
+    """Return the runs: each value is one of its own, and so is each gap before, between and after the values."""
     running = np.cumsum(counts)
-    # Each value is a run of its own, and so is each gap before, between and after the values.
-    edges = np.concatenate(([0], np.repeat(values, 2) + np.tile([0, 1], len(values)))).astype(np.int64)
-    ends = np.append(edges[1:], size)
+    # Places of a wide domain pass 2^63, so they are Python integers from here on.
+    edges = [0, *(place for value in values.tolist() for place in (value, value + 1))]
+    lengths = [after - before for before, after in zip(edges, [*edges[1:], size], strict=True)]
     below = np.concatenate(([0], np.stack((running - counts, running), axis=1).ravel())).astype(np.int64)
     up_to = np.concatenate(([0], np.repeat(running, 2))).astype(np.int64)
-    kept = ends > edges
-    return edges[kept], (ends - edges)[kept], below[kept], up_to[kept]
+    return Pieces(edges, lengths, below, up_to)

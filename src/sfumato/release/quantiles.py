@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from sfumato.answer import Frame, Measured, Released
-from sfumato.errors import ParameterError, SchemaError
+from sfumato.errors import ParameterError, SchemaError, UnsupportedSpend
 from sfumato.exact import Number, between_zero_and_one
 from sfumato.privacy import Bound
-from sfumato.release.quantile_choice import QuantileChoice
+from sfumato.release.quantile_choice import QuantileChoice, rank_error
 from sfumato.release.question import Question, Where
 from sfumato.release.setting import Prepared, Setting
 from sfumato.select.fit import range_epsilon
@@ -41,7 +41,7 @@ class Quantiles(Question):
             raise ParameterError("Quantiles needs probabilities of at most six digits; write [0.25, 0.5, 0.75].")
         object.__setattr__(self, "probabilities", exact)
 
-    def prepare(self, setting: Setting, spend: Bound) -> Prepared:
+    def plan(self, setting: Setting, spend: Bound) -> Prepared:
         """Give each quantile an equal part of the spend."""
         schema, rule = setting.schema, setting.rule
         domain = schema.domain(self.column)
@@ -50,44 +50,43 @@ class Quantiles(Question):
         where = read_where(self.where, schema)
         columns = {self.column, *predicate_columns(where)}
         chances = tuple(Fraction(part) for part in self.probabilities)
-        part = spend.split(len(chances)) if len(chances) > 1 else spend
+        epsilon = range_epsilon(spend.split(len(chances)))
+        if epsilon == 0:
+            raise UnsupportedSpend(f"{spend!r} pays for nothing; write a spend above zero.")
         mechanism = QuantileChoice(
             size=domain.size,
             probabilities=chances,
-            epsilon=range_epsilon(part),
+            epsilon=epsilon,
             weight=rule.rows * rule.scale,
             scale=rule.scale,
             relation=setting.relation,
-            reads=schema.reads(columns),
+            reads=setting.charged(columns),
         )
+        facts = {"possible values": Fraction(domain.size), "steepness": mechanism.steepness()}
 
         def read(view: Any) -> Any:
             codes, counts = view.distribution(self.column, where)
-            return codes - domain.first, counts
+            return codes.astype(object) - domain.first, counts
 
         def finish(raw: Sequence[int]) -> Released:
             codes = tuple(domain.first + place for place in raw)
-            cells = tuple((chance,) for chance in chances)
-            facts = {"rank error at 95 %": Fraction(mechanism.rank_error(Fraction(95, 100)))}
-            values = tuple((*cell, domain.decode(code)) for cell, code in zip(cells, codes, strict=True))
-            return Released((Measured("code", codes, None),), ("probability", self.column), values, facts)
+            values = tuple((chance, domain.decode(code)) for chance, code in zip(chances, codes, strict=True))
+            return Released((Measured("code", codes, None),), ("probability", self.shown), values, facts)
 
-        return Prepared(
-            frozenset(columns),
-            mechanism,
-            read,
-            finish,
-            rule.way,
-        )
+        return Prepared(frozenset(columns), mechanism, read, finish, rule.way)
+
+    @property
+    def shown(self) -> str:
+        """The name of the quantiles in a table."""
+        return self.column if self.column != "probability" else "quantile"
 
     def value(self, released: Released) -> Any:
         """Return the probabilities and their quantiles."""
         return released.frame({})
 
     def interval(self, released: Released, confidence: Fraction) -> Any:
-        """Return how many rows away from its rank each quantile is at most, at 95 %; values have no interval."""
-        if confidence != Fraction(95, 100):
-            raise ParameterError("The rank error of quantiles is stated at 0.95 only; leave confidence out.")
-        error = int(released.facts["rank error at 95 %"])
-        probabilities = tuple(float(cell[0]) for cell in released.cells)
-        return Frame(("probability",), {"probability": probabilities, "rank error": (error,) * len(probabilities)})
+        """Return how many rows away from its rank each quantile is at most, all together; values have no interval."""
+        facts, count = released.facts, len(released.cells)
+        error = rank_error(int(facts["possible values"]), facts["steepness"], count, confidence)
+        chances = tuple(cell[0] for cell in released.cells)
+        return Frame(("probability",), {"probability": chances, "rank error": (error,) * count})

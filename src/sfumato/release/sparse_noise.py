@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from sfumato.mechanism import Mechanism
-from sfumato.noise import Noise
-from sfumato.noise.laws import Between, Binomial
-from sfumato.noise.laws.binomial import Above
+from sfumato.noise import Above, Between, Binomial, Noise
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import Loss
 
@@ -55,20 +52,20 @@ class SparseNoise(Mechanism):
         published = [(place, count) for place, count in real if count > self.threshold]
         empty = self.cells - len(occupied)
         passing = noise.draw(Binomial(empty, Above(law, self.threshold))) if empty else 0
-        places = [skipped(occupied, rank) for rank in noise.subset(empty, passing)] if passing else []
+        places = skipped(occupied, noise.subset(empty, passing)) if passing else []
         above = Between(law, least=self.threshold + 1)
         published += [(place, noise.draw(above)) for place in places]
         return tuple(sorted(published))
 
 
-def skipped(occupied: Sequence[int], rank: int) -> int:
-    """Return the place of the cell number `rank` among those that are not occupied.
+def skipped(occupied: Sequence[int], ranks: Sequence[int]) -> list[int]:
+    """Return the places of the free cells with these ranks among the free ones.
 
-    >>> [skipped([1, 2, 5], rank) for rank in range(4)]
+    >>> skipped([1, 2, 5], range(4))
     [0, 3, 4, 6]
     """
-    # Before the occupied place number i lie occupied[i] - i free ones.
-    return rank + bisect_right(occupied, rank, key=lambda place: place - bisect_right(occupied, place - 1))
+    free_before = [place - rank for rank, place in enumerate(occupied)]
+    return [rank + bisect_right(free_before, rank) for rank in ranks]
 
 
 def sparse_noise(noise: AdditiveNoise, cells: int) -> SparseNoise:
@@ -95,8 +92,3 @@ def cell_at(place: int, firsts: Sequence[int], sizes: Sequence[int]) -> tuple[in
         place, offset = divmod(place, size)
         codes.append(first + offset)
     return tuple(reversed(codes))
-
-
-def whole(sizes: Sequence[Any]) -> int | None:
-    """Return how many cells there are, None if a key has no end."""
-    return None if any(size is None for size in sizes) else math.prod(sizes)

@@ -55,6 +55,8 @@ class Bounding:
     def __post_init__(self) -> None:
         positive_integer(self.rows, "rows")
         positive_integer(self.scale, "scale")
+        if self.scale >= 2**31:
+            raise ParameterError("A scale is below 2^31, so that a weight fits 32 bits; write a smaller one.")
         if self.way is not Way.WEIGH and self.scale != 1:
             raise ParameterError("Only weighed rows have a scale; leave scale=1.")
         if self.rows * self.scale >= 2**50:
@@ -102,7 +104,7 @@ def weighed(coded: ir.Table, counted: ir.Table, rule: Bounding) -> ir.Table:
     heavy = counted.filter(counted.sfumato_rows > rule.rows)
     heavy = heavy.select(sfumato_heavy=heavy[PERSON], sfumato_share=(total // heavy.sfumato_rows).cast("int64"))
     joined = coded.left_join(heavy, [coded[PERSON] == heavy.sfumato_heavy])
-    weight = joined.sfumato_share.fill_null(ibis.literal(rule.scale, "int64"))
+    weight = joined.sfumato_share.fill_null(ibis.literal(rule.scale, "int64")).cast("int32")
     return joined.select(*coded.columns, **{WEIGHT: weight})
 
 

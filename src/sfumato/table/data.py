@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from sfumato.table.view import View
 
 
+PEOPLE_AT_ONCE = 2**18
+"""How many people's rows are arranged in memory at a time."""
+
+
 def open_table(
     source: Any, schema: Schema, *, snapshot: str = "", table: str | None = None, order_key: str = ""
 ) -> Table:
@@ -116,7 +120,15 @@ class Table:
         """Keep the first rows of each person: in memory next to DuckDB, inside any other engine."""
         if not self._source.is_duckdb:
             return self._cached(pick_in_engine(placed, limit, tuple(ties)).drop(*hidden))
-        return self._source.registered(pick_in_memory(self.run(placed), limit, tuple(ties)).drop_columns(hidden))
+        import pyarrow
+
+        shards = self.people // PEOPLE_AT_ONCE + 1
+        kept = []
+        for shard in range(shards):
+            # Whole people go into one shard, so it does not matter which; it only keeps the memory small.
+            part = placed if shards == 1 else placed.filter(placed[PERSON].hash() % shards == shard)
+            kept.append(pick_in_memory(self.run(part), limit, tuple(ties)).drop_columns(hidden))
+        return self._source.registered(pyarrow.concat_tables(kept))
 
     @cached_property
     def _coded(self) -> ir.Table:

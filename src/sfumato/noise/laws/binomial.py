@@ -90,8 +90,7 @@ class Binomial(Law, Peaked):
     >>> noise.draw(Binomial(100, Fraction(1, 2)))
     42
     >>> noise.draw(Binomial(2**256, Above(DiscreteLaplace(1), 175)))
-    laws.binomial noise.draw(Binomial(100, Fraction(1, 2))) -> 42
-3
+    3
     """
 
     count: int

@@ -82,12 +82,13 @@ def scaled(law):
     """Return the law with its scale half a percent larger."""
     factor = Fraction(1005, 1000)
     if isinstance(law, (DiscreteLaplace, Geometric)):
-        return type(law)(min(law.scale * factor, Fraction(10**9)))
+        return type(law)(law.scale * factor)
     if isinstance(law, DiscreteGaussian):
-        return DiscreteGaussian(min(law.variance * factor**2, Fraction(10**18)))
-    return SinhNormal(min(law.variance * factor**2, Fraction(10**18)), law.bend * factor)
+        return DiscreteGaussian(law.variance * factor**2)
+    return SinhNormal(law.variance * factor**2, law.bend * factor)
 
 
+# Scales that half a percent more would take out of range, or that give nothing but zero, have no twin.
 AUDITED = [
     law
     for law in [*cases.ALL, DiscreteLaplace(10**8), DiscreteGaussian(10**16), SinhNormal(60**2, 100)]
@@ -104,8 +105,6 @@ def test_ten_million_draws_fit_their_law(law):
 @pytest.mark.audit
 @pytest.mark.parametrize("law", AUDITED, ids=cases.name)
 def test_a_scale_off_by_half_a_percent_is_seen(law):
-    if isinstance(law, SinhNormal) and law.bend < 10:
-        pytest.skip("half a percent of so small a bend moves hardly any mass between integers")
     assert p_value(scaled(law), Noise().draw(law, MANY)) < FALSE_ALARM
 
 

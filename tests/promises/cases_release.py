@@ -38,7 +38,8 @@ MEDIAN = QuantileChoice(size=3, probabilities=(HALF,), epsilon=Fraction(1))
 LOWER = QuantileChoice(size=4, probabilities=(QUARTER,), epsilon=Fraction(1), relation=ADD_REMOVE)
 TWO = QuantileChoice(size=3, probabilities=(QUARTER, HALF), epsilon=HALF)
 COUNTS = stable_histogram(Approximate(1, 0.02))
-PAIRED = stable_histogram(Approximate(2, 0.1), groups=2)
+PAIRED = stable_histogram(Approximate(4, 0.1), groups=2, rows=2)
+HEAVY = stable_histogram(Approximate(4, 0.1), rows=2)
 
 CASES = [
     PromiseCase(
@@ -100,9 +101,26 @@ CASES = [
         name="counts of unknown keys, two keys a person",
         spec_ids=("PL-SAN-POINT-STAB",),
         mechanism=PAIRED,
-        pairs=[({(0,): 1, (1,): 1}, {(2,): 1, (3,): 1}), ({(0,): 2, (1,): 2}, {(0,): 1, (1,): 1})],
-        reach=0.7,
-        mutants={"delta for one key only": replace(PAIRED, threshold=PAIRED.threshold - 2)},
+        pairs=[
+            ({(0,): 1, (1,): 1}, {(2,): 1, (3,): 1}),
+            ({(0,): 2}, {(1,): 2}),
+            ({(0,): 2}, {(1,): 1, (2,): 1}),
+            ({(0,): 5, (1,): 3}, {(0,): 3, (1,): 5}),
+        ],
+        reach=0.9,
+        mutants={
+            "half the scale": replace(PAIRED, scale=PAIRED.scale / 2),
+            "threshold of one row": replace(PAIRED, threshold=PAIRED.threshold - 1),
+        },
+        tail=1e-4,
+    ),
+    PromiseCase(
+        name="counts of unknown keys, two rows in one key",
+        spec_ids=("PL-SAN-POINT-STAB",),
+        mechanism=HEAVY,
+        pairs=[({(0,): 2}, {(1,): 2}), ({(0,): 2}, {(0,): 1}), ({(0,): 6, (1,): 4}, {(0,): 4, (1,): 6})],
+        reach=0.9,
+        mutants={"threshold of one row": replace(HEAVY, threshold=HEAVY.threshold - 1)},
         tail=1e-4,
     ),
 ]

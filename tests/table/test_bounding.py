@@ -14,6 +14,7 @@ from sfumato.table import Bounding, Schema, Way, bounding_of, open_source, open_
 from sfumato.table.bounding import ORDER, pick_in_engine, pick_in_memory
 from sfumato.table.order import keyed_hash, limbs, person_limbs
 from sfumato.table.repair import PERSON
+from tests.table.tables import visits, visits_schema
 
 pytestmark = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")
 
@@ -105,6 +106,22 @@ def test_which_rows_are_picked_depends_on_the_key_and_on_nobody_else() -> None:
     mine = data.filter(pa.compute.equal(data.column("id"), 4))
     together, apart = kept(data, "one"), (kept(others, "one"), kept(mine, "one"))
     assert together == {cell: apart[0].get(cell, 0) + apart[1].get(cell, 0) for cell in sorted({*apart[0], *apart[1]})}
+
+
+def test_people_are_arranged_in_shards_without_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = visits_schema("name", rows=2, groups=1)
+    found = []
+    for at_once in (2**18, 7):
+        monkeypatch.setattr("sfumato.table.data.PEOPLE_AT_ONCE", at_once)
+        with open_table(visits(500, 60, 2), schema) as table:
+            found.append(
+                [table.view(schema.names, way).counts(["town", "decade"]).tolist() for way in (Way.WEIGH, Way.PICK)]
+            )
+            kept = table._source.engine.con.execute(
+                "SELECT view_name FROM duckdb_views() WHERE NOT internal"
+            ).fetchall()
+            assert len(kept) <= 2  # the source and the picked rows: groups are forgotten with their question
+    assert found[0] == found[1]
 
 
 def test_rules_are_checked() -> None:

@@ -43,7 +43,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         pyspark_sql.SparkSession.builder.master("local[2]")
         .appName("sfumato-tests")
         .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.shuffle.partitions", "1")
         .config("spark.driver.memory", "1g")
         # Tables this small take less time to interpret than to compile.
         .config("spark.sql.codegen.wholeStage", "false")
@@ -82,9 +82,9 @@ def test_spark_repairs_every_hostile_cell_as_python_does(spark: Any, cells: str,
         assert not wrong, (name, wrong)
 
 
-@pytest.mark.parametrize("person", ["number", "name"])
-def test_spark_and_duckdb_count_the_same(spark: Any, person: str, tmp_path: Path) -> None:
-    data = visits(4_000, people=300, seed=5)
+@pytest.mark.parametrize(("person", "way"), [("number", Way.WEIGH), ("name", Way.PICK)])
+def test_spark_and_duckdb_count_the_same(spark: Any, person: str, way: Way, tmp_path: Path) -> None:
+    data = visits(2_000, people=300, seed=5)
     schema = visits_schema(person, rows=3, groups=2)
     questions: list[tuple[tuple[str, ...], list[Measure], Any]] = [
         ((), [COUNT], None),
@@ -98,15 +98,13 @@ def test_spark_and_duckdb_count_the_same(spark: Any, person: str, tmp_path: Path
     with open_table(data, schema) as local, open_table(on_spark(spark, data, tmp_path), schema) as cluster:
         assert (local.engine, cluster.engine) == ("duckdb", "pyspark")
         assert local.people == cluster.people == 300
-        for way in (Way.WEIGH, Way.PICK):
-            here, there = (table.view(schema.names, way) for table in (local, cluster))
-            for keys, measures, where in questions:
-                for one, other in zip(
-                    here.totals(keys, measures, where), there.totals(keys, measures, where), strict=True
-                ):
-                    np.testing.assert_array_equal(one, other)
-            assert here.sparse_counts(["note", "age"]) == there.sparse_counts(["note", "age"])
-        np.testing.assert_array_equal(here.sorted_codes("cost"), there.sorted_codes("cost"))
+        here, there = (table.view(schema.names, way) for table in (local, cluster))
+        for keys, measures, where in questions:
+            for one, other in zip(here.totals(keys, measures, where), there.totals(keys, measures, where), strict=True):
+                np.testing.assert_array_equal(one, other)
+        assert here.sparse_counts(["note", "age"]) == there.sparse_counts(["note", "age"])
+        if way is Way.PICK:
+            np.testing.assert_array_equal(here.sorted_codes("cost"), there.sorted_codes("cost"))
 
 
 def test_sums_beyond_63_bits_are_exact_on_spark(spark: Any, tmp_path: Path) -> None:

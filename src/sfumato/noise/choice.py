@@ -38,10 +38,13 @@ def choose(stream: Stream, scores: Scores, rate: Fraction, lengths: Lengths | No
     candidates = _candidates(scores, rate, lengths)
     while True:
         index, level = candidates.propose(stream)
-        distance = abs(int(candidates.distances[index]))
-        chance = Fraction(-distance) * abs(rate)
-        if Uniform(stream).below(lambda e=chance, k=level: _chance(e, k)):  # type: ignore[misc]
+        exponent = -int(candidates.distances[index]) * abs(rate)
+        if _accepts(stream, exponent, level):
             return index
+
+
+def _accepts(stream: Stream, exponent: Fraction, level: int) -> bool:
+    return Uniform(stream).below(lambda: _chance(exponent, level))
 
 
 def _chance(exponent: Fraction, level: int) -> Ball:

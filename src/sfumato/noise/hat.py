@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sfumato.exact.enclosure import Ball, precision
+from sfumato.exact import rational_ball
+from sfumato.exact.enclosure import precision
 from sfumato.noise.laws import Peaked
 from sfumato.noise.source import Stream, bits, integer
 from sfumato.noise.uniform import Uniform
@@ -67,12 +68,12 @@ class Peak:
         while True:
             side = self.up if integer(stream, up + down) < up else self.down
             value, level = side.propose(stream)
-            if Uniform(stream).below(lambda v=value, k=level: self._chance(v, k)):  # type: ignore[misc]
+            if self._accepts(stream, value, level):
                 return value
 
-    def _chance(self, value: int, level: int) -> Ball:
-        ratio = self.ceiling / 2**level
-        return self.law.mass(value) * ratio.denominator / ratio.numerator
+    def _accepts(self, stream: Stream, value: int, level: int) -> bool:
+        height = self.ceiling / 2**level
+        return Uniform(stream).below(lambda: self.law.mass(value) / rational_ball(height))
 
 
 def _run_of_ones(stream: Stream) -> int:

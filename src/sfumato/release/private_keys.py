@@ -39,6 +39,12 @@ class StableHistogram(Mechanism):
     groups: int = 1
     rows: int = 1
 
+    def __post_init__(self) -> None:
+        if not 1 <= self.groups <= self.rows:
+            raise ParameterError(
+                f"Whoever is in {self.groups} groups has as many rows at least, and {self.rows} are allowed; raise rows=."
+            )
+
     @property
     def law(self) -> DiscreteLaplace:
         """The noise on each count."""
@@ -53,7 +59,7 @@ class StableHistogram(Mechanism):
         """Return the chance that a key of one person is published, rounded up."""
         if self.threshold <= self.rows:
             raise ParameterError(
-                f"A threshold of {self.threshold} publishes what one person wrote {self.rows} times; write a larger one."
+                f"A threshold of {self.threshold} publishes what one person wrote {self.rows} times; raise it."
             )
         together = exceedance(self.scale, self.threshold - self.rows)
         if self.groups == 1:
@@ -103,7 +109,7 @@ def stable_histogram(
 
     def with_threshold(threshold: int) -> StableHistogram:
         return StableHistogram(
-            scale=scale, threshold=threshold, groups=min(groups, rows), rows=rows, relation=relation, reads=reads
+            scale=scale, threshold=threshold, groups=groups, rows=rows, relation=relation, reads=reads
         )
 
     while high - low > 1:

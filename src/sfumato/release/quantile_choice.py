@@ -70,7 +70,7 @@ class QuantileChoice(Mechanism):
 
 
 def rank_error(size: int, steepness: Fraction, count: int, confidence: Number) -> int:
-    """Return how many rows away from its rank each of `count` chosen codes is at most, all at this confidence (PL:C-EM).
+    """Return how many rows off its rank each of `count` chosen codes is at most, all at this confidence (PL:C-EM).
 
     >>> rank_error(1000, Fraction(1, 2), 1, 0.95)
     20

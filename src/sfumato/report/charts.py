@@ -35,7 +35,7 @@ def worst_chart(report: ThreatReport) -> Drawing | None:
         Line("guaranteed: the limits", sizes, promised, "claim"),
         Line("used so far: a meter", sizes, used, "measure"),
     )
-    panel = Panel("k: attributes together", "largest epsilon of any k", lines)
+    panel = Panel("k: attributes together", "largest epsilon of any k", lines, whole_x=True)
     return picture("The worst k attributes", [panel])
 
 

@@ -37,10 +37,10 @@ padding:.9rem 1.1rem}
 .sfumato ul.findings{list-style:none;padding:0;margin:.5rem 0}
 .sfumato ul.findings li{border-left:5px solid #999;padding:.3rem .8rem;margin:.4rem 0;background:#f7f7f7}
 .sfumato ul.findings b{display:inline-block;min-width:5.2rem}
-.sfumato li.block{border-left-color:#d55e00;background:#fdf1ea}
-.sfumato li.warn{border-left-color:#e69f00;background:#fdf7e8}
-.sfumato li.info{border-left-color:#0072b2;background:#eef6fb}
-.sfumato li.ok{border-left-color:#009e73;background:#ebf7f3}
+.sfumato ul.findings li.block{border-left-color:#d55e00;background:#fdf1ea}
+.sfumato ul.findings li.warn{border-left-color:#e69f00;background:#fdf7e8}
+.sfumato ul.findings li.info{border-left-color:#0072b2;background:#eef6fb}
+.sfumato ul.findings li.ok{border-left-color:#009e73;background:#ebf7f3}
 .sfumato .scroll{overflow-x:auto}
 .sfumato table{border-collapse:collapse;width:100%;font-size:.92rem}
 .sfumato caption{text-align:left;color:#444;font-weight:600;padding:.3rem 0}

@@ -67,7 +67,7 @@ def title_of(record: Mapping[str, Any]) -> str:
     about = f"{record['question']} of {', '.join(columns)}" if columns else str(record["question"])
     if "aggregates" in record:
         listed = ", ".join(title_of(part).lower() for part in record["aggregates"])
-        about = f"{listed.capitalize()} by {', '.join(record['keys'])}"
+        about = f"{listed.capitalize()} by {', '.join(record['by'])}"
     read = sorted(_columns(record.get("where")))
     return f"{about}, with a condition on {', '.join(read)}" if read else about
 

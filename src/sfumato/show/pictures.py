@@ -38,13 +38,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """One chart: labels with their units, and its lines."""
+    """One chart: labels with their units, and its lines; `whole_x` marks whole numbers only."""
 
     x_label: str
     y_label: str
     lines: tuple[Line, ...]
     log_x: bool = False
     log_y: bool = False
+    whole_x: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,8 @@ def _draw_panel(chart: Any, panel: Panel) -> None:
     if panel.log_x:
         chart.set_xscale("log")
         chart.xaxis.set_major_formatter("{x:g}")
+    if panel.whole_x:
+        chart.xaxis.get_major_locator().set_params(integer=True)
     if panel.log_y:
         chart.set_yscale("log")
     else:

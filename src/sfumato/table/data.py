@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -113,21 +113,34 @@ class Table:
         hidden = [] if rule.groups is not None else [PERSON]
         if way is Way.WEIGH:
             return self._cached(weighed(self._coded, self._rows_by_person, rule).drop(*hidden))
-        placed = ordered(self._coded, self.schema, rule, self.engine)
-        return self.keep_first(placed, rule.rows, self.schema.names, hidden)
+        return self.keep_first(
+            self._coded,
+            lambda rows: ordered(rows, self.schema, rule, self.engine),
+            rule.rows,
+            self.schema.names,
+            hidden,
+        )
 
-    def keep_first(self, placed: ir.Table, limit: int, ties: Iterable[str], hidden: list[str]) -> ir.Table:
-        """Keep the first rows of each person: in memory next to DuckDB, inside any other engine."""
+    def keep_first(
+        self,
+        rows: ir.Table,
+        place: Callable[[ir.Table], ir.Table],
+        limit: int,
+        ties: Iterable[str],
+        hidden: Sequence[str] = (PERSON,),
+    ) -> ir.Table:
+        """Keep the first of each person's rows as `place` arranges them; next to DuckDB this happens in memory."""
         if not self._source.is_duckdb:
-            return self._cached(pick_in_engine(placed, limit, tuple(ties)).drop(*hidden))
+            return self._cached(pick_in_engine(place(rows), limit, tuple(ties)).drop(*hidden))
         import pyarrow
 
-        shards = self.people // PEOPLE_AT_ONCE + 1
+        shards = 1 << (self.people // PEOPLE_AT_ONCE).bit_length()
         kept = []
         for shard in range(shards):
-            # Whole people go into one shard, so it does not matter which; it only keeps the memory small.
-            part = placed if shards == 1 else placed.filter(placed[PERSON].hash() % shards == shard)
-            kept.append(pick_in_memory(self.run(part), limit, tuple(ties)).drop_columns(hidden))
+            # Whole people go into one shard, so it does not matter which; it only keeps the memory small. A mask and
+            # no remainder: the engine's hash is signed.
+            part = rows if shards == 1 else rows.filter(rows[PERSON].hash() & (shards - 1) == shard)
+            kept.append(pick_in_memory(self.run(place(part)), limit, tuple(ties)).drop_columns(list(hidden)))
         return self._source.registered(pyarrow.concat_tables(kept))
 
     @cached_property
@@ -140,6 +153,10 @@ class Table:
 
     def _cached(self, table: ir.Table) -> ir.Table:
         return _guarded(lambda: self._source.stored(table))
+
+    def forget(self, table: ir.Table) -> None:
+        """Let go of a table that `keep_first` made for one question."""
+        self._source.forget(table)
 
     def run(self, query: ir.Table) -> Any:
         """Run a query and return an Arrow table."""

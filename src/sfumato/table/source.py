@@ -50,6 +50,7 @@ class Source:
     engine: Any
     kind: str
     _closers: list[Callable[[], Any]] = field(default_factory=list, repr=False)
+    _kept: dict[str, Callable[[], Any]] = field(default_factory=dict, repr=False)
 
     @property
     def is_duckdb(self) -> bool:
@@ -57,28 +58,34 @@ class Source:
         return bool(self.engine.name == "duckdb")
 
     def stored(self, table: ir.Table) -> ir.Table:
-        """Compute a table once and keep it next to the data until the source is closed."""
+        """Compute a table once and keep it next to the data, until it is forgotten or the source is closed."""
         name = _fresh_name()
         if self.is_duckdb:
             self.engine.create_table(name, table, temp=True)
-            self._closers.insert(0, lambda: self.engine.con.execute(f'DROP TABLE IF EXISTS "{name}"'))
+            self._kept[name] = lambda: self.engine.con.execute(f'DROP TABLE IF EXISTS "{name}"')
         else:
             frame = self.engine.raw_sql(self.engine.compile(table)).persist()
             frame.createOrReplaceTempView(name)
-            self._closers.insert(0, lambda: (frame.unpersist(), frame.sparkSession.catalog.dropTempView(name)))
+            self._kept[name] = lambda: (frame.unpersist(), frame.sparkSession.catalog.dropTempView(name))
         return self.engine.table(name)
 
     def registered(self, data: Any) -> ir.Table:
-        """Show an Arrow table to DuckDB without copying it."""
+        """Show an Arrow table to DuckDB without copying it, until it is forgotten or the source is closed."""
         name = _fresh_name()
         self.engine.con.register(name, data)
-        self._closers.insert(0, lambda: self.engine.con.unregister(name))
+        self._kept[name] = lambda: self.engine.con.unregister(name)
         return self.engine.table(name)
+
+    def forget(self, table: ir.Table) -> None:
+        """Let go of one table that was stored or registered."""
+        self._kept.pop(table.get_name())()
 
     def close(self) -> None:
         """Let go of what was opened or kept for this source; what the caller handed in stays open."""
-        while self._closers:
-            self._closers.pop(0)()
+        for forget in [*self._kept.values(), *self._closers]:
+            forget()
+        self._kept.clear()
+        self._closers.clear()
 
 
 def open_source(source: Any, *, table: str | None = None) -> Source:

@@ -156,7 +156,10 @@ class View:
             values = {_part(place): value for place, value in enumerate(parts(rows, measures))}
         share = self.rule.scale * (self.rule.rows if limited else 1)
         largest = [engine_largest(measure, schema) * share for measure in measures]
-        return self.table.run(_grouped(rows, self._groups(rows, keys, as_cells), totals(rows, values, largest)))
+        answer = self.table.run(_grouped(rows, self._groups(rows, keys, as_cells), totals(rows, values, largest)))
+        if limited:
+            self.table.forget(rows)
+        return answer
 
     def _groups(self, rows: ir.Table, keys: tuple[str, ...], as_cells: bool) -> dict[str, Any]:
         if not as_cells:
@@ -166,17 +169,18 @@ class View:
 
     def _first_groups(self, rows: ir.Table, keys: tuple[str, ...], measures: Sequence[Measure]) -> ir.Table:
         """Add up each person's rows by group, then keep the first groups of each person."""
-        schema = self.table.schema
-        found = enumerate(parts(rows, measures))
-        # The schema proved that a share fits 62 bits; the cast says so to an engine that adds in 128.
-        shares = {
-            _part(place): rows.count() if value is None else value.sum().try_cast("int64").fill_null(0)
-            for place, value in found
-        }
-        grouped = rows.group_by([PERSON, *keys]).agg(**shares)
-        placed = ordered_groups(grouped, schema, keys, self.rule, self.table.engine)
-        assert self.rule.groups is not None
-        return self.table.keep_first(placed, self.rule.groups, keys, [PERSON])
+        rule, schema, engine = self.rule, self.table.schema, self.table.engine
+
+        def place(rows: ir.Table) -> ir.Table:
+            # The schema proved that a share fits 62 bits; the cast says so to an engine that adds in 128.
+            shares = {
+                _part(number): rows.count() if value is None else value.sum().try_cast("int64").fill_null(0)
+                for number, value in enumerate(parts(rows, measures))
+            }
+            return ordered_groups(rows.group_by([PERSON, *keys]).agg(**shares), schema, keys, rule, engine)
+
+        assert rule.groups is not None
+        return self.table.keep_first(rows, place, rule.groups, keys)
 
     def _check(self, names: set[str]) -> None:
         hidden = sorted(names - self.columns)

@@ -17,6 +17,7 @@ SAMPLED_PAIRS = 1_000_000
 DRAWN_PAIRS = 200_000
 NEIGHBOURS = 50
 WORST = 50
+RESOLUTION = 2.0**-29
 
 
 @dataclass(frozen=True)
@@ -63,14 +64,14 @@ class LipschitzReport:
 
 
 def lipschitz_audit(
-    probabilities: object, metric: Metric, *, groups: object = None, distance: str = "tv", tau: float = 0.0
+    probabilities: object, metric: Metric, *, groups: object = None, distance: str = "tv", tau: float = RESOLUTION
 ) -> LipschitzReport:
     """Audit a mapping under a metric: on all pairs of up to 60,000 people, else on neighbours and random pairs.
 
-    `tau` is tolerated on top of every distance.
+    `tau` is tolerated on top of every distance; by default what rounding to the metric's grid may take away.
 
     >>> report = lipschitz_audit([0.0, 1.0, 1.0], Metric.from_scores([0.0, 0.5, 1.0]))
-    >>> report.kappa, report.worst[0].first, report.worst[0].second, report.ok
+    >>> round(report.kappa, 6), report.worst[0].first, report.worst[0].second, report.ok
     (2.0, 0, 1, False)
     """
     check_distance(distance)
@@ -78,10 +79,11 @@ def lipschitz_audit(
     labels, names = _groups(groups, metric.size)
     first, second = random_pairs(metric.size, DRAWN_PAIRS)
     treated, apart = sampled_excess(metric, rows, distance, first, second)
+    treated = np.maximum(treated - tau, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.nan_to_num(treated / apart, nan=0.0, posinf=np.inf)
-    if tau == 0.0 and metric.size <= ALL_PAIRS_PEOPLE:
-        scan = scan_pairs(metric, rows, distance, labels)
+    if metric.size <= ALL_PAIRS_PEOPLE:
+        scan = scan_pairs(metric, rows, distance, labels, tau)
         share = scan.violating / max(1, scan.pairs)
         by_group = {
             _pair_name(names, key): bad / all_ if all_ else 0.0 for key, (all_, bad) in sorted(scan.by_group.items())
@@ -101,14 +103,16 @@ def _sampled(
     second = near.ravel()
     excess, partner = np.full(metric.size, -np.inf), np.arange(metric.size)
     treated, apart = sampled_excess(metric, rows, distance, first, second)
-    over = (treated - apart - tau).reshape(near.shape)
+    treated = np.maximum(treated - tau, 0.0)
+    over = (treated - apart).reshape(near.shape)
     place = over.argmax(axis=1)
     excess, partner = over[np.arange(metric.size), place], near[np.arange(metric.size), place]
     with np.errstate(divide="ignore", invalid="ignore"):
         kappa = float(np.nan_to_num(treated / apart, nan=0.0, posinf=np.inf).max(initial=0.0))
     one, two = random_pairs(metric.size, SAMPLED_PAIRS, insecure_seed=1)
     treated, apart = sampled_excess(metric, rows, distance, one, two)
-    bad = treated > apart + tau
+    treated = np.maximum(treated - tau, 0.0)
+    bad = treated > apart
     with np.errstate(divide="ignore", invalid="ignore"):
         kappa = max(kappa, float(np.nan_to_num(treated / apart, nan=0.0, posinf=np.inf).max(initial=0.0)))
     by_group = {}

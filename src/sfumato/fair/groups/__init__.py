@@ -3,7 +3,7 @@
 from sfumato.fair.groups.adjust import AdjustedMetric, adjust_metric
 from sfumato.fair.groups.affirmative import AffirmativeMapping, affirmative_mapping, parity_without_cross
 from sfumato.fair.groups.bias import BiasCertificate, BiasReading, bias_bound, read_bias
-from sfumato.fair.groups.earthmover import Earthmover, earthmover
+from sfumato.fair.groups.earth import Earthmover, earthmover
 from sfumato.fair.groups.parity import ParityGap, parity_gap
 
 __all__ = [

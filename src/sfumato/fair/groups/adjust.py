@@ -8,7 +8,7 @@ import numpy as np
 
 from sfumato.errors import ParameterError
 from sfumato.fair.grid import Floats, Integers
-from sfumato.fair.groups.earthmover import earthmover
+from sfumato.fair.groups.earth import earthmover
 from sfumato.fair.mapping.problem import group_share
 from sfumato.fair.metric.base import Metric
 

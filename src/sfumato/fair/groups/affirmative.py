@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.fair.grid import Floats, Integers, to_grid_rows
-from sfumato.fair.groups.earthmover import earthmover
+from sfumato.fair.groups.earth import earthmover
 from sfumato.fair.mapping.exponential import exponential_rows
-from sfumato.fair.mapping.mapping import fair_mapping
+from sfumato.fair.mapping.mapping import fair_mapping, solve_problem
 from sfumato.fair.mapping.problem import Parity, group_share, make_problem, zero_classes
 from sfumato.fair.mapping.transport import _emd
 from sfumato.fair.metric.base import Metric
@@ -110,8 +110,8 @@ def _move(inner: Metric, outer: Metric, across: Floats, *, at_most: float, dista
 def _exact_move(inner: Metric, outer: Metric, across: Floats, at_most: float, distance: str) -> Floats:
     """Minimise the mean way so that S stays Lipschitz and the image is the second group, up to the gap (8.15).
 
-    This is a fair mapping of S whose outcomes are the members of T and whose loss is the way; the share of each target
-    is a capacity, and capacities that add up to one are met exactly. People at distance 0 are one person.
+    This is a fair mapping of S whose outcomes are the members of T, whose loss is the way, and whose outcomes together
+    have a target. People at distance 0 are one person.
     """
     left, right = zero_classes(inner), zero_classes(outer)
     people, first_of = _sizes(left)
@@ -125,9 +125,8 @@ def _exact_move(inner: Metric, outer: Metric, across: Floats, at_most: float, di
     way = across[np.ix_(first_of, place_of)]
     if len(places) == 1:
         return np.full(across.shape, 1.0 / across.shape[1])
-    capacity = np.minimum(target + at_most, 1.0)
-    small = inner.subset(first_of)
-    rows = fair_mapping(small, way, distance=distance, weights=people, capacity=capacity, method="rows").probabilities
+    problem = make_problem(inner.subset(first_of), way, distance, weights=people)
+    rows = solve_problem(replace(problem, image=(target, at_most)), method="rows").probabilities
     rows = _within(rows, people / people.sum(), target, at_most)
     return rows[np.ix_(left, right)] / places[right]
 
@@ -139,7 +138,7 @@ def _sizes(classes: Integers) -> tuple[Floats, Integers]:
 def _within(rows: Floats, weights: Floats, target: Floats, at_most: float) -> Floats:
     """Return rows whose image is within the gap of the target, by moving outcomes: post-processing keeps fairness (F3).
 
-    Capacities bound each target from above only; what an image has beyond the gap goes where there is too little.
+    The solver meets the target up to its tolerance; what an image has beyond the gap goes where there is too little.
     """
     image = weights @ rows
     over = np.maximum(image - target, 0.0)

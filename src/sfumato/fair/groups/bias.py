@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.fair.grid import Floats, Integers, binary_rows, check_probabilities
-from sfumato.fair.groups.earthmover import Earthmover, earthmover
+from sfumato.fair.groups.earth import Earthmover, earthmover
 from sfumato.fair.groups.parity import parity_gap
 from sfumato.fair.mapping.mapping import fair_mapping
 from sfumato.fair.mapping.problem import group_share

@@ -58,7 +58,7 @@ def _violated(problem: Problem, rows: Floats, tolerance: float) -> Integers:
 
 
 def _contrasts(problem: Problem, first: Integers, second: Integers) -> tuple[Any, Floats]:
-    """Return one row a pair (+1 and -1) and one a parity condition (group shares), and their limits."""
+    """Return one row a pair (+1 and -1) and one for each condition on averages, and their limits."""
     from scipy.sparse import csr_matrix, vstack
 
     count = len(first)
@@ -66,10 +66,19 @@ def _contrasts(problem: Problem, first: Integers, second: Integers) -> tuple[Any
     values = np.concatenate([np.ones(count), -np.ones(count)])
     pairs = csr_matrix((values, place), shape=(count, problem.people))
     limits = problem.metric.between(first, second)
-    if not problem.parity:
+    averages = [one - two for one, two, _ in problem.parity] + ([problem.weights] if problem.image else [])
+    gaps = [gap for _, _, gap in problem.parity] + ([problem.image[1]] if problem.image else [])
+    if not averages:
         return pairs, limits
-    groups = csr_matrix(np.array([one - two for one, two, _ in problem.parity]))
-    return vstack([pairs, groups], format="csr"), np.append(limits, [gap for _, _, gap in problem.parity])
+    return vstack([pairs, csr_matrix(np.array(averages))], format="csr"), np.append(limits, gaps)
+
+
+def _offsets(problem: Problem, count: int) -> Floats:
+    """Return what each contrast is compared with: nothing, or the target of all people together (the last row)."""
+    offsets = np.zeros((count, problem.outcomes))
+    if problem.image is not None:
+        offsets[-1] = problem.image[0]
+    return offsets
 
 
 def _solve(
@@ -84,7 +93,7 @@ def _solve(
     each = identity(outcomes)
     differences = hstack([kron(contrasts, each), -identity(count * outcomes)])
     sums = hstack([csr_matrix((count, people * outcomes)), kron(identity(count), np.ones((1, outcomes)))])
-    blocks, right = [differences, sums], [np.zeros(count * outcomes), limits]
+    blocks, right = [differences, sums], [_offsets(problem, count).ravel(), limits]
     if problem.capacity is not None:
         room = kron(problem.weights[None, :], each)
         blocks.append(hstack([room, csr_matrix((outcomes, count * outcomes))]))
@@ -111,9 +120,13 @@ def _proved(
     each = prices[: count * outcomes].reshape(count, outcomes)
     reduced = problem.costs + contrasts.T @ each
     dearest = each.max(axis=1, initial=0.0)
-    bound = -float(limits @ dearest)
+    bound = -float(limits @ dearest) - float((_offsets(problem, count) * each).sum())
     if problem.capacity is not None:
         room = prices[count * outcomes + count :]
         reduced = reduced + problem.weights[:, None] * room
         bound -= float(problem.capacity @ room)
-    return rows, bound + float(reduced.min(axis=1).sum()), dearest[: count - len(problem.parity)]
+    return (
+        rows,
+        bound + float(reduced.min(axis=1).sum()),
+        dearest[: count - len(problem.parity) - (problem.image is not None)],
+    )

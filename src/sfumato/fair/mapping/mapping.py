@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -129,9 +129,17 @@ def fair_mapping(
     if method not in METHODS:
         raise ParameterError(f"No method is called {method!r}; write one of {list(METHODS)}.")
     full = make_problem(metric, loss, distance, weights=weights, parity=parity, capacity=capacity)
+    return solve_problem(full, method, gap, time_limit)
+
+
+def solve_problem(
+    full: Problem, method: str = "auto", gap: float = 1e-3, time_limit: float | None = None
+) -> FairMapping:
+    """Solve a checked program; see `fair_mapping`."""
+    metric, distance = full.metric, full.distance
     small, classes = contract(full)
     if distance == "tv":
-        small = Problem(small.metric.capped(1.0), small.loss, small.weights, distance, small.parity, small.capacity)
+        small = replace(small, metric=small.metric.capped(1.0))
     deadline = None if time_limit is None else time.monotonic() + time_limit
     solved = _solve(small, _choose(small, method), gap, deadline)
     probabilities = solved.probabilities[classes]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,6 +38,8 @@ class Problem:
     distance: str
     parity: tuple[tuple[Floats, Floats, float], ...] = ()
     capacity: Floats | None = None
+    image: tuple[Floats, float] | None = None
+    """A target for the outcomes of all people together, and the total variation that is allowed from it."""
 
     @property
     def people(self) -> int:
@@ -57,7 +59,7 @@ class Problem:
     @property
     def plain(self) -> bool:
         """Return whether there are no side conditions."""
-        return not self.parity and self.capacity is None
+        return not self.parity and self.capacity is None and self.image is None
 
     def objective(self, probabilities: Floats) -> float:
         """Return the expected loss of a mapping."""
@@ -65,6 +67,8 @@ class Problem:
 
     def best_constant(self) -> Floats:
         """Return the cheapest distribution that is given to everybody: it meets every condition there can be."""
+        if self.image is not None:
+            return self.image[0]
         totals = self.costs.sum(axis=0)
         constant = np.zeros(self.outcomes)
         left = 1.0
@@ -163,7 +167,7 @@ def contract(problem: Problem) -> tuple[Problem, Integers]:
     small = Problem(
         problem.metric.subset(first), costs / safe[:, None], weights, problem.distance, parity, problem.capacity
     )
-    return small, classes
+    return replace(small, image=problem.image), classes
 
 
 def _totals(classes: Integers, values: Floats, count: int) -> Floats:

@@ -127,6 +127,11 @@ def _side_rows(problem: Problem) -> tuple[Any, Floats]:
         for outcomes in _outcome_sets(problem.outcomes):
             parts.append(np.outer(one - two, outcomes).ravel())
             right.append(gap)
+    if problem.image is not None:
+        target, gap = problem.image
+        for outcomes in _outcome_sets(problem.outcomes):
+            parts.append(np.outer(problem.weights, outcomes).ravel())
+            right.append(float(target @ outcomes) + gap)
     if problem.capacity is not None:
         for outcome in range(problem.outcomes):
             parts.append(np.outer(problem.weights, np.eye(problem.outcomes)[outcome]).ravel())

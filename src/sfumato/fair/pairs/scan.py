@@ -44,15 +44,21 @@ class Scan:
         return float(self.excess.max(initial=-np.inf))
 
 
-def scan_pairs(metric: Metric, probabilities: Floats, distance: str, groups: Integers | None = None) -> Scan:
-    """Return what all pairs show; time people² / 2, memory of one tile."""
+def scan_pairs(
+    metric: Metric,
+    probabilities: Floats,
+    distance: str,
+    groups: Integers | None = None,
+    tolerated: float = 0.0,
+) -> Scan:
+    """Return what all pairs show beyond a tolerated difference; time people² / 2, memory of one tile."""
     people = metric.size
     labels = np.zeros(people, dtype=np.int64) if groups is None else groups
     order = np.argsort(labels, kind="stable")
     metric, rows, labels = metric.subset(order), probabilities[order], labels[order]
     factor = rounding_factor(distance, rows.shape[1], is_exact(rows))
     out = Scan(people, excess=np.full(people, -np.inf), partner=np.arange(people))
-    seen = _Treatment(metric, rows, distance, factor)
+    seen = _Treatment(metric, rows, distance, factor, tolerated)
     for left, right in _tiles(labels):
         _look(out, seen, left, right, (int(labels[left.start]), int(labels[right.start])))
     return _restore(out, order)
@@ -82,6 +88,7 @@ class _Treatment:
     rows: Floats
     distance: str
     factor: float
+    tolerated: float
 
 
 def _look(out: Scan, seen: _Treatment, left: slice, right: slice, key: tuple[int, int]) -> None:
@@ -89,6 +96,8 @@ def _look(out: Scan, seen: _Treatment, left: slice, right: slice, key: tuple[int
     treated = divergence_block(seen.rows[left], seen.rows[right], seen.distance)
     if seen.factor != 1.0:
         treated *= seen.factor
+    if seen.tolerated:
+        np.maximum(np.subtract(treated, seen.tolerated, out=treated), 0.0, out=treated)
     pairs = apart.size
     if right.start < left.stop:
         # The tile meets the diagonal: keep each unordered pair once, by comparing the rest at an infinite distance.

@@ -1,0 +1,8 @@
+"""The command line: `sfumato init | check | query | ledger | report | demo | doctor`.
+
+Nothing heavy is imported before a command needs it, so that `sfumato --help` is quick.
+"""
+
+from sfumato.cli.app import app, main
+
+__all__ = ["app", "main"]

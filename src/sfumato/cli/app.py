@@ -1,0 +1,165 @@
+"""The commands of `sfumato`; each one is thin, and imports what it needs when it runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sfumato.cli.books import ledger_app
+from sfumato.cli.options import Asked, Data, Json, SchemaPath, Spend, Table
+from sfumato.cli.outcome import CHECK_FAILED, emit, guarded, patience
+from sfumato.cli.reports import report_command
+from sfumato.errors import ParameterError
+
+# Plain help: a page in boxes would cost more time than everything else that --help does.
+app = typer.Typer(
+    name="sfumato",
+    help="Learn from data about people without exposing any of them.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    epilog="Exit codes: 0 done, 1 refused by a limit, 2 bad input, 3 a check failed, 70 a bug.",
+)
+app.add_typer(ledger_app, name="ledger")
+app.command("report")(report_command)
+
+
+@app.callback(invoke_without_command=True)
+def about(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+) -> None:
+    """Learn from data about people without exposing any of them."""
+    if version:
+        from sfumato import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit()
+
+
+@app.command()
+@guarded
+def init(
+    data: Data,
+    out: Annotated[Path | None, typer.Option(help="Where to write the draft; without it, it is printed.")] = None,
+    table: Table = None,
+    as_json: Json = False,
+) -> None:
+    """Draft a schema from the types of the columns; not one cell is looked at."""
+    from sfumato.table.draft import draft_schema
+
+    draft = draft_schema(data, table=table)
+    if out is None:
+        emit({"missing": list(draft.missing), "toml": draft.to_toml()}, draft.to_toml, as_json)
+        return
+    if out.exists():
+        raise ParameterError(f"{str(out)!r} exists already and is not overwritten; write another name after --out.")
+    out.write_text(draft.to_toml(), encoding="utf-8")
+    said = (
+        f"Wrote {out}. Fill in {len(draft.missing)} places marked in it: public facts, never what you see in the data."
+    )
+    emit({"missing": list(draft.missing), "path": str(out)}, lambda: said, as_json)
+
+
+@app.command()
+@guarded
+def check(data: Data, schema: SchemaPath, table: Table = None, as_json: Json = False) -> None:
+    """Count the cells that a schema repairs: for the curator's eyes, outside of every promise."""
+    from sfumato.cli.checking import NOTICE, check_table
+    from sfumato.show import table as draw
+    from sfumato.table.schema import Schema
+
+    described = Schema.load(schema)
+    with patience("Counting cells"):
+        found = check_table(data, described, table)
+
+    def text() -> str:
+        rows = [[column.name, str(column.missing), str(column.outside)] for column in found.columns]
+        drawn = draw("Cells that are repaired", ["column", "missing or unreadable", "outside its domain"], rows)
+        people = f"{found.rows} rows, {found.nobody} of them without a person; {found.people} people"
+        crowded = f"{found.crowded} of them with more than {described.rows_per_person} rows"
+        return f"{NOTICE}\n\n{people}, {crowded}.\n\n{drawn.text()}"
+
+    emit(found.to_json(), text, as_json)
+
+
+@app.command()
+@guarded
+def query(
+    data: Data,
+    schema: SchemaPath,
+    question: Asked,
+    *,
+    ledger: Annotated[str, typer.Option(help="The ledger that is charged; make one with `sfumato ledger create`.")],
+    spend: Spend = None,
+    snapshot: Annotated[str, typer.Option(help="Your name for this state of the data.")] = "",
+    analyst: Annotated[str | None, typer.Option(help="Who asks, if the ledger has quotas.")] = None,
+    preview: Annotated[bool, typer.Option(help="Only say whether it fits; costs nothing.")] = False,
+    rehearse: Annotated[bool, typer.Option(help="Answer on made-up rows; costs nothing.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="Also write a picture, .svg or .png.")] = None,
+    table: Table = None,
+    as_json: Json = False,
+) -> None:
+    """Answer one question, charged to a ledger before the data are touched.
+
+    QUESTION is written as: count where age > 40 | mean of hours by sex | histogram of age | median of age |
+    quantiles 0.1, 0.9 of age | count, mean of hours by sex, race; or as JSON.
+    """
+    from sfumato.cli.asking import ask, preview_text
+
+    if plot is not None and plot.suffix.lower() not in (".svg", ".png"):
+        raise ParameterError(f"A picture is written as .svg or .png, and {plot.name!r} ends in neither.")
+    with patience("Working"):
+        found = ask(
+            data,
+            schema,
+            question,
+            ledger,
+            spend,
+            snapshot=snapshot,
+            analyst=analyst,
+            table=table,
+            preview=preview,
+            rehearse=rehearse,
+        )
+    if found.answer is None:
+        emit(found.to_json(), lambda: preview_text(found), as_json)
+        raise typer.Exit(0 if found.fits else 1)
+    if plot is not None:
+        found.answer.plot(plot)
+    emit(found.to_json(), found.text, as_json)
+
+
+@app.command()
+@guarded
+def demo(
+    out: Annotated[Path, typer.Option(help="Where the report and the pictures go.")] = Path("sfumato-demo"),
+    as_json: Json = False,
+) -> None:
+    """Ask a few questions about made-up people, see one refused, and write the report."""
+    from sfumato.cli.demo import run_demo
+
+    with patience("Making up people"):
+        story = run_demo(out)
+    emit(story.to_json(), story.text, as_json)
+
+
+@app.command()
+@guarded
+def doctor(as_json: Json = False) -> None:
+    """Look at what sfumato needs here: versions, Java, write access, and a test of the noise."""
+    from sfumato.cli.doctor import examine
+    from sfumato.show import table as draw
+
+    with patience("Testing"):
+        found = examine()
+    rows = [[test.name, "fine" if test.ok else "missing" if test.optional else "wrong", test.said] for test in found]
+    emit([vars(test) for test in found], lambda: draw("sfumato here", ["what", "is", "details"], rows).text(), as_json)
+    if any(not test.ok and not test.optional for test in found):
+        raise typer.Exit(CHECK_FAILED)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

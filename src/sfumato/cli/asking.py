@@ -1,0 +1,120 @@
+"""What `sfumato query` and `sfumato ledger preview` do: open, read the question, preview, rehearse or ask."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.answer import Answer, number
+from sfumato.cli.questions import read_question
+from sfumato.cli.spends import read_bound
+from sfumato.curator import Curator, curate
+from sfumato.errors import ParameterError
+from sfumato.exact import to_text
+from sfumato.ledger import Ledger
+from sfumato.ledger.wording import shown
+from sfumato.privacy import Loss
+from sfumato.show import table as draw
+from sfumato.table.schema import Schema
+
+DELTA = "1e-6"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came out: an answer, or what one would cost."""
+
+    loss: Loss
+    said: str
+    fits: bool
+    answer: Answer | None = None
+    rehearsed: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON object; the table stands beside the exact form of the answer."""
+        person = {"person_epsilon": to_text(self.loss.person.epsilon_at(DELTA)), "at_delta": DELTA}
+        if self.answer is None:
+            return {"fits": self.fits, "text": self.said, "loss": self.loss.to_json(), **person}
+        frame = self.answer.frame
+        columns = {name: [_json(cell) for cell in column] for name, column in frame.columns.items()}
+        return {"table": columns, "rehearsed": self.rehearsed, **person, **self.answer.to_json()}
+
+    def text(self) -> str:
+        """Return the answer for people: a table, its cost, what is left."""
+        assert self.answer is not None
+        frame = self.answer.frame
+        rows = [[_cell(cell) for cell in row] for row in frame.rows()]
+        title = "On made-up rows: it shows the shape and the error, nothing else" if self.rehearsed else "Answer"
+        lines = [draw(f"{title}, with what the noise may have moved at 95 %", list(frame.columns), rows).text()]
+        if self.rehearsed:
+            return "\n".join([*lines, "", f"Nothing was spent. It would cost: {cost_text(self.loss)}."])
+        cost = "nothing: the same question was answered before" if self.answer.reused else cost_text(self.loss)
+        lines += ["", f"It cost {cost}.", *(f"  {name}: {said}" for name, said in _left(self.answer))]
+        return "\n".join(lines)
+
+
+def _left(answer: Answer) -> list[tuple[str, str]]:
+    # The sentence that a meter is no promise is said once, at the end.
+    brief = [(name, text.split(" A meter, not a promise")[0]) for name, text in answer.remaining.items()]
+    return [*brief, ("guarantee", "the limits; what is used is a meter, not a promise")]
+
+
+def cost_text(loss: Loss) -> str:
+    """Return a loss in a few words, the person first.
+
+    >>> from sfumato import Cost
+    >>> cost_text(Loss.flat(Cost.pure("1/10"), reads={"age"}))
+    'a person epsilon 0.1 at delta 1e-6; it reads age'
+    """
+    person = shown(loss.person.epsilon_at(DELTA), up=True)
+    names = sorted(loss.profile.names())
+    return f"a person epsilon {person} at delta {DELTA}" + (f"; it reads {', '.join(names)}" if names else "")
+
+
+def preview_text(found: Found) -> str:
+    """Say whether a question fits, and what it would cost."""
+    return f"{found.said} It would cost {cost_text(found.loss)}."
+
+
+def ask(
+    data: str,
+    schema: Path,
+    question: str,
+    ledger: str,
+    spend: str | None,
+    *,
+    snapshot: str = "",
+    analyst: str | None = None,
+    table: str | None = None,
+    preview: bool = False,
+    rehearse: bool = False,
+) -> Found:
+    """Answer a question; everything that can be wrong with it is said before the ledger is charged."""
+    described = Schema.load(schema)
+    asked = read_question(question, described)
+    bound = None if spend is None else read_bound(spend)
+    if bound is None and (preview or rehearse):
+        raise ParameterError("A preview needs a spend to look at; write for example --spend 'Pure(0.1)'.")
+    with Ledger(ledger, schema=described.fingerprint) as book:
+        curator: Curator = curate(data, described, ledger=book, snapshot=snapshot, table=table)
+        with curator.table:
+            if bound is not None and preview:
+                seen = curator.preview(asked, bound, analyst=analyst)
+                return Found(curator.loss(asked, bound), seen.text, seen.fits)
+            if bound is not None and rehearse:
+                played = curator.rehearse(asked, bound)
+                return Found(played.loss, "", True, played, rehearsed=True)
+            answer = curator.ask(asked, bound, analyst=analyst)
+            return Found(answer.loss, "", True, answer)
+
+
+def _cell(cell: Any) -> str:
+    plain = number(cell)
+    return f"{plain:.6g}" if isinstance(plain, float) else str(plain)
+
+
+def _json(cell: Any) -> Any:
+    plain = number(cell)
+    return plain if isinstance(plain, (int, float, str, bool)) else json.loads(json.dumps(plain, default=str))

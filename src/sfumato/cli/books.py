@@ -1,0 +1,128 @@
+"""`sfumato ledger …`: make a ledger, look at it, check it, and see whether a question would fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sfumato.cli.options import Asked, Data, Json, LedgerPlace, SchemaPath, Table
+from sfumato.cli.outcome import CHECK_FAILED, REFUSED, emit, guarded, patience
+from sfumato.errors import LedgerError
+
+if TYPE_CHECKING:
+    from sfumato.ledger import Ledger
+
+ledger_app = typer.Typer(
+    help="Make and read the ledger of a population: its limits, and what has been used of them.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@ledger_app.command()
+@guarded
+def create(
+    ledger: LedgerPlace,
+    *,
+    person: Annotated[str, typer.Option(help="The limit for a whole person, for example Pure(3).")],
+    schema: Annotated[Path | None, typer.Option(help="The schema whose attributes are limited.")] = None,
+    each_attribute: Annotated[str | None, typer.Option(help="A limit for each attribute, e.g. Pure(1).")] = None,
+    attributes: Annotated[list[str] | None, typer.Option(help="Limits on sets: race+sex=Pure(1.5).")] = None,
+    people: Annotated[list[str] | None, typer.Option(help="Limits on groups of people: 4=Pure(10).")] = None,
+    population: Annotated[str | None, typer.Option(help="The name of the people it belongs to.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Make a new ledger; its limits are fixed for ever."""
+    from sfumato.cli.spends import read_budget
+    from sfumato.ledger import Ledger
+    from sfumato.table.schema import Schema
+
+    described = None if schema is None else Schema.load(schema)
+    secrets = None if described is None else described.secrets
+    budget = read_budget(person, each_attribute, attributes or [], people or [], secrets)
+    if "://" not in ledger and Path(ledger).exists():
+        raise LedgerError(f"{ledger!r} exists already, and limits are fixed when a ledger is made; write another path.")
+    print_of = None if described is None else described.fingerprint
+    with Ledger(ledger, budget, population=population, schema=print_of) as book:
+        emit(_described(book), lambda: f"Made {book.place}.\n{_shown(book)}", as_json)
+
+
+@ledger_app.command()
+@guarded
+def show(ledger: LedgerPlace, as_json: Json = False) -> None:
+    """Show all limits: what is guaranteed, and what has been used."""
+    with open_ledger(ledger) as book:
+        emit(_described(book), lambda: _shown(book), as_json)
+
+
+@ledger_app.command()
+@guarded
+def verify(
+    ledger: LedgerPlace,
+    head: Annotated[str | None, typer.Option(help="An end of the chain that was kept elsewhere.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Work out the chain, the charges and the sums again."""
+    with patience("Verifying"), open_ledger(ledger) as book:
+        found = book.verify(head)
+    said = f"{found.rows} rows, {found.reservations} reservations: " + ("nothing is wrong." if found else "wrong.")
+    record = {"ok": found.ok, "rows": found.rows, "head": found.head, "problems": list(found.problems)}
+    emit(record, lambda: "\n".join([said, *found.problems, f"End of the chain: {found.head}"]), as_json)
+    if not found:
+        raise typer.Exit(CHECK_FAILED)
+
+
+@ledger_app.command()
+@guarded
+def preview(
+    ledger: LedgerPlace,
+    data: Data,
+    schema: SchemaPath,
+    question: Asked,
+    *,
+    spend: Annotated[str, typer.Option(help="What the answer may cost, for example Pure(0.1).")],
+    analyst: Annotated[str | None, typer.Option(help="Who asks, if the ledger has quotas.")] = None,
+    table: Table = None,
+    as_json: Json = False,
+) -> None:
+    """Say whether a question would fit; costs nothing."""
+    from sfumato.cli.asking import ask, preview_text
+
+    with patience("Working"):
+        found = ask(data, schema, question, ledger, spend, analyst=analyst, table=table, preview=True)
+    emit(found.to_json(), lambda: preview_text(found), as_json)
+    if not found.fits:
+        raise typer.Exit(REFUSED)
+
+
+def open_ledger(place: str) -> Ledger:
+    """Open a ledger that exists."""
+    from sfumato.ledger import Ledger
+
+    return Ledger(place)
+
+
+def _described(book: Ledger) -> dict[str, Any]:
+    return {
+        "place": book.place,
+        "head": book.head,
+        "limits": [
+            {"guarantee": book.guarantee_text(reading.rule.limit.on, reading.rule.limit.people), **reading.to_json()}
+            for reading in book.readings()
+        ],
+    }
+
+
+def _shown(book: Ledger) -> str:
+    from sfumato.ledger.wording import METER, bound_text, spent_text
+    from sfumato.show import table
+
+    rows = []
+    for reading in book.readings():
+        used = spent_text(reading.meters, reading.sums).removesuffix(METER).strip()
+        kind = "guarantee" if reading.rule.promises else "declared late" if reading.rule.late else "quota"
+        rows.append([reading.name, bound_text(reading.rule.limit.bound), kind, f"{reading.percent} %", used])
+    drawn = table("Limits", ["on", "limit", "is a", "used", "meters"], rows)
+    return "\n".join([book.guarantee_text(), METER, "", drawn.text(), "", f"End of the chain: {book.head}"])

@@ -1,0 +1,117 @@
+"""The curator's own look at the data: how many cells a schema would repair. Outside of every promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato.domain import Booleans, Categories, Dates, Domain, FixedPoint, Integers, Text
+from sfumato.domain.calendar import DATE_TEXT
+from sfumato.domain.labels import FALSE_TEXT, TRUE_TEXT
+from sfumato.domain.numbers import NUMBER_TEXT
+from sfumato.table.repair import check_columns
+from sfumato.table.schema import Schema
+from sfumato.table.source import open_source
+
+NOTICE = "This looks at private cells and protects nobody: for the curator's eyes only, never to be published."
+
+
+@dataclass(frozen=True)
+class Column:
+    """How many cells of a column are missing or cannot be read, and how many lie outside of its domain."""
+
+    name: str
+    missing: int
+    outside: int
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a schema does to a table."""
+
+    rows: int
+    nobody: int
+    people: int
+    crowded: int
+    columns: tuple[Column, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON object."""
+        return {
+            "notice": NOTICE,
+            "rows": self.rows,
+            "rows_without_person": self.nobody,
+            "people": self.people,
+            "people_with_more_rows_than_count": self.crowded,
+            "columns": [vars(column) for column in self.columns],
+        }
+
+
+def check_table(data: Any, schema: Schema, table: str | None = None) -> Check:
+    """Count what the schema would repair, cell by cell, and who has more rows than count."""
+    opened = open_source(data, table=table)
+    try:
+        check_columns(opened.table, schema)
+        return _counted(opened.table, schema)
+    finally:
+        opened.close()
+
+
+def _counted(table: Any, schema: Schema) -> Check:
+    base = [name for name in schema.names if schema.base(name) == name]
+    counts: dict[str, Any] = {"rows": table.count()}
+    for place, name in enumerate(base):
+        missing, outside = _tests(table[name], schema.domain(name))
+        counts[f"missing_{place}"] = missing.fill_null(False).sum().fill_null(0)
+        counts[f"outside_{place}"] = (outside & ~missing).fill_null(False).sum().fill_null(0)
+    found = table.aggregate(**counts).to_pyarrow().to_pylist()[0]
+    columns = [
+        Column(name, int(found[f"missing_{place}"]), int(found[f"outside_{place}"])) for place, name in enumerate(base)
+    ]
+    rows = int(found["rows"])
+    nobody, people, crowded = _people(table, schema, rows)
+    return Check(rows, nobody, people, crowded, tuple(columns))
+
+
+def _people(table: Any, schema: Schema, rows: int) -> tuple[int, int, int]:
+    """Return rows without a person, people, and people who have more rows than count."""
+    if schema.person is None:
+        return 0, rows, 0
+    person = table[schema.person]
+    present = person.notnull() & (person != "") if person.type().is_string() else person.notnull()
+    known = table.filter(present).group_by(schema.person).aggregate(sfumato_rows=lambda found: found.count())
+    summed = known.aggregate(
+        people=known.count(),
+        rows=known.sfumato_rows.sum().fill_null(0),
+        crowded=(known.sfumato_rows > schema.rows_per_person).sum().fill_null(0),
+    )
+    counted = summed.to_pyarrow().to_pylist()[0]
+    return rows - int(counted["rows"]), int(counted["people"]), int(counted["crowded"])
+
+
+def _tests(cell: Any, domain: Domain) -> tuple[Any, Any]:
+    """Return two conditions: the cell is missing or cannot be read, and it lies outside of the domain."""
+    if isinstance(domain, (Integers, FixedPoint)):
+        number = _number(cell)
+        return number.isnull() | number.isnan(), (number < float(domain.low)) | (number > float(domain.high))
+    if isinstance(domain, Categories):
+        return cell.isnull(), cell.cast("string").notin([str(value) for value in domain.values])
+    if isinstance(domain, Booleans):
+        return cell.isnull(), _no_boolean(cell)
+    if isinstance(domain, Dates):
+        day = cell.re_extract(f"^{DATE_TEXT}\\z", 1).try_cast("date") if cell.type().is_string() else cell.cast("date")
+        return day.isnull(), (day < domain.earliest) | (day > domain.latest)
+    assert isinstance(domain, Text)
+    return cell.isnull(), cell.length() > domain.max_bytes
+
+
+def _number(cell: Any) -> Any:
+    if cell.type().is_string():
+        return cell.re_extract(f"^{NUMBER_TEXT}\\z", 1).try_cast("float64")
+    return cell.cast("float64")
+
+
+def _no_boolean(cell: Any) -> Any:
+    if cell.type().is_string():
+        return ~(cell.re_search(f"^{TRUE_TEXT}\\z") | cell.re_search(f"^{FALSE_TEXT}\\z"))
+    return cell.cast("int64").notin([0, 1])

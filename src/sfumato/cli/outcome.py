@@ -1,0 +1,82 @@
+"""How a command ends: exit codes, errors as one sentence, output for people or as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from threading import Timer
+from typing import Any, ParamSpec
+
+import typer
+
+from sfumato.errors import BudgetExceeded, SfumatoError
+
+REFUSED = 1
+BAD_INPUT = 2
+CHECK_FAILED = 3
+INTERNAL = 70
+
+PATIENCE = 2.0
+"""After so many seconds a spinner says what is going on."""
+
+Arguments = ParamSpec("Arguments")
+
+
+def guarded(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
+    """Turn what a command raises into one sentence and an exit code; SFUMATO_DEBUG=1 shows the traceback."""
+
+    @wraps(command)
+    def run(*arguments: Arguments.args, **options: Arguments.kwargs) -> None:
+        try:
+            command(*arguments, **options)
+        except BudgetExceeded as refusal:
+            raise failed(str(refusal), REFUSED, as_json=bool(options.get("as_json"))) from refusal
+        except (SfumatoError, OSError) as problem:
+            raise failed(str(problem), BAD_INPUT, as_json=bool(options.get("as_json"))) from problem
+        except (typer.Exit, typer.Abort, KeyboardInterrupt):
+            raise
+        except Exception as bug:
+            # An engine's own message can quote a cell, so only its kind is shown.
+            said = f"Something failed that should not have ({type(bug).__name__}); run again with SFUMATO_DEBUG=1."
+            raise failed(said, INTERNAL, as_json=bool(options.get("as_json"))) from bug
+
+    return run
+
+
+def failed(sentence: str, code: int, as_json: bool) -> typer.Exit:
+    """Print an error to standard error and return the exit that ends the command."""
+    if os.environ.get("SFUMATO_DEBUG") == "1":
+        import traceback
+
+        traceback.print_exc()
+    shown = json.dumps({"error": sentence, "code": code}, ensure_ascii=False) if as_json else f"Error: {sentence}"
+    typer.echo(shown, err=True)
+    return typer.Exit(code)
+
+
+def emit(record: Any, text: Callable[[], str], as_json: bool) -> None:
+    """Print a result: as one JSON document, or as text for people."""
+    typer.echo(json.dumps(record, indent=1, ensure_ascii=False) if as_json else text())
+
+
+@contextmanager
+def patience(doing: str) -> Iterator[None]:
+    """Show a spinner on a terminal if the work takes longer than two seconds."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    status = Console(stderr=True).status(f"{doing} …")
+    timer = Timer(PATIENCE, status.start)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        status.stop()

@@ -1,0 +1,78 @@
+"""`sfumato report`: what is guaranteed, what has been used, and when a figure per attribute means something."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sfumato.cli.books import open_ledger
+from sfumato.cli.options import Json, LedgerPlace
+from sfumato.cli.outcome import emit, guarded, patience
+from sfumato.errors import ParameterError
+
+
+def _complete(incomplete: str) -> list[str]:
+    from sfumato.report.questionnaire import NAMES
+
+    return [name for name in NAMES if name.startswith(incomplete)]
+
+
+@guarded
+def report_command(
+    ledger: LedgerPlace,
+    *,
+    out: Annotated[Path | None, typer.Option(help="Also write it, as .html, .json or .txt.")] = None,
+    yes: Annotated[
+        list[str] | None, typer.Option(help="A question answered with yes, by name.", autocompletion=_complete)
+    ] = None,
+    no: Annotated[
+        list[str] | None, typer.Option(help="A question answered with no, by name.", autocompletion=_complete)
+    ] = None,
+    answers: Annotated[Path | None, typer.Option(help="A TOML file of answers: membership = false, …")] = None,
+    attributes: Annotated[list[str] | None, typer.Option(help="A set to show, for example race+sex.")] = None,
+    family: Annotated[list[int] | None, typer.Option(help="A size of a group of people to show.")] = None,
+    delta: Annotated[str | None, typer.Option(help="Where epsilons are read; by default 1e-6.")] = None,
+    questions: Annotated[bool, typer.Option(help="Only list the questions and their names.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Say what is guaranteed and used, what could be guessed, and which warnings apply."""
+    from sfumato.report import QUESTIONS, threats
+
+    if questions:
+        listed = {question.name: question.text for question in QUESTIONS}
+        emit(listed, lambda: "\n".join(f"{name:<14}{text}" for name, text in listed.items()), as_json)
+        return
+    given = {**_from_file(answers), **_from_options(yes or (), no or ())}
+    with patience("Reading the ledger"), open_ledger(ledger) as book:
+        report = threats(
+            book,
+            given,
+            sets=[tuple(part.strip() for part in names.split("+")) for names in attributes or ()],
+            families=family or None,
+            delta=delta,
+        )
+        if out is not None:
+            report.save(out)
+    written = "" if out is None else f"\n\nWrote {out}."
+    emit(report.to_json(), lambda: report.text() + written, as_json)
+
+
+def _from_options(yes: Iterable[str], no: Iterable[str]) -> dict[str, bool]:
+    both = set(yes) & set(no)
+    if both:
+        raise ParameterError(f"{sorted(both)[0]!r} is answered with yes and with no; leave one of them out.")
+    return {**dict.fromkeys(yes, True), **dict.fromkeys(no, False)}
+
+
+def _from_file(path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    import tomllib
+
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ParameterError(f"The answers in {str(path)!r} are no TOML: {error}.") from None

@@ -12,6 +12,8 @@ from sfumato.errors import CertificationError, ParameterError
 from sfumato.exact import rational_ball
 from sfumato.noise import Binomial, DiscreteGaussian, DiscreteLaplace, Geometric, Maximum, Noise, SinhNormal
 from sfumato.noise.laws import Law
+from sfumato.noise.samplers import FEW, Samplers
+from sfumato.noise.table import Table
 from sfumato.noise.uniform import Uniform
 from tests.noise.fit import chi_square
 from tests.noise.scripted import Scripted
@@ -193,3 +195,20 @@ def test_bad_sizes_are_refused(draw, size):
 def test_bad_arguments_are_refused_in_a_sentence(ask):
     with pytest.raises(ParameterError, match=r"\.$"):
         ask(Noise())
+
+
+def test_a_seed_reproduces_its_draws_whatever_was_asked_before():
+    law = DiscreteLaplace("98765/43")
+    first = [Noise(insecure_seed=5).draw(law) for _ in range(2)]
+    for _ in range(40):
+        Noise().draw(law)
+    assert [Noise(insecure_seed=5).draw(law) for _ in range(2)] == first
+
+
+def test_a_few_draws_need_no_table_and_many_share_one():
+    samplers = Samplers()
+    law = DiscreteLaplace("98765/44")
+    ways = [type(samplers.of(law, 1, reproducible=False)).__name__ for _ in range(FEW + 2)]
+    assert ways == ["Inverse"] * FEW + ["Table"] * 2
+    assert isinstance(Samplers().of(law, FEW + 1, reproducible=False), Table)
+    assert isinstance(Samplers().of(law, 1, reproducible=True), Table)

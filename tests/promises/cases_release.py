@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
-from sfumato import ADD_REMOVE, Approximate
-from sfumato.release.private_keys import stable_histogram
+from sfumato import ADD_REMOVE, Approximate, Noise
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace
+from sfumato.perturb import AdditiveNoise, sensitivity
+from sfumato.release.found_keys import FoundGroups
+from sfumato.release.private_keys import StableHistogram, stable_histogram
 from sfumato.release.quantile_choice import QuantileChoice
+from sfumato.release.sparse_noise import SparseNoise
 from tests.promises.case import PromiseCase
 
 HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
@@ -41,7 +46,76 @@ COUNTS = stable_histogram(Approximate(1, 0.02))
 PAIRED = stable_histogram(Approximate(4, 0.1), groups=2, rows=2)
 HEAVY = stable_histogram(Approximate(4, 0.1), rows=2)
 
+TWO_CELLS = sensitivity(largest=1, changed=2)
+CELLS = SparseNoise(noise=AdditiveNoise(law=DiscreteLaplace(1), sensitivity=TWO_CELLS), cells=4, threshold=1)
+BELL = SparseNoise(noise=AdditiveNoise(law=DiscreteGaussian(1), sensitivity=TWO_CELLS), cells=3, threshold=1)
+
+
+class OnlyCellsThatOccur(SparseNoise):
+    """Publishes no cell that nobody is in, so that what is published was there."""
+
+    def run(self, exact: Any, noise: Noise) -> Any:
+        return tuple(pair for pair in super().run(exact, noise) if exact.get(pair[0]))
+
+
+class OccupiedFirst(SparseNoise):
+    """Lists the cells that occur before the others."""
+
+    def run(self, exact: Any, noise: Noise) -> Any:
+        return tuple(sorted(super().run(exact, noise), key=lambda pair: (not exact.get(pair[0]), pair)))
+
+
+GROUPS = FoundGroups(
+    counts=StableHistogram(scale=Fraction(1), threshold=4, relation=ADD_REMOVE),
+    totals=(AdditiveNoise(law=DiscreteLaplace(1), sensitivity=2, relation=ADD_REMOVE),),
+)
+
+
+class AllGroups(FoundGroups):
+    """Adds up the totals of all groups that occur, found or not."""
+
+    def run(self, exact: Any, noise: Noise) -> Any:
+        keys, counts, *_ = super().run(exact, noise)
+        return keys, counts, sum(total for _, total in exact.values())
+
+
 CASES = [
+    PromiseCase(
+        name="cells of a large domain",
+        spec_ids=("TCDP-HIST",),
+        mechanism=CELLS,
+        pairs=[({0: 1}, {1: 1}), ({0: 2, 1: 1}, {0: 1, 1: 2}), ({0: 3, 1: 3}, {0: 2, 1: 4})],
+        reach=0.95,
+        mutants={
+            "only cells that occur": OnlyCellsThatOccur(**vars(CELLS)),
+            "cells that occur come first": OccupiedFirst(**vars(CELLS)),
+            "noise for one cell": replace(CELLS, noise=replace(CELLS.noise, law=DiscreteLaplace(Fraction(1, 2)))),
+        },
+        tail=1e-3,
+    ),
+    PromiseCase(
+        name="cells of a large domain, Gaussian noise",
+        spec_ids=("TCDP-HIST",),
+        mechanism=BELL,
+        pairs=[({0: 1}, {1: 1}), ({0: 5, 1: 4}, {0: 4, 1: 5})],
+        reach=0.9,
+        mutants={"only cells that occur": OnlyCellsThatOccur(**vars(BELL))},
+        tail=1e-4,
+    ),
+    PromiseCase(
+        name="groups found, then their totals",
+        spec_ids=("PL-SAN-POINT-STAB", "PDP:C-7"),
+        mechanism=GROUPS,
+        pairs=[({(0,): (1, 2)}, {}), ({(0,): (6, 9)}, {(0,): (5, 7)}), ({(0,): (6, 9), (1,): (1, -2)}, {(0,): (6, 9)})],
+        reach=0.5,
+        mutants={
+            "totals for half a person": replace(
+                GROUPS, totals=(replace(GROUPS.totals[0], law=DiscreteLaplace(Fraction(1, 2))),)
+            ),
+            "totals of all groups": AllGroups(**vars(GROUPS)),
+        },
+        tail=1e-4,
+    ),
     PromiseCase(
         name="median",
         spec_ids=("PL-QUANTILE",),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, overload
 
 import numpy as np
@@ -13,8 +11,6 @@ from numpy.typing import NDArray
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, at_least_zero, exact, positive_integer, rational_ball
 from sfumato.noise import choice, order
-from sfumato.noise.hat import Peak
-from sfumato.noise.inverse import Inverse
 from sfumato.noise.laws import (
     Between,
     Binomial,
@@ -23,22 +19,18 @@ from sfumato.noise.laws import (
     Geometric,
     Law,
     Maximum,
-    Peaked,
     SinhNormal,
     Smooth,
     Top,
 )
-from sfumato.noise.plan import make_plan
+from sfumato.noise.samplers import SAMPLERS
 from sfumato.noise.source import SeededSource, SystemSource, integer
 from sfumato.noise.table import Table
 from sfumato.noise.uniform import Uniform
 
 Integers = NDArray[np.int64]
 
-CACHED_TABLES = 32
 NEGLIGIBLE = Fraction(1, 1 << 64)
-
-_build_lock = threading.RLock()
 
 
 class Noise:
@@ -115,7 +107,7 @@ class Noise:
                 f"law must be a law of sfumato.noise, not {type(law).__name__}; write for example DiscreteLaplace(10)."
             )
         count = _size(size)
-        sampler = _sampler(law)
+        sampler = SAMPLERS.of(law, count or 1, reproducible=isinstance(self._source, SeededSource))
         stream = self._source.stream()
         if count is None:
             return sampler.one(stream)
@@ -123,7 +115,8 @@ class Noise:
         if isinstance(sampler, Table):
             sampler.fill(stream, out)
         else:
-            _require_int64(law)
+            if not isinstance(law, Smooth):
+                _require_int64(law)
             for slot in range(count):
                 out[slot] = sampler.one(stream)
         return out
@@ -215,20 +208,6 @@ class Noise:
             pairs.append((value, ties))
             left, wanted, rest = left - ties, wanted - ties, Between(law, most=value - 1)
         return pairs
-
-
-def _sampler(law: Law) -> Table | Peak | Inverse:
-    if isinstance(law, Smooth):
-        # Threads that need the same table wait for one of them to build it.
-        with _build_lock:
-            return _table(law)
-    # The others need no preparation worth keeping, and `largest` makes them from values it drew.
-    return Peak.of(law) if isinstance(law, Peaked) else Inverse(law)
-
-
-@lru_cache(maxsize=CACHED_TABLES)
-def _table(law: Smooth) -> Table:
-    return Table(make_plan(law))
 
 
 def _require_int64(law: Law) -> None:

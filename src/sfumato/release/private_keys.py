@@ -42,7 +42,7 @@ class StableHistogram(Mechanism):
     def __post_init__(self) -> None:
         if not 1 <= self.groups <= self.rows:
             raise ParameterError(
-                f"Whoever is in {self.groups} groups has as many rows at least, and {self.rows} are allowed; raise rows=."
+                f"Whoever is in {self.groups} groups has as many rows, and {self.rows} are allowed; raise rows=."
             )
 
     @property

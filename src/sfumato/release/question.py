@@ -40,7 +40,9 @@ class Question(ABC):
         setting.require_unit(bound)
         prepared = self.plan(setting, bound)
         if not fits(prepared.mechanism.loss(), bound):
-            raise CertificationError(f"The answer to this {self.kind} does not provably fit {bound!r}; please report it.")
+            raise CertificationError(
+                f"The answer to this {self.kind} does not provably fit {bound!r}; please report it."
+            )
         return prepared
 
     @abstractmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import combinations
 from math import comb, prod
 from typing import Any
@@ -12,13 +13,15 @@ from typing import Any
 from sfumato.errors import ParameterError
 from sfumato.exact import INFINITY, Extended
 from sfumato.ledger import Ledger, Unbounded
-from sfumato.ledger.wording import bound_text
 from sfumato.privacy import EVERYTHING, Attributes, Bound, Everything, Secrets
 from sfumato.privacy.implied import bound_for_group
-from sfumato.report.figures import NOTHING_KNOWN, Meaning, Row, meaning, metered, promised
+from sfumato.report.figures import NOTHING_KNOWN, Meaning, Row, limit_text, meaning, metered, promised
 
 ENUMERATED = 100
 """How many sets of attributes are looked at one by one; each one reads the whole history of the ledger."""
+
+FEW = 6
+"""Of more attributes than this only single ones and pairs are looked at one by one."""
 
 LARGEST_SIZE = 10
 """The curve of the worst k attributes goes no further."""
@@ -40,7 +43,7 @@ class Worst:
 
     def cells(self) -> tuple[str, ...]:
         """Return the size, then the guarantee and the meter, each with the set that it is about."""
-        bound = "no limit reaches it" if self.guaranteed is None else bound_text(self.guaranteed)
+        bound = "no limit reaches it" if self.guaranteed is None else limit_text(self.guaranteed)
         said = NOTHING_KNOWN if self.promise is None else self.promise.cells()[0]
         used = NOTHING_KNOWN if self.used is None else self.used.cells()[0]
         return str(self.size), bound, said, _set(self.promised_for), used, _set(self.used_for)
@@ -108,7 +111,7 @@ class Account:
         classes = self.classes
         if not 1 <= size <= len(classes):
             raise ParameterError(f"There are {len(classes)} attributes, so no set of {size}.")
-        if comb(len(classes), size) > ENUMERATED:
+        if comb(len(classes), size) > ENUMERATED or (size > 2 and len(classes) > FEW):
             return self._bound_on_all(size)
         sets = [frozenset[str]().union(*chosen) for chosen in combinations(classes, size)]
         limits = [(on, self._guaranteed(on, 1)) for on in sets]
@@ -119,14 +122,15 @@ class Account:
 
     def _bound_on_all(self, size: int) -> Worst:
         """Bound all sets by the worst attribute taken `size` times (PDP:C-4), or by the whole person."""
-        single = self.worst(1) if len(self.classes) <= ENUMERATED else None
-        person = self._guaranteed(EVERYTHING, 1)
-        used = self._spent(EVERYTHING, 1)[0]
-        grown = None
-        if single is not None and single.guaranteed is not None:
-            grown = bound_for_group(single.guaranteed, size)
+        person, single = self._guaranteed(EVERYTHING, 1), self._worst_single
+        grown = None if single is None else bound_for_group(single, size)
         bound = min((person, grown), key=self._strength)
-        return self._worst(size, bound, (), used, ())
+        return self._worst(size, bound, (), self._spent(EVERYTHING, 1)[0], ())
+
+    @cached_property
+    def _worst_single(self) -> Bound | None:
+        """The weakest guarantee of any attribute, None if one has none."""
+        return max((self._guaranteed(on, 1) for on in self.classes), key=self._strength)
 
     def _worst(
         self,

@@ -6,8 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from sfumato.exact import Infinity
-from sfumato.ledger.wording import bound_text
-from sfumato.report.figures import Meaning
+from sfumato.report.figures import Meaning, limit_text
 from sfumato.show import Drawing, Gauge, Line, Panel, gauges, picture
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 def limits_chart(report: ThreatReport) -> Drawing | None:
     """Return bars of what is used of each limit, None if no line has a limit of its own."""
     rows = [
-        Gauge(row.subject, row.percent, f"{row.percent} % of {bound_text(row.guaranteed)}")
+        Gauge(row.subject, row.percent, f"{row.percent} % of {limit_text(row.guaranteed)}")
         for row in report.rows
         if row.percent is not None and row.guaranteed is not None
     ]

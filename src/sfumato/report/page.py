@@ -5,11 +5,11 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from sfumato.exact import Extended, Infinity
-from sfumato.ledger.wording import METER, bound_text, typed
+from sfumato.exact import Infinity
+from sfumato.ledger.wording import METER
 from sfumato.privacy.bounds import percent
 from sfumato.report.charts import limits_chart, worst_chart
-from sfumato.report.figures import NOTHING_KNOWN, Meaning, Row, upward
+from sfumato.report.figures import NOTHING_KNOWN, Meaning, Row, amount, limit_text, upward
 from sfumato.report.questionnaire import CONTEXTS, EXPLANATION, QUESTIONS, Level
 from sfumato.report.text import READING, blocked_text, guarantee_table, headline, used_table, worst_table
 from sfumato.show import table
@@ -45,7 +45,8 @@ padding:.9rem 1.1rem}
 .sfumato table{border-collapse:collapse;width:100%;font-size:.92rem}
 .sfumato caption{text-align:left;color:#444;font-weight:600;padding:.3rem 0}
 .sfumato th,.sfumato td{text-align:left;padding:.32rem .9rem .32rem 0;border-bottom:1px solid #ddd;vertical-align:top}
-.sfumato thead th{border-bottom:2px solid #555}.sfumato td.number{text-align:left;font-variant-numeric:tabular-nums}
+.sfumato thead th{border-bottom:2px solid #555}
+.sfumato td.number{text-align:left;white-space:nowrap;font-variant-numeric:tabular-nums}
 .sfumato figure{margin:.8rem 0}.sfumato svg{max-width:100%;height:auto}
 .sfumato footer{margin-top:3rem;border-top:1px solid #ccc;padding-top:.6rem;color:#555;font-size:.85rem;
 overflow-wrap:anywhere}
@@ -110,7 +111,7 @@ def _card(row: Row) -> str:
     if row.guaranteed is None or row.promise is None:
         return f'<section class="card"><h2>{escape(title)}</h2>{_paragraph(headline(row))}</section>'
     used = NOTHING_KNOWN if row.percent is None else f"{row.percent} % (a meter, not a promise)"
-    facts = [("Guaranteed", bound_text(row.guaranteed)), *_meanings(row.promise), ("Used", used)]
+    facts = [("Guaranteed", limit_text(row.guaranteed)), *_meanings(row.promise), ("Used", used)]
     listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts)
     said = _paragraph("at most: how often a 50:50 guess at a yes-or-no fact is right", "quiet")
     return (
@@ -122,14 +123,16 @@ def _card(row: Row) -> str:
 def _meanings(promise: Meaning) -> list[tuple[str, str]]:
     belief = NOTHING_KNOWN if promise.belief is None else f"at most {percent(promise.belief)}"
     return [
-        ("Epsilon", f"{upward(promise.epsilon)} at delta {typed(promise.delta)}"),
+        ("Epsilon", f"{upward(promise.epsilon)} at delta {amount(promise.delta)}"),
         ("Belief moves", belief),
-        ("Revealed", f"{_amount(promise.bits)} bits ({_amount(promise.nats)} nats)"),
+        ("Revealed", _revealed(promise)),
     ]
 
 
-def _amount(number: Extended) -> str:
-    return NOTHING_KNOWN if isinstance(number, Infinity) else f"at most {upward(number)}"
+def _revealed(promise: Meaning) -> str:
+    if isinstance(promise.nats, Infinity):
+        return NOTHING_KNOWN
+    return f"at most {upward(promise.bits)} bits ({upward(promise.nats)} nats)"
 
 
 def _findings(report: ThreatReport) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from sfumato.ledger.wording import METER, typed
+from sfumato.ledger.wording import METER
 from sfumato.privacy.bounds import percent
-from sfumato.report.figures import MEANING_COLUMNS, Row, upward
+from sfumato.report.figures import MEANING_COLUMNS, Row, amount, upward
 from sfumato.report.questionnaire import CONTEXTS, EXPLANATION
 from sfumato.show import Table, table
 
@@ -35,7 +35,7 @@ def headline(row: Row) -> str:
     return (
         f"Whoever guesses a yes-or-no fact about {about}, 50:50 before, is right at most "
         f"{percent(row.promise.guess)} of the time, whatever is asked (epsilon {upward(row.promise.epsilon)} at delta "
-        f"{typed(row.promise.delta)})."
+        f"{amount(row.promise.delta)})."
     )
 
 

@@ -12,7 +12,7 @@ from sfumato.show.drawing import ALARM, FAINT, INK, MEASURE, Drawing, blank, qui
 ROW = 0.28
 """Inches of height for a line of a horizontal chart."""
 
-MANY = 30
+MANY = 60
 """From so many bars on, lying bars would fill a page: they stand upright, and only some are labelled."""
 
 NEARLY_FULL = 90

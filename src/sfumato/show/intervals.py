@@ -53,7 +53,8 @@ def _draw_row(chart: Any, row: Row) -> None:
             band = {"linewidth": 5, "alpha": 0.35, "solid_capstyle": "butt"}
             chart.plot([dot.low, dot.high], [place, place], color=MEASURE, **band)
         chart.plot([dot.value], [place], marker="o", markersize=5, color=MEASURE)
-    chart.set_yticks(range(len(row.dots)), [dot.name for dot in row.dots])
+    named = any(dot.name for dot in row.dots)
+    chart.set_yticks(range(len(row.dots)) if named else [], [dot.name for dot in row.dots] if named else [])
     chart.set_ylim(-0.6, len(row.dots) - 0.4)
     chart.set_xlabel(row.axis, color=INK)
     chart.margins(x=0.12)

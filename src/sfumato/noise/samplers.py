@@ -1,0 +1,58 @@
+"""Which way to draw from a law: a table for many draws, the tail itself for a few."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+
+from sfumato.noise.hat import Peak
+from sfumato.noise.inverse import Inverse
+from sfumato.noise.laws import Law, Peaked, Smooth
+from sfumato.noise.plan import make_plan
+from sfumato.noise.table import Table
+
+CACHED = 32
+FEW = 16
+"""A table takes as long to build as this many draws without one, about."""
+
+
+class Samplers:
+    """Tables of the laws that were asked for last, and how often the others were.
+
+    All ways draw the same law exactly. A seed must reproduce its draws whatever was asked before, so with a seed the
+    way depends on the law alone.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._tables: OrderedDict[Law, Table] = OrderedDict()
+        self._asked: OrderedDict[Law, int] = OrderedDict()
+
+    def of(self, law: Law, count: int, *, reproducible: bool) -> Table | Peak | Inverse:
+        """Return what draws from a law, for `count` draws now; public parameters decide, never what was drawn."""
+        if not isinstance(law, Smooth):
+            # The others need no preparation worth keeping, and `largest` makes them from values it drew.
+            return Peak.of(law) if isinstance(law, Peaked) else Inverse(law)
+        # Threads that need the same table wait for one of them to build it.
+        with self._lock:
+            if law not in self._tables and not reproducible and self._still_few(law, count):
+                return Inverse(law)
+            return self._table(law)
+
+    def _still_few(self, law: Law, count: int) -> bool:
+        self._asked[law] = self._asked.pop(law, 0) + count
+        while len(self._asked) > CACHED:
+            self._asked.popitem(last=False)
+        return self._asked[law] <= FEW
+
+    def _table(self, law: Law) -> Table:
+        assert isinstance(law, Smooth)
+        if law not in self._tables:
+            self._tables[law] = Table(make_plan(law))
+            if len(self._tables) > CACHED:
+                self._tables.popitem(last=False)
+        self._tables.move_to_end(law)
+        return self._tables[law]
+
+
+SAMPLERS = Samplers()

@@ -128,7 +128,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if scores.shape[1] == 1:
             return None
         if scores.shape[1] == 2 and self.method == "repair":
-            return Interpolation(metric, binary_rows(repair_scores(scores[:, 1], metric))[:, 1])
+            repaired = binary_rows(repair_scores(scores[:, 1], metric))[:, 1]
+            return Interpolation(metric, repaired, float(repaired.mean()))
         if self.method == "repair":
             raise ParameterError('method="repair" is for two classes; write method="program" for more.')
         if scores.shape[1] == 2:
@@ -207,6 +208,6 @@ def fit_cascade(metric: Metric, loss: Floats, outcomes: tuple[int, ...], levels:
             prices.append(price)
     narrow = metric.scaled((1 - SPLIT_SLACK) / levels)
     mapping = fair_mapping(narrow, np.stack(prices, axis=1))
-    split = Interpolation(narrow.capped(1.0), mapping.probabilities[:, 1])
+    split = Interpolation(narrow.capped(1.0), mapping.probabilities[:, 1], float(mapping.problem.best_constant()[1]))
     here = (mapping.probabilities * np.stack(prices, axis=1)).sum(axis=1)
     return Cascade(left, right, split, children[0], children[1], loss.shape[1]), here

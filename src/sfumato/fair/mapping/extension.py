@@ -27,20 +27,23 @@ class Rule(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Interpolation:
-    """Two outcomes, total variation: halfway between the smallest and the largest Lipschitz extension.
+    """Two outcomes, total variation: as near to `middle` as the anchors allow.
 
-    McShane's and Whitney's extensions agree with the anchors' own values, and so does their mean.
+    Whitney's and McShane's extensions bound every Lipschitz extension from below and above; a constant clipped between
+    them is the median of three Lipschitz functions, hence Lipschitz, and agrees with the anchors. People far from all
+    anchors get the constant.
     """
 
     anchors: Metric
     second: Floats
+    middle: float
 
     def probabilities(self, people: Metric) -> Floats:
         """Return (1 - p, p) for each person."""
         least = upper_envelope(self.anchors, self.second, people)
         most = lower_envelope(self.anchors, self.second, people)
-        # Bounds reached at a distance beyond 1 say nothing; inside [0, 1] both are exact.
-        return binary_rows((np.maximum(least, 0.0) + np.minimum(most, 1.0)) / 2)
+        middle = float(binary_rows(np.array([self.middle]))[0, 1])
+        return binary_rows(np.minimum(np.maximum(middle, least), most))
 
 
 @dataclass(frozen=True, eq=False)

@@ -90,7 +90,7 @@ class FairMapping:
         """
         metric = self.problem.metric
         if self.problem.outcomes == 2 and self.problem.distance == "tv":
-            return Interpolation(metric.capped(1.0), self.probabilities[:, 1])
+            return Interpolation(metric.capped(1.0), self.probabilities[:, 1], float(self.problem.best_constant()[1]))
         return Landmarks(metric, self.probabilities, landmark_rate(self.problem.distance), self.problem.distance)
 
     def predict_proba(self, people: Any) -> Floats:

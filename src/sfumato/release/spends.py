@@ -1,0 +1,152 @@
+"""Which mechanism answers which question at which spend: `python -m sfumato.release.spends > docs/spends.md`.
+
+Everything on the page is worked out by preparing the questions; a test checks that it is up to date.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from sfumato.domain import categories, integers, text
+from sfumato.errors import SfumatoError
+from sfumato.mechanism import Mechanism
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, SinhNormal
+from sfumato.perturb import AdditiveNoise
+from sfumato.privacy import ADD_REMOVE, Approximate, Bound, Concentrated, Pure, Truncated
+from sfumato.release.aggregates import Count, Mean, Sum, Variance
+from sfumato.release.found_keys import FoundGroups
+from sfumato.release.groups import GroupBy, Histogram
+from sfumato.release.private_keys import StableHistogram
+from sfumato.release.quantile_choice import QuantileChoice
+from sfumato.release.quantiles import Quantiles
+from sfumato.release.question import Question
+from sfumato.release.setting import Exact, Setting, Several
+from sfumato.release.sparse_noise import SparseNoise
+from sfumato.table.bounding import bounding_of
+from sfumato.table.schema import Schema
+
+COLUMNS = {
+    "age": integers(0, 99),
+    "sex": categories("Female", "Male"),
+    "town": text(max_bytes=20),
+    "address": integers(0, 10**12),
+}
+ONE = Schema(COLUMNS)
+MANY = Schema(COLUMNS, person="person", rows_per_person=3)
+
+QUESTIONS: dict[str, Question] = {
+    "`Count()`": Count(),
+    "`Count(where)`": Count("age > 40"),
+    "`Sum`": Sum("age"),
+    "`Mean`": Mean("age"),
+    "`Mean(where)`": Mean("age", "sex = 'Male'"),
+    "`Variance`": Variance("age"),
+    "`Histogram`": Histogram("age"),
+    "`Histogram(keys='private')`, text": Histogram("town", keys="private"),
+    "`Histogram(keys='private')`, large domain": Histogram("address", keys="private"),
+    "`Quantiles`": Quantiles("age"),
+    "`GroupBy`": GroupBy("sex", [Count(), Mean("age")]),
+    "`GroupBy(keys='private')`": GroupBy("town", [Count(), Mean("age")], keys="private"),
+}
+
+SPENDS: dict[str, Bound] = {
+    "Pure": Pure(1),
+    "Concentrated": Concentrated("0.1"),
+    "Truncated": Truncated("0.1", 10),
+    "Approximate": Approximate(1, "1e-6"),
+    "Pure per attribute": Pure(1).per_attribute(),
+    "Concentrated per attribute": Concentrated("0.1").per_attribute(),
+    "Truncated per attribute": Truncated("0.1", 10).per_attribute(),
+}
+
+SETTINGS: dict[str, Setting] = {
+    "One row a person, a person is replaced (`REPLACE_ONE`)": Setting(ONE, 1000, bounding_of(ONE)),
+    "One row a person, a person is added or removed (`ADD_REMOVE`)": Setting(ONE, 1000, bounding_of(ONE), ADD_REMOVE),
+    "Three rows a person, a person is replaced": Setting(MANY, 1000, bounding_of(MANY)),
+    "Three rows a person, a person is added or removed": Setting(MANY, 1000, bounding_of(MANY), ADD_REMOVE),
+}
+
+_LAWS = {DiscreteLaplace: "Laplace", DiscreteGaussian: "Gaussian", SinhNormal: "sinh-normal"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a question gets at a spend: words for the mechanism, or the sentence of the refusal."""
+
+    setting: str
+    question: str
+    spend: str
+    mechanism: str | None
+    refusal: str | None = None
+
+
+def cells() -> Iterator[Cell]:
+    """Yield every cell of the page."""
+    for setting_name, setting in SETTINGS.items():
+        for question_name, question in QUESTIONS.items():
+            for spend_name, spend in SPENDS.items():
+                place = Cell(setting_name, question_name, spend_name, None)
+                try:
+                    words = described(question.prepare(setting, spend).mechanism)
+                    yield replace(place, mechanism=words)
+                except SfumatoError as refused:
+                    yield replace(place, refusal=str(refused))
+
+
+def described(mechanism: Mechanism) -> str:
+    """Return a few words for a mechanism."""
+    match mechanism:
+        case Exact():
+            return "public, free"
+        case AdditiveNoise():
+            return f"{_LAWS[type(mechanism.law)]} noise"
+        case SparseNoise():
+            return f"{described(mechanism.noise)} on all cells, above a threshold"
+        case StableHistogram():
+            return "Laplace noise above a threshold"
+        case QuantileChoice():
+            return "exponential mechanism"
+        case FoundGroups():
+            rest = [described(part) for part in mechanism.totals]
+            return " + ".join(dict.fromkeys([described(mechanism.counts), *rest]))
+        case Several():
+            listed = dict.fromkeys(described(part) for part in mechanism.mechanisms)
+            paid = [words for words in listed if words != "public, free"]
+            return " + ".join(paid) or "public, free"
+    raise AssertionError(f"{type(mechanism).__name__} has no words.")
+
+
+def page() -> str:
+    """Return the page in Markdown."""
+    shown = ", ".join(f"`{spend!r}`" for spend in list(SPENDS.values())[:4])
+    lines = [
+        "# Spends",
+        "",
+        "Which mechanism answers which question at which spend, or the sentence of the refusal. This page is written by",
+        "`python -m sfumato.release.spends`, which prepares every question, and every cell of it is a test: the loss of",
+        "what would run is proved to be within the spend.",
+        "",
+        f"The spends of the table are {shown}; where several kinds of noise fit a spend, the best one",
+        "for its numbers and for the question is taken, so that other numbers may lead to another one.",
+    ]
+    refusals: dict[str, int] = {}
+    found = list(cells())
+    for setting in SETTINGS:
+        lines += ["", f"## {setting}", "", f"| question | {' | '.join(SPENDS)} |", "|---" * (len(SPENDS) + 1) + "|"]
+        for question in QUESTIONS:
+            row = [_shown(cell, refusals) for cell in found if (cell.setting, cell.question) == (setting, question)]
+            lines.append(f"| {question} | {' | '.join(row)} |")
+    lines += ["", "## Refusals", "", *(f"{number}. {sentence}" for sentence, number in refusals.items()), ""]
+    return "\n".join(lines)
+
+
+def _shown(cell: Cell, refusals: dict[str, int]) -> str:
+    if cell.mechanism is not None:
+        return cell.mechanism
+    assert cell.refusal is not None
+    return f"refused ({refusals.setdefault(cell.refusal, len(refusals) + 1)})"
+
+
+if __name__ == "__main__":
+    print(page(), end="")

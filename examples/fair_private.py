@@ -3,8 +3,8 @@
     python examples/fair_private.py
 
 The curator answers one histogram of education, decade and income for Pure(1). Everything after it reads that answer
-only, so it costs nothing more: the fair program is post-processing. The rule is fair towards people under the metric and
-private towards those it was learned from; the two promises are different and both are stated.
+only, so it costs nothing more: the fair program is post-processing. The rule is fair towards people under the metric
+and private towards those it was learned from; the two promises are different and both are stated.
 """
 
 from __future__ import annotations
@@ -39,18 +39,16 @@ def main() -> None:
     cells, table, spent = noisy_counts()
     people = table.sum(axis=1) + 1.0
     chance = (table[:, 1] + 0.24) / people
-    metric = fair.Metric.from_features(cells, [1 / 8, 1 / 60 * 10 if cells[:, 1].max() < 20 else 1 / 60])
+    metric = fair.Metric.from_features(cells, [1 / 8, 1 / 60])
     mapping = fair.fair_mapping(metric, np.stack([chance, 1 - chance], axis=1), weights=people)
     print(f"Privacy: epsilon {spent} for each person, whatever is done with the rule.")
     print(f"Fairness: {mapping.certificate}")
     print(
         f"Expected error {mapping.objective:.4f}; the same for all {mapping.constant:.4f}; unfair {mapping.unconstrained:.4f}."
     )
-    for price in mapping.active_pairs(3):
-        first, second = cells[price[0]], cells[price[1]]
-        print(
-            f"  costly similarity: education {first[0]:g}, decade {first[1]:g} and education {second[0]:g}, decade {second[1]:g}"
-        )
+    for first, second, _ in mapping.active_pairs(3):
+        one, two = (f"education {cell[0]:g} in the decade {cell[1]:g}" for cell in (cells[first], cells[second]))
+        print(f"  a similarity that costs much: {one}, {two}")
 
 
 if __name__ == "__main__":

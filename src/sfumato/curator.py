@@ -322,23 +322,17 @@ class Curator:
         analyst: str | None = None,
     ) -> Answer:
         """Compute several aggregates for every combination of some columns."""
-        return self.ask(GroupBy(by, tuple(aggregates), where, keys), spend, analyst=analyst)  # type: ignore[arg-type]
+        return self.ask(GroupBy(by, aggregates, where, keys), spend, analyst=analyst)
 
     def guarantee(self, names: Any = EVERYTHING, people: int = 1) -> Any:
         """Return what everything answered, now and later, satisfies."""
         return self.ledger.guarantee(names, people)
 
     def report(self, answers: Mapping[str, bool] | None = None, **options: Any) -> ThreatReport:
-        """Return what is guaranteed and what has been used, with the questionnaire's warnings; free.
+        """Return what is guaranteed and what has been used; `answers` and options as in `report.threats`; free."""
+        from sfumato.report import sizes, threats
 
-        `answers` are those to the questions of `report.QUESTIONS`, by name; the options are those of
-        `report.threats`: sets, sensitive, families, delta.
-        """
-        from sfumato.report import threats
-
-        sizes = {name: self.schema.domain(name).size for name in self.schema.attributes}
-        options.setdefault("values", {name: size for name, size in sizes.items() if size is not None})
-        return threats(self.ledger, answers, **options)
+        return threats(self.ledger, answers, values=sizes(self.schema), **options)
 
     def close(self) -> None:
         """Let go of the table and of the ledger."""

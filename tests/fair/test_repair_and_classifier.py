@@ -95,7 +95,7 @@ def test_the_promise_holds_for_people_never_seen(classes, method):
     model.fit(X[:500], y[:500])
     rows = model.predict_proba(X)
     assert fair.certify(metric.scaled(0.8), rows).ok and exact_violations(metric.scaled(0.8).block(), rows[:]) == 0
-    assert (rows.argmax(axis=1)[500:] == y[500:]).mean() > 1.1 / classes
+    assert rows[np.arange(500, 900), y[500:]].mean() > 1.04 / classes
 
 
 def test_decisions_are_drawn_once_and_for_all():

@@ -42,7 +42,7 @@ class TinyView:
         total = np.zeros(sizes, np.int64)
         for who, rows in self.people:
             named = [dict(zip(schema.names, row, strict=True)) for row in rows]
-            total = total + share(schema, rule, who, named, keys, measure, read_where(where, schema))
+            total += share(schema, rule, who, named, keys, measure, read_where(where, schema))
         return total
 
     def totals(self, keys: Any, measures: Any, where: Any = None) -> list[Any]:

@@ -124,6 +124,17 @@ def test_people_are_arranged_in_shards_without_a_difference(monkeypatch: pytest.
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("person", ["number", "name"])
+def test_rows_weigh_the_same_in_memory_and_in_the_engine(person: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = visits_schema(person, rows=3)
+    found = []
+    for at_once in (2**26, 0):
+        monkeypatch.setattr("sfumato.table.data.CELLS_AT_ONCE", at_once)
+        with open_table(visits(900, 70, 4), schema) as table:
+            found.append((table.people, table.view(schema.names).sparse_counts(["town", "age", "month"])))
+    assert found[0] == found[1] and found[0][0] == 70
+
+
 def test_rules_are_checked() -> None:
     schema = Schema({"age": integers(0, 9)}, person="id", rows_per_person=3, groups_per_person=2)
     assert bounding_of(schema).to_json() == {"way": "weigh", "rows": 3, "groups": 2, "scale": 2**20, "key": ""}

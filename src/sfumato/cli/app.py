@@ -162,4 +162,4 @@ def doctor(as_json: Json = False) -> None:
 
 def main() -> None:
     """Run the command line."""
-    app()
+    app(prog_name="sfumato")

@@ -29,8 +29,11 @@ class Test:
 
 def examine() -> list[Test]:
     """Try everything; nothing here raises."""
-    tests = [Test("Python", sys.version_info >= (3, 11), f"{platform.python_version()} on {platform.system()}")]
-    tests += [_package(name, False) for name in ("sfumato", *PACKAGES)]
+    from sfumato import __version__
+
+    tests = [Test("sfumato", True, __version__)]
+    tests += [Test("Python", sys.version_info >= (3, 11), f"{platform.python_version()} on {platform.system()}")]
+    tests += [_package(name, False) for name in PACKAGES]
     tests += [_package(name, True) for name in OPTIONAL]
     tests += [_java(), _tried("write access", _write), _tried("ledger", _ledger), _tried("noise", _noise)]
     return [*tests, _tried("promise", _promise)]

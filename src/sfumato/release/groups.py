@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
@@ -20,7 +21,7 @@ from sfumato.table.where import read_where
 Keys = Literal["schema", "private"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class GroupBy(Question):
     """Several aggregates for every combination of the columns `by`; `keys` as in `Histogram`.
 
@@ -28,20 +29,23 @@ class GroupBy(Question):
     """
 
     kind: ClassVar[str] = "GroupBy"
-    by: tuple[str, ...] = ()
-    aggregates: tuple[Aggregate, ...] = ()
-    where: Where = None
-    keys: Keys = "schema"
+    by: tuple[str, ...]
+    aggregates: tuple[Aggregate, ...]
+    where: Where
+    keys: Keys
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "by", as_columns(self.by))
-        object.__setattr__(self, "aggregates", tuple(self.aggregates))
-        if not self.by or not self.aggregates:
+    def __init__(
+        self, by: str | Sequence[str], aggregates: Sequence[Aggregate], where: Where = None, keys: Keys = "schema"
+    ) -> None:
+        if not by or not aggregates:
             raise ParameterError("GroupBy needs columns and aggregates; write GroupBy('sex', [Count(), Mean('age')]).")
-        for aggregate in self.aggregates:
+        for aggregate in aggregates:
             if not isinstance(aggregate, Aggregate) or aggregate.where not in (None, EVERY_ROW):
                 raise ParameterError("The aggregates of a GroupBy have no condition of their own; write where= once.")
-        _check_keys(self.keys)
+        object.__setattr__(self, "by", as_columns(by))
+        object.__setattr__(self, "aggregates", tuple(replace(one, where=None) for one in aggregates))
+        object.__setattr__(self, "where", where)
+        object.__setattr__(self, "keys", _checked(keys))
 
     def plan(self, setting: Setting, spend: Bound) -> Prepared:
         """Prepare all totals over all cells, or over those that are found."""
@@ -57,7 +61,7 @@ class GroupBy(Question):
         return table_between(released, self.aggregates, confidence)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Histogram(Question):
     """How many rows have each value of a column, or each combination of several.
 
@@ -68,15 +72,16 @@ class Histogram(Question):
     """
 
     kind: ClassVar[str] = "Histogram"
-    columns: tuple[str, ...] = ()
-    where: Where = None
-    keys: Keys = "schema"
+    columns: tuple[str, ...]
+    where: Where
+    keys: Keys
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", as_columns(self.columns))
-        if not self.columns:
+    def __init__(self, columns: str | Sequence[str], where: Where = None, keys: Keys = "schema") -> None:
+        if not columns:
             raise ParameterError("Histogram needs a column; write Histogram('age').")
-        _check_keys(self.keys)
+        object.__setattr__(self, "columns", as_columns(columns))
+        object.__setattr__(self, "where", where)
+        object.__setattr__(self, "keys", _checked(keys))
 
     def plan(self, setting: Setting, spend: Bound) -> Prepared:
         """Prepare counts of all cells, or of those that are found."""
@@ -92,7 +97,7 @@ class Histogram(Question):
         return table_between(released, (Count(),), confidence)
 
 
-def as_columns(columns: Any) -> tuple[str, ...]:
+def as_columns(columns: str | Sequence[str]) -> tuple[str, ...]:
     """Return a list of columns; one name stands for itself."""
     listed = (columns,) if isinstance(columns, str) else tuple(columns)
     if len(set(listed)) != len(listed):
@@ -100,6 +105,7 @@ def as_columns(columns: Any) -> tuple[str, ...]:
     return listed
 
 
-def _check_keys(keys: object) -> None:
+def _checked(keys: Keys) -> Keys:
     if keys not in ("schema", "private"):
         raise ParameterError(f"keys must be 'schema' or 'private', and {keys!r} is neither.")
+    return keys

@@ -28,7 +28,10 @@ FINEST = 20
 """Noise is drawn on a grid of about 2^-20 of its own width: finer steps would show nothing but noise."""
 
 WASTE = 128
-"""Rounding may add this part of the sensitivity to it and no more."""
+"""Rounding may add this part of the sensitivity to it and no more, unless the noise would be too wide."""
+
+WIDEST = 27
+"""About 2^27 steps are as wide as noise gets; laws end at 10^9."""
 
 
 @dataclass(frozen=True)
@@ -140,10 +143,12 @@ def _grid(spend: Bound, moves: Sensitivity) -> int:
     """Return a power of two well below the width of any noise that the spend buys.
 
     Rounding moves every changed coordinate by up to one more step, so that the steps must also be small beside
-    what a coordinate moves on average.
+    what a coordinate moves on average; but not so small that the noise is wider than what can be drawn.
     """
-    width = min(float(moves.largest) / _amount(spend) / 2**FINEST, float(moves.l1 / (WASTE * moves.changed)))
-    return 1 << max(0, math.floor(math.log2(width))) if width >= 1 else 1
+    amount = _amount(spend)
+    invisible = min(float(moves.largest) / amount / 2**FINEST, float(moves.l1 / (WASTE * moves.changed)))
+    step = max(invisible, float(moves.l1) / amount / 2**WIDEST)
+    return 1 << max(0, math.floor(math.log2(step)))
 
 
 def _amount(spend: Bound) -> float:

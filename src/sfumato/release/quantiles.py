@@ -21,7 +21,7 @@ from sfumato.table.where import read_where
 LARGEST_DENOMINATOR = 10**6
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Quantiles(Question):
     """The values below which given parts of the rows lie, chosen from the column's public range.
 
@@ -30,16 +30,24 @@ class Quantiles(Question):
     """
 
     kind: ClassVar[str] = "Quantiles"
-    column: str = ""
-    probabilities: tuple[Number, ...] = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
-    where: Where = None
+    column: str
+    probabilities: tuple[Fraction, ...]
+    where: Where
 
-    def __post_init__(self) -> None:
-        given = self.probabilities if isinstance(self.probabilities, (tuple, list)) else (self.probabilities,)
-        exact = tuple(sorted({between_zero_and_one(part, "a probability") for part in given}))
-        if not exact or any(part.denominator > LARGEST_DENOMINATOR for part in exact):
+    def __init__(
+        self,
+        column: str,
+        probabilities: Number | Sequence[Number] = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)),
+        where: Where = None,
+    ) -> None:
+        alone = isinstance(probabilities, str) or not isinstance(probabilities, Sequence)
+        given: Sequence[Any] = [probabilities] if alone else probabilities  # type: ignore[assignment]
+        chances = tuple(sorted({between_zero_and_one(part, "a probability") for part in given}))
+        if not chances or any(part.denominator > LARGEST_DENOMINATOR for part in chances):
             raise ParameterError("Quantiles needs probabilities of at most six digits; write [0.25, 0.5, 0.75].")
-        object.__setattr__(self, "probabilities", exact)
+        object.__setattr__(self, "column", column)
+        object.__setattr__(self, "probabilities", chances)
+        object.__setattr__(self, "where", where)
 
     def plan(self, setting: Setting, spend: Bound) -> Prepared:
         """Give each quantile an equal part of the spend."""
@@ -49,7 +57,7 @@ class Quantiles(Question):
             raise SchemaError(f"{self.column!r} holds text, which has no order here; ask for a histogram.")
         where = read_where(self.where, schema)
         columns = {self.column, *predicate_columns(where)}
-        chances = tuple(Fraction(part) for part in self.probabilities)
+        chances = self.probabilities
         epsilon = range_epsilon(spend.split(len(chances)))
         if epsilon == 0:
             raise UnsupportedSpend(f"{spend!r} pays for nothing; write a spend above zero.")

@@ -91,7 +91,13 @@ def cells() -> Iterator[Cell]:
                     words = described(question.prepare(setting, spend).mechanism)
                     yield replace(place, mechanism=words)
                 except SfumatoError as refused:
-                    yield replace(place, refusal=str(refused))
+                    yield replace(place, refusal=_sentence(refused, spend))
+
+
+def _sentence(refused: SfumatoError, spend: Bound) -> str:
+    """Return a refusal without the numbers of the spend, which are the reader's own."""
+    whole = repr(replace(spend, unit="person"))
+    return str(refused).replace(repr(spend), "the spend").replace(whole, "a spend for the whole person")
 
 
 def described(mechanism: Mechanism) -> str:
@@ -123,12 +129,13 @@ def page() -> str:
     lines = [
         "# Spends",
         "",
-        "Which mechanism answers which question at which spend, or the sentence of the refusal. This page is written by",
-        "`python -m sfumato.release.spends`, which prepares every question, and every cell of it is a test: the loss of",
-        "what would run is proved to be within the spend.",
+        "Which mechanism answers which question at which spend, or the sentence of the refusal. This page is written",
+        "by `python -m sfumato.release.spends`, which prepares every question, and every cell of it is a test: the",
+        "loss of what would run is proved to be within the spend.",
         "",
-        f"The spends of the table are {shown}; where several kinds of noise fit a spend, the best one",
-        "for its numbers and for the question is taken, so that other numbers may lead to another one.",
+        f"The spends are {shown}.",
+        "Where several kinds of noise fit a spend, the best one for its numbers and for the question is taken, so that",
+        "other numbers may lead to another one.",
     ]
     refusals: dict[str, int] = {}
     found = list(cells())

@@ -3,6 +3,6 @@
 from sfumato.report.account import Worst
 from sfumato.report.figures import Meaning, Row
 from sfumato.report.questionnaire import QUESTIONS, Finding, Level, Question
-from sfumato.report.threat import ThreatReport, threats
+from sfumato.report.threat import ThreatReport, sizes, threats
 
-__all__ = ["QUESTIONS", "Finding", "Level", "Meaning", "Question", "Row", "ThreatReport", "Worst", "threats"]
+__all__ = ["QUESTIONS", "Finding", "Level", "Meaning", "Question", "Row", "ThreatReport", "Worst", "sizes", "threats"]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import ParameterError
 from sfumato.exact import Extended, Number, between_zero_and_one, positive_integer, to_text
@@ -16,6 +16,9 @@ from sfumato.privacy import Approximate
 from sfumato.report.account import LARGEST_SIZE, Account, Worst
 from sfumato.report.figures import Row
 from sfumato.report.questionnaire import CONTEXTS, EXPLANATION, Finding, Level, findings, size_finding
+
+if TYPE_CHECKING:
+    from sfumato.table.schema import Schema
 
 DELTA = Fraction(1, 10**6)
 FAMILY = 4
@@ -175,6 +178,12 @@ def threats(
         delta=account.delta,
         answers=given,
     )
+
+
+def sizes(schema: Schema) -> dict[str, int]:
+    """Return how many values each private attribute can take, as far as they can be listed."""
+    found = {name: schema.domain(name).size for name in schema.attributes}
+    return {name: size for name, size in found.items() if size is not None}
 
 
 def _delta(ledger: Ledger, delta: Number | None) -> Fraction:

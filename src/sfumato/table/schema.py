@@ -230,7 +230,7 @@ class Schema:
         return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Schema) and self.to_json() == other.to_json()
+        return isinstance(other, Schema) and self.fingerprint == other.fingerprint
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)

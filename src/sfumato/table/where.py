@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from datetime import date
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from sfumato.domain import Domain, Text
@@ -74,6 +75,7 @@ def read_where(where: Any, schema: Schema) -> Predicate:
 # SQL
 
 
+@lru_cache(maxsize=1024)
 def _read_sql(text: str, schema: Schema) -> Predicate:
     import sqlglot
     from sqlglot import exp

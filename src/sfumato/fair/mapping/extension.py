@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -159,15 +159,5 @@ def _like(anchors: Metric, people: Metric) -> Metric:
     from sfumato.fair.metric.points import PointMetric
 
     if isinstance(anchors, PointMetric) and isinstance(people, PointMetric):
-        return people.scaled(anchors.factor / people.factor)
+        return people.like(anchors)
     return people
-
-
-def describe(rule: Any) -> str:
-    """Return in a few words how a rule reaches people who were not seen."""
-    names = {
-        "Interpolation": "interpolated between fitted people",
-        "Landmarks": "drawn from landmarks",
-        "Cascade": "a tree of splits",
-    }
-    return names.get(type(rule).__name__, "fixed")

@@ -41,7 +41,8 @@ class PointMetric(Metric):
     Coordinates are clipped to a wide box, which can only lower distances and keeps all sums exact.
     """
 
-    coordinates: Floats
+    base: Floats
+    """Coordinates on the grid, before scaling: scaling and reading other people then give the same in any order."""
     norm: str = "sum"
     cap: float = np.inf
     reader: Reader | None = None
@@ -71,10 +72,15 @@ class PointMetric(Metric):
         """Return the columns that the rule reads."""
         return self.reader.columns if self.reader is not None else ()
 
+    @cached_property
+    def coordinates(self) -> Floats:
+        """Return one point a person, on the grid."""
+        return self.base if self.factor == 1.0 else _fit(self.base * self.factor, self.norm)
+
     @property
     def size(self) -> int:
         """Return the number of people."""
-        return len(self.coordinates)
+        return len(self.base)
 
     def block(self, rows: Rows = ALL, columns: Rows = ALL, other: Metric | None = None) -> Floats:
         """Return the distances from `rows` of these people to `columns` of the other ones."""
@@ -127,15 +133,15 @@ class PointMetric(Metric):
         raw = np.asarray(people, dtype=np.float64) if self.reader is None else self.reader.points(people)
         if raw.ndim == 1:
             raw = raw[:, None]
-        if raw.ndim != 2 or raw.shape[1] != self.coordinates.shape[1]:
-            raise ParameterError(f"People of this metric have {self.coordinates.shape[1]} coordinates; give as many.")
+        if raw.ndim != 2 or raw.shape[1] != self.base.shape[1]:
+            raise ParameterError(f"People of this metric have {self.base.shape[1]} coordinates; give as many.")
         if not np.all(np.isfinite(raw)):
             raise ParameterError("The features of a metric must be finite numbers; fill in or drop missing values.")
-        return replace(self, coordinates=_fit(raw * self.factor, self.norm))
+        return replace(self, base=_fit(raw, self.norm))
 
     def subset(self, rows: Integers) -> PointMetric:
         """Return the same rule on some of these people."""
-        return replace(self, coordinates=self.coordinates[rows])
+        return replace(self, base=self.base[rows])
 
     def capped(self, cap: float) -> PointMetric:
         """Return the metric min(d, cap)."""
@@ -145,9 +151,11 @@ class PointMetric(Metric):
         """Return the metric factor · d."""
         if not factor > 0:
             raise ParameterError(f"A metric is scaled by a number above zero, and {factor} is none.")
-        cap = float(on_grid(np.array(self.cap * factor)))
-        scaled = _fit(self.coordinates * factor, self.norm)
-        return replace(self, coordinates=scaled, cap=cap, factor=self.factor * factor)
+        return replace(self, cap=float(on_grid(np.array(self.cap * factor))), factor=self.factor * factor)
+
+    def like(self, other: PointMetric) -> PointMetric:
+        """Return these people under another metric's scale and cap."""
+        return replace(self, cap=other.cap, factor=other.factor)
 
     def neighbours(self, count: int) -> Integers:
         """Return for each person the indices of the `count` nearest others."""

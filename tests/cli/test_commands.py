@@ -1,0 +1,245 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sfumato.table.schema import FILL, Schema
+from tests.cli.conftest import Place, run
+
+
+def test_init_drafts_without_looking_at_cells(place: Place, tmp_path: Path) -> None:
+    shown = run("init", place.data)
+    assert shown.code == 0 and f'low = "{FILL}"' in shown.out
+    assert run("init", place.data, "--json").json["missing"][0] == "person"
+    target = tmp_path / "draft.toml"
+    written = run("init", place.data, "--out", target)
+    assert written.code == 0 and "never what you see in the data" in written.out
+    assert target.read_text().strip() == shown.out.strip()
+    again = run("init", place.data, "--out", target)
+    assert again.code == 2 and "not overwritten" in again.err
+
+
+def test_check_counts_repairs_and_says_that_it_protects_nobody(place: Place) -> None:
+    found = run("check", place.data, place.schema, "--json").json
+    assert "protects nobody" in found["notice"]
+    assert (found["rows"], found["people"], found["rows_without_person"]) == (300, 300, 0)
+    assert {column["name"]: (column["missing"], column["outside"]) for column in found["columns"]} == {
+        "age": (0, 0),
+        "sex": (0, 100),
+        "hours": (0, 150),
+    }
+    assert "protects nobody" in run("check", place.data, place.schema).out
+
+
+def test_check_reads_text_cells_dates_and_people(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(
+        "who,n,d,b,t\na,1,2020-01-02,yes,abc\na,x,1990-01-01,2,toolong\na,7.5,,true,\n,200,2020-02-30,0,ok\n"
+    )
+    (tmp_path / "t.toml").write_text(
+        """person = "who"
+        rows_per_person = 2
+        [columns]
+        n = {type = "fixed", low = 0, high = 100, step = 0.5}
+        d = {type = "date", earliest = "2000-01-01", latest = "2030-12-31"}
+        b = {type = "boolean"}
+        t = {type = "text", max_bytes = 4}
+        """
+    )
+    found = run("check", tmp_path / "t.csv", tmp_path / "t.toml", "--json").json
+    assert (found["rows"], found["rows_without_person"], found["people"]) == (4, 1, 1)
+    assert found["people_with_more_rows_than_count"] == 1
+    counts = {column["name"]: (column["missing"], column["outside"]) for column in found["columns"]}
+    assert counts == {"n": (1, 1), "d": (2, 1), "b": (0, 1), "t": (1, 1)}
+
+
+@pytest.mark.parametrize(
+    ("question", "columns"),
+    [
+        ("count where age > 40", {"value", "low", "high"}),
+        ("sum of hours", {"value", "low", "high"}),
+        ("Mean hours WHERE age > 40 AND sex = 'Female'", {"value", "low", "high"}),
+        ("variance of hours", {"value", "low", "high"}),
+        ("histogram of decade, sex", {"decade", "sex", "count", "count, low", "count, high"}),
+        ("median of age", {"probability", "age", "rank error"}),
+        ("quantiles 0.1, 0.9 of age where sex = 'Male'", {"probability", "age", "rank error"}),
+        ("count, mean of hours by sex", {"sex", "count", "mean of hours", "count, low", "mean of hours, high"}),
+        ("histogram of age, hours found privately", {"age", "hours", "count"}),
+        ('{"question": "Count", "where": "age > 40"}', {"value", "low", "high"}),
+    ],
+)
+def test_questions_of_all_kinds(place: Place, question: str, columns: set[str]) -> None:
+    found = place.query(question, "--json", spend="Pure(0.5)")
+    assert found.code == 0, found.err
+    assert columns <= set(found.json["table"])
+    assert "Used" in place.run("ledger", "show", place.ledger).out
+
+
+def test_a_public_count_is_free_and_a_question_asked_again_too(place: Place) -> None:
+    assert place.query("count", "--json", spend=None).json["table"]["value"] == [300]
+    first = place.query("count where age > 40", "--json").json
+    second = place.query("count where NOT age <= 40", "--json").json
+    assert (second["reused"], second["table"]) == (True, first["table"])
+    assert "answered before" in place.query("count where age > 40").out
+
+
+def test_previews_and_rehearsals_cost_nothing(place: Place) -> None:
+    before = place.spent()
+    fits = place.query("histogram of age", "--preview")
+    assert fits.code == 0 and fits.out.startswith("Fits. It would cost a person epsilon 0.1")
+    assert (
+        place.run(
+            "ledger", "preview", place.ledger, place.data, place.schema, "sum of hours", "--spend", "Pure(5)"
+        ).code
+        == 1
+    )
+    played = place.query("histogram of sex", "--rehearse")
+    assert played.code == 0 and "made-up rows" in played.out and "Nothing was spent" in played.out
+    assert place.spent() == before
+
+
+def test_a_refusal_ends_with_1_and_says_what_fits(place: Place) -> None:
+    before = place.spent()
+    refused = place.query("histogram of age", spend="Pure(3)")
+    assert refused.code == 1 and refused.out == ""
+    assert (
+        refused.err.startswith("Error: Refused before the data were touched")
+        and "The largest that fits is Pure(1)" in refused.err
+    )
+    assert place.spent() == before
+
+
+def test_a_picture_is_written(place: Place, tmp_path: Path) -> None:
+    assert place.query("histogram of sex", "--plot", str(tmp_path / "p.svg")).code == 0
+    assert "<svg" in (tmp_path / "p.svg").read_text()
+
+
+def test_ledgers_are_made_shown_and_verified(place: Place, tmp_path: Path) -> None:
+    new = tmp_path / "new.ledger"
+    options = ["--attributes", "age+sex=Pure(1.5)", "--people", "4=Pure(6)", "--each-attribute", "Concentrated(0.1)"]
+    made = run("ledger", "create", new, "--person", "Pure(3)", "--schema", place.schema, *options, "--json")
+    assert made.code == 0, made.err
+    assert [limit["limit"] for limit in made.json["limits"]] == [
+        "person",
+        "age",
+        "sex",
+        "hours",
+        "age + sex",
+        "4 people",
+    ]
+    shown = run("ledger", "show", new)
+    assert "together satisfies Pure(3) for each person" in shown.out and "A meter, not a promise" in shown.out
+    checked = run("ledger", "verify", new, "--json")
+    assert checked.code == 0 and checked.json["ok"]
+    elsewhere = f"{made.json['head'].split(':')[0]}:{'0' * 64}"
+    rolled = run("ledger", "verify", new, "--head", elsewhere)
+    assert rolled.code == 3 and "rolled back" in rolled.out
+    again = run("ledger", "create", new, "--person", "Pure(3)")
+    assert again.code == 2 and "exists already" in again.err
+
+
+def test_a_changed_ledger_is_found_out(place: Place) -> None:
+    import sqlite3
+
+    place.query("count where age > 40")
+    with sqlite3.connect(place.ledger) as raw:
+        raw.execute("UPDATE sfumato_row SET body = replace(body, '1/10', '1/99') WHERE kind = 'reserved'")
+    raw.close()
+    found = run("ledger", "verify", place.ledger)
+    assert found.code == 3 and "hash chain is broken" in found.out
+
+
+def test_the_report_is_printed_and_written(place: Place, tmp_path: Path) -> None:
+    place.query("count, mean of hours by sex")
+    page = tmp_path / "report.html"
+    answered = tmp_path / "answers.toml"
+    answered.write_text("bits = false\nmembership = false\n")
+    found = run(
+        "report", place.ledger, "--out", page, "--no", "repeated", "--yes", "identity", "--answers", answered,
+        "--attributes", "age+sex", "--family", 3, "--delta", "1e-9",
+    )  # fmt: skip
+    assert found.code == 0, found.err
+    assert "any 3 people" in found.out and "age + sex" in found.out and page.read_text().startswith("<!DOCTYPE")
+    blocked = run("report", place.ledger, "--yes", "membership", "--json").json
+    assert blocked["blocked_by"] == ["membership"] and blocked["attributes"] == []
+    assert set(run("report", place.ledger, "--questions", "--json").json) >= {"membership", "identity"}
+
+
+def test_the_demo_and_the_doctor_run(tmp_path: Path) -> None:
+    told = run("demo", "--out", tmp_path / "demo")
+    assert told.code == 0, told.err
+    assert "Refused before the data were touched: age" in told.out
+    assert (tmp_path / "demo" / "report.html").exists() and (tmp_path / "demo" / "decades.svg").exists()
+    examined = run("doctor", "--json")
+    assert examined.code == 0, examined.out
+    assert {test["name"]: test["ok"] for test in examined.json}["noise"]
+
+
+def test_the_doctor_says_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sfumato.cli import doctor
+
+    def broken() -> str:
+        raise RuntimeError("the draws are all 7")
+
+    monkeypatch.setattr(doctor, "_noise", broken)
+    monkeypatch.setattr(doctor, "PACKAGES", ("no-such-package",))
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    found = run("doctor")
+    assert found.code == 3 and "the draws are all 7" in found.out and "only Spark needs it" in found.out
+
+
+def command(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the real program in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "sfumato.cli", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+def test_the_program_itself(place: Place) -> None:
+    asked = command(
+        "query", place.data, place.schema, "count where age > 40", "--ledger", place.ledger, "--spend", "Pure(0.1)"
+    )
+    assert asked.returncode == 0 and "It cost a person epsilon 0.1" in asked.stdout and asked.stderr == ""
+    wrong = command("query", place.data, place.schema, "mean of agee", "--ledger", place.ledger, "--spend", "Pure(0.1)")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr == "Error: There is no column 'agee' in the schema; did you mean 'age'?\n"
+    shown = command("query", place.data, place.schema, "mean of agee", "--ledger", place.ledger, SFUMATO_DEBUG="1")
+    assert "Traceback" in shown.stderr
+
+
+def test_help_is_quick_and_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, time; start = time.process_time()\n"
+        "from typer.testing import CliRunner\nfrom sfumato.cli import app\n"
+        "out = CliRunner().invoke(app, ['--help'])\n"
+        "heavy = {'flint', 'scipy', 'matplotlib', 'ibis', 'duckdb', 'pyarrow', 'sqlalchemy', 'numpy'} & set(sys.modules)\n"
+        "print(out.exit_code, sorted(heavy), time.process_time() - start)"
+    )
+    runs = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        for _ in range(3)
+    ]
+    assert all(line.startswith("0 [] ") for line in runs)
+    assert min(float(line.split()[-1]) for line in runs) < 0.4
+
+
+def test_version_and_completion() -> None:
+    assert run("--version").out.strip() == "0.1.0"
+    told = command(_SFUMATO_COMPLETE="complete_bash", COMP_WORDS="sfumato le", COMP_CWORD="1")
+    assert told.stdout.split() == ["ledger"]
+    named = command(_SFUMATO_COMPLETE="complete_bash", COMP_WORDS="sfumato report x --yes mem", COMP_CWORD="4")
+    assert named.stdout.split() == ["membership"]
+
+
+def test_the_schema_of_the_example_describes_its_file() -> None:
+    data = Path(__file__).resolve().parents[2] / "examples" / "data"
+    assert Schema.load(data / "adult.toml").names[0] == "age"
+    found = run("check", data / "adult.parquet", data / "adult.toml", "--json").json
+    assert found["rows"] == 48842

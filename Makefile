@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: setup demo test lint types contracts units audit bench clean
+.PHONY: setup demo tour test lint types contracts units audit bench clean
 
 setup: $(VENV)/.ready
 
@@ -15,6 +15,9 @@ $(VENV)/.ready: pyproject.toml
 	@touch $@
 
 demo: setup
+	@$(BIN)/python examples/adult.py
+
+tour: setup
 	@$(BIN)/python examples/tour.py
 
 lint: setup
@@ -36,7 +39,11 @@ audit: setup
 	$(BIN)/python -m tests.run_audit
 
 bench: setup
-	$(BIN)/python -m bench.noise
+	$(BIN)/python -m bench.noise --write docs/benchmarks.md
+	$(BIN)/python -m bench.table
+	$(BIN)/python -m bench.questions
+	$(BIN)/python -m bench.ledger
+	$(BIN)/python -m bench.fair
 
 clean:
 	rm -rf $(VENV) out .mypy_cache .ruff_cache .hypothesis

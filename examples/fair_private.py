@@ -43,9 +43,8 @@ def main() -> None:
     mapping = fair.fair_mapping(metric, np.stack([chance, 1 - chance], axis=1), weights=people)
     print(f"Privacy: epsilon {spent} for each person, whatever is done with the rule.")
     print(f"Fairness: {mapping.certificate}")
-    print(
-        f"Expected error {mapping.objective:.4f}; the same for all {mapping.constant:.4f}; unfair {mapping.unconstrained:.4f}."
-    )
+    alternatives = f"one decision for all {mapping.constant:.4f}; no fairness {mapping.unconstrained:.4f}"
+    print(f"Expected error {mapping.objective:.4f}; {alternatives}.")
     for first, second, _ in mapping.active_pairs(3):
         one, two = (f"education {cell[0]:g} in the decade {cell[1]:g}" for cell in (cells[first], cells[second]))
         print(f"  a similarity that costs much: {one}, {two}")

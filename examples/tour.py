@@ -1,6 +1,6 @@
 """A short tour of what exists: noise, losses, choices, and an attempt to break each promise.
 
-Run it with `make demo`. It writes its pictures to `out/`.
+Run it with `make tour`. It writes its pictures to `out/`.
 """
 
 from __future__ import annotations

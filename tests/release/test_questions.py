@@ -110,9 +110,6 @@ def test_questions_that_cannot_be_asked_are_refused_with_what_to_write() -> None
             question.prepare(ONE, Pure(1))
 
 
-PERSON = (30, 1, 10, 10957, 0, 1, 3, 0)
-
-
 def answers() -> list[Answer]:
     """Answer questions with all kinds of keys on a few people."""
     people = tuple((who, ((30 + who, 1, 10, SCHEMA.domain("born").first, 97, 1, 3, 360),)) for who in range(4))
@@ -196,14 +193,8 @@ def test_scores_never_wrap_around() -> None:
     for more in (0, 1):
         units = np.array([rows // 2 + more, rows // 2 - more], np.int64) * 2**20
         scores = _pieces(np.array([0, 3], object), units, 4).scores(choice.probabilities[0])
-        expected = [_score(units, place) for place in (0, 0, 1, 3, 3)]
-        assert [int(score) for score in scores] == [
-            expected[1],
-            expected[1],
-            expected[2],
-            expected[3],
-            expected[4],
-        ] or ([int(score) for score in scores][1:4] == expected[1:4])
+        # The pieces of length zero before 0 and after 3 are never chosen.
+        assert [int(score) for score in scores][1:4] == [_score(units, place) for place in (0, 1, 3)]
     assert choice.run((np.array([0, 3], object), units), Noise(insecure_seed=1)) in {(0,), (1,), (2,), (3,)}
 
 
@@ -239,7 +230,7 @@ def test_the_widest_column_has_quantiles() -> None:
     exact = (np.array([2**63 - 5], object), np.array([100]))
     (place,) = prepared.mechanism.run(exact, Noise(insecure_seed=1))
     assert place == 2**63 - 5
-    assert prepared.finish((place,)).cells == ((Fraction(1, 2), 2**62 - 5 + 2**62 - 2**62),)
+    assert prepared.finish((place,)).cells == ((Fraction(1, 2), 2**62 - 5),)
 
 
 def test_no_rows_one_row_and_equal_rows_have_quantiles() -> None:
@@ -304,7 +295,7 @@ def test_astronomic_domains_take_no_time_and_show_few_cells_that_nobody_is_in() 
         assert {place for place, _ in found} >= set(exact)
         spurious += len(found) - len(exact)
     assert spurious <= 12
-    assert replace(sparse, cells=50).run({place: 9 for place in range(50)}, draw) is not None
+    assert replace(sparse, cells=50).run(dict.fromkeys(range(50), 9), draw) is not None
 
 
 def test_places_and_cells_are_inverse() -> None:

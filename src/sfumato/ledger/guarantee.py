@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from enum import Enum
 from fractions import Fraction
+from functools import lru_cache
 from math import inf, sqrt
 
 from sfumato.exact import Extended
@@ -63,6 +64,7 @@ def _for_people(limit: Limit, people: int) -> Bound | None:
     return bound_for_group(limit.bound, max(1, -(-people // limit.people)))
 
 
+@lru_cache(maxsize=1024)
 def _strength(bound: Bound) -> Extended:
     return Cost.of(bound).epsilon_at(COMPARED_AT)
 

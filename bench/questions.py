@@ -86,11 +86,11 @@ def main() -> None:
                     processor[name].append(cpu)
     print(f"{ROWS:,} rows, SQLite on disk, {ROUNDS} rounds; the first one builds tables of noise\n")
     print(f"{'question':36s} {'median ms':>10s} {'cpu ms':>8s} {'first ms':>9s}  under {BAR * 1000:.0f} ms")
-    for name in walls:
-        median = statistics.median(walls[name])
+    for name, taken in walls.items():
+        median = statistics.median(taken)
         cpu = statistics.median(processor[name])
         verdict = "yes" if median < BAR else "NO"
-        print(f"{name:36s} {median * 1000:10.1f} {cpu * 1000:8.1f} {walls[name][0] * 1000:9.1f}  {verdict}")
+        print(f"{name:36s} {median * 1000:10.1f} {cpu * 1000:8.1f} {taken[0] * 1000:9.1f}  {verdict}")
 
 
 if __name__ == "__main__":

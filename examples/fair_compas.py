@@ -55,10 +55,10 @@ def main(path: Path) -> None:
         [
             Panel("kappa: how steep scores may be", "AUC for staying clean",
                   (Line("repaired", steep, [row[1] for row in rows]),
-                   Line("COMPAS", ends, [area_under_curve(chance, stayed_clean == 1)[0]] * 2, "other")), log_x=True),
+                   Line("COMPAS", ends, [area_under_curve(chance, stayed_clean == 1)[0]] * 2, "other"))),
             Panel("kappa: how steep scores may be", "parity gap",
                   (Line("repaired", steep, [row[2] for row in rows]),
-                   Line("COMPAS", ends, [report.parity.value] * 2, "other")), log_x=True),
+                   Line("COMPAS", ends, [report.parity.value] * 2, "other"))),
         ],
     )  # fmt: skip
     print(f"Written: {drawn.save(OUT / 'fair-compas.svg')}")

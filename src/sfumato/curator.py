@@ -51,7 +51,7 @@ def curate(
     `budget` the limits of everything that will be answered, a single bound for the whole person or a `Budget`.
     `ledger` is a path or an address, without it the ledger is in memory and gone when the program ends.
     `snapshot` is your name for this state of the data: a question asked again of the same state is free.
-    `analysts` have budgets of their own under the one of all; `relation` is REPLACE_ONE unless the ledger says else.
+    `analysts` have budgets of their own under the one of all. `relation` is that of the ledger, by default REPLACE_ONE.
 
     >>> from sfumato import Pure
     >>> from sfumato.domain import categories, integers

@@ -22,8 +22,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from bench.environments import python_of
+
 HOME = Path(__file__).resolve().parent
-PEER = HOME / ".environments" / "opendp"
 PEER_PACKAGES = ["opendp[polars,numpy]==0.16.0"]
 KEYS, LARGEST, MOST = 100, 1_000, 10
 TURNS = 3
@@ -118,14 +119,6 @@ def measure(command: list[str], times: int) -> dict[str, float]:
     return {"cpu": min(one["cpu"] for one in found), "peak": max(one["peak"] for one in found)}
 
 
-def peer_python() -> str:
-    python = PEER / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(PEER)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *PEER_PACKAGES], check=True)
-    return str(python)
-
-
 def own(name: str, path: Path, small: Path, times: int) -> dict[str, float]:
     return measure([sys.executable, "-m", "bench.table", "--one", name, str(path), str(small)], times)
 
@@ -169,7 +162,7 @@ def report(files: dict[int, Path], rows: int) -> dict[str, Any]:
     # The same number of turns for everybody, best of them: the machine is shared, and luck must not pick a side.
     found = {name: own(name, large, small, TURNS) for name in CONTESTANTS}
     for kind, name in (("rows", "OpenDP-Polars, row level"), ("people", "OpenDP-Polars, truncate to 10 rows")):
-        peer = [peer_python(), str(HOME / "table_opendp.py"), str(large), kind, str(small)]
+        peer = [str(python_of("opendp", PEER_PACKAGES)), str(HOME / "table_opendp.py"), str(large), kind, str(small)]
         found[name] = measure(peer, TURNS)
     print(f"\n{rows} rows, {rows // MOST} people, {KEYS} keys, load {os.getloadavg()[0]:.1f}\n")
     print("| count and sum by key | CPU s | peak MiB |\n|---|---|---|")

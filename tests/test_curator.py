@@ -177,11 +177,12 @@ def test_spends_of_every_kind(parquet: Path) -> None:
         for spend in (Pure(0.1), Concentrated("0.001"), Truncated("0.001", 20), Approximate(0.1, 1e-7)):
             answer = curator.ask(GroupBy("sex", [Count(), Mean("hours")]), spend)
             assert answer.loss.person.within(spend)
-        found = curator.histogram("note", keys="private", spend=Approximate(2, 1e-6))
+        found = curator.histogram("note", keys="private", spend=Approximate(2, 1e-12))
         assert found.value["note"] == ("hello",), "what one person wrote is not published"
-        by_note = curator.group_by("note", [Count(), Sum("hours")], keys="private", spend=Approximate(4, 1e-6))
+        by_note = curator.group_by("note", [Count(), Sum("hours")], keys="private", spend=Approximate(4, 1e-12))
         assert by_note.value["note"] == ("hello",)
-        low, high = by_note.interval()["sum of hours, low"][0], by_note.interval()["sum of hours, high"][0]
+        sure = by_note.interval("0.99999999")
+        low, high = sure["sum of hours, low"][0], sure["sum of hours, high"][0]
         assert low <= sum(1 + place % 99 for place in range(1, PEOPLE, 2)) <= high
     with sf.curate(parquet, SCHEMA, Concentrated(1)) as curator:
         answer = curator.ask(Histogram("sex", "age > 40"), Concentrated("0.01").per_attribute())

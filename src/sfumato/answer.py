@@ -12,7 +12,7 @@ from datetime import date
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one, from_text, rational_ball, to_text
@@ -20,7 +20,7 @@ from sfumato.exact.enclosure import precision
 from sfumato.mechanism import Event
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law, SinhNormal
 from sfumato.noise.laws.search import smallest
-from sfumato.privacy import Loss
+from sfumato.privacy import Cost, Loss
 
 if TYPE_CHECKING:
     from sfumato.show import Drawing
@@ -170,8 +170,14 @@ def _unkey(value: Any) -> Any:
     return from_text(value["fraction"]) if "fraction" in value else date.fromisoformat(value["date"])
 
 
+ErrorUnit = Literal["value", "rank"]
+"""What an error is measured in: the unit of the value, or how many rows it is off its rank."""
+
+
 class Reader(Protocol):
     """A question, as far as an answer needs it: it turns what was released into a value and an interval."""
+
+    error_unit: ClassVar[ErrorUnit]
 
     def value(self, released: Released) -> Any:
         """Return the value."""
@@ -229,6 +235,15 @@ def number(cell: Any) -> Any:
 
 
 @dataclass(frozen=True)
+class Error:
+    """How far noise may have moved an answer: its unit, the confidence, and the interval or table of it."""
+
+    unit: ErrorUnit
+    confidence: Fraction
+    between: Any
+
+
+@dataclass(frozen=True)
 class Answer:
     """A value with its error, its loss and what is left.
 
@@ -253,6 +268,16 @@ class Answer:
         It covers the privacy noise, not sampling error. For a table it holds for each row on its own.
         """
         return self.question.interval(self.released, between_zero_and_one(confidence, "confidence"))
+
+    def error(self, confidence: Number = Fraction(95, 100)) -> Error:
+        """Return the interval with its unit: a quantile has an error of rank, not one of value."""
+        chance = between_zero_and_one(confidence, "confidence")
+        return Error(self.question.error_unit, chance, self.interval(chance))
+
+    @property
+    def costs(self) -> dict[str, Cost]:
+        """What it cost: for the whole person, and for each attribute that it depends on."""
+        return {"person": self.loss.person, **{name: self.loss.at(name) for name in sorted(self.loss.profile.names())}}
 
     @property
     def frame(self) -> Frame:

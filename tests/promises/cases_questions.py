@@ -26,7 +26,7 @@ from sfumato.release.setting import Setting
 from sfumato.table.bounding import Bounding, Way
 from sfumato.table.schema import Schema
 from tests.promises.case import PromiseCase
-from tests.release.tiny import EndToEnd, People, distinct, neighbours
+from tests.release.tiny import EndToEnd, Later, People, distinct, neighbours
 
 SCHEMA = Schema({"key": integers(0, 1), "side": integers(0, 1), "value": integers(0, 1)})
 WIDE = Schema({"key": integers(0, 1), "side": integers(0, 1), "value": integers(0, 3)})
@@ -74,7 +74,8 @@ def case(
     linear = not isinstance(question, Quantiles) and getattr(question, "keys", "schema") == "schema"
     mechanism = EndToEnd(question=question, setting=setting, spend=spend)
     most = 1 if setting.rule.way is Way.ROWS else 2
-    pairs = distinct(mechanism, neighbours(setting, options.pop("others", NOBODY), most), linear=linear)
+    others = options.pop("others", NOBODY)
+    pairs = Later(lambda: distinct(mechanism, neighbours(setting, others, most), linear=linear))
     broken = {what: replace(mechanism, **changes) for what, changes in (mutants or {}).items()}
     return PromiseCase(
         name=name,
@@ -138,6 +139,17 @@ def several_totals() -> list[PromiseCase]:
                         tail=1e-4,
                     )
                 )
+    found.append(
+        case(
+            "Mean of weighed rows",
+            MEAN,
+            WEIGHED,
+            Pure(12),
+            reach=0.9,
+            mutants={"every total pays in full": {"noise_spend": Whole(12)}},
+            tail=1e-4,
+        )
+    )
     found.append(case("groups with two aggregates", GROUPS, ONE, Pure(8), reach=0.9, spec_ids=("PDP-PAR",), tail=1e-3))
     return found
 
@@ -252,6 +264,28 @@ def found_keys() -> list[PromiseCase]:
             others=[(), ((9, ((0, 1, 0),)),), CROWD],
             spec_ids=("PL-SAN-POINT-STAB",),
             mutants={"one side only": {"noise_setting": ONE_MORE}},
+            tail=1e-5,
+        ),
+        case(
+            "keys found, one group a person",
+            Histogram("key", keys="private"),
+            GROUPED,
+            Approximate(4, 0.1),
+            reach=0.3,
+            others=[(), ((9, ((0, 1, 0),)),), CROWD],
+            spec_ids=("PL-SAN-POINT-STAB",),
+            mutants={"one row a person": {"noise_setting": ONE}},
+            tail=1e-4,
+        ),
+        case(
+            "cells of a large domain, rows weighed",
+            Histogram("key", keys="private"),
+            WEIGHED,
+            Pure(8),
+            reach=0.5,
+            others=[(), CROWD[:4]],
+            spec_ids=("TCDP-HIST",),
+            mutants={"one row a person": {"noise_setting": replace(WEIGHED, rule=Bounding(Way.WEIGH, 1, None, 2))}},
             tail=1e-5,
         ),
         case(

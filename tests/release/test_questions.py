@@ -148,6 +148,14 @@ def test_answers_round_trip_and_become_tables(answer: Answer) -> None:
         assert arrow.column_names[: len(value.columns)] == list(value.columns)
 
 
+def test_answers_say_what_they_cost_and_in_which_unit_they_err() -> None:
+    by_kind = {answer.question.to_json()["question"]: answer for answer in answers()}
+    mean = by_kind["Mean"]
+    assert mean.error().unit == "value" and mean.error(0.5).between == mean.interval(0.5)
+    assert by_kind["Quantiles"].error().unit == "rank"
+    assert {name: cost.epsilon for name, cost in mean.costs.items()} == {"person": 1, "age": 1}
+
+
 def test_keys_keep_their_types() -> None:
     by_kind = {name: answer for answer in answers() for name in answer.released.keys}
     assert by_kind["born"].value["born"][0] == date(2000, 1, 1)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations, product
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -155,9 +156,13 @@ def _changed(schema: Schema, first: Record, second: Record) -> frozenset[str] | 
 
 def distinct(mechanism: EndToEnd, pairs: Iterable[Neighbours], *, linear: bool) -> list[Neighbours]:
     """Keep one pair of each kind: of each two exact inputs, or of each difference where only that matters."""
+    known: dict[People, Any] = {}
     kept: dict[Any, Neighbours] = {}
     for pair in pairs:
-        first, second = plain(mechanism.exact(pair.exact)), plain(mechanism.exact(pair.other))
+        for people in (pair.exact, pair.other):
+            if people not in known:
+                known[people] = plain(mechanism.exact(people))
+        first, second = known[pair.exact], known[pair.other]
         if first == second:
             continue
         key = (minus(first, second) if linear else (first, second), pair.attributes)
@@ -166,6 +171,22 @@ def distinct(mechanism: EndToEnd, pairs: Iterable[Neighbours], *, linear: bool) 
         if mirrored not in kept:
             kept.setdefault(key, pair)
     return list(kept.values())
+
+
+class Later(Sequence[Neighbours]):
+    """Pairs that are found when they are first needed, so that collecting tests stays quick."""
+
+    def __init__(self, find: Callable[[], list[Neighbours]]) -> None:
+        self.find = cache(find)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __len__(self) -> int:
+        return len(self.find())
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.find()[at]
 
 
 def plain(exact: Any) -> Any:

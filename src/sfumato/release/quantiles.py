@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from sfumato.answer import Frame, Measured, Released
+from sfumato.answer import ErrorUnit, Frame, Measured, Released
 from sfumato.errors import ParameterError, SchemaError, UnsupportedSpend
 from sfumato.exact import Number, between_zero_and_one
 from sfumato.privacy import Bound
@@ -30,6 +30,7 @@ class Quantiles(Question):
     """
 
     kind: ClassVar[str] = "Quantiles"
+    error_unit: ClassVar[ErrorUnit] = "rank"
     column: str
     probabilities: tuple[Fraction, ...]
     where: Where

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from sfumato.answer import Released
+from sfumato.answer import ErrorUnit, Released
 from sfumato.errors import CertificationError, ParameterError
 from sfumato.privacy import Approximate, Bound, Loss
 from sfumato.privacy.bounds import require_bound
@@ -28,6 +28,7 @@ class Question(ABC):
     """Something to ask about a table; preview, planner, command line and service all take questions."""
 
     kind: ClassVar[str]
+    error_unit: ClassVar[ErrorUnit] = "value"
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -1,6 +1,6 @@
 """A dozen small questions on 10^5 rows, each with its durable commit: wall and CPU time, median of several snapshots.
 
-    python -m bench.questions
+python -m bench.questions
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return None
         if scores.shape[1] == 2 and self.method == "repair":
             repaired = binary_rows(repair_scores(scores[:, 1], metric))[:, 1]
-            return Interpolation(metric, repaired, float(repaired.mean()))
+            return Interpolation(metric, repaired, None)
         if self.method == "repair":
             raise ParameterError('method="repair" is for two classes; write method="program" for more.')
         if scores.shape[1] == 2:

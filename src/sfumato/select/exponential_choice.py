@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,12 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.exact import Number, between_zero_and_one, positive_integer
+from sfumato.exact import Number
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Cost, Everything, Loss, Relation, attributes
 from sfumato.select.candidates import checked_array, normalise
-from sfumato.select.fit import positive_spend, range_epsilon, score_sensitivity, settle
+from sfumato.select.fit import positive_spend, range_epsilon, score_sensitivity, settle, shortfall
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,9 +52,7 @@ class Exponential(Mechanism):
 
     def error(self, confidence: Number, candidates: int) -> float:
         """Return how far below the best score the answer may lie at this confidence (QR:C-11, PL:C-EM)."""
-        failure = 1 - between_zero_and_one(confidence, "confidence")
-        count = positive_integer(candidates, "candidates")
-        return (math.log(count) - math.log(failure)) / float(self.rate)
+        return shortfall(self.rate, confidence, candidates)
 
 
 def exponential(

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from sfumato.errors import CertificationError, ParameterError, UnsupportedSpend
-from sfumato.exact import positive_integer
+from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.mechanism import Promise
 from sfumato.privacy import ADD_REMOVE, Approximate, Bound, Concentrated, Cost, Pure, Relation, Truncated, require_bound
 
@@ -70,6 +70,12 @@ def settle(mechanism: Settled, spend: Bound) -> Settled:
             f"The loss of this {type(mechanism).__name__} could not be proved to be within {spend!r}."
         )
     return mechanism
+
+
+def shortfall(rate: Fraction, confidence: Number, candidates: int) -> float:
+    """Return how far below the best score a choice of this rate lies at most, at this confidence (QR:C-11, PL:C-EM)."""
+    failure = 1 - between_zero_and_one(confidence, "confidence")
+    return (math.log(positive_integer(candidates, "candidates")) - math.log(failure)) / float(rate)
 
 
 def pure_epsilon(spend: Bound) -> Fraction:

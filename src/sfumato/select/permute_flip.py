@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from sfumato.exact import Number, between_zero_and_one, positive_integer
+from sfumato.exact import Number
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Geometric, Noise
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Cost, Everything, Loss, Relation, attributes
 from sfumato.select.candidates import normalise
-from sfumato.select.fit import drawable, positive_spend, pure_epsilon, score_sensitivity, settle
+from sfumato.select.fit import drawable, positive_spend, pure_epsilon, score_sensitivity, settle, shortfall
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,9 +65,7 @@ class PermuteAndFlip(Mechanism):
 
     def error(self, confidence: Number, candidates: int) -> float:
         """Return how far below the best score the answer may lie at this confidence; at most the exponential's."""
-        failure = 1 - between_zero_and_one(confidence, "confidence")
-        count = positive_integer(candidates, "candidates")
-        return (math.log(count) - math.log(failure)) / float(self.rate)
+        return shortfall(self.rate, confidence, candidates)
 
 
 def permute_and_flip(

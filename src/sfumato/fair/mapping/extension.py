@@ -27,21 +27,24 @@ class Rule(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Interpolation:
-    """Two outcomes, total variation: as near to `middle` as the anchors allow.
+    """Two outcomes, total variation: as near to `middle` as the anchors allow, or halfway between what they allow.
 
-    Whitney's and McShane's extensions bound every Lipschitz extension from below and above; a constant clipped between
-    them is the median of three Lipschitz functions, hence Lipschitz, and agrees with the anchors. People far from all
-    anchors get the constant.
+    Whitney's and McShane's extensions bound every Lipschitz extension from below and above. A constant clipped between
+    them is the median of three Lipschitz functions, hence Lipschitz, and agrees with the anchors; so does their mean. A
+    decision is best left at the best constant for people far from all anchors; a score is best kept halfway, where it
+    still says who is nearer to the high scores.
     """
 
     anchors: Metric
     second: Floats
-    middle: float
+    middle: float | None
 
     def probabilities(self, people: Metric) -> Floats:
         """Return (1 - p, p) for each person."""
         least = upper_envelope(self.anchors, self.second, people)
         most = lower_envelope(self.anchors, self.second, people)
+        if self.middle is None:
+            return binary_rows((np.maximum(least, 0.0) + np.minimum(most, 1.0)) / 2)
         middle = float(binary_rows(np.array([self.middle]))[0, 1])
         return binary_rows(np.minimum(np.maximum(middle, least), most))
 

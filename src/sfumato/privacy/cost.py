@@ -195,7 +195,9 @@ class Cost:
             case Truncated():
                 return self.leak == 0 and self.curve.keeps(bound.rho, bound.omega)
             case Approximate():
-                return self.leak <= bound.delta and self.epsilon_at(bound.delta) <= bound.epsilon
+                if self.leak > bound.delta:
+                    return False
+                return self.epsilon <= bound.epsilon or self.epsilon_at(bound.delta) <= bound.epsilon
         raise ParameterError(f"{bound!r} is not one of the four bounds.")
 
     def to_json(self) -> dict[str, Any]:

@@ -163,7 +163,7 @@ class Table:
 
     @cached_property
     def _coded(self) -> ir.Table:
-        return repaired(self._source.table, self.schema)
+        return _guarded(lambda: self._source.named(repaired(self._source.table, self.schema)))
 
     @cached_property
     def _rows_by_person(self) -> ir.Table:

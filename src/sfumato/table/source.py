@@ -69,6 +69,15 @@ class Source:
             self._kept[name] = lambda: (frame.unpersist(), frame.sparkSession.catalog.dropTempView(name))
         return self.engine.table(name)
 
+    def named(self, table: ir.Table) -> ir.Table:
+        """Give a query a name inside DuckDB, so that Ibis does not write it out again for every question."""
+        if not self.is_duckdb:
+            return table
+        name = _fresh_name()
+        self.engine.con.execute(f'CREATE TEMP VIEW "{name}" AS {self.engine.compile(table)}')
+        self._kept[name] = lambda: self.engine.con.execute(f'DROP VIEW IF EXISTS "{name}"')
+        return self.engine.table(name)
+
     def registered(self, data: Any) -> ir.Table:
         """Show an Arrow table to DuckDB without copying it, until it is forgotten or the source is closed."""
         name = _fresh_name()

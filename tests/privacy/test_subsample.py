@@ -10,7 +10,7 @@ from fractions import Fraction
 import pytest
 
 from sfumato.errors import NotProvable, ParameterError, RelationMismatch
-from sfumato.exact import INFINITY
+from sfumato.exact import INFINITY, rational_ball
 from sfumato.privacy import (
     ADD_REMOVE,
     REPLACE_ONE,
@@ -24,6 +24,7 @@ from sfumato.privacy import (
     PureCurve,
     Truncated,
     greatest,
+    sampling,
 )
 from sfumato.privacy.sampled import subsample_loss
 from sfumato.privacy.sampling import admissible_orders, attribute_bound, binomial_bound, numeric_bound, pure_bound
@@ -165,12 +166,22 @@ def test_binomial_bound_on_adversarial_triples():
     assert 0.5 < found <= 1 + 1e-9
 
 
-def test_poisson_bound_on_adversarial_pairs_and_its_mutant():
-    """C-SUBWBK, Poisson: with the factor .7 instead of 1 the same search breaks it."""
+def test_poisson_bound_on_adversarial_pairs():
+    """C-SUBWBK, Poisson: attained, never exceeded."""
     small = [(Fraction(1, 50), 2), (Fraction(1, 5), 2), (Fraction(1, 50), 3)]
     found = reach(lambda base, rate, order: binomial_bound(base, rate, order, True), small, poisson=True)
     assert 0.999 < found <= 1 + 1e-6  # floats lose digits in divergences of 1e-8; at order 2 it is attained
-    assert found / 0.7 > 1  # a bound of .7 of it, the mutant, is broken
+
+
+@pytest.mark.parametrize("poisson", [True, False])
+def test_a_smaller_square_term_in_the_shipped_bound_is_caught(poisson, monkeypatch):
+    """C-SUBWBK: the shipped function with its square term at .7 (Poisson) or a tenth of it breaks on the same pairs."""
+    shipped = sampling._square
+    factor = Fraction(7, 10) if poisson else Fraction(1, 10)
+    monkeypatch.setattr(sampling, "_square", lambda tau, kind: shipped(tau, kind) * rational_ball(factor))
+    bound = binomial_bound.__wrapped__  # without its memory of honest values
+    cases = [(Fraction(1, 50), 2), (Fraction(1, 5), 2)]
+    assert reach(lambda base, rate, order: bound(base, rate, order, poisson), cases, poisson=poisson) > 1.1
 
 
 def test_numeric_bound_on_adversarial_triples_and_its_mutant():

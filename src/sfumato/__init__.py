@@ -27,7 +27,7 @@ from sfumato.privacy import (
 )
 
 if TYPE_CHECKING:
-    from sfumato import audit, bounds, domain, errors, perturb, privacy, select, show
+    from sfumato import audit, bounds, domain, errors, fair, perturb, privacy, select, show
     from sfumato.curator import Curator, curate
     from sfumato.domain import bins, booleans, categories, dates, fixed, integers, months, text, weekdays, years
     from sfumato.ledger import Budget, Ledger, Limit
@@ -59,7 +59,7 @@ _HOMES = {
     "sfumato.table.schema": ("Schema",),
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names}
-_ROOMS = ("audit", "bounds", "domain", "errors", "perturb", "privacy", "select", "show")
+_ROOMS = ("audit", "bounds", "domain", "errors", "fair", "perturb", "privacy", "select", "show")
 
 
 def __getattr__(name: str) -> Any:
@@ -112,6 +112,7 @@ __all__ = [
     "dates",
     "domain",
     "errors",
+    "fair",
     "fixed",
     "integers",
     "months",

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato import fair
-from sfumato.errors import ParameterError
+from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.fair.mapping import transport
 from sfumato.fair.mapping.exactness import make_exact
 from sfumato.fair.mapping.firstorder import project_l1, project_simplex
@@ -90,6 +90,14 @@ def test_parity_for_many_outcomes():
     metric, loss = metric_of(9, 20, 2, 0.5), normal(10, 20, 8)
     best = fair.fair_mapping(metric, loss, parity=fair.Parity(np.arange(8), np.arange(8, 20), 0.02))
     assert fair.parity_gap(best.probabilities, np.arange(8), np.arange(8, 20)).value <= 0.02 + 1e-8
+
+
+def test_log_ratio_side_conditions_do_not_list_every_set_of_outcomes():
+    metric, loss = metric_of(10, 12, 2, 0.5), normal(11, 12, 14)
+    exact = fair.fair_mapping(metric, loss, distance="inf", parity=fair.Parity(np.arange(5), np.arange(5, 12)))
+    assert fair.parity_gap(exact.probabilities, np.arange(5), np.arange(5, 12)).value <= 1e-8
+    with pytest.raises(DomainTooLarge, match="allow no gap"):
+        fair.fair_mapping(metric, loss, distance="inf", parity=fair.Parity([0], [1], 0.1))
 
 
 def test_parity_with_near_identical_groups_collapses_to_a_constant():

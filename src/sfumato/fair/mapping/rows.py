@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.errors import DomainTooLarge
 from sfumato.fair.grid import Floats, Integers
 from sfumato.fair.mapping.problem import Problem
 
@@ -15,6 +16,7 @@ FIRST_NEIGHBOURS = 6
 PER_PERSON = 3
 LARGEST_LOG_RATIO = 13.8
 """Beyond this a log-ratio row is hopelessly scaled; a smaller distance is stricter, hence safe."""
+LISTED_OUTCOMES = 10
 BLOCK = 512
 
 
@@ -124,12 +126,12 @@ def _side_rows(problem: Problem) -> tuple[Any, Floats]:
     parts: list[Floats] = []
     right: list[float] = []
     for one, two, gap in problem.parity:
-        for outcomes in _outcome_sets(problem.outcomes):
+        for outcomes in _outcome_sets(problem.outcomes, gap):
             parts.append(np.outer(one - two, outcomes).ravel())
             right.append(gap)
     if problem.image is not None:
         target, gap = problem.image
-        for outcomes in _outcome_sets(problem.outcomes):
+        for outcomes in _outcome_sets(problem.outcomes, gap):
             parts.append(np.outer(problem.weights, outcomes).ravel())
             right.append(float(target @ outcomes) + gap)
     if problem.capacity is not None:
@@ -141,7 +143,19 @@ def _side_rows(problem: Problem) -> tuple[Any, Floats]:
     return csr_matrix(np.array(parts)), np.array(right)
 
 
-def _outcome_sets(outcomes: int) -> Floats:
+def _outcome_sets(outcomes: int, gap: float) -> Floats:
+    """Return the sets of outcomes that a condition on averages needs: single ones if no gap is allowed, else all.
+
+    Shares that sum to one and are nowhere above their target meet it, so without a gap single outcomes are enough.
+    """
+    if gap == 0.0:
+        return np.eye(outcomes)
+    if outcomes > LISTED_OUTCOMES:
+        raise DomainTooLarge(
+            f"A gap above 0 between averages of {outcomes} outcomes takes a row for each set of outcomes here; allow "
+            'no gap, or write distance="tv".',
+            method="tv",
+        )
     numbers = np.arange(1, 2**outcomes - 1)
     return ((numbers[:, None] >> np.arange(outcomes)) & 1).astype(np.float64)
 

@@ -87,7 +87,8 @@ class Opening:
         """Return the terms of a new ledger."""
         if self.budget is None:
             raise LedgerError(
-                f"There is no ledger at {place}; to make one, give its budget, for example Budget(person=Pure(3))."
+                f"There is no ledger at {place}; to make one, give its budget, for example Budget(person=Pure(3)), "
+                f"or run sfumato ledger create {place} --person 'Pure(3)'."
             )
         return Terms(
             self.budget,

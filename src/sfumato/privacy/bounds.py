@@ -182,7 +182,7 @@ class Approximate(Bound):
 
     As a limit, `leaks` is the part of delta kept for mechanisms that leak with small probability (default
     half), and `routes` are the Rényi orders, with weights, that may carry a history; both are fixed when a
-    ledger is made (see `docs/ledger-filters.md`).
+    ledger is made (see `docs/ledger.md`).
     """
 
     epsilon: Fraction

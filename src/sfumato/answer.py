@@ -123,13 +123,15 @@ class Measured:
 class Released:
     """All that left the house for one question: measured integers, one for each cell of its keys.
 
-    `facts` are public numbers that reading needs, such as the range of a column.
+    `facts` are public numbers that reading needs, such as the range of a column. `made` is JSON computed from what was
+    released alone, such as a fitted model: it saves computing it again.
     """
 
     parts: tuple[Measured, ...]
     keys: tuple[str, ...] = ()
     cells: tuple[tuple[Any, ...], ...] = ((),)
     facts: Mapping[str, Fraction] = field(default_factory=dict)
+    made: Mapping[str, Any] = field(default_factory=dict)
 
     def part(self, name: str) -> Measured:
         """Return the part of this name."""
@@ -143,19 +145,21 @@ class Released:
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object with exact numbers; keys are numbers, text, booleans, or tagged fractions and dates."""
-        return {
+        shown = {
             "keys": list(self.keys),
             "cells": [[_key(value) for value in cell] for cell in self.cells],
             "parts": [part.to_json() for part in self.parts],
             "facts": {name: to_text(fact) for name, fact in self.facts.items()},
         }
+        return {**shown, "made": dict(self.made)} if self.made else shown
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Released:
         """Read what `to_json` wrote."""
         cells = tuple(tuple(_unkey(value) for value in cell) for cell in record["cells"])
         facts = {name: Fraction(fact) for name, fact in record["facts"].items()}
-        return cls(tuple(map(Measured.from_json, record["parts"])), tuple(record["keys"]), cells, facts)
+        parts = tuple(map(Measured.from_json, record["parts"]))
+        return cls(parts, tuple(record["keys"]), cells, facts, record.get("made", {}))
 
 
 def _key(value: Any) -> Any:
@@ -170,8 +174,8 @@ def _unkey(value: Any) -> Any:
     return from_text(value["fraction"]) if "fraction" in value else date.fromisoformat(value["date"])
 
 
-ErrorUnit = Literal["value", "rank"]
-"""What an error is measured in: the unit of the value, or how many rows it is off its rank."""
+ErrorUnit = Literal["value", "rank", "total variation"]
+"""What an error is measured in: the unit of the value, how many rows it is off its rank, or a distance of laws."""
 
 
 class Reader(Protocol):

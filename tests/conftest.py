@@ -1,3 +1,33 @@
-"""What pytest must not import: scripts that run in environments of their own."""
+"""One real PostgreSQL server for all workers of a run; and what pytest must not import: scripts of other environments."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
 
 collect_ignore = ["privacy/oracle/make.py", "run_audit.py"]
+
+
+@pytest.fixture(scope="session")
+def postgres(testrun_uid: str):
+    """The URL of a server that the wheel `pgserver` carries; the last worker stops it and removes its files."""
+    with warnings.catch_warnings():
+        # The wheel's own imports warn about the place of its lock file; that is not ours to fix.
+        warnings.simplefilter("ignore")
+        try:
+            import pgserver
+        except ImportError as problem:
+            pytest.skip(f"NO POSTGRESQL: the wheel pgserver is not installed ({problem}); PostgreSQL is not tested.")
+        # Not below pytest's own directory: as root the server runs as another user, who may not look in there.
+        place = Path(tempfile.gettempdir()) / f"sfumato-pg-{testrun_uid[:8]}"
+        place.mkdir(exist_ok=True)
+        place.chmod(0o777)
+        server = pgserver.get_server(place / "data", cleanup_mode="delete")
+        yield server.get_uri()
+        server.cleanup()
+        with suppress(OSError):  # another worker may still use it
+            place.rmdir()

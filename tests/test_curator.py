@@ -320,6 +320,7 @@ def test_a_rehearsal_reads_nothing_private_and_costs_nothing(curator: sf.Curator
         answer = curator.rehearse(question, Pure(1))
         assert answer.value is not None and answer.interval() is not None
         assert curator.preview(question, Pure(1)).fits
+    assert curator.rehearse(Histogram("sex")).loss.person.epsilon == Fraction(3, 10), "a tenth of what is left"
     assert curator.ledger.head == head
     assert len(curator.rehearse(Histogram("note", keys="private"), Approximate(1, 1e-6)).value) == 8
 
@@ -365,3 +366,16 @@ def test_a_question_without_a_filter_can_be_asked_too(curator: sf.Curator) -> No
             return released.parts[0].released * 2
 
     assert curator.ask(Constant()).value == PEOPLE
+
+
+def test_the_page_says_what_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Path(__file__).parents[1] / "docs" / "curator.md"
+    monkeypatch.chdir(tmp_path)
+    said: dict[str, Any] = {}
+    for part in page.read_text(encoding="utf-8").split("```python\n")[1:]:
+        exec(part.split("```")[0], said)
+    assert said["found"].value["word"] == said["by_word"].value["word"] == ("tea", "coffee")
+    assert said["found"].released.parts[0].threshold > 1
+    assert (said["counted"].value, said["counted"].loss.person.epsilon) == (1000, 0)
+    assert said["total"].loss.person.epsilon == said["variance"].loss.person.epsilon == Fraction(1, 10)
+    assert said["rehearsed"].loss.person.epsilon == Fraction(1, 10)

@@ -27,13 +27,14 @@ from sfumato.privacy import (
 )
 
 if TYPE_CHECKING:
-    from sfumato import audit, bounds, domain, errors, fair, perturb, privacy, select, show
+    from sfumato import audit, bounds, domain, errors, fair, local, perturb, privacy, select, show
     from sfumato.curator import Curator, curate
     from sfumato.domain import bins, booleans, categories, dates, fixed, integers, months, text, weekdays, years
     from sfumato.ledger import Budget, Ledger, Limit
     from sfumato.mechanism import NOTHING, Event, Interaction, Mechanism
     from sfumato.noise import Noise
-    from sfumato.release import Count, GroupBy, Histogram, Mean, Quantiles, Sum, Variance
+    from sfumato.release import Answers, Count, GroupBy, Histogram, Mean, Quantiles, Sum, Variance
+    from sfumato.release.workload import builders as workloads
     from sfumato.table.schema import Schema
 
 __version__ = "0.1.0"
@@ -55,11 +56,12 @@ _HOMES = {
     "sfumato.ledger": ("Budget", "Ledger", "Limit"),
     "sfumato.mechanism": ("NOTHING", "Event", "Interaction", "Mechanism"),
     "sfumato.noise": ("Noise",),
-    "sfumato.release": ("Count", "GroupBy", "Histogram", "Mean", "Quantiles", "Sum", "Variance"),
+    "sfumato.release": ("Answers", "Count", "GroupBy", "Histogram", "Mean", "Quantiles", "Sum", "Variance"),
     "sfumato.table.schema": ("Schema",),
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names}
-_ROOMS = ("audit", "bounds", "domain", "errors", "fair", "perturb", "privacy", "select", "show")
+_ELSEWHERE = {"workloads": "sfumato.release.workload.builders"}
+_ROOMS = ("audit", "bounds", "domain", "errors", "fair", "local", "perturb", "privacy", "select", "show")
 
 
 def __getattr__(name: str) -> Any:
@@ -68,6 +70,8 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(_LATER[name]), name)
     if name in _ROOMS:
         return import_module(f"sfumato.{name}")
+    if name in _ELSEWHERE:
+        return import_module(_ELSEWHERE[name])
     raise AttributeError(f"sfumato has no {name!r}; see dir(sfumato) for what there is.")
 
 
@@ -80,6 +84,7 @@ __all__ = [
     "EVERYTHING",
     "NOTHING",
     "REPLACE_ONE",
+    "Answers",
     "Approximate",
     "Budget",
     "Concentrated",
@@ -115,6 +120,7 @@ __all__ = [
     "fair",
     "fixed",
     "integers",
+    "local",
     "months",
     "perturb",
     "privacy",
@@ -122,5 +128,6 @@ __all__ = [
     "show",
     "text",
     "weekdays",
+    "workloads",
     "years",
 ]

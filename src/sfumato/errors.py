@@ -66,5 +66,9 @@ class LedgerError(SfumatoError):
     """A ledger cannot be read, was rolled back, or belongs to other people."""
 
 
+class SketchError(SfumatoError):
+    """A sketch of local reports is damaged, or belongs to another plan."""
+
+
 class AccuracyWarning(UserWarning):
     """The answer will be private but poor; said from public facts only."""

@@ -141,6 +141,15 @@ def test_ledgers_are_made_shown_and_verified(place: Place, tmp_path: Path) -> No
     assert again.code == 2 and "exists already" in again.err
 
 
+def test_show_lists_every_request_that_was_charged(place: Place) -> None:
+    assert place.query("mean of hours where age > 40", spend="Pure(0.1)").code == 0
+    shown = run("ledger", "show", str(place.ledger))
+    assert "Charged so far, in order" in shown.out and "Mean (" in shown.out and "committed" in shown.out
+    (entry,) = run("ledger", "show", str(place.ledger), "--json").json["history"]
+    assert (entry["status"], entry["epsilon"], entry["attributes"]) == ("committed", "1/10", ["age", "hours"])
+    assert entry["at"].endswith("+00:00") and entry["spend"]["bound"] == "Pure"
+
+
 def test_a_changed_ledger_is_found_out(place: Place) -> None:
     import sqlite3
 

@@ -1,13 +1,9 @@
-"""Real SQLite files, and one real PostgreSQL server that all workers of a run share."""
+"""Ledgers in real SQLite files and on the real PostgreSQL server of the run."""
 
 from __future__ import annotations
 
 import itertools
 import os
-import tempfile
-import warnings
-from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
@@ -17,27 +13,6 @@ from sfumato.privacy import Secrets
 _numbers = itertools.count()
 
 SECRETS = Secrets(("age", "born", "race", "sex"), dependencies=(("born", "age"),))
-
-
-@pytest.fixture(scope="session")
-def postgres(testrun_uid: str):
-    """The URL of a server that the wheel `pgserver` carries; the last worker stops it and removes its files."""
-    with warnings.catch_warnings():
-        # The wheel's own imports warn about the place of its lock file; that is not ours to fix.
-        warnings.simplefilter("ignore")
-        try:
-            import pgserver
-        except ImportError as problem:
-            pytest.skip(f"NO POSTGRESQL: the wheel pgserver is not installed ({problem}); PostgreSQL is not tested.")
-        # Not below pytest's own directory: as root the server runs as another user, who may not look in there.
-        place = Path(tempfile.gettempdir()) / f"sfumato-pg-{testrun_uid[:8]}"
-        place.mkdir(exist_ok=True)
-        place.chmod(0o777)
-        server = pgserver.get_server(place / "data", cleanup_mode="delete")
-        yield server.get_uri()
-        server.cleanup()
-        with suppress(OSError):  # another worker may still use it
-            place.rmdir()
 
 
 def schema_on(server: str) -> str:

@@ -85,15 +85,22 @@ def test_the_worst_sets_are_found_by_looking_at_all(report: ThreatReport) -> Non
 
 
 def test_with_many_attributes_the_worst_is_a_bound_that_holds_for_all() -> None:
-    names = tuple(f"a{place:02}" for place in range(20))
-    ledger = spent(Budget(Pure(5), Pure(1), secrets=Secrets(names)), pure("1/2", "a00", "a01"))
+    names = tuple(f"a{place:02}" for place in range(60))
+    losses = [pure("1/2", "a00", "a01"), *(pure("1/10", name) for name in names[10:20])]
+    ledger = spent(Budget(Pure(5), Pure(1), secrets=Secrets(names)), *losses)
     account = Account(ledger, Fraction(1, 10**6))
-    worst = account.worst(3)
-    assert (worst.guaranteed, worst.promised_for, worst.used_for) == (Pure(3), (), ())
-    assert worst.used is not None and upward(worst.used.epsilon) == "0.5"
+    found = account.worst(3)
+    assert (found.guaranteed, len(found.promised_for)) == (Pure(3), 3), "34 220 sets are looked at"
+    assert found.used is not None and upward(found.used.epsilon) == "0.7" and found.used_for[0] in ("a00", "a01")
+    worst = account.worst(4)
+    assert (worst.guaranteed, worst.promised_for, worst.used_for) == (Pure(4), (), ()), "487 635 are not"
+    assert worst.used is not None and upward(worst.used.epsilon) == "1.5", "the person, below four times 0.5"
+    assert account.worst(2).used_for == ("a00", "a10")
+    assert worst.cells()[-1] == "a bound on all sets" and worst.to_json()["spent"]["bound_on_all_sets"]
+    assert not found.to_json()["spent"]["bound_on_all_sets"]
     assert account.worst(7).guaranteed == Pure(5)
-    with pytest.raises(ParameterError, match="no set of 21"):
-        account.worst(21)
+    with pytest.raises(ParameterError, match="no set of 61"):
+        account.worst(61)
 
 
 def test_no_report_without_the_figure_per_person(report: ThreatReport) -> None:

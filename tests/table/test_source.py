@@ -134,21 +134,20 @@ def test_ibis_tables_stay_open_and_other_engines_are_copied() -> None:
         open_source(table.age)
 
 
-def test_postgres_gives_the_same_answers(tmp_path: Path) -> None:
-    server_package = pytest.importorskip("pgserver", reason="no PostgreSQL server package: the source is not tested")
+def test_postgres_gives_the_same_answers(postgres: str) -> None:
     import psycopg
 
-    with server_package.get_server(tmp_path / "pg") as server:
-        address = server.get_uri()
-        with psycopg.connect(address, autocommit=True) as connection:
-            kinds = "id bigint, age bigint, gain numeric, city text, ok boolean, born date"
-            connection.execute(f"CREATE TABLE people ({kinds})")
-            names = kinds.replace(" bigint", "").split(", ")
-            for row in DATA.drop_columns(["extra"]).to_pylist():
-                connection.execute(f"INSERT INTO people VALUES ({', '.join(['%s'] * len(names))})", list(row.values()))
-        assert answers(address.replace("postgresql+psycopg", "postgresql"), table="people") == EXPECTED
-        with pytest.raises(SchemaError, match="did you mean 'people'"):
-            open_source(address, table="peple")
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        kinds = "id bigint, age bigint, gain numeric, city text, ok boolean, born date"
+        connection.execute(f"CREATE TABLE IF NOT EXISTS source_people ({kinds})")
+        connection.execute("TRUNCATE source_people")
+        names = kinds.replace(" bigint", "").split(", ")
+        for row in DATA.drop_columns(["extra"]).to_pylist():
+            values = ", ".join(["%s"] * len(names))
+            connection.execute(f"INSERT INTO source_people VALUES ({values})", list(row.values()))
+    assert answers(postgres, table="source_people") == EXPECTED
+    with pytest.raises(SchemaError, match="did you mean 'source_people'"):
+        open_source(postgres, table="source_peple")
 
 
 def test_hostile_csv_lines_do_not_fail_the_others(tmp_path: Path) -> None:

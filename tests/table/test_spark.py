@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,42 +18,16 @@ from sfumato.table.repair import repaired
 from sfumato.table.schema import Schema
 from sfumato.table.source import open_source
 from sfumato.table.statistics import COUNT, Measure, Power
+from tests.table.cluster import SPARK_MARKS, spark_session
 from tests.table.hostile import CELLS, expected_codes, hostile_table
 from tests.table.tables import visits, visits_schema
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning"),
-    # Spark's and Ibis' own: sockets that the gateway leaves to the garbage collector, notices of future defaults.
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::UserWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = SPARK_MARKS
 
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    pyspark_sql = pytest.importorskip("pyspark.sql")
-    place = tmp_path_factory.mktemp("spark")
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    session = (
-        pyspark_sql.SparkSession.builder.master("local[2]")
-        .appName("sfumato-tests")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "1")
-        .config("spark.driver.memory", "1g")
-        # Tables this small take less time to interpret than to compile.
-        .config("spark.sql.codegen.wholeStage", "false")
-        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-        .config("spark.sql.adaptive.enabled", "false")
-        .config("spark.sql.warehouse.dir", str(place / "warehouse"))
-        .config("spark.driver.extraJavaOptions", f"-Dderby.system.home={place}")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("ERROR")
-    yield session
-    session.stop()
+    yield from spark_session(tmp_path_factory.mktemp("spark"))
 
 
 def on_spark(spark: Any, table: pa.Table, place: Path) -> Any:

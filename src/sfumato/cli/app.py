@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from sfumato.cli.books import ledger_app
+from sfumato.cli.fair import fair_app
 from sfumato.cli.options import Asked, Data, Json, SchemaPath, Spend, Table
 from sfumato.cli.outcome import CHECK_FAILED, emit, guarded, patience
 from sfumato.cli.reports import report_command
@@ -23,6 +24,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 1 refused by a limit, 2 bad input, 3 a check failed, 70 a bug.",
 )
 app.add_typer(ledger_app, name="ledger")
+app.add_typer(fair_app, name="fair")
 app.command("report")(report_command)
 
 

@@ -52,7 +52,7 @@ def create(
 @ledger_app.command()
 @guarded
 def show(ledger: LedgerPlace, as_json: Json = False) -> None:
-    """Show all limits: what is guaranteed, and what has been used."""
+    """Show all limits, what is guaranteed and what has been used, and every request that was charged."""
     with open_ledger(ledger) as book:
         emit(_described(book), lambda: _shown(book), as_json)
 
@@ -108,15 +108,19 @@ def _described(book: Ledger) -> dict[str, Any]:
     return {
         "place": book.place,
         "head": book.head,
+        "schema": book.schema,
+        "relation": book.relation.value,
         "limits": [
             {"guarantee": book.guarantee_text(reading.rule.limit.on, reading.rule.limit.people), **reading.to_json()}
             for reading in book.readings()
         ],
+        "history": [entry.to_json() for entry in book.history()],
     }
 
 
 def _shown(book: Ledger) -> str:
     from sfumato.ledger.wording import METER, bound_text, spent_text
+    from sfumato.report.releases import releases_table
     from sfumato.show import table
 
     rows = []
@@ -125,4 +129,7 @@ def _shown(book: Ledger) -> str:
         kind = "guarantee" if reading.rule.promises else "declared late" if reading.rule.late else "quota"
         rows.append([reading.name, bound_text(reading.rule.limit.bound), kind, f"{reading.percent} %", used])
     drawn = table("Limits", ["on", "limit", "is a", "used", "meters"], rows)
-    return "\n".join([book.guarantee_text(), METER, "", drawn.text(), "", f"End of the chain: {book.head}"])
+    history = book.history()
+    listed = releases_table(history).text() if history else "Nothing was charged yet."
+    end = f"End of the chain: {book.head}"
+    return "\n".join([book.guarantee_text(), METER, "", drawn.text(), "", listed, "", end])

@@ -2,6 +2,7 @@
 
 from sfumato.ledger.budget import Budget, Limit
 from sfumato.ledger.guarantee import UNBOUNDED, Unbounded
+from sfumato.ledger.history import Entry
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.plan import Plan
 from sfumato.ledger.readings import Odometer, Reading, Statement
@@ -13,6 +14,7 @@ __all__ = [
     "Break",
     "Budget",
     "Conversation",
+    "Entry",
     "Ledger",
     "Limit",
     "Odometer",

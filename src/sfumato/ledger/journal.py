@@ -52,9 +52,18 @@ class Journal:
             opening.compare(self.terms, self.place)
         if self.terms.population is not None:
             _populations[self.terms.population] = where
-        if opening.schema is not None and self.terms.schema is None:
+        if opening.schema is not None:
+            self.use_schema(opening.schema)
+
+    def use_schema(self, fingerprint: str) -> None:
+        """Name the schema, once and for all; refuse another one than the ledger was made for."""
+        with self.session(write=False):
+            Opening(schema=fingerprint).compare(self.terms, self.place)
+        if self.terms.schema is None:
             with self.session(write=True) as session:
-                self.append_rule(session, "schema", canonical(opening.schema))
+                if self.terms.schema is None:  # nobody else named one in between
+                    self.append_rule(session, "schema", canonical(fingerprint))
+            self.use_schema(fingerprint)
 
     def _create(self, terms: Terms) -> None:
         from sfumato.ledger.session import Session

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from sfumato.errors import BudgetExceeded, LedgerError
@@ -14,6 +13,7 @@ from sfumato.ledger import lifecycle, statements, wording
 from sfumato.ledger.budget import Budget, Limit
 from sfumato.ledger.chain import Head
 from sfumato.ledger.guarantee import Unbounded
+from sfumato.ledger.history import Entry, entries
 from sfumato.ledger.journal import Journal
 from sfumato.ledger.largest import MakeLoss, largest
 from sfumato.ledger.plan import Plan, planned
@@ -82,7 +82,9 @@ class Ledger:
         (same `question_key`) returns the stored answer, free, marked `reused`. With `spend` and `make_loss` a
         refusal also says the largest spend that would fit.
         """
-        request = request_of(self._journal.terms, request_id, event, loss, question=question_key, analyst=analyst)
+        request = request_of(
+            self._journal.terms, request_id, event, loss, question=question_key, analyst=analyst, spend=spend
+        )
         with self._journal.session(write=True) as session:
             found = self._charge(session, request)
         if isinstance(found, Verdict):
@@ -135,7 +137,9 @@ class Ledger:
         What is stored already is returned, free. Whatever `draw` raises goes to the operator's log; the caller sees
         one fixed text.
         """
-        request = request_of(self._journal.terms, request_id, event, loss, question=question_key, analyst=analyst)
+        request = request_of(
+            self._journal.terms, request_id, event, loss, question=question_key, analyst=analyst, spend=spend
+        )
         with self._journal.session(write=True) as session:
             found = self._charge(session, request)
             if isinstance(found, Reservation) and found.state != "committed":
@@ -191,8 +195,7 @@ class Ledger:
         return largest(make_loss, require_bound(spend), lambda loss: self._weigh(loss, analyst))
 
     def _weigh(self, loss: Losses, analyst: str | None) -> Verdict:
-        losses = losses_of(self._journal.terms, loss)
-        who = analyst_of(self._journal.terms, analyst)
+        losses, who = losses_of(self._journal.terms, loss), analyst_of(self._journal.terms, analyst)
         with self._journal.session(write=False) as session:
             return self._journal.book.weigh(self._journal.sums(session), losses, who)
 
@@ -224,6 +227,11 @@ class Ledger:
         with self._journal.session(write=False) as session:
             return statements.readings(self._journal, session)
 
+    def history(self) -> list[Entry]:
+        """Return every request that was charged, in the order of the chain, whatever became of it."""
+        with self._journal.session(write=False) as session:
+            return entries(session)
+
     def odometer(self, names: Names = EVERYTHING) -> Statement | None:
         """Return what this run's answers can have shifted the odds by, None after a release with a leak."""
         with self._journal.session(write=False) as session:
@@ -251,6 +259,20 @@ class Ledger:
         return self._journal.terms.budget
 
     @property
+    def schema(self) -> str | None:
+        """The fingerprint of the ledger's schema, None if none was named yet."""
+        return self._journal.terms.schema
+
+    def use_schema(self, fingerprint: str) -> None:
+        """Name the schema that the ledger is about, once; another one is refused from then on."""
+        self._journal.use_schema(fingerprint)
+
+    @property
+    def relation(self) -> Relation:
+        """The neighbours that the ledger speaks of."""
+        return self._journal.terms.relation
+
+    @property
     def limits(self) -> tuple[Rule, ...]:
         """All limits, quotas, later limits and caps that stand."""
         with self._journal.session(write=False):
@@ -274,7 +296,5 @@ class Ledger:
     def __enter__(self) -> Ledger:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from sfumato.errors import LedgerError, ParameterError
@@ -35,7 +36,9 @@ def write(session: Session, request: Request, verdict: Verdict) -> Reservation:
     """Charge a request that fits: sums, chain and reservation change together."""
     from sfumato.ledger.session import Stored
 
-    row = session.append("reserved", request.id, request.body(verdict.charges))
+    # The one look at a clock: before the data are touched, so that it cannot tell anything about them.
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    row = session.append("reserved", request.id, request.body(verdict.charges, now))
     if verdict.charges:
         session.save_sums(json.dumps(verdict.sums))
     question = None if request.question is None else digest(request.question)

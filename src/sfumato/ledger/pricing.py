@@ -22,6 +22,7 @@ from sfumato.privacy import (
     Flat,
     Loss,
     Minimum,
+    PerAttribute,
     Profile,
     Sum,
     Tree,
@@ -64,6 +65,8 @@ class Signature:
             case Sum() | Minimum():
                 tokens = tuple(part.token(name) for part in self.parts)
                 return None if all(token is None for token in tokens) else tokens
+            case PerAttribute():
+                return name if name in self.profile.names() else None
         return name
 
     def join(self, tokens: list[Any]) -> Hashable:

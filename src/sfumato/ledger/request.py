@@ -12,6 +12,7 @@ from sfumato.ledger.budget import closure
 from sfumato.ledger.chain import canonical, digest
 from sfumato.ledger.terms import Terms
 from sfumato.privacy import Bound, Loss
+from sfumato.privacy.bounds import require_bound
 
 if TYPE_CHECKING:
     from sfumato.mechanism import Event
@@ -31,6 +32,7 @@ class Request:
     losses: tuple[Loss, ...]
     question: str | None
     analyst: str | None
+    spend: Bound | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return what decides whether two requests are the same, and what the chain keeps."""
@@ -46,14 +48,25 @@ class Request:
         """Equal for equal requests."""
         return digest(canonical(self.to_json()))
 
-    def body(self, charges: dict[str, list[int]]) -> str:
-        """Return the row of the chain: the request and its exact charges, by limit."""
+    def body(self, charges: dict[str, list[int]], at: str) -> str:
+        """Return the row of the chain: the request, its exact charges by limit, what was allowed, and when it came.
+
+        Time and spend are for people who read the history; they decide nothing, and a retry may differ in them.
+        """
         listed = {charge: ranges_to_text(places) for charge, places in charges.items()}
-        return canonical({**self.to_json(), "charges": listed})
+        spend = None if self.spend is None else self.spend.to_json()
+        return canonical({**self.to_json(), "charges": listed, "at": at, "spend": spend})
 
 
 def request_of(
-    terms: Terms, request_id: str, event: Event, loss: Losses, *, question: str | None, analyst: str | None
+    terms: Terms,
+    request_id: str,
+    event: Event,
+    loss: Losses,
+    *,
+    question: str | None,
+    analyst: str | None,
+    spend: Bound | None = None,
 ) -> Request:
     """Check a request against public facts; everything wrong with it is said before anything is charged."""
     if not isinstance(request_id, str) or not 0 < len(request_id) <= LONGEST_ID:
@@ -64,7 +77,8 @@ def request_of(
         raise ParameterError(f"An event is needed, not {type(event).__name__}; write mechanism.event().")
     if question is not None and not isinstance(question, str):
         raise ParameterError("A question key is a text, the canonical form of the question with its snapshot.")
-    return Request(request_id, event.to_json(), losses_of(terms, loss), question, analyst_of(terms, analyst))
+    allowed = None if spend is None else require_bound(spend)
+    return Request(request_id, event.to_json(), losses_of(terms, loss), question, analyst_of(terms, analyst), allowed)
 
 
 def losses_of(terms: Terms, loss: Losses) -> tuple[Loss, ...]:

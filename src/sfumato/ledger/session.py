@@ -64,6 +64,7 @@ _ANSWERED = (
     .order_by(reservation_table.c.row)
     .limit(1)
 )
+_STATES = sa.select(reservation_table.c.id, reservation_table.c.state)
 _STEPS = sa.select(sa.func.count()).where(row_table.c.reservation == _ID, row_table.c.kind == "answered")
 _CHANGE = sa.update(reservation_table).where(
     reservation_table.c.id == _ID,
@@ -146,6 +147,10 @@ class Session:
         """Return all reservations in the order of their rows."""
         for line in self.connection.execute(sa.select(reservation_table).order_by(reservation_table.c.row)):
             yield Stored(*line)
+
+    def states(self) -> dict[str, Any]:
+        """Return the state of every reservation by its id, without answers."""
+        return {line.id: line.state for line in self.connection.execute(_STATES)}
 
     def _one(self, query: sa.Select[Any], wanted: str) -> Stored | None:
         line = self.connection.execute(query, {"wanted": wanted}).first()

@@ -76,12 +76,12 @@ class Terms:
 class Opening:
     """What the opener of a ledger says about it; None where nothing is said."""
 
-    budget: Budget | None
-    analysts: Mapping[str, Budget] | None
-    population: str | None
-    relation: Relation | None
-    schema: str | None
-    odometer: Odometer | None
+    budget: Budget | None = None
+    analysts: Mapping[str, Budget] | None = None
+    population: str | None = None
+    relation: Relation | None = None
+    schema: str | None = None
+    odometer: Odometer | None = None
 
     def terms(self, place: str) -> Terms:
         """Return the terms of a new ledger."""

@@ -10,6 +10,7 @@ from sfumato.privacy.bounds import (
     bound_from_json,
     require_bound,
 )
+from sfumato.privacy.combined import Minimum, Sum
 from sfumato.privacy.cost import Cost
 from sfumato.privacy.curve import Curve, curve_from_json
 from sfumato.privacy.derived import greatest, least, total
@@ -17,7 +18,7 @@ from sfumato.privacy.forms import LinearCurve, OrderCurve, PureCurve, SinhNormal
 from sfumato.privacy.loss import Loss
 from sfumato.privacy.parallel import parallel, worst_of
 from sfumato.privacy.per_attribute import PerAttribute
-from sfumato.privacy.profile import ByCount, Cover, Flat, Minimum, Profile, Sum, Tree, Weighted
+from sfumato.privacy.profile import ByCount, Cover, Flat, Profile, Tree, Weighted
 from sfumato.privacy.relations import ADD_REMOVE, REPLACE_ONE, Relation
 from sfumato.privacy.sampled import Sampled, subsample_loss
 from sfumato.privacy.subsample import Amplified, Subsampled, subsample

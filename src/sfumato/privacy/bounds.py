@@ -10,9 +10,6 @@ from typing import Any, Literal, Self
 
 from sfumato.errors import ParameterError
 from sfumato.exact import (
-    INFINITY,
-    Extended,
-    Infinity,
     Number,
     above_zero,
     at_least_zero,
@@ -51,9 +48,15 @@ class Bound(ABC):
     def split(self, parts: int) -> Self:
         """Return the largest part that provably fits `parts` times."""
 
-    @abstractmethod
     def explain(self) -> str:
-        """Say in plain words what the bound means for somebody who is in the data."""
+        """Say in plain words what the bound means for somebody who is in the data: the odds of a yes-or-no guess.
+
+        >>> Pure(1).explain()
+        'Whoever guesses a yes-or-no fact about one person, 50:50 before, is right at most 73.2 % of the time after.'
+        """
+        from sfumato.privacy.explanation import explained
+
+        return explained(self)
 
     @abstractmethod
     def _numbers(self) -> dict[str, Any]:
@@ -70,9 +73,6 @@ class Bound(ABC):
     def __repr__(self) -> str:
         suffix = ".per_attribute()" if self.unit == "attribute" else ""
         return f"{type(self).__name__}({self._shown()}){suffix}"
-
-    def _subject(self) -> str:
-        return "one attribute of one person" if self.unit == "attribute" else "one person"
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,19 +92,6 @@ class Pure(Bound):
     def split(self, parts: int) -> Pure:
         """Return epsilon divided by the number of parts."""
         return replace(self, epsilon=self.epsilon / positive_integer(parts, "parts"))
-
-    def explain(self) -> str:
-        """Say it as the odds of a yes-or-no guess.
-
-        >>> Pure(1).explain()
-        'Whoever guesses a yes-or-no fact about one person, 50:50 before, is right at most 73.2 % of the time after.'
-        """
-        from sfumato.privacy.readings import guess
-
-        return (
-            f"Whoever guesses a yes-or-no fact about {self._subject()}, 50:50 before, "
-            f"is right at most {percent(guess(self.epsilon))} of the time after."
-        )
 
     def _numbers(self) -> dict[str, Any]:
         return {"epsilon": to_text(self.epsilon)}
@@ -126,15 +113,6 @@ class Concentrated(Bound):
     def split(self, parts: int) -> Concentrated:
         """Return rho divided by the number of parts."""
         return replace(self, rho=self.rho / positive_integer(parts, "parts"))
-
-    def explain(self) -> str:
-        """Say it as the odds of a guess, and as epsilon at a small delta.
-
-        >>> Concentrated(0.1).explain()
-        'Whoever guesses a yes-or-no fact about one person, 50:50 before, is right at most 61.2 % of the time after; \
-as Approximate, epsilon 2.15 at delta 1e-06.'
-        """
-        return _explain_curve(self, INFINITY)
 
     def _numbers(self) -> dict[str, Any]:
         return {"rho": to_text(self.rho)}
@@ -164,10 +142,6 @@ class Truncated(Bound):
     def split(self, parts: int) -> Truncated:
         """Return rho divided by the number of parts; omega does not degrade."""
         return replace(self, rho=self.rho / positive_integer(parts, "parts"))
-
-    def explain(self) -> str:
-        """Say it as the odds of a guess, and as epsilon at a small delta."""
-        return _explain_curve(self, self.omega)
 
     def _numbers(self) -> dict[str, Any]:
         return {"rho": to_text(self.rho), "omega": to_text(self.omega)}
@@ -237,21 +211,6 @@ class Approximate(Bound):
             )
         return Approximate(largest_repeated(self, count), self.leaks / count)
 
-    def explain(self) -> str:
-        """Say it as the odds of a guess.
-
-        >>> Approximate(1, 1e-6).explain()
-        'Whoever guesses a yes-or-no fact about one person, 50:50 before, is right at most 73.2 % of the time after; \
-with probability at most 1e-06 more may leak.'
-        """
-        from sfumato.privacy.readings import guess
-
-        return (
-            f"Whoever guesses a yes-or-no fact about {self._subject()}, 50:50 before, is right at most "
-            f"{percent(guess(self.epsilon, delta=self.delta))} of the time after; "
-            f"with probability at most {show(self.delta)} more may leak."
-        )
-
     def _numbers(self) -> dict[str, Any]:
         return {
             "epsilon": to_text(self.epsilon),
@@ -272,27 +231,6 @@ def _routes(routes: tuple[tuple[Number, Number], ...]) -> tuple[tuple[Fraction, 
             "write for example routes=((8, 0.5), (24, 0.5))."
         )
     return pairs
-
-
-def percent(probability: Fraction) -> str:
-    """Return a probability in per cent, rounded up."""
-    thousandths = -(-probability * 1000 // 1)
-    return f"{float(Fraction(thousandths, 10)):.1f} %"
-
-
-def _explain_curve(bound: Concentrated | Truncated, omega: Extended) -> str:
-    from sfumato.privacy.cost import Cost
-    from sfumato.privacy.readings import guess_concentrated
-
-    delta = Fraction(1, 10**6)
-    cost = Cost.concentrated(bound.rho) if isinstance(omega, Infinity) else Cost.truncated(bound.rho, omega)
-    epsilon = cost.epsilon_at(delta)
-    return (
-        f"Whoever guesses a yes-or-no fact about {bound._subject()}, 50:50 before, is right at most "
-        f"{percent(guess_concentrated(bound.rho))} of the time after; as Approximate, epsilon "
-        f"{show(Fraction(-(-epsilon * 100 // 1), 100)) if not isinstance(epsilon, Infinity) else epsilon} "
-        f"at delta 1e-06."
-    )
 
 
 def require_bound(spend: object, name: str = "spend") -> Bound:

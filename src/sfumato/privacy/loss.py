@@ -12,9 +12,10 @@ from sfumato.errors import ParameterError
 from sfumato.exact import Extended, Number
 from sfumato.privacy.attributes import EVERYTHING, Everything, attributes
 from sfumato.privacy.bounds import Bound, require_bound
+from sfumato.privacy.combined import add
 from sfumato.privacy.cost import Cost
 from sfumato.privacy.parallel import twice
-from sfumato.privacy.profile import Flat, Profile, add, profile_from_json
+from sfumato.privacy.profile import Flat, Profile, profile_from_json
 from sfumato.privacy.relations import REPLACE_ONE, Relation
 from sfumato.privacy.union import better, union
 

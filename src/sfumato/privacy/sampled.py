@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 from sfumato.errors import ParameterError
 from sfumato.exact import Infinity, positive_integer
 from sfumato.privacy.attributes import EVERYTHING, Attributes, Everything
+from sfumato.privacy.combined import Minimum
 from sfumato.privacy.cost import Cost
 from sfumato.privacy.loss import Loss
-from sfumato.privacy.profile import Flat, Minimum, Profile, profile_from_json
+from sfumato.privacy.profile import Flat, Profile, profile_from_json
 from sfumato.privacy.relations import REPLACE_ONE
 from sfumato.privacy.sampling import attribute_bound
 from sfumato.privacy.subsample import checked_rate, checked_scheme, subsample

@@ -16,20 +16,13 @@ from typing import Any, ClassVar
 from sfumato.errors import NotProvable, ParameterError, RelationMismatch
 from sfumato.exact import INFINITY, Extended, Infinity, positive_integer, rational_ball
 from sfumato.exact.enclosure import Ball
-from sfumato.exact.rational import show
 from sfumato.privacy.cost import Cost
 from sfumato.privacy.curve import Curve, curve_from_json, orders, register
 from sfumato.privacy.derived import least
-from sfumato.privacy.forms import LinearCurve, PureCurve
+from sfumato.privacy.forms import PureCurve
 from sfumato.privacy.relations import ADD_REMOVE, REPLACE_ONE, Relation
-from sfumato.privacy.sampling import (
-    CONSTANT,
-    LARGEST_RHO,
-    admissible_orders,
-    binomial_bound,
-    numeric_bound,
-    pure_bound,
-)
+from sfumato.privacy.sampling import binomial_bound, numeric_bound, pure_bound
+from sfumato.privacy.sampling_theorems import refuse, theorem12
 
 RELATIONS: Mapping[str, Relation] = {"without_replacement": REPLACE_ONE, "poisson": ADD_REMOVE}
 CURVES = {"best": "TCDP:C-SUBX", "binomial": "TCDP:C-SUBWBK", "numeric": "TCDP:C-SUBNUM"}
@@ -210,7 +203,7 @@ def subsample(
     cost = base if isinstance(base, Cost) else Cost(INFINITY, _curve(base))
     numbers = {"population": population, "sample": sample, "rate": rate, "scheme": chosen}
     if method in ("theorem11", "lemma15"):
-        _refuse(method, cost.curve, rate)
+        refuse(method, cost.curve, rate)
     if method not in (*CURVES, "theorem12"):
         raise ParameterError(f"method must be 'best', 'binomial', 'numeric' or 'theorem12', and {method!r} is none.")
     if cost.is_zero or sample == population:
@@ -266,48 +259,3 @@ def _leaking(cost: Cost, rate: Fraction) -> Cost:
             "A cost with a leak and no epsilon cannot be amplified; use a mechanism without leak.", {"leak": cost.leak}
         )
     return Cost.leaking(pure_bound(cost.epsilon, rate), rate * cost.leak)
-
-
-def theorem12(base: Curve, rate: Fraction) -> tuple[LinearCurve, dict[str, Any]]:
-    """Return (13 s² rho, omega'/2) where Condition (5) allows an omega' that the base reaches (TCDP:C-SUB12)."""
-    omega = base.end
-    rho = base.rho(omega)
-    numbers: dict[str, Any] = {"rho": rho, "omega": omega, "rate": rate}
-    if isinstance(rho, Infinity) or rho > LARGEST_RHO:
-        raise NotProvable(
-            f"Theorem 12 needs rho of at most 1/10, and the base has {show(rho)}; write method='best'.", numbers
-        )
-    allowed = admissible_orders(rho, rate)
-    numbers["admissible"] = allowed
-    if allowed is None or omega < allowed[0]:
-        wanted = "no order at all" if allowed is None else f"orders {show(allowed[0])} to {show(allowed[1])}"
-        raise NotProvable(
-            f"Theorem 12 does not apply: its Condition (5) allows {wanted} at rho {show(rho)} and rate {show(rate)}, "
-            f"and the base reaches {show(omega)}; write method='best'.",
-            numbers,
-        )
-    reached = allowed[1] if isinstance(omega, Infinity) else min(omega, allowed[1])
-    numbers["omega used"] = reached
-    return LinearCurve(CONSTANT * rate**2 * rho, reached / 2), numbers
-
-
-def _refuse(method: str, base: Curve, rate: Fraction) -> None:
-    """Refuse what is printed but not proved, with the numbers."""
-    if method == "lemma15":
-        raise NotProvable(
-            "Lemma 15 bounds one direction only (with the sample against without), so it is no promise by itself; "
-            "write method='best'.",
-            {"rate": rate},
-        )
-    rho = base.rho(base.end)
-    numbers: dict[str, Any] = {"rho": rho, "rate": rate}
-    if isinstance(rho, Fraction) and rho:
-        numbers["claimed omega"] = math.log(1 / float(rate)) / (4 * float(rho))
-        allowed = admissible_orders(rho, rate)
-        numbers["provable omega"] = None if allowed is None else allowed[1] / 2
-        numbers["admissible"] = allowed
-    raise NotProvable(
-        "Theorem 11 is not proved as printed: its preconditions do not imply Condition (5) of Theorem 12, on which "
-        "it rests; write method='theorem12' or method='best'.",
-        numbers,
-    )

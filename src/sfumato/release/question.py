@@ -85,7 +85,7 @@ def _plain(value: Any) -> Any:
         return str(value)
     if isinstance(value, (tuple, list)):
         return [_plain(part) for part in value]
-    return value
+    return value.to_json() if hasattr(value, "to_json") else value
 
 
 def question_from_json(record: Mapping[str, Any], schema: Schema) -> Question:
@@ -116,6 +116,10 @@ def _question(record: Any, schema: Schema) -> Question:
 
 
 def _read(value: Any, schema: Schema) -> Any:
+    if isinstance(value, Mapping) and "workload" in value:
+        from sfumato.release.workload.workload import Workload
+
+        return Workload.from_json(value, schema)
     if isinstance(value, Mapping):
         return _question(value, schema) if "question" in value else from_json(value.get("where", {}), schema)
     return tuple(_read(part, schema) for part in value) if isinstance(value, list) else value

@@ -3,69 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations
 from math import comb, prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sfumato.errors import ParameterError
+from sfumato.errors import NotProvable, ParameterError
 from sfumato.exact import INFINITY, Extended
-from sfumato.ledger import Ledger, Unbounded
+from sfumato.ledger import Ledger, Limit, Reading, Unbounded
+from sfumato.ledger.rules import Rule
 from sfumato.privacy import EVERYTHING, Attributes, Bound, Everything, Secrets
 from sfumato.privacy.implied import bound_for_group
-from sfumato.report.figures import NOTHING_KNOWN, Meaning, Row, limit_text, meaning, metered, promised
+from sfumato.report.figures import Meaning, Row, meaning, metered, promised
+from sfumato.report.worst import Worst
 
-ENUMERATED = 100
-"""How many sets of attributes are looked at one by one; each one reads the whole history of the ledger."""
+if TYPE_CHECKING:
+    from sfumato.report.search import Promises, Search
 
-FEW = 6
-"""Of more attributes than this only single ones and pairs are looked at one by one."""
+ENUMERATED = 100_000
+"""How many sets of attributes of one size are looked at; of more there is only a bound on all of them."""
 
 LARGEST_SIZE = 10
 """The curve of the worst k attributes goes no further."""
-
-
-@dataclass(frozen=True)
-class Worst:
-    """The worst that holds for any k attributes: of what is guaranteed, and of what the meters show.
-
-    `promised_for` and `used_for` name the set with the largest figure; empty, the figure is a bound on all sets.
-    """
-
-    size: int
-    guaranteed: Bound | None
-    promise: Meaning | None
-    promised_for: tuple[str, ...]
-    used: Meaning | None
-    used_for: tuple[str, ...]
-
-    def cells(self) -> tuple[str, ...]:
-        """Return the size, then the guarantee and the meter, each with the set that it is about."""
-        bound = "no limit reaches it" if self.guaranteed is None else limit_text(self.guaranteed)
-        said = NOTHING_KNOWN if self.promise is None else self.promise.cells()[0]
-        used = NOTHING_KNOWN if self.used is None else self.used.cells()[0]
-        return str(self.size), bound, said, _set(self.promised_for), used, _set(self.used_for)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return exact numbers as text."""
-        return {
-            "size": self.size,
-            "guarantee": {
-                "bound": None if self.guaranteed is None else self.guaranteed.to_json(),
-                "means": None if self.promise is None else self.promise.to_json(),
-                "attributes": list(self.promised_for),
-            },
-            "spent": {
-                "means": None if self.used is None else self.used.to_json(),
-                "attributes": list(self.used_for),
-            },
-        }
-
-
-def _set(names: tuple[str, ...]) -> str:
-    return " + ".join(names) or "a bound on all sets"
 
 
 class Account:
@@ -84,7 +43,7 @@ class Account:
         """The attributes that the ledger declares, None if it declares none."""
         return self.ledger.budget.secrets
 
-    @property
+    @cached_property
     def classes(self) -> list[frozenset[str]]:
         """The smallest sets of attributes that a figure can speak of: linked columns are one attribute."""
         return [] if self.secrets is None else self.secrets.classes()
@@ -111,37 +70,95 @@ class Account:
         classes = self.classes
         if not 1 <= size <= len(classes):
             raise ParameterError(f"There are {len(classes)} attributes, so no set of {size}.")
-        if comb(len(classes), size) > ENUMERATED or (size > 2 and len(classes) > FEW):
-            return self._bound_on_all(size)
-        sets = [frozenset[str]().union(*chosen) for chosen in combinations(classes, size)]
-        limits = [(on, self._guaranteed(on, 1)) for on in sets]
-        meters = [(on, self._spent(on, 1)[0]) for on in sets]
-        promised_for, bound = max(limits, key=lambda pair: (self._strength(pair[1]), sorted(pair[0])))
-        used_for, used = max(meters, key=lambda pair: (_epsilon(pair[1]), sorted(pair[0])))
-        return self._worst(size, bound, tuple(sorted(promised_for)), used, tuple(sorted(used_for)))
+        sets = self._search.sets(size) if comb(len(classes), size) <= ENUMERATED else None
+        promised_for, bound = self._weakest(sets, size)
+        used_for, used = self._most_used(sets, size)
+        promise = None if bound is None else promised(bound, self.delta)
+        return Worst(size, bound, promise, promised_for, used, used_for)
 
-    def _bound_on_all(self, size: int) -> Worst:
-        """Bound all sets by the worst attribute taken `size` times (PDP:C-4), or by the whole person."""
+    def _weakest(self, sets: Any, size: int) -> tuple[tuple[str, ...], Bound | None]:
+        """Return the set with the weakest guarantee, or a bound on all sets.
+
+        The bound is the worst attribute taken `size` times (PDP:C-4), or the whole person.
+        """
+        found = None if sets is None else self._promises.of_each_kind(sets)
+        if found is not None:
+            names, bound = max(found, key=lambda pair: self._strength(pair[1]))
+            return tuple(sorted(names)), bound
         person, single = self._guaranteed(EVERYTHING, 1), self._worst_single
         grown = None if single is None else bound_for_group(single, size)
-        bound = min((person, grown), key=self._strength)
-        return self._worst(size, bound, (), self._spent(EVERYTHING, 1)[0], ())
+        return (), min((person, grown), key=self._strength)
+
+    def _most_used(self, sets: Any, size: int) -> tuple[tuple[str, ...], Meaning | None]:
+        """Return the set with the largest meter, or a bound on all: the worst one so often, or the person."""
+        if sets is None:
+            return (), self._bound_on_use(size)
+        own = [on for on in self._own if not isinstance(on, Everything) and self._places(on, size) is not None]
+        listed = {self._places(on, size) for on in own}
+        rest = sets[[tuple(row) not in listed for row in sets.tolist()]] if listed else sets
+        charged = self._search.most_charged(rest) if len(rest) else []
+        if charged is None:
+            return (), self._bound_on_use(size)
+        readings = {on: self._own[on] for on in own}
+        readings |= {
+            on: Reading(Rule(Limit(on, self._person.limit.bound), self._person.gate), sums, own=False)
+            for on, sums in charged
+        }
+        found = [(on, meaning(metered(reading), self.delta, self._size(on))) for on, reading in readings.items()]
+        names, used = max(found, key=lambda pair: (pair[1].epsilon, sorted(pair[0])))
+        return tuple(sorted(names)), used
+
+    def _bound_on_use(self, size: int) -> Meaning | None:
+        person = self._spent(EVERYTHING, 1)[0]
+        singles = self._search.most_charged(self._search.sets(1))
+        if singles is None or person is None:
+            return person
+        largest = tuple(max(column) for column in zip(*(sums for _, sums in singles), strict=True))
+        cost = metered(Reading(self._person, largest))
+        if cost.leak:
+            return person  # a delta does not add up over attributes
+        try:
+            grown = meaning(cost.for_group(size), self.delta)
+        except NotProvable:
+            return person
+        return min((person, grown), key=_epsilon)
+
+    @cached_property
+    def _search(self) -> Search:
+        from sfumato.report.search import Search
+
+        return Search(self.ledger.history(), self.classes, self._person.gate)
+
+    @cached_property
+    def _promises(self) -> Promises:
+        from sfumato.report.search import Promises
+
+        return Promises([rule.limit for rule in self.ledger.limits if rule.promises], self.classes)
+
+    @cached_property
+    def _person(self) -> Rule:
+        """The limit for the whole person, whose meters also measure sets without a limit of their own."""
+        return next(rule for rule in self.ledger.limits if rule.promises and isinstance(rule.limit.on, Everything))
+
+    @cached_property
+    def _own(self) -> dict[Attributes, Reading]:
+        """What the meters of limits for one person show, by their attributes."""
+        found: dict[Attributes, Reading] = {}
+        for reading in self.ledger.readings():
+            if reading.rule.analyst is None and reading.rule.limit.people == 1:
+                found.setdefault(reading.rule.limit.on, reading)
+        return found
+
+    def _places(self, on: frozenset[str], size: int) -> tuple[int, ...] | None:
+        """Return the classes whose union these attributes are, None if they are no union of so many."""
+        found = tuple(place for place, names in enumerate(self.classes) if names <= on)
+        whole = len(found) == size and on == frozenset[str]().union(*(self.classes[place] for place in found))
+        return found if whole else None
 
     @cached_property
     def _worst_single(self) -> Bound | None:
         """The weakest guarantee of any attribute, None if one has none."""
         return max((self._guaranteed(on, 1) for on in self.classes), key=self._strength)
-
-    def _worst(
-        self,
-        size: int,
-        bound: Bound | None,
-        promised_for: tuple[str, ...],
-        used: Meaning | None,
-        used_for: tuple[str, ...],
-    ) -> Worst:
-        promise = None if bound is None else promised(bound, self.delta)
-        return Worst(size, bound, promise, promised_for, used, used_for)
 
     def _closed(self, names: Iterable[str] | str | Everything) -> Attributes:
         if isinstance(names, Everything):

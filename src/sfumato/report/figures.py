@@ -12,9 +12,9 @@ from sfumato.exact.rational import show
 from sfumato.ledger.readings import Reading
 from sfumato.ledger.wording import bound_text, shown, typed
 from sfumato.privacy import Approximate, Bound, Concentrated, Cost, Pure, Truncated
-from sfumato.privacy.bounds import percent
 from sfumato.privacy.curve import Curve
 from sfumato.privacy.derived import least
+from sfumato.privacy.explanation import percent
 from sfumato.privacy.forms import UNKNOWN, ZERO, LinearCurve, OrderCurve, PureCurve
 from sfumato.privacy.readings import belief_change, guess, guess_concentrated, information
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from sfumato.exact import Infinity
 from sfumato.ledger.wording import METER
-from sfumato.privacy.bounds import percent
+from sfumato.privacy.explanation import percent
 from sfumato.report.charts import limits_chart, worst_chart
 from sfumato.report.figures import NOTHING_KNOWN, Meaning, Row, amount, limit_text, upward
 from sfumato.report.questionnaire import CONTEXTS, EXPLANATION, QUESTIONS, Level
+from sfumato.report.releases import releases_table
 from sfumato.report.text import READING, blocked_text, guarantee_table, headline, used_table, worst_table
 from sfumato.show import table
 
@@ -80,6 +81,7 @@ def body(report: ThreatReport) -> str:
         _scrolled(used_table(report).html()),
         _worst(report),
         _odometer(report),
+        _releases(report),
         "<h2>How to read it</h2>",
         *(_paragraph(said) for said in (READING, EXPLANATION, CONTEXTS)),
         "<h2>Questions and answers</h2>",
@@ -157,6 +159,13 @@ def _worst(report: ThreatReport) -> str:
     drawn = "" if chart is None else chart.html()
     said = "An adversary may be after something that several attributes show together. Linked columns count as one."
     return f"<h2>Several attributes together</h2>{_paragraph(said)}{drawn}{_scrolled(worst_table(report).html())}"
+
+
+def _releases(report: ThreatReport) -> str:
+    if not report.releases:
+        return ""
+    listed = releases_table(report.releases, attributes=not report.blocked_by)
+    return f"<h2>What was asked</h2>{_scrolled(listed.html())}"
 
 
 def _odometer(report: ThreatReport) -> str:

@@ -6,9 +6,10 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from sfumato.ledger.wording import METER
-from sfumato.privacy.bounds import percent
+from sfumato.privacy.explanation import percent
 from sfumato.report.figures import MEANING_COLUMNS, Row, amount, upward
 from sfumato.report.questionnaire import CONTEXTS, EXPLANATION
+from sfumato.report.releases import releases_table
 from sfumato.show import Table, table
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ def text(report: ThreatReport, width: int | None = None) -> str:
     parts += ["", guarantee_table(report).text(wide), "", used_table(report).text(wide)]
     if report.worst and not report.blocked_by:
         parts += ["", worst_table(report).text(wide)]
+    if report.releases:
+        parts += ["", releases_table(report.releases, attributes=not report.blocked_by).text(wide)]
     if report.odometer is not None:
         parts += ["", _wrapped(report.odometer, wide)]
     parts += ["", *(_wrapped(said, wide) for said in (READING, EXPLANATION, CONTEXTS))]

@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfumato.errors import ParameterError
 from sfumato.exact import Extended, Number, between_zero_and_one, positive_integer, to_text
-from sfumato.ledger import Ledger
+from sfumato.ledger import Entry, Ledger
 from sfumato.privacy import Approximate
-from sfumato.report.account import LARGEST_SIZE, Account, Worst
+from sfumato.report.account import LARGEST_SIZE, Account
 from sfumato.report.figures import Row
 from sfumato.report.questionnaire import CONTEXTS, EXPLANATION, Finding, Level, findings, size_finding
+from sfumato.report.worst import Worst
 
 if TYPE_CHECKING:
     from sfumato.table.schema import Schema
@@ -31,6 +32,8 @@ class ThreatReport:
     There is no report without the line about the whole person: a figure per attribute never stands alone.
     """
 
+    _HIDDEN: ClassVar[frozenset[str]] = frozenset({"attributes", "event", "loss"})
+
     person: Row
     attributes: tuple[Row, ...] = ()
     sets: tuple[Row, ...] = ()
@@ -40,6 +43,7 @@ class ThreatReport:
     place: str = "memory"
     head: str = ""
     odometer: str | None = None
+    releases: tuple[Entry, ...] = ()
     delta: Fraction = DELTA
     answers: Mapping[str, bool] = field(default_factory=dict)
 
@@ -95,10 +99,15 @@ class ThreatReport:
             "findings": [finding.to_json() for finding in self.findings],
             "answers": dict(self.answers),
             "odometer": self.odometer,
+            "releases": [self._release(entry) for entry in self.releases],
             "delta": to_text(self.delta),
             "ledger": {"place": self.place, "head": self.head},
             "explanation": [EXPLANATION, CONTEXTS],
         }
+
+    def _release(self, entry: Entry) -> dict[str, Any]:
+        record = entry.to_json()
+        return {name: record[name] for name in record if name not in self._HIDDEN} if self.blocked_by else record
 
     def html(self) -> str:
         """Return the report as one self-contained HTML page."""
@@ -175,6 +184,7 @@ def threats(
         place=ledger.place,
         head=ledger.head,
         odometer=None if odometer is None else odometer.text,
+        releases=tuple(ledger.history()),
         delta=account.delta,
         answers=given,
     )

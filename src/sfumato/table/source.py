@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.domain import nearest
 from sfumato.errors import SchemaError
+from sfumato.table.frames import ARROW
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -112,8 +113,8 @@ def open_source(source: Any, *, table: str | None = None) -> Source:
         return _open_ibis(source)
     if family == "pyspark":
         return _open_spark(source)
-    if family in ("pyarrow", "pandas", "polars"):
-        return _open_arrow({"pyarrow": _arrow, "pandas": _from_pandas, "polars": _from_polars}[family](source), family)
+    if family in ARROW:
+        return _open_arrow(ARROW[family](source), family)
     raise SchemaError(f"A source is {_WAYS}, not {type(source).__name__}.")
 
 
@@ -245,49 +246,6 @@ def _open_arrow(data: Any, kind: str) -> Source:
     engine = _duckdb()
     engine.con.register("sfumato_source", data)
     return Source(engine.table("sfumato_source"), engine, kind, [engine.disconnect])
-
-
-def _arrow(data: Any) -> Any:
-    import pyarrow
-    import pyarrow.dataset
-
-    if isinstance(data, pyarrow.RecordBatch):
-        return pyarrow.Table.from_batches([data])
-    if isinstance(data, pyarrow.RecordBatchReader):
-        return data.read_all()  # a reader can be read once, and a table is asked many times
-    if isinstance(data, (pyarrow.Table, pyarrow.dataset.Dataset)):
-        return data
-    raise SchemaError(f"An Arrow source is a table, a dataset or a reader of batches, not {type(data).__name__}.")
-
-
-def _from_polars(frame: Any) -> Any:
-    if hasattr(frame, "collect"):
-        frame = frame.collect()
-    if not hasattr(frame, "to_arrow") or not hasattr(frame, "columns"):
-        raise SchemaError(f"A polars source is a DataFrame or a LazyFrame, not {type(frame).__name__}.")
-    return frame.to_arrow()
-
-
-def _from_pandas(frame: Any) -> Any:
-    import pyarrow
-
-    if not hasattr(frame, "columns"):
-        raise SchemaError(f"A pandas source is a DataFrame, not {type(frame).__name__}.")
-    columns = {}
-    for name in frame.columns:
-        column = frame[name]
-        if column.dtype == object:
-            # Cells of any type may sit in such a column; as text, one odd cell cannot fail the conversion of the rest.
-            texts = [None if missing else _cell(cell) for cell, missing in zip(column, column.isna(), strict=True)]
-            columns[str(name)] = pyarrow.array(texts, pyarrow.string())
-        else:
-            columns[str(name)] = pyarrow.array(column, from_pandas=True)
-    return pyarrow.table(columns)
-
-
-def _cell(cell: Any) -> str:
-    text = cell if isinstance(cell, str) else str(cell)
-    return text.encode("utf-8", "ignore").decode("utf-8")
 
 
 def copied_to_duckdb(source: Source, names: list[str]) -> Source:

@@ -22,6 +22,7 @@ from sfumato.table.statistics import (
     check_fits,
     dense,
     engine_largest,
+    packed,
     parts,
     read_total,
     sizes,
@@ -109,6 +110,20 @@ class View:
         keys = _listed(keys)
         answer = self._ask(keys, [COUNT], where, as_cells=False)
         return sparse(answer, _part(0), {name: self.table.schema.domain(name) for name in keys})
+
+    def distinct(self, keys: Sequence[str], where: Any = None) -> tuple[Any, Any]:
+        """Return the combinations of codes that occur, one a row and sorted, and the count of each, all columnar."""
+        keys = _listed(keys)
+        domains = [self.table.schema.domain(name) for name in keys]
+        if not keys or any(domain.last is None for domain in domains):
+            raise SchemaError("Distinct rows are of columns with finitely many values; name some, and no text.")
+        answer = self._ask(keys, [COUNT], where, as_cells=False)
+        columns = [answer.column(name).to_numpy().astype(np.int64) for name in keys]
+        arranged = np.lexsort(packed(columns, domains)[::-1])
+        codes = np.empty((len(arranged), len(keys)), np.int64, order="F")
+        for place, column in enumerate(columns):
+            codes[:, place] = column[arranged]
+        return codes, read_total(answer, _part(0))[arranged]
 
     def distribution(self, column: str, where: Any = None) -> tuple[Any, Any]:
         """Return the codes of a column that occur, sorted, and the count of each in units of 1/scale."""

@@ -140,7 +140,10 @@ class _SqlReader:
     def comparison(self, left: Any, how: str, right: Any) -> Predicate:
         if type(left).__name__ == "Column":
             return compare(self.schema, self.column(left), how, self.literal(right))
-        return compare(self.schema, self.column(right), _FLIPPED[how], self.literal(left))
+        if type(right).__name__ == "Column":
+            return compare(self.schema, self.column(right), _FLIPPED[how], self.literal(left))
+        wrong = right if type(left).__name__ == "Literal" else left
+        raise ParameterError(f"where= compares a column with a literal; {_shown(wrong)} is no column: write {ALLOWED}.")
 
     def column(self, node: Any) -> str:
         if type(node).__name__ != "Column":

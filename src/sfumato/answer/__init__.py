@@ -1,0 +1,12 @@
+"""The shape of an answer: a value, how far noise may have moved it, what it cost, and what is left.
+
+An answer never holds the true value or the noise. Its interval covers what the noise did, not the luck of who
+is in the table; it says so wherever it is shown.
+"""
+
+from sfumato.answer.answer import Answer, Error, ErrorUnit, Reader
+from sfumato.answer.frame import Frame, number
+from sfumato.answer.measured import Measured, half_width
+from sfumato.answer.released import Released
+
+__all__ = ["Answer", "Error", "ErrorUnit", "Frame", "Measured", "Reader", "Released", "half_width", "number"]

@@ -1,0 +1,52 @@
+"""Small released tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from sfumato.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A small released table: named columns of equal length, the first `keys` of which say what a row is about."""
+
+    keys: tuple[str, ...]
+    columns: Mapping[str, tuple[Any, ...]]
+
+    def __post_init__(self) -> None:
+        if len({len(column) for column in self.columns.values()}) > 1:
+            raise ParameterError("The columns of a released table have different lengths.")
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    def __getitem__(self, name: str) -> tuple[Any, ...]:
+        return self.columns[name]
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """Return the rows in order."""
+        return list(zip(*self.columns.values(), strict=True))
+
+    def to_arrow(self) -> Any:
+        """Return an Arrow table; exact fractions become floats, and with one float in it a whole column does."""
+        import pyarrow
+
+        return pyarrow.table({name: _column(column) for name, column in self.columns.items()})
+
+
+def _column(cells: tuple[Any, ...]) -> list[Any]:
+    found = [number(cell) for cell in cells]
+    numbers = [cell for cell in found if isinstance(cell, (int, float)) and not isinstance(cell, bool)]
+    wide = any(isinstance(cell, float) or not -(2**63) <= cell < 2**63 for cell in numbers)
+    return [float(cell) for cell in found] if numbers and wide else found
+
+
+def number(cell: Any) -> Any:
+    """Return an exact fraction as an int or a float; anything else as it is."""
+    if isinstance(cell, Fraction):
+        return int(cell) if cell.denominator == 1 else float(cell)
+    return cell

@@ -1,0 +1,107 @@
+"""Released integers and the law of the noise in them: how far it may have moved each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from sfumato.exact import Number, between_zero_and_one, rational_ball, to_text
+from sfumato.exact.enclosure import precision
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law, SinhNormal
+from sfumato.noise.laws.search import smallest
+
+_LAWS: Mapping[str, type[Law]] = {kind.__name__: kind for kind in (DiscreteLaplace, DiscreteGaussian, SinhNormal)}
+
+
+def half_width(law: Law, confidence: Number) -> int:
+    """Return the least t such that symmetric noise stays within -t … t with at least this probability.
+
+    >>> half_width(DiscreteLaplace(10), 0.95)
+    30
+    """
+    return _half_width(law, between_zero_and_one(confidence, "confidence"))
+
+
+@lru_cache(maxsize=1024)
+def _half_width(law: Law, confidence: Fraction) -> int:
+    outside = (1 - confidence) / 2
+    with precision(128):
+        return max(0, smallest(lambda bound: bool(law.tail(bound) <= rational_ball(outside))))
+
+
+@lru_cache(maxsize=4096)
+def _lowest(law: Law, threshold: int, released: int, confidence: Fraction) -> int:
+    """Return the least count, not below 0, for which so high a number among those published is no surprise.
+
+    A number is published only from the threshold on, so that of small counts only those with large noise are seen:
+    what counts is P[count + noise >= released | count + noise >= threshold].
+    """
+    outside = (1 - confidence) / 2
+
+    def plausible(count: int) -> bool:
+        with precision(128):
+            rare = rational_ball(outside) * law.tail(threshold - 1 - count)
+            return bool(law.tail(released - 1 - count) >= rare)
+
+    # Far above the threshold nothing is hidden, and the plain interval is right to many digits.
+    near = threshold + 8 * _half_width(law, confidence)
+    if released > near:
+        return max(0, _lowest(law, threshold, near, confidence) + released - near)
+    low, high = -1, released
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if plausible(middle) else (middle, high)
+    return high
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Integers that were released, the law of the noise in each, and what one integer step is worth.
+
+    Without a law the numbers are exact, because they are public or because they were chosen, not perturbed. With a
+    threshold only numbers from there on were released, and counts are zero or more.
+    """
+
+    name: str
+    released: tuple[int, ...]
+    law: Law | None
+    unit: Fraction = Fraction(1)
+    threshold: int | None = None
+
+    def values(self) -> tuple[Fraction, ...]:
+        """Return the released numbers in the unit of the question."""
+        return tuple(number * self.unit for number in self.released)
+
+    def width(self, confidence: Fraction) -> Fraction:
+        """Return the half-width of an interval for one of the numbers; 0 if no noise was added."""
+        return Fraction(0) if self.law is None else half_width(self.law, confidence) * self.unit
+
+    def between(self, cell: int, confidence: Fraction) -> tuple[Fraction, Fraction]:
+        """Return an interval for one of the numbers without its noise, given that it was released."""
+        number, width = self.released[cell], self.width(confidence)
+        low = number * self.unit - width
+        if self.law is not None and self.threshold is not None:
+            low = min(low, _lowest(self.law, self.threshold, number, confidence) * self.unit)
+        return low, number * self.unit + width
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON object with exact numbers."""
+        law = None
+        if self.law is not None:
+            numbers = {part.name: to_text(getattr(self.law, part.name)) for part in fields(self.law)}  # type: ignore[arg-type]
+            law = {"name": type(self.law).__name__, **numbers}
+        shown = {"name": self.name, "released": list(self.released), "law": law, "unit": to_text(self.unit)}
+        return shown if self.threshold is None else {**shown, "threshold": self.threshold}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Measured:
+        """Read what `to_json` wrote."""
+        law = None
+        if record["law"] is not None:
+            numbers = dict(record["law"])
+            law = _LAWS[numbers.pop("name")](**{key: Fraction(value) for key, value in numbers.items()})
+        released, unit = tuple(record["released"]), Fraction(record["unit"])
+        return cls(record["name"], released, law, unit, record.get("threshold"))

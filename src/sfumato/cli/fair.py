@@ -1,0 +1,75 @@
+"""`sfumato fair audit`: are similar people treated similarly by these decisions."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sfumato.cli.options import Json
+from sfumato.cli.outcome import CHECK_FAILED, emit, guarded, patience
+from sfumato.errors import ParameterError
+
+fair_app = typer.Typer(
+    help="Treat similar people similarly: audit decisions.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+@fair_app.callback()
+def about() -> None:
+    """Treat similar people similarly: audit decisions."""
+
+
+@fair_app.command("audit")
+@guarded
+def audit_command(
+    decisions: Annotated[Path, typer.Argument(help="A CSV or Parquet file, one row a person.")],
+    *,
+    protected: Annotated[str, typer.Option(help="The protected column, for example sex.")],
+    metric: Annotated[
+        Path | None, typer.Option(help="A TOML file that says who is similar: [weights] with one line a column.")
+    ] = None,
+    decision: Annotated[
+        str, typer.Option(help="The column of decisions, or of the chance of the good one.")
+    ] = "decision",
+    favourable: Annotated[str | None, typer.Option(help="The good decision, where it is not 1 or True.")] = None,
+    group: Annotated[
+        str | None, typer.Option(help="The protected value; by default the smaller of two groups.")
+    ] = None,
+    qualification: Annotated[str | None, typer.Option(help="A column of true merit, a label or a score.")] = None,
+    segments: Annotated[str | None, typer.Option(help="A column of places, for example zip_code.")] = None,
+    alpha: Annotated[float, typer.Option(help="The share of false alarms tolerated among what is raised.")] = 0.05,
+    html: Annotated[Path | None, typer.Option("--html", help="Also write one page, self-contained.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Audit decisions: certificates, worst pairs and nine checks; ends with 3 if something is raised.
+
+    What it prints is about the people in the file and is not private.
+    """
+    from sfumato.fair import FairnessWarning, audit_file
+
+    if html is not None and html.suffix.lower() != ".html":
+        raise ParameterError(f"The page is written as .html, and {html.name!r} is no such name; write audit.html.")
+    options: dict[str, Any] = {
+        "favourable": favourable, "group": group, "qualification": qualification, "segments": segments, "alpha": alpha,
+    }  # fmt: skip
+    with patience("Comparing people"), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", FairnessWarning)
+        report = audit_file(decisions, protected, metric=metric, decision=decision, **options)
+        if html is not None:
+            report.save(html)
+    cautions = [str(warning.message) for warning in caught if issubclass(warning.category, FairnessWarning)]
+    record = {**report.to_json(), "warnings": cautions}
+
+    def text() -> str:
+        written = [] if html is None else [f"Wrote {html}."]
+        return "\n\n".join([*(f"Warning: {caution}" for caution in cautions), str(report), *written])
+
+    emit(record, text, as_json)
+    if not report.ok:
+        raise typer.Exit(CHECK_FAILED)

@@ -1,0 +1,106 @@
+"""Opening a table and its ledger together, in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sfumato.curator.curator import Curator
+from sfumato.errors import LedgerError, ParameterError, SchemaError
+from sfumato.ledger import Budget, Ledger
+from sfumato.privacy import Bound, Relation
+from sfumato.privacy.bounds import require_bound
+from sfumato.table.data import open_table
+from sfumato.table.schema import Schema
+
+
+def curate(
+    source: Any,
+    schema: Schema | Mapping[str, Any] | str | Path,
+    budget: Budget | Bound | None = None,
+    *,
+    ledger: str | Path | Ledger | None = None,
+    snapshot: str = "",
+    table: str | None = None,
+    population: str | None = None,
+    analysts: Mapping[str, Budget | Bound] | None = None,
+    relation: Relation | None = None,
+) -> Curator:
+    """Open a table and its ledger in one line, in memory or on disk.
+
+    `source` is a file, a frame, a database or a cluster table; `schema` a Schema or the path of one in TOML;
+    `budget` the limits of everything that will be answered, a single bound for the whole person or a `Budget`.
+    `ledger` is a path or an address, without it the ledger is in memory and gone when the program ends.
+    `snapshot` is your name for this state of the data: a question asked again of the same state is free.
+    `analysts` have budgets of their own under the one of all. A new ledger speaks of REPLACE_ONE neighbours, or
+    of those that `relation` names.
+
+    >>> from sfumato import Pure
+    >>> from sfumato.domain import categories, integers
+    >>> import pyarrow
+    >>> people = pyarrow.table({"age": [34, 71, 25], "sex": ["Male", "Female", "Female"]})
+    >>> described = Schema({"age": integers(0, 99), "sex": categories("Female", "Male")})
+    >>> with curate(people, described, Pure(1)) as curator:
+    ...     curator.count().value, curator.count("age > 30", spend=Pure(0.5)).loss.person.epsilon
+    (3, Fraction(1, 2))
+    """
+    described = _schema(schema)
+    opened = open_table(source, described, snapshot=snapshot, table=table)
+    try:
+        if isinstance(ledger, Ledger):
+            book = _given(ledger, described, relation, [budget, population, analysts])
+        else:
+            book = _ledger(ledger, described, budget, analysts, population=population, relation=relation)
+        return Curator(opened, book, book.relation)
+    except BaseException:
+        opened.close()
+        raise
+
+
+def _given(ledger: Ledger, schema: Schema, relation: Relation | None, rest: Sequence[object]) -> Ledger:
+    if any(part is not None for part in rest):
+        raise ParameterError("An open ledger has its budget already; leave budget, population and analysts out.")
+    if relation not in (None, ledger.relation):
+        raise LedgerError(
+            f"The ledger speaks of {ledger.relation!r} neighbours, not of {relation!r}; leave relation= out."
+        )
+    known = ledger.budget.secrets
+    if known is not None and known != schema.secrets:
+        raise LedgerError(
+            "The ledger was made for a schema with other attributes; open it with the schema that it was made for."
+        )
+    ledger.use_schema(schema.fingerprint)
+    return ledger
+
+
+def _schema(schema: Schema | Mapping[str, Any] | str | Path) -> Schema:
+    if isinstance(schema, Schema):
+        return schema
+    if isinstance(schema, (str, Path)):
+        return Schema.load(schema)
+    if isinstance(schema, Mapping):
+        return Schema(schema)
+    raise SchemaError(f"A schema is a Schema or the path of a TOML file, not {type(schema).__name__}.")
+
+
+def _ledger(
+    place: str | Path | None,
+    schema: Schema,
+    budget: Budget | Bound | None,
+    analysts: Mapping[str, Budget | Bound] | None,
+    **rest: Any,
+) -> Ledger:
+    if budget is None and place is None:
+        raise ParameterError(
+            "A ledger in memory is new, so it needs limits; write curate(source, schema, Pure(3)), or "
+            "Budget(person=Pure(3), each_attribute=Pure(1))."
+        )
+    limits = None if budget is None else _budget(budget, schema)
+    own = None if analysts is None else {name: _budget(part, schema) for name, part in analysts.items()}
+    return Ledger(place, limits, schema=schema.fingerprint, analysts=own, **rest)
+
+
+def _budget(budget: Budget | Bound, schema: Schema) -> Budget:
+    limits = budget if isinstance(budget, Budget) else Budget(person=require_bound(budget, "A budget"))
+    return limits.about(schema.secrets)

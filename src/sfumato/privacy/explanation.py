@@ -1,0 +1,58 @@
+"""What a bound means, in plain words: how often somebody who guesses is right."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from sfumato.exact import Infinity
+from sfumato.exact.rational import show
+from sfumato.privacy.bounds import Approximate, Bound, Concentrated, Pure, Truncated
+from sfumato.privacy.cost import Cost
+from sfumato.privacy.readings import guess, guess_concentrated
+
+SHOWN_DELTA = Fraction(1, 10**6)
+"""The delta at which a concentrated bound is also told as epsilon."""
+
+
+def explained(bound: Bound) -> str:
+    """Say a bound as the odds of a guess, and a concentrated one also as epsilon at a small delta.
+
+    >>> explained(Concentrated(0.1))
+    'Whoever guesses a yes-or-no fact about one person, 50:50 before, is right at most 61.2 % of the time after; \
+as Approximate, epsilon 2.15 at delta 1e-06.'
+    >>> explained(Approximate(1, 1e-6))
+    'Whoever guesses a yes-or-no fact about one person, 50:50 before, is right at most 73.2 % of the time after; \
+with probability at most 1e-06 more may leak.'
+    """
+    match bound:
+        case Pure():
+            return f"{_right(bound, guess(bound.epsilon))}."
+        case Approximate():
+            right = _right(bound, guess(bound.epsilon, delta=bound.delta))
+            return f"{right}; with probability at most {show(bound.delta)} more may leak."
+        case Concentrated():
+            return _by_curve(bound, bound.rho, Cost.concentrated(bound.rho))
+        case Truncated():
+            return _by_curve(bound, bound.rho, Cost.truncated(bound.rho, bound.omega))
+    raise AssertionError(f"{type(bound).__name__} is a bound without words.")
+
+
+def _right(bound: Bound, chance: Fraction) -> str:
+    subject = "one attribute of one person" if bound.unit == "attribute" else "one person"
+    return (
+        f"Whoever guesses a yes-or-no fact about {subject}, 50:50 before, is right at most {percent(chance)} "
+        "of the time after"
+    )
+
+
+def _by_curve(bound: Bound, rho: Fraction, cost: Cost) -> str:
+    epsilon = cost.epsilon_at(SHOWN_DELTA)
+    rounded = epsilon if isinstance(epsilon, Infinity) else show(Fraction(-(-epsilon * 100 // 1), 100))
+    right = _right(bound, guess_concentrated(rho))
+    return f"{right}; as Approximate, epsilon {rounded} at delta {show(SHOWN_DELTA)}."
+
+
+def percent(probability: Fraction) -> str:
+    """Return a probability in per cent, rounded up."""
+    thousandths = -(-probability * 1000 // 1)
+    return f"{float(Fraction(thousandths, 10)):.1f} %"

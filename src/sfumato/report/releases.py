@@ -1,0 +1,54 @@
+"""What was released so far, for people: one line a request, newest last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sfumato.exact import Infinity
+from sfumato.ledger import Entry
+from sfumato.privacy import Cost, Everything
+from sfumato.report.figures import NOTHING_KNOWN, amount, limit_text, upward
+from sfumato.show import Table, table
+
+TITLE = "Charged so far, in order"
+SHOWN = 50
+"""Of more requests than this only the newest are shown; JSON has all."""
+
+
+def releases_table(history: Sequence[Entry], *, attributes: bool = True) -> Table:
+    """Return the requests that were charged; without their attributes where no figure per attribute may be shown."""
+    columns = ["row", "what", "when (UTC)", "spend", "a person", "attributes", "status"]
+    rows = [_cells(entry) for entry in history[-SHOWN:]]
+    if not attributes:
+        place = columns.index("attributes")
+        columns, rows = [*columns[:place], *columns[place + 1 :]], [[*row[:place], *row[place + 1 :]] for row in rows]
+    hidden = len(history) - SHOWN
+    title = TITLE if hidden <= 0 else f"{TITLE}; the newest {SHOWN} of {len(history)}"
+    return table(title, columns, rows)
+
+
+def _cells(entry: Entry) -> list[str]:
+    touched = entry.attributes
+    names = "all" if isinstance(touched, Everything) else ", ".join(sorted(touched)) or "none"
+    when = NOTHING_KNOWN if entry.at is None else entry.at.removesuffix("+00:00").replace("T", " ")
+    spend = NOTHING_KNOWN if entry.spend is None else limit_text(entry.spend)
+    what = entry.name if entry.analyst is None else f"{entry.name}, asked by {entry.analyst}"
+    return [str(entry.number), what, when, spend, cost_text(entry.person), names, entry.state]
+
+
+def cost_text(cost: Cost) -> str:
+    """Return a cost in a few words, rounded up.
+
+    >>> cost_text(Cost.pure("1/10")), cost_text(Cost.concentrated("1/50")), cost_text(Cost.approximate(1, "1e-9"))
+    ('epsilon 0.1', 'rho 0.02', 'epsilon 1, delta 1e-9')
+    """
+    if cost.is_zero:
+        return "nothing"
+    if not isinstance(cost.epsilon, Infinity):
+        said = f"epsilon {upward(cost.epsilon)}"
+    else:
+        end = cost.curve.end
+        rho = cost.rho(end)
+        reach = "" if isinstance(end, Infinity) else f" up to order {upward(end)}"
+        said = "unbounded" if isinstance(rho, Infinity) else f"rho {upward(rho)}{reach}"
+    return f"{said}, delta {amount(cost.leak)}" if cost.leak else said

@@ -1,0 +1,149 @@
+"""`sfumato fair audit` from a shell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+from pyarrow import csv
+
+from sfumato.noise import Noise
+from tests.cli.conftest import Result, run
+
+PEOPLE = 300
+
+
+@pytest.fixture
+def decisions(tmp_path: Path) -> Path:
+    """Women with the same experience are refused more often."""
+    noise = Noise(insecure_seed=1)
+    experience, coin = noise.uniform(20, PEOPLE), noise.uniform(1000, PEOPLE)
+    woman = noise.uniform(5, PEOPLE) < 2
+    table = {
+        "sex": ["f" if here else "m" for here in woman],
+        "experience": experience,
+        "town": [f"t{place}" for place in noise.uniform(8, PEOPLE)],
+        "decision": (coin < 300 + 25 * experience - 280 * woman).astype(int),
+        "chance": (300 + 15 * experience) / 1000,
+        "said": ["yes" if good else "no" for good in coin < 500],
+        "merit": (coin < 300 + 25 * experience).astype(int),
+    }
+    csv.write_csv(pyarrow.table(table), tmp_path / "decisions.csv")
+    pyarrow.parquet.write_table(pyarrow.table(table), tmp_path / "decisions.parquet")
+    (tmp_path / "metric.toml").write_text("cap = 1.0\n[weights]\nexperience = 0.1\n")
+    return tmp_path
+
+
+def audit(place: Path, *options: object, file: str = "decisions.csv", protected: str = "sex") -> Result:
+    given = () if "--metric" in options else ("--metric", place / "metric.toml")
+    return run("fair", "audit", place / file, "--protected", protected, *given, *options)
+
+
+def test_an_unfair_file_is_raised_and_ends_with_three(decisions: Path) -> None:
+    found = audit(decisions)
+    assert found.code == 3 and found.err == ""
+    assert "Raised: E1, E2" in found.out and "Catalogue of evils" in found.out
+
+
+def test_one_json_document_and_one_page(decisions: Path) -> None:
+    page = decisions / "audit.html"
+    found = audit(
+        decisions, "--json", "--html", page, "--qualification", "merit", "--segments", "town", file="decisions.parquet"
+    )
+    record = found.json
+    assert found.code == 3 and record["ok"] is False and record["warnings"] == []
+    assert {one["code"] for one in record["findings"] if one["ran"]} >= {"E1", "E2", "E3", "E4", "E5", "E7", "E8", "E9"}
+    assert page.read_text().startswith("<!doctype html>")
+    assert f"Wrote {page}." in audit(decisions, "--html", page).out
+
+
+def test_a_fair_file_ends_with_zero(decisions: Path) -> None:
+    found = audit(decisions, "--decision", "chance")
+    assert found.code == 0 and "Nothing was raised." in found.out
+
+
+def test_words_as_decisions(decisions: Path) -> None:
+    found = audit(decisions, "--decision", "said", "--favourable", "yes", "--group", "f", "--json")
+    assert found.code == 0 and found.json["groups"] == ["f", "m"]
+
+
+def test_a_metric_that_reads_the_protected_column_is_warned_about(decisions: Path) -> None:
+    (decisions / "sexist.toml").write_text("[weights]\nexperience = 0.1\nsex = 0.5\n")
+    found = audit(decisions, "--metric", decisions / "sexist.toml")
+    assert found.out.startswith("Warning: The metric itself reads the protected column 'sex'")
+    assert len(audit(decisions, "--metric", decisions / "sexist.toml", "--json").json["warnings"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("file", "protected", "options", "hint"),
+    [
+        ("decisions.csv", "sexx", (), "did you mean 'sex'?"),
+        ("decisions.csv", "sex", ("--decision", "decison"), "did you mean 'decision'?"),
+        ("decisions.csv", "decision", (), "name two columns"),
+        ("decisions.csv", "town", (), "group="),
+        ("decisions.csv", "sex", ("--group", "x"), "at least 2 people"),
+        ("decisions.csv", "sex", ("--decision", "said"), "favourable="),
+        ("decisions.csv", "sex", ("--qualification", "town"), "holds text"),
+        ("decisions.csv", "sex", ("--qualification", "merrit"), "'merrit'"),
+        ("decisions.csv", "sex", ("--segments", "county"), "'county'"),
+        ("decisions.csv", "sex", ("--alpha", "2"), "between 0 and 1"),
+        ("decisions.csv", "sex", ("--html", "audit.pdf"), "write audit.html"),
+        ("decisions.csv", "sex", ("--metric", "none.toml"), "none.toml"),
+        ("no.csv", "sex", (), "There is no file"),
+        ("metric.toml", "sex", (), ".csv or .parquet"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    decisions: Path, file: str, protected: str, options: tuple[str, ...], hint: str
+) -> None:
+    found = audit(decisions, *options, file=file, protected=protected)
+    assert (found.code, found.out) == (2, "")
+    assert found.err.startswith("Error: ") and found.err.count("\n") == 1
+    assert hint in found.err
+    again = audit(decisions, *options, "--json", file=file, protected=protected)
+    assert json.loads(again.err)["code"] == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "hint"),
+    [
+        ("ragged.csv", "sex,decision\nf,1\nm\n", "as many columns"),
+        ("empty.csv", "", "cannot be read"),
+        ("head.csv", "sex,decision\n", "no rows"),
+        ("twice.csv", "sex,sex,decision\nf,f,1\n", "same name"),
+        ("odd.parquet", "not parquet", "cannot be read as PARQUET"),
+        ("holes.csv", "sex,experience,decision\nf,1,1\nm,,0\nf,2,0\nm,3,1\n", "missing"),
+        ("unknown.csv", "sex,experience,decision\nf,1,1\nm,2,\nf,2,0.5\nm,3,1\n", "NaN"),
+        ("sure.csv", "sex,experience,decision\nf,1,1.5\nm,2,0\nf,2,0.5\nm,3,1\n", "negative"),
+    ],
+)
+def test_bad_files(decisions: Path, name: str, content: str, hint: str) -> None:
+    (decisions / name).write_text(content)
+    found = audit(decisions, file=name)
+    assert found.code == 2 and found.err.count("\n") == 1 and hint in found.err, found
+
+
+@pytest.mark.parametrize(
+    ("content", "hint"),
+    [
+        ("weights = [", "no TOML"),
+        ("[weight]\nexperience = 1\n", "[weights]"),
+        ("[weights]\nexperience = -1\n", "not negative"),
+        ('[weights]\nexperience = "much"\n', "number"),
+        ("[weights]\nexperiense = 1\n", "'experiense'"),
+        ('norm = "odd"\n[weights]\nexperience = 1\n', "norm"),
+        ('cap = "one"\n[weights]\nexperience = 1\n', "cap"),
+        ("cap = -1\n[weights]\nexperience = 1\n", "cap"),
+    ],
+)
+def test_bad_metrics(decisions: Path, content: str, hint: str) -> None:
+    (decisions / "bad.toml").write_text(content)
+    found = audit(decisions, "--metric", decisions / "bad.toml")
+    assert found.code == 2 and found.err.count("\n") == 1 and hint in found.err, found
+
+
+def test_help_names_the_command() -> None:
+    assert "audit" in run("fair", "--help").out and "--protected" in run("fair", "audit", "--help").out

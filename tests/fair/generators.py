@@ -33,6 +33,16 @@ class Population:
             favourable=None,
         )  # fmt: skip
 
+    def decided(self, seed: int) -> Case:
+        """The same people where only drawn decisions are known, and merit only as a label."""
+        metric = Metric.from_features(self.people, self.weights)
+        decisions = (Draws(seed).uniform() < np.clip(self.chance, 0, 1)).astype(int)
+        label = None if self.merit is None else (self.merit > 0).astype(float)
+        return make_case(
+            decisions, self.people, self.inside, metric=metric, qualification=label, segments=self.segments,
+            group="True", favourable=None,
+        )  # fmt: skip
+
 
 class Draws:
     def __init__(self, seed: int) -> None:
@@ -82,6 +92,8 @@ def make(code: str, guilty: bool, seed: int) -> Population:
     if code == "E6" and guilty:
         top = ~inside & (merit > np.quantile(merit[~inside], 0.95))
         chance = np.where(top & (draws.uniform() < 0.2), 0.05, chance)
+    if code == "E6 by label" and guilty:
+        chance = np.where(~inside & (merit > 0) & (draws.uniform() < 0.3), 0.02, chance)
     if code == "E7" and guilty:
         chance = chance - 0.3 * (inside & (hobby > 0.7))
     if code == "E8" and guilty:

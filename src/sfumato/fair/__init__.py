@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sfumato.fair.audits import AuditReport, audit, lipschitz_audit, private_parity
-    from sfumato.fair.audits.run import audit_file
+    from sfumato.fair.audits.files import audit_file
     from sfumato.fair.caution import FairnessWarning
     from sfumato.fair.classifier import FairClassifier
     from sfumato.fair.groups import (
@@ -48,7 +48,7 @@ _LATER = {
     "affirmative_mapping": "groups",
     "assign_counterparts": "metric",
     "audit": "audits",
-    "audit_file": "audits.run",
+    "audit_file": "audits.files",
     "bias_bound": "groups",
     "certify": "pairs.certificate",
     "doubling_dimension": "mapping.exponential",

@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError, SchemaError
+from sfumato.fair.audits.nearby import Matched, match, positions, smooth
 from sfumato.fair.caution import FairnessWarning
 from sfumato.fair.grid import Floats, Integers, check_probabilities
 from sfumato.fair.metric.base import Metric
 from sfumato.fair.people import as_numbers, as_text, column, column_names, people_count, without
+from sfumato.noise import Noise
 
 NEIGHBOURS = 25
 SMALLEST_GROUP = 2
@@ -51,9 +53,40 @@ class Case:
         return self.metric.neighbours(NEIGHBOURS)
 
     @cached_property
+    def places(self) -> Integers:
+        """Return everybody's place under the metric: equal for people at distance zero."""
+        if self.metric is None:
+            raise ParameterError("This check needs a metric; give metric=.")
+        return positions(self.metric)
+
+    @cached_property
+    def matched(self) -> Matched:
+        """Return members of the group, each with a person outside who is nearly the same under the metric."""
+        if self.metric is None:
+            raise ParameterError("This check needs a metric; give metric=.")
+        return match(self.metric, self.inside, self.places, Noise(insecure_seed=5))
+
+    def explained(self, values: Floats) -> Floats:
+        """Return the mean of everybody's neighbours: what the metric alone explains, or the mean of all without one."""
+        if self.metric is None:
+            return np.full(self.size, float(values.mean()))
+        return smooth(values, self.near, self.places)
+
+    @cached_property
     def smoothed(self) -> Floats:
-        """Return the mean treatment of everybody's neighbours: what the metric alone explains."""
-        return np.asarray(self.favourable[self.near].mean(axis=1))
+        """Return the mean treatment of everybody's neighbours."""
+        return self.explained(self.favourable)
+
+    @cached_property
+    def unexplained(self) -> Floats:
+        """Return what is left of everybody's treatment."""
+        return self.favourable - self.smoothed
+
+    @cached_property
+    def standing(self) -> Floats:
+        """Return what is left of belonging to the group."""
+        member = self.inside.astype(np.float64)
+        return member - self.explained(member)
 
     @cached_property
     def features(self) -> Floats:
@@ -169,7 +202,12 @@ def _merit(people: Any, qualification: Any, count: int) -> Floats | None:
     if qualification is None:
         return None
     values = column(people, qualification) if isinstance(qualification, (str, int)) else np.asarray(qualification)
-    merit = np.asarray(values, dtype=np.float64)
+    try:
+        merit = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            "qualification must be numbers, and it holds text; write a column of 0 and 1, or a merit score."
+        ) from None
     if merit.shape != (count,) or not np.all(np.isfinite(merit)):
         raise ParameterError(f"qualification must be {count} finite numbers, one a person: a label or a merit score.")
     return merit

@@ -25,7 +25,7 @@ _STYLE = (
     ".sfumato .raised{border-left-color:#d55e00;background:#fdf5f0}.sfumato .quiet{color:#555;margin:.2rem 0}"
     ".sfumato .grid{display:grid;grid-template-columns:1fr 1fr;gap:0 2.5rem;align-items:start}"
     ".sfumato .grid>div{border-top:2px solid #333;margin-top:1rem}.sfumato table{width:100%}"
-    ".sfumato td:first-child{white-space:nowrap;padding-right:1rem}"
+    ".sfumato td:first-child{white-space:nowrap;padding-right:1rem}.sfumato caption{display:none}"
 )
 
 
@@ -47,7 +47,8 @@ def page(report: AuditReport) -> str:
     """Return the whole page."""
     first, second = report.groups
     title = f"Fairness audit: {first} and {second}"
-    parts: list[Shown] = [*_lead(report), Words(report.verdict(), "lead"), report.figures()]
+    parts: list[Shown] = [*_lead(report), Words(report.verdict(), "lead")]
+    parts += [Words("Figures", "heading"), report.figures()]
     parts += [
         Words("Catalogue of evils", "heading"),
         Words(
@@ -117,9 +118,9 @@ def ratio_picture(report: AuditReport) -> Picture:
         "How differently people are treated, against how different they are",
         [
             Panel("difference ÷ distance (4 and more at the end)", "share of pairs",
-                  (Line("random pairs", x, y), Line("limit", [1, 1], [0, max(y) or 1], "claim"))),
+                  (Line("random pairs", x, y), Line("limit", [1, 1], [0, max(y) or 1], "other"))),
             Panel("treated more differently than allowed by", "share of people",
-                  (Line("each person's worst pair", u, v), Line("limit", [0, 0], [0, max(v) or 1], "claim"))),
+                  (Line("each person's worst pair", u, v), Line("limit", [0, 0], [0, max(v) or 1], "other"))),
         ],
     )  # fmt: skip
 
@@ -143,7 +144,7 @@ def bias_picture(report: AuditReport) -> Picture:
         f"The most biased fair score, and the earthmover plan (cost {bias.value:.3f})",
         [
             Panel("score under the most biased fair rule", "share of the group", tuple(lines)),
-            Panel("way (distance)", "share of people moved that far at most",
+            Panel("way (distance)", "share moved that far at most",
                   (Line("cheapest plan", far.tolist() or [0], mass.tolist() or [0]),)),
         ],
     )  # fmt: skip
@@ -188,17 +189,33 @@ def _pairs(report: AuditReport) -> list[Shown]:
         return [Words("No pair is treated more differently than its distance allows.")]
     return [
         Words("The worst pairs, side by side", "heading"),
-        Grid(tuple(_pair(pair) for pair in report.worst_pairs[:SHOWN_PAIRS])),
+        Grid(tuple(_pair(pair, report.only_decisions) for pair in _different(report.worst_pairs)[:SHOWN_PAIRS])),
     ]
 
 
-def _pair(pair: dict[str, Any]) -> tuple[Words, Table]:
+def _different(pairs: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
+    """Return pairs in which nobody appears twice: one person treated oddly would fill the page."""
+    seen: set[int] = set()
+    chosen = []
+    for pair in pairs:
+        both = {pair["first"], pair["second"]}
+        if not both & seen:
+            seen |= both
+            chosen.append(pair)
+    return chosen
+
+
+def _pair(pair: dict[str, Any], decided: bool) -> tuple[Words, Table]:
     """Return a pair in plain words, and only what differs as a table."""
     same = [f"{name} {one}" for name, (one, two) in pair["features"].items() if one == two]
     rows = [[name, str(one), str(two)] for name, (one, two) in pair["features"].items() if one != two]
-    rows.append(["chance of the good outcome", f"{pair['chances'][0]:.3f}", f"{pair['chances'][1]:.3f}"])
+    if decided:
+        rows.append(["decision", *("good" if chance > 0.5 else "refused" for chance in pair["chances"])])
+    else:
+        rows.append(["chance of the good outcome", f"{pair['chances'][0]:.3f}", f"{pair['chances'][1]:.3f}"])
+    treated = "those around them are treated" if decided else "treated"
     words = (
-        f"Distance {pair['distance']:.3f}, treated differently by {pair['difference']:.3f}. "
+        f"Distance {pair['distance']:.3f}, {treated} differently by {pair['difference']:.3f}. "
         f"Both: {', '.join(same) if same else 'nothing in common'}."
     )
     return Words(words), table("What differs", ["", f"person {pair['first']}", f"person {pair['second']}"], rows)

@@ -38,6 +38,7 @@ class AuditReport:
     lipschitz: LipschitzReport | None
     bias: BiasCertificate | None
     bias_people: int
+    bias_gap: float
     repair: RepairCost | None
     worst_pairs: tuple[dict[str, Any], ...]
     only_decisions: bool
@@ -86,7 +87,17 @@ class AuditReport:
         """Return the bias verdict, or a sentence about what is missing."""
         if self.bias is None:
             return "Without a metric nobody can say who is similar; give metric= for certificates."
-        return self.bias.verdict(self.parity.value)
+        if not self.only_decisions or self.bias_gap <= self.bias.value:
+            return self.bias.verdict(self.bias_gap)
+        # Decisions are draws: their gap is above its own expectation as often as below.
+        low, high = self.parity.interval
+        beyond = (
+            f"The gap {self.parity.value:.3g} of these decisions is above {self.bias.value:.3g}, the most that any "
+        )
+        beyond += "mapping fair under this metric can have"
+        if low > self.bias.value:
+            return f"{beyond}, and surely so ({low:.3g} to {high:.3g}): some similar people are treated differently."
+        return f"{beyond}, but it may be chance ({low:.3g} to {high:.3g})."
 
     def __str__(self) -> str:
         head = (
@@ -117,6 +128,7 @@ class AuditReport:
                 "exact": self.bias.exact,
                 "null": self.bias.null,
                 "people": self.bias_people,
+                "gap": self.bias_gap,
             }
         if self.lipschitz is not None:
             out["lipschitz"] = {

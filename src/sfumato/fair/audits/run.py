@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sfumato.errors import ParameterError
-from sfumato.fair.audits import evils, evils_merit
+from sfumato.fair.audits import evils, evils_merit, evils_segment
 from sfumato.fair.audits.case import Case, make_case
 from sfumato.fair.audits.findings import Finding
 from sfumato.fair.audits.lipschitz import LipschitzReport, lipschitz_audit
@@ -65,7 +64,7 @@ def audit(
     outside = ~case.inside
     gap = parity_gap(case.probabilities, case.inside, outside)
     lipschitz = _lipschitz(case)
-    bias, used = _bias(case)
+    bias, used, seen = _bias(case)
     repair = None
     if case.metric is not None and not case.only_decisions:
         repaired = repair_scores(case.favourable, case.metric.capped(1.0))
@@ -73,7 +72,7 @@ def audit(
     rates = (float(case.favourable[case.inside].mean()), float(case.favourable[outside].mean()))
     return AuditReport(
         case.size, case.group_names, (int(case.inside.sum()), int(outside.sum())), rates, gap, tuple(findings),
-        tuple(raised), alpha, lipschitz, bias, used, repair, _side_by_side(case, lipschitz), case.only_decisions,
+        tuple(raised), alpha, lipschitz, bias, used, seen, repair, _side_by_side(case, lipschitz), case.only_decisions,
     )  # fmt: skip
 
 
@@ -82,12 +81,12 @@ def run_checks(case: Case) -> list[Finding]:
     noise = Noise(insecure_seed=11)
     return [
         evils.blatant(case),
-        evils.redundant_encoding(case, noise),
+        evils.redundant_encoding(case),
         evils.redlining(case, noise),
-        evils.cutting_off(case),
+        evils_segment.cutting_off(case),
         evils_merit.self_fulfilling(case, noise),
         evils_merit.reverse_tokenism(case),
-        evils_merit.subset_targeting(case, noise),
+        evils_segment.subset_targeting(case, noise),
         evils_merit.reduced_utility(case),
         evils_merit.metric_abuse(case),
     ]
@@ -100,20 +99,6 @@ def raise_findings(findings: list[Finding], alpha: float) -> list[str]:
     return [finding.code for finding, stand in zip(ran, stands, strict=True) if stand and finding.large]
 
 
-def audit_file(
-    path: str | Path, protected: str, *, metric: str | Path | None = None, decision: str = "decision", **options: Any
-) -> AuditReport:
-    """Audit a CSV or Parquet file of people with one column of decisions or probabilities (for the command line)."""
-    import pandas as pd
-
-    source = Path(path)
-    frame = pd.read_parquet(source) if source.suffix == ".parquet" else pd.read_csv(source)
-    outcome = column(frame, decision)
-    people = frame.drop(columns=[decision])
-    rule = None if metric is None else Metric.from_toml(metric, people)
-    return audit(outcome, people, protected, metric=rule, **options)
-
-
 def _lipschitz(case: Case) -> LipschitzReport | None:
     if case.metric is None:
         return None
@@ -123,15 +108,16 @@ def _lipschitz(case: Case) -> LipschitzReport | None:
     return lipschitz_audit(rows, case.metric, groups=labels)
 
 
-def _bias(case: Case) -> tuple[BiasCertificate | None, int]:
-    """Return the bias certificate, on an even sample of both groups where they are large."""
+def _bias(case: Case) -> tuple[BiasCertificate | None, int, float]:
+    """Return the bias certificate, on an even sample of both groups where they are large, and the sample's own gap."""
     if case.metric is None:
-        return None, 0
+        return None, 0, 0.0
     first, second = (_spread(np.flatnonzero(mask), BIAS_PEOPLE // 2) for mask in (case.inside, ~case.inside))
     shuffles = NULL_SHUFFLES if len(first) + len(second) <= BIAS_PEOPLE else 0
-    metric = case.metric.subset(np.concatenate([first, second]))
-    groups = np.arange(len(first)), np.arange(len(first), len(first) + len(second))
-    return bias_bound(metric, *groups, shuffles=shuffles), len(first) + len(second)
+    chosen = np.concatenate([first, second])
+    groups = np.arange(len(first)), np.arange(len(first), len(chosen))
+    bound = bias_bound(case.metric.subset(chosen), *groups, shuffles=shuffles)
+    return bound, len(chosen), parity_gap(case.probabilities[chosen], *groups).value
 
 
 def _spread(members: Integers, most: int) -> Integers:

@@ -131,7 +131,12 @@ def from_toml(path: str | Path, people: Any) -> PointMetric:
             f"{Path(path).name} must hold a table [weights] with one line a column, such as age = 0.05, "
             f"and may set norm and cap; it must not hold {sorted(unknown) or 'anything else'}."
         )
-    return from_features(people, content["weights"], content.get("norm", "sum"), content.get("cap"))
+    cap = content.get("cap")
+    if cap is not None and (isinstance(cap, bool) or not isinstance(cap, (int, float))):
+        raise ParameterError(
+            f"cap must be a number, and {cap!r} in {Path(path).name} is none; write for example cap = 1.0."
+        )
+    return from_features(people, content["weights"], content.get("norm", "sum"), cap)
 
 
 def _weights(people: Any, weights: Mapping[str | int, float] | Sequence[float] | None) -> dict[str | int, float]:
@@ -147,6 +152,8 @@ def _weights(people: Any, weights: Mapping[str | int, float] | Sequence[float] |
     if missing:
         raise SchemaError(f"The weights name {missing[0]!r}, which is no column; the columns are {list(names)[:12]}.")
     for name, weight in weights.items():
+        if isinstance(weight, bool) or not isinstance(weight, (int, float, np.number)):
+            raise ParameterError(f"The weight of {name!r} must be a number such as 0.1, and {weight!r} is none.")
         if not np.isfinite(weight) or weight < 0:
             raise ParameterError(f"The weight of {name!r} must be finite and not negative, and {weight} is not.")
     return {name: float(weight) for name, weight in weights.items() if weight > 0}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.errors import CertificationError
-from sfumato.fair.grid import Floats, Integers
+from sfumato.fair.grid import Integers, check_probabilities
 from sfumato.fair.metric.base import Metric
 from sfumato.fair.pairs.divergence import check_distance
 from sfumato.fair.pairs.scan import Scan, sampled_excess, scan_pairs
@@ -51,18 +51,21 @@ class Certificate:
         return f"{verdict} ({self.coverage}: {self.pairs}; Lipschitz constant {self.ratio:.6g})"
 
 
-def certify(metric: Metric, probabilities: Floats, distance: str = "tv", *, sample: int | None = None) -> Certificate:
+def certify(metric: Metric, probabilities: object, distance: str = "tv", *, sample: int | None = None) -> Certificate:
     """Check a mapping on all pairs, or on `sample` random ones and say so.
+
+    `probabilities` has one distribution a row, or is the vector of the second of two outcomes.
 
     >>> from sfumato.fair.metric import Metric
     >>> print(certify(Metric.from_scores([0.0, 0.5]), np.array([[1.0, 0.0], [0.5, 0.5]])))
     fair (all pairs: 1; Lipschitz constant 1)
     """
     check_distance(distance)
+    rows = check_probabilities(probabilities, metric.size)
     if sample is None:
-        return of_scan(scan_pairs(metric, probabilities, distance), distance)
+        return of_scan(scan_pairs(metric, rows, distance), distance)
     first, second = random_pairs(metric.size, sample)
-    treated, apart = sampled_excess(metric, probabilities, distance, first, second)
+    treated, apart = sampled_excess(metric, rows, distance, first, second)
     with np.errstate(divide="ignore", invalid="ignore"):
         over = np.nan_to_num(treated - apart, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
         ratio = np.nan_to_num(treated / apart, nan=0.0, posinf=np.inf)

@@ -1,0 +1,63 @@
+"""Decisions in a file, for the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.domain.base import nearest
+from sfumato.errors import ParameterError, SchemaError
+from sfumato.fair.audits.report import AuditReport
+from sfumato.fair.audits.run import audit
+from sfumato.fair.metric.base import Metric
+
+KINDS = (".csv", ".parquet")
+
+
+def audit_file(
+    path: str | Path, protected: str, *, metric: str | Path | None = None, decision: str = "decision", **options: Any
+) -> AuditReport:
+    """Audit a CSV or Parquet file with one row a person and one column of decisions or probabilities.
+
+    `metric` is the path of a TOML file, see `Metric.from_toml`; `options` are those of `audit`.
+    """
+    table = read_table(Path(path))
+    for name, role in ((decision, "decision"), (protected, "protected")):
+        if name not in table:
+            raise SchemaError(f"The file has no {role} column {name!r}; {nearest(name, table)}")
+    if protected == decision:
+        raise ParameterError(f"{decision!r} is given as the decision and as the protected column; name two columns.")
+    people = {name: values for name, values in table.items() if name != decision}
+    rule = None if metric is None else Metric.from_toml(metric, people)
+    return audit(table[decision], people, protected, metric=rule, **options)
+
+
+def read_table(path: Path) -> dict[str, NDArray[Any]]:
+    """Return the columns of a CSV or Parquet file."""
+    import pyarrow
+    from pyarrow import csv, parquet
+
+    if path.suffix.lower() not in KINDS:
+        raise ParameterError(f"Decisions are read from .csv or .parquet, and {path.name!r} ends in neither.")
+    if not path.is_file():
+        raise ParameterError(f"There is no file {str(path)!r}; write the path of a table with one row a person.")
+    try:
+        table = csv.read_csv(path) if path.suffix.lower() == ".csv" else parquet.read_table(path)
+    except (pyarrow.ArrowInvalid, UnicodeDecodeError):
+        # The reader's own words may quote a row of the table.
+        raise ParameterError(
+            f"{path.name!r} cannot be read as {path.suffix.lower()[1:].upper()}; see that every row has as many "
+            "columns as the first one, which holds the names."
+        ) from None
+    if len(set(table.column_names)) < len(table.column_names):
+        raise SchemaError(f"{path.name!r} has two columns of the same name; rename one of them.")
+    if table.num_rows == 0:
+        raise ParameterError(f"{path.name!r} has no rows; an audit needs one row a person.")
+    return {name: _values(column) for name, column in zip(table.column_names, table.columns, strict=True)}
+
+
+def _values(column: Any) -> NDArray[Any]:
+    return np.asarray(column.combine_chunks().to_numpy(zero_copy_only=False))

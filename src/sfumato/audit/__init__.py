@@ -7,6 +7,7 @@ from sfumato.audit.checks import Neighbours, check
 from sfumato.audit.conversations import law_of_interaction
 from sfumato.audit.divergences import Comparison, Interval, hockey_stick, max_divergence, renyi
 from sfumato.audit.laws import FiniteLaw, law
+from sfumato.audit.reconstruction import Reconstruction, reconstruct
 from sfumato.audit.reports import Finding, Report
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "FiniteLaw",
     "Interval",
     "Neighbours",
+    "Reconstruction",
     "Release",
     "Report",
     "attack",
@@ -27,6 +29,7 @@ __all__ = [
     "law",
     "law_of_interaction",
     "max_divergence",
+    "reconstruct",
     "renyi",
     "worst_adaptive",
 ]

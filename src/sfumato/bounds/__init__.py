@@ -10,18 +10,34 @@ from sfumato.bounds.histograms import (
     histogram_people_pure,
 )
 from sfumato.bounds.information import people_for_information
+from sfumato.bounds.queries import (
+    WARNINGS,
+    histogram_error,
+    packing_error,
+    random_queries_error,
+    sampling_error,
+)
 from sfumato.bounds.selection import selection_gap, selection_gaps, threshold_people
 from sfumato.bounds.subsampling import subsampled_order, subsampled_rho
+from sfumato.bounds.volume import VolumeFloor, volume_floor, volume_radius
 
 __all__ = [
+    "WARNINGS",
     "Floor",
+    "VolumeFloor",
+    "histogram_error",
     "histogram_people",
     "histogram_people_per_attribute",
     "histogram_people_pure",
+    "packing_error",
     "people_for_information",
+    "random_queries_error",
+    "sampling_error",
     "selection_gap",
     "selection_gaps",
     "subsampled_order",
     "subsampled_rho",
     "threshold_people",
+    "volume_floor",
+    "volume_radius",
 ]

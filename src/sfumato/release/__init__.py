@@ -4,9 +4,11 @@ from sfumato.release.aggregates import Aggregate, Count, Mean, Sum, Variance
 from sfumato.release.groups import GroupBy, Histogram
 from sfumato.release.quantiles import Quantiles
 from sfumato.release.question import Question, question_from_json
+from sfumato.release.workload.question import Answers
 
 __all__ = [
     "Aggregate",
+    "Answers",
     "Count",
     "GroupBy",
     "Histogram",

@@ -1,0 +1,284 @@
+"""Blocks of general queries: prefixes and ranges of a column, conditions, and matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import ParameterError
+from sfumato.privacy.sensitivity import Sensitivity
+from sfumato.release.workload.blocks import Block, moves
+from sfumato.release.workload.moves import NOTHING, counted
+from sfumato.release.workload.space import Space
+from sfumato.table.predicate import All, Codes, Texts, columns, from_json, to_json
+from sfumato.table.predicate import Predicate as Condition
+from sfumato.table.schema import Schema
+
+LONGEST = 2048
+"""All ranges of a column are asked for up to so many values: their number grows with the square."""
+
+
+@dataclass(frozen=True)
+class Prefixes(Block):
+    """How many rows lie at or below each value of a column but the last one, where all do."""
+
+    kind: ClassVar[str] = "prefixes"
+
+    def __post_init__(self) -> None:
+        _one_column(self, "Prefixes")
+
+    @property
+    def queries(self) -> int:
+        """One for each value but the last."""
+        return self.shape[0] - 1
+
+    def evaluate(self, table: NDArray[Any]) -> NDArray[Any]:
+        """Return running totals."""
+        return np.cumsum(np.asarray(table))[:-1]
+
+    def transpose(self, weights: NDArray[Any]) -> NDArray[Any]:
+        """Return for each code the sum of the weights of the prefixes that hold it."""
+        given = np.asarray(weights)
+        return np.append(np.cumsum(given[::-1])[::-1], np.zeros(1, given.dtype))
+
+    def labels(self, space: Space) -> list[tuple[Any, ...]]:
+        """Return the last value of each prefix."""
+        return [(value,) for value in space.values(self.columns[0])[:-1]]
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """Up to which value."""
+        return (f"{self.columns[0]} up to",)
+
+    def added(self) -> Sensitivity:
+        """A row at the first value is in every prefix."""
+        return counted(self.queries)
+
+    def replaced(self, moving: Sequence[bool]) -> Sensitivity:
+        """A row that goes from the first value to the last leaves every prefix."""
+        return counted(self.queries) if moves(self.shape, moving) else NOTHING
+
+
+@dataclass(frozen=True)
+class Ranges(Block):
+    """How many rows lie between each two values of a column, both included."""
+
+    kind: ClassVar[str] = "ranges"
+
+    def __post_init__(self) -> None:
+        _one_column(self, "Ranges")
+        if self.shape[0] > LONGEST:
+            raise ParameterError(
+                f"All ranges of {self.columns[0]!r} would be {self.queries} queries; derive coarser bins, or ask for "
+                "prefixes, whose differences are ranges."
+            )
+
+    @property
+    def queries(self) -> int:
+        """One for each pair of ends."""
+        return self.shape[0] * (self.shape[0] + 1) // 2
+
+    @cached_property
+    def _ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        low, high = np.triu_indices(self.shape[0])
+        return low.astype(np.int64), high.astype(np.int64)
+
+    def evaluate(self, table: NDArray[Any]) -> NDArray[Any]:
+        """Return differences of running totals."""
+        below = np.concatenate([np.zeros(1, np.asarray(table).dtype), np.cumsum(np.asarray(table))])
+        low, high = self._ends
+        return np.asarray(below[high + 1] - below[low])
+
+    def transpose(self, weights: NDArray[Any]) -> NDArray[Any]:
+        """Return for each code the sum of the weights of the ranges that hold it."""
+        given = np.asarray(weights)
+        steps = np.zeros(self.shape[0] + 1, given.dtype)
+        low, high = self._ends
+        np.add.at(steps, low, given)
+        np.subtract.at(steps, high + 1, given)
+        return np.cumsum(steps)[:-1]
+
+    def labels(self, space: Space) -> list[tuple[Any, ...]]:
+        """Return both ends of each range."""
+        values = space.values(self.columns[0])
+        return [(values[low], values[high]) for low, high in zip(*self._ends, strict=True)]
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """From which value, and up to which."""
+        return (f"{self.columns[0]} from", f"{self.columns[0]} to")
+
+    def added(self) -> Sensitivity:
+        """A row in the middle is in most ranges."""
+        size = self.shape[0]
+        return counted(max((code + 1) * (size - code) for code in range(size)))
+
+    def replaced(self, moving: Sequence[bool]) -> Sensitivity:
+        """Count the ranges that hold one of two codes and not the other, over all pairs."""
+        if not moves(self.shape, moving):
+            return NOTHING
+        size = self.shape[0]
+        code = np.arange(size, dtype=np.int64)
+        holding = (code + 1) * (size - code)
+        first, second = code[:, None], code[None, :]
+        both = (np.minimum(first, second) + 1) * (size - np.maximum(first, second))
+        return counted(int((holding[:, None] + holding[None, :] - 2 * both).max()))
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix(Block):
+    """Any queries: an integer for every cell of the columns, divided by `steps`."""
+
+    kind: ClassVar[str] = "matrix"
+    values: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    steps: int = 1
+
+    def __post_init__(self) -> None:
+        values = np.ascontiguousarray(self.values, dtype=np.int64).copy()
+        if values.ndim != 2 or values.shape[1] != self.cells or not len(values):
+            raise ParameterError(
+                f"A matrix of queries over {', '.join(self.columns)} has a row for each query and {self.cells} columns,"
+                f" one for each combination of values; this one has the shape {values.shape}."
+            )
+        if (values < 0).any() or (values > self.steps).any():
+            raise ParameterError("A query has values from 0 to 1; divide it by its largest value, or shift it.")
+        values.setflags(write=False)
+        object.__setattr__(self, "values", values)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Matrix) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @cached_property
+    def _key(self) -> tuple[Any, ...]:
+        return self.columns, self.shape, self.steps, self.values.tobytes()
+
+    @property
+    def queries(self) -> int:
+        """One for each row of the matrix."""
+        return len(self.values)
+
+    @property
+    def denominator(self) -> int:
+        """The steps between 0 and 1."""
+        return self.steps
+
+    def evaluate(self, table: NDArray[Any]) -> NDArray[Any]:
+        """Return the product of the matrix and the counts."""
+        found: NDArray[Any] = self.values @ np.asarray(table).ravel()
+        return found
+
+    def transpose(self, weights: NDArray[Any]) -> NDArray[Any]:
+        """Return the product of the weights and the matrix."""
+        found: NDArray[Any] = (np.asarray(weights) @ self.values).reshape(self.shape)
+        return found
+
+    def labels(self, space: Space) -> list[tuple[Any, ...]]:
+        """Number the queries."""
+        return [(number,) for number in range(self.queries)]
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The number of the query."""
+        return ("query",)
+
+    def matrix(self, space: Space | None = None) -> NDArray[np.int64]:
+        """Return the matrix itself."""
+        return self.values
+
+    def extras(self) -> dict[str, Any]:
+        """Return all numbers."""
+        return {"values": self.values.tolist(), "steps": self.steps}
+
+
+@dataclass(frozen=True)
+class Predicate(Block):
+    """How many rows fulfil a condition on the columns; the condition is worked out for every cell beforehand."""
+
+    kind: ClassVar[str] = "predicate"
+    where: Condition = field(default_factory=All)
+    firsts: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        hidden = sorted(columns(self.where) - set(self.columns))
+        if hidden:
+            raise ParameterError(f"The condition reads {', '.join(hidden)}, which the query does not declare; add it.")
+
+    @cached_property
+    def mask(self) -> NDArray[np.int64]:
+        """Where the condition holds: 1 or 0 for every cell."""
+        found = np.broadcast_to(self._holds(self.where), self.shape).astype(np.int64)
+        found.setflags(write=False)
+        return found
+
+    def _holds(self, where: Condition) -> NDArray[np.bool_]:
+        if isinstance(where, Codes):
+            axis = self.columns.index(where.column)
+            codes = self.firsts[axis] + np.arange(self.shape[axis])
+            inside = np.zeros(len(codes), dtype=bool)
+            for low, high in where.intervals:
+                inside |= (codes >= low) & (codes <= high)
+            return inside.reshape([-1 if place == axis else 1 for place in range(len(self.shape))])
+        assert not isinstance(where, Texts), "A space has no text columns."
+        every = isinstance(where, All)
+        found = np.full((1,) * len(self.shape), every)
+        for part in where.parts:
+            found = found & self._holds(part) if every else found | self._holds(part)
+        return found
+
+    @property
+    def queries(self) -> int:
+        """One."""
+        return 1
+
+    def evaluate(self, table: NDArray[Any]) -> NDArray[Any]:
+        """Return the sum over the cells where the condition holds."""
+        return np.array([(np.asarray(table) * self.mask).sum()])
+
+    def transpose(self, weights: NDArray[Any]) -> NDArray[Any]:
+        """Return the weight where the condition holds."""
+        return np.asarray(np.asarray(weights)[0] * self.mask)
+
+    def labels(self, space: Space) -> list[tuple[Any, ...]]:
+        """Name the columns of the condition."""
+        return [(", ".join(self.columns),)]
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """What the condition is about."""
+        return ("condition on",)
+
+    def added(self) -> Sensitivity:
+        """A row counts one if the condition can hold at all."""
+        return counted(int(self.mask.max()))
+
+    def replaced(self, moving: Sequence[bool]) -> Sensitivity:
+        """A row comes to count, or counts no more, if some moving column decides anywhere."""
+        axes = tuple(axis for axis, free in enumerate(moving) if free)
+        return counted(int((self.mask.max(axis=axes) - self.mask.min(axis=axes)).max())) if axes else NOTHING
+
+    def extras(self) -> dict[str, Any]:
+        """Return the condition in its canonical form."""
+        return {"where": to_json(self.where)}
+
+    @classmethod
+    def made(cls, schema: Schema, space: Space, columns: Sequence[str], extras: Mapping[str, Any]) -> Block:
+        """Return the block of a stored condition."""
+        return cls(
+            tuple(columns),
+            space.listed(columns),
+            from_json(extras["where"], schema),
+            tuple(space.domains[place].first for place in space.places(columns)),
+        )
+
+
+def _one_column(block: Block, what: str) -> None:
+    if len(block.columns) != 1 or block.shape[0] < 2:
+        raise ParameterError(f"{what} are about one column that has at least two values; name one.")

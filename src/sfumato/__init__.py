@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sfumato.ledger import Budget, Ledger, Limit
     from sfumato.mechanism import NOTHING, Event, Interaction, Mechanism
     from sfumato.noise import Noise
-    from sfumato.release import Answers, Count, GroupBy, Histogram, Mean, Quantiles, Sum, Variance
+    from sfumato.release import Answers, Count, GroupBy, Histogram, Mean, Quantiles, Shaped, Sum, Synthesize, Variance
     from sfumato.release.workload import builders as workloads
     from sfumato.table.schema import Schema
 
@@ -56,7 +56,18 @@ _HOMES = {
     "sfumato.ledger": ("Budget", "Ledger", "Limit"),
     "sfumato.mechanism": ("NOTHING", "Event", "Interaction", "Mechanism"),
     "sfumato.noise": ("Noise",),
-    "sfumato.release": ("Answers", "Count", "GroupBy", "Histogram", "Mean", "Quantiles", "Sum", "Variance"),
+    "sfumato.release": (
+        "Answers",
+        "Count",
+        "GroupBy",
+        "Histogram",
+        "Mean",
+        "Quantiles",
+        "Shaped",
+        "Sum",
+        "Synthesize",
+        "Variance",
+    ),
     "sfumato.table.schema": ("Schema",),
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names}
@@ -105,7 +116,9 @@ __all__ = [
     "Quantiles",
     "Relation",
     "Schema",
+    "Shaped",
     "Sum",
+    "Synthesize",
     "Truncated",
     "Variance",
     "audit",

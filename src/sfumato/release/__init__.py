@@ -1,9 +1,11 @@
 """Questions about a table."""
 
 from sfumato.release.aggregates import Aggregate, Count, Mean, Sum, Variance
+from sfumato.release.geometry.question import Shaped
 from sfumato.release.groups import GroupBy, Histogram
 from sfumato.release.quantiles import Quantiles
 from sfumato.release.question import Question, question_from_json
+from sfumato.release.synthesis.question import Synthesize
 from sfumato.release.workload.question import Answers
 
 __all__ = [
@@ -15,7 +17,9 @@ __all__ = [
     "Mean",
     "Quantiles",
     "Question",
+    "Shaped",
     "Sum",
+    "Synthesize",
     "Variance",
     "question_from_json",
 ]

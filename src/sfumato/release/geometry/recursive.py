@@ -63,12 +63,16 @@ class RecursiveNoise(Mechanism):
             total = total + keep @ np.asarray(level.run(measured, noise), dtype=np.float64)
         return total
 
-    def predict(self, count: int = 2000) -> Predicted:
-        """Return the error to expect: independent noise of all levels."""
+    def simulate(self, count: int = 2000) -> Floats:
+        """Return noise vectors drawn by a public seed, to predict errors; never part of an answer."""
         parts = [level.simulate(count) @ keep.T for level, keep in zip(self.levels, self._keep, strict=True)]
         # One public seed for all levels would repeat the same noise; turned orders are as good as independent.
         turned = [np.roll(part, 7 * place + place**2, axis=0) for place, part in enumerate(parts)]
-        return predicted(np.sum(turned, axis=0))
+        return np.asarray(np.sum(turned, axis=0), dtype=np.float64)
+
+    def predict(self, count: int = 2000) -> Predicted:
+        """Return the error to expect: independent noise of all levels."""
+        return predicted(self.simulate(count))
 
     def _project(self, level: ShapedNoise, exact: NDArray[Any]) -> NDArray[Any]:
         rows = self.projections[self.levels.index(level) - 1]

@@ -74,8 +74,9 @@ class Noise:
         >>> Noise(insecure_seed=7).bernoulli("1/3")
         False
         """
-        number = exact(probability, "probability")
-        if not 0 <= number <= 1:
+        # What is exact already is let through at once: a device draws one coin a report.
+        number = probability if type(probability) is Fraction else exact(probability, "probability")
+        if not 0 <= number.numerator <= number.denominator:
             raise ParameterError("probability must lie between 0 and 1; write for example '1/3'.")
         return integer(self._source.stream(), number.denominator) < number.numerator
 

@@ -24,6 +24,8 @@ Words = NDArray[np.uint64]
 KEY_BYTES = 32
 REKEY_BYTES = 1 << 30
 """One key encrypts at most this much, far from where counter mode could be told from random bits."""
+DIRECT_BYTES = 64
+"""Up to so many bytes are taken from the operating system directly: less work than setting up a cipher."""
 
 _counter_lock = threading.Lock()
 
@@ -63,12 +65,26 @@ class KeyStream:
         self._left = max(REKEY_BYTES, needed)
 
 
+class SystemStream(KeyStream):
+    """The words of a key from the operating system; a few words come from the system itself, which is quicker."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: os.urandom(KEY_BYTES))
+
+    def fill(self, words: Words) -> None:
+        """Overwrite every word with 64 fresh uniform bits."""
+        if words.nbytes <= DIRECT_BYTES:
+            words[:] = np.frombuffer(os.urandom(words.nbytes), dtype=np.uint64)
+        else:
+            super().fill(words)
+
+
 class SystemSource:
     """Keys from the operating system; copies, forks and threads never share one."""
 
     def stream(self) -> KeyStream:
         """Return fresh words for one draw call."""
-        return KeyStream(lambda: os.urandom(KEY_BYTES))
+        return SystemStream()
 
 
 class SeededSource:
@@ -108,6 +124,8 @@ def words(stream: Stream, count: int) -> Words:
 
 def bits(stream: Stream, count: int) -> int:
     """Return an integer of `count` uniform bits; whole words are read, the first one leads."""
+    if isinstance(stream, SystemStream) and count <= 8 * DIRECT_BYTES:
+        return int.from_bytes(os.urandom(-(-count // 8)), "big") >> (-count % 8)
     number = 0
     for word in words(stream, -(-count // 64)).tolist():
         number = number << 64 | word

@@ -1,0 +1,57 @@
+"""The local model: devices send randomized reports, and only what many of them hold can be seen.
+
+>>> from sfumato import Pure, domain, local
+>>> plan = local.plan(users=100_000, spend=Pure(4), items=domain.text(max_bytes=4))
+>>> report = plan.client().report("word")
+>>> server = plan.server()
+>>> server.ingest(report)
+1
+"""
+
+from sfumato.local.client import Client
+from sfumato.local.coins import noise_weight
+from sfumato.local.hadamard import HadamardResponse, hadamard_response
+from sfumato.local.items import Bytes, Items, raw
+from sfumato.local.linear import LinearHash, linear_hash
+from sfumato.local.method import Method, Role
+from sfumato.local.oracle import Oracle
+from sfumato.local.plan import Plan, read_plan
+from sfumato.local.planning import plan
+from sfumato.local.popular import Item, MeanEstimate, Popular, Shares, nearest_distribution
+from sfumato.local.response import MeanResponse, Response, mean_response, response
+from sfumato.local.seed import Seed
+from sfumato.local.server import Server
+from sfumato.local.sketch import load
+from sfumato.local.wire import Refused, Wire
+
+__all__ = [
+    "Bytes",
+    "Client",
+    "HadamardResponse",
+    "Item",
+    "Items",
+    "LinearHash",
+    "MeanEstimate",
+    "MeanResponse",
+    "Method",
+    "Oracle",
+    "Plan",
+    "Popular",
+    "Refused",
+    "Response",
+    "Role",
+    "Seed",
+    "Server",
+    "Shares",
+    "Wire",
+    "hadamard_response",
+    "linear_hash",
+    "load",
+    "mean_response",
+    "nearest_distribution",
+    "noise_weight",
+    "plan",
+    "raw",
+    "read_plan",
+    "response",
+]

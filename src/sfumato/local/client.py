@@ -1,0 +1,82 @@
+"""What a device runs: one item in, one small report out."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sfumato.local.method import Encoder
+from sfumato.local.plan import Plan
+from sfumato.mechanism import Event, Mechanism
+from sfumato.noise import Noise
+from sfumato.privacy import Loss
+
+
+@dataclass(frozen=True, kw_only=True)
+class Client(Mechanism):
+    """The randomizer of a plan.
+
+    Promise: pure epsilon of the role's oracle for any two items, fitting or not, and every report; the role is drawn
+    without looking at the item and is part of the report (C-SPLIT). Never raises because of an item. Keeps no state:
+    a second report costs a second time, so call it as often as the plan says.
+    """
+
+    spec: ClassVar[str] = "C-SPLIT"
+
+    plan: Plan
+
+    def loss(self) -> Loss:
+        """Return the loss of one report."""
+        return self.plan.report_loss()
+
+    def event(self) -> Event:
+        """Return the plan, which is all there is to say."""
+        return Event(type(self).__name__, self.spec, {"plan": self.plan.to_json()}, self.version)
+
+    def report(self, item: Any, noise: Noise | None = None) -> bytes:
+        """Return the report of an item; one that does not fit sends noise of the same size."""
+        return self.run(item, Noise() if noise is None else noise)
+
+    def run(self, exact: Any, noise: Noise) -> bytes:
+        """Draw role and uniform report in one go, then let the role's oracle speak."""
+        plan = self.plan
+        role, drawn = self._draw(noise)
+        code = plan.items.code(exact)
+        point = None if code is None else plan.encoder.point(code, role)
+        value = plan.method.roles[role].oracle.mix(point, drawn, noise)
+        return plan.wire.pack(plan.offsets[role] + value)
+
+    def _draw(self, noise: Noise) -> tuple[int, int]:
+        plan = self.plan
+        if plan.even:
+            turn, drawn = divmod(noise.uniform(plan.turns[-1] * plan.even), plan.even)
+            return bisect_right(plan.turns, turn) - 1, drawn
+        role = bisect_right(plan.turns, noise.uniform(plan.turns[-1])) - 1
+        return role, noise.uniform(plan.method.roles[role].oracle.outcomes)
+
+    def reports(self, items: Any, noise: Noise | None = None) -> Any:
+        """Return the reports of many devices, each independent, as a table of bytes with one report a row.
+
+        For simulations, and for holders of many devices' items. The law of each row is that of `report`.
+        """
+        source = Noise() if noise is None else noise
+        plan = self.plan
+        rows, fits = plan.items.rows(items)
+        turns = source.uniform(plan.turns[-1], len(rows))
+        chosen = np.searchsorted(np.array(plan.turns), turns, side="right") - 1
+        values = np.empty(len(rows), dtype=np.int64)
+        for place, role in enumerate(plan.method.roles):
+            mine = np.flatnonzero(chosen == place)
+            # Only those that speak are hashed.
+            points = partial(_points, plan.encoder, place, rows, mine)
+            drawn = source.uniform(role.oracle.outcomes, len(mine))
+            values[mine] = plan.offsets[place] + role.oracle.mix_many(points, fits[mine], drawn, source)
+        return plan.wire.pack_many(values)
+
+
+def _points(encoder: Encoder, role: int, rows: Any, mine: Any, speaking: Any) -> Any:
+    return encoder.points(rows[mine[speaking]], role)

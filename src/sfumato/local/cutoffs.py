@@ -1,0 +1,65 @@
+"""Cut-offs that follow from a law: how large an estimate of an item that nobody holds may be.
+
+A report of another item supports an absent one with chance 1/q, independently of all other reports, so the number of
+supporting reports is binomial. Its tail is computed exactly where doubles reach, and bounded by Chernoff beyond.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+from sfumato.local.linear import LinearHash
+
+_SMALLEST = 1e-280
+
+
+def cutoff(oracle: LinearHash, reports: int, log_chance: float) -> float:
+    """Return the estimate that an absent item reaches with a probability of at most exp(`log_chance`)."""
+    if reports < 1:
+        return 0.0
+    inside = 1 / oracle.spread
+    support = _support(reports, oracle.spread, log_chance)
+    return (support - reports * inside) / (oracle.signal * (1 - inside))
+
+
+@lru_cache(maxsize=4096)
+def _support(reports: int, spread: int, log_chance: float) -> int:
+    """Return the smallest count that Bin(reports, 1/spread) reaches with at most this probability."""
+    low, high = reports // spread, reports + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _log_tail(middle, reports, spread) <= log_chance else (middle, high)
+    return high
+
+
+def _log_tail(count: int, reports: int, spread: int) -> float:
+    from scipy.special import betainc
+
+    if count > reports:
+        return -math.inf
+    chance = float(betainc(count, reports - count + 1, 1 / spread))
+    if chance > _SMALLEST:
+        return math.log(chance)
+    share, inside = count / reports, 1 / spread
+    divergence = share * math.log(share / inside)
+    if share < 1:
+        divergence += (1 - share) * math.log((1 - share) / (1 - inside))
+    return -reports * divergence
+
+
+def tree_cutoffs(
+    oracle: LinearHash, levels: tuple[int, ...], reports: tuple[int, ...], false_items: float
+) -> tuple[float, ...]:
+    """Return the least estimate that the evidence from each level on must reach (ACCEPT of SOFT-TREE).
+
+    `reports` are those of the levels and of the devices that verify. From level 1 on: all values of the domain
+    together pass with a probability of at most `false_items`. From level j on: the values that share the prefix of
+    level j - 1 with a given item not yet found pass with at most the same, over all levels together.
+    """
+    bits, count = levels[-1], len(levels)
+    cuts = [cutoff(oracle, sum(reports), math.log(false_items) - bits * math.log(2))]
+    for level in range(1, count):
+        log_chance = math.log(false_items / count) - (bits - levels[level - 1]) * math.log(2)
+        cuts.append(cutoff(oracle, sum(reports[level:]), log_chance))
+    return tuple(cuts)

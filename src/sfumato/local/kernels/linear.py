@@ -1,0 +1,101 @@
+"""Linear hashing in bulk: placing reports, looking items up, taking them out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+
+@numba.njit(cache=True, inline="always")
+def _parity(word):  # type: ignore[no-untyped-def]
+    word ^= word >> np.uint32(16)
+    word ^= word >> np.uint32(8)
+    word ^= word >> np.uint32(4)
+    word ^= word >> np.uint32(2)
+    word ^= word >> np.uint32(1)
+    return word & np.uint32(1)
+
+
+@numba.njit(cache=True, nogil=True)
+def _place(words, drawn, column_bits, symbol_bits, out):  # type: ignore[no-untyped-def]
+    mask = np.uint32((1 << column_bits) - 1)
+    for row in range(len(drawn)):
+        column = np.uint32(drawn[row]) & mask
+        symbol = np.int64(0)
+        for place in range(symbol_bits):
+            word = words[row, place]
+            symbol |= np.int64(_parity(word & column) ^ (word >> np.uint32(31))) << place
+        out[row] = symbol << column_bits | np.int64(column)
+
+
+def place_words(words: Any, drawn: Any, column_bits: int, symbol_bits: int) -> Any:
+    """Return the reports that speak for the hashed items, moved from uniform ones."""
+    out = np.empty(len(drawn), dtype=np.int64)
+    _place(np.asarray(words, dtype=np.uint32), drawn, column_bits, symbol_bits, out)
+    return out
+
+
+@numba.njit(cache=True, inline="always")
+def _load(words, column_bits, unit, sums):  # type: ignore[no-untyped-def]
+    """Write the xor of every set of words: a cell in the low bits, a sign in the highest one.
+
+    With `unit`, each word also carries the bit of its own symbol.
+    """
+    keep = np.uint32((1 << column_bits) - 1) | np.uint32(1 << 31)
+    sums[0] = 0
+    size = 1
+    for place in range(len(words)):
+        word = words[place] & keep
+        if unit:
+            word |= np.uint32(1 << (column_bits + place))
+        for at in range(size):
+            sums[size + at] = sums[at] ^ word
+        size *= 2
+
+
+@numba.njit(cache=True, nogil=True, fastmath=True)
+def _look_up(table, words, children, column_bits, out):  # type: ignore[no-untyped-def]
+    size = 1 << words.shape[1]
+    parent = np.zeros(size, dtype=np.uint32)
+    child = np.zeros((len(children), size), dtype=np.uint32)
+    for place in range(len(children)):
+        _load(children[place], column_bits, False, child[place])
+    mask = np.uint32(len(table) - 1)
+    for row in range(len(words)):
+        _load(words[row], column_bits, True, parent)
+        for place in range(len(children)):
+            total = np.float32(0)
+            for at in range(1, size):
+                entry = parent[at] ^ child[place, at]
+                sign = np.float32(1) - np.float32(2) * np.float32(entry >> np.uint32(31))
+                total += sign * np.float32(table[entry & mask])
+            out[row, place] = total
+
+
+def look_up(table: Any, words: Any, column_bits: int) -> Any:
+    """Return the sum of the q - 1 cells of each hashed item."""
+    return look_up_children(table, words, np.zeros((1, words.shape[1]), dtype=np.uint32), column_bits)[:, 0]
+
+
+def look_up_children(table: Any, words: Any, children: Any, column_bits: int) -> Any:
+    """Return the sums of items whose hash is that of a parent (row) xor that of a child (column)."""
+    out = np.empty((len(words), len(children)), dtype=np.float32)
+    _look_up(table, words, children, column_bits, out)
+    return out
+
+
+@numba.njit(cache=True, nogil=True)
+def _take_out(table, words, column_bits, amount):  # type: ignore[no-untyped-def]
+    size = 1 << len(words)
+    sums = np.zeros(size, dtype=np.uint32)
+    _load(words, column_bits, True, sums)
+    for at in range(1, size):
+        sign = 1.0 - 2.0 * (sums[at] >> np.uint32(31))
+        table[sums[at] & np.uint32(len(table) - 1)] -= sign * amount
+
+
+def take_out(table: Any, words: Any, column_bits: int, amount: float) -> None:
+    """Subtract an item's signed amount from its q - 1 cells, in place."""
+    _take_out(table, words, column_bits, amount)

@@ -1,0 +1,134 @@
+"""Randomized response over a short list of answers, and over a bounded number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sfumato.exact import positive_integer
+from sfumato.local.coins import noise_weight, report_epsilon
+from sfumato.local.oracle import Counts, Oracle, Tally, support_deviation
+from sfumato.noise import Noise
+from sfumato.privacy import Pure
+
+
+@dataclass(frozen=True, kw_only=True)
+class Response(Oracle):
+    """Randomized response: say your own answer, or with the chance of noise any of the `answers` at random.
+
+    Promise: pure epsilon = log(1 + answers·(1-c)/c). Binary randomized response is `answers=2`. Best for lists of
+    fewer than about 3·e^epsilon + 2 answers. Spec: BERN-EXACT (randomized response).
+    """
+
+    spec: ClassVar[str] = "BERN-EXACT"
+    kind: ClassVar[str] = "response"
+
+    answers: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive_integer(self.answers, "answers")
+
+    @property
+    def outcomes(self) -> int:
+        """One for each answer."""
+        return self.answers
+
+    @property
+    def spread(self) -> int:
+        """One answer speaks for each item."""
+        return self.answers
+
+    def shape(self) -> dict[str, int]:
+        """Return the number of answers."""
+        return {"answers": self.answers}
+
+    def place(self, point: int, drawn: int) -> int:
+        """Say the answer."""
+        return int(point)
+
+    def place_many(self, points: Any, drawn: Tally) -> Tally:
+        """Say the answers."""
+        return np.asarray(points, dtype=np.int64)
+
+    def reader(self, tally: Tally) -> ResponseReader:
+        """Return the counts with the expected noise taken away."""
+        return ResponseReader(self, np.asarray(tally))
+
+    def deviation(self, reports: float, count: float = 0) -> float:
+        """Return the exact standard error."""
+        inside = float(self.chance) / self.answers
+        return support_deviation(reports, count, own=inside + self.signal, inside=inside)
+
+
+@dataclass(frozen=True)
+class ResponseReader:
+    """The counts of a randomized response."""
+
+    oracle: Response
+    tally: Tally
+
+    @cached_property
+    def reports(self) -> int:
+        """How many reports there are."""
+        return int(self.tally.sum())
+
+    def counts(self, points: Any = None) -> Counts:
+        """Return the estimates of these answers, by default of all."""
+        heard = self.tally if points is None else self.tally[np.asarray(points, dtype=np.int64)]
+        noise = self.reports * float(self.oracle.chance) / self.oracle.answers
+        return np.asarray((heard - noise) / self.oracle.signal, dtype=np.float64)
+
+    def errors(self, points: Any, counts: Counts) -> Counts:
+        """Return the standard errors."""
+        held = np.clip(counts, 0, self.reports)
+        return np.array([self.oracle.deviation(self.reports, count) for count in held.tolist()], dtype=np.float64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanResponse(Response):
+    """One bit about a bounded number: it is rounded to one of its ends at random, then randomized response follows.
+
+    A point is a whole number from 0 to `steps`. The chance of a 1 is c/2 + (1-c)·point/steps, so the reports of the
+    two ends differ most, by the ratio e^epsilon of binary randomized response. Unbiased for every number.
+    """
+
+    kind: ClassVar[str] = "mean"
+
+    answers: int = 2
+    steps: int
+
+    def shape(self) -> dict[str, int]:
+        """Return the number of steps."""
+        return {"steps": self.steps}
+
+    def mix(self, point: Any, drawn: int, noise: Noise) -> int:
+        """Round at random before the response."""
+        up = noise.bernoulli(Fraction(0 if point is None else int(point), self.steps))
+        return super().mix(None if point is None else int(up), drawn, noise)
+
+    def mix_many(self, points: Any, fits: Any, drawn: Tally, noise: Noise) -> Tally:
+        """Round many at random before the response."""
+        numbers = points(np.arange(len(drawn))) if callable(points) else np.asarray(points)
+        rounded = (noise.uniform(self.steps, len(drawn)) < numbers).astype(np.int64)
+        return super().mix_many(rounded, fits, drawn, noise)
+
+
+def response(spend: Pure, answers: int = 2) -> Response:
+    """Return randomized response for a spend; two answers make the classical one.
+
+    >>> from sfumato import Pure
+    >>> float(response(Pure(1), 2).odds) <= 2.718281828459046
+    True
+    """
+    count = positive_integer(answers, "answers")
+    return Response(weight=noise_weight(report_epsilon(spend), count), answers=count)
+
+
+def mean_response(spend: Pure, steps: int) -> MeanResponse:
+    """Return the response for a number on a grid of `steps` steps."""
+    return MeanResponse(weight=noise_weight(report_epsilon(spend), 2), steps=positive_integer(steps, "steps"))

@@ -1,0 +1,68 @@
+"""Sketches in files: the plan, the counts, a checksum. A damaged file is refused, never half read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sfumato.errors import ParameterError, SketchError
+from sfumato.local.plan import Plan
+from sfumato.local.wire import Refused
+
+if TYPE_CHECKING:
+    from sfumato.local.server import Server
+
+MAGIC = b"sfumato sketch 1\n"
+_CHECKSUM_BYTES = 32
+_WIDTHS = {"u1": 2**8, "<u2": 2**16, "<u4": 2**32, "<i8": 2**63}
+
+
+def write(path: str | Path, server: Server) -> Path:
+    """Write a sketch: magic line, length of the head, head as JSON, compressed counts, SHA-256 of all before."""
+    peak = int(server.counts.max(initial=0))
+    width = next(name for name, limit in _WIDTHS.items() if peak < limit)
+    head = {
+        "plan": server.plan.to_json(),
+        "accepted": server.accepted,
+        "refused": vars(server.refused),
+        "width": width,
+        "cells": len(server.counts),
+    }
+    text = json.dumps(head, sort_keys=True, separators=(",", ":")).encode()
+    body = MAGIC + len(text).to_bytes(4, "big") + text + zlib.compress(server.counts.astype(width).tobytes(), 1)
+    target = Path(path)
+    # Written beside and moved, so that a crash leaves the old file or the new one, never a part.
+    partial = target.with_name(target.name + ".part")
+    partial.write_bytes(body + hashlib.sha256(body).digest())
+    partial.replace(target)
+    return target
+
+
+def load(path: str | Path) -> Server:
+    """Read a sketch that `Server.save` wrote, with its plan."""
+    from sfumato.local.server import Server
+
+    name = Path(path).name
+    data = Path(path).read_bytes()
+    if not data.startswith(MAGIC):
+        raise SketchError(f"{name} is no sketch, or one of another version; save it again with Server.save.")
+    body, checksum = data[:-_CHECKSUM_BYTES], data[-_CHECKSUM_BYTES:]
+    if hashlib.sha256(body).digest() != checksum:
+        raise SketchError(f"{name} is damaged: its checksum is wrong. Take another copy, or ingest its reports again.")
+    try:
+        start = len(MAGIC) + 4
+        end = start + int.from_bytes(body[len(MAGIC) : start], "big")
+        head = json.loads(body[start:end])
+        server = Server(Plan.from_json(head["plan"]))
+        counts = np.frombuffer(zlib.decompress(body[end:]), dtype=head["width"]).astype(np.int64)
+        if len(counts) != len(server.counts) or int(counts.sum()) != head["accepted"]:
+            raise SketchError(f"{name} does not belong to its plan: the counts do not add up.")
+        server.counts, server.accepted, server.refused = counts, head["accepted"], Refused(**head["refused"])
+    except (KeyError, TypeError, ValueError, zlib.error, ParameterError) as reason:
+        raise SketchError(f"{name} cannot be read: {reason}") from None
+    return server

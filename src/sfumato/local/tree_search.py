@@ -1,0 +1,220 @@
+"""The search of SOFT-TREE and of the prefix method: from the counts of all reports to a list of items.
+
+Everything here reads counts of reports only, so it costs no privacy (C-POST).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sfumato.local.cutoffs import tree_cutoffs
+from sfumato.local.linear import LinearReader
+from sfumato.local.popular import Item, Popular
+from sfumato.local.tree import TreeEncoder, TreeMethod, first_bits
+
+if TYPE_CHECKING:
+    from sfumato.local.server import Server
+
+BEAMS = {1: 1 << 18, 2: 1 << 18, 3: 1 << 18, 4: 1 << 17, 5: 1 << 17, 6: 1 << 17, 7: 1 << 16, 8: 1 << 15}
+"""How many prefixes stay in the search at each level, by the bits of a symbol: a look-up costs 2^bits."""
+PREFIX_KEEP = 1 << 10
+"""How many prefixes the prefix method keeps."""
+PREFIX_LEVEL = 2.5
+"""How many standard errors a prefix must show at each level, in the prefix method."""
+PASSES = 6
+LEAVES = 600
+WINDOWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+"""Over how many of the last levels the evidence must agree with an acceptable item: descendants of a true prefix
+that went astray inherit a high sum, and would fill the search."""
+WINDOW_MARGIN = 3.2
+
+
+def beam(method: TreeMethod) -> int:
+    """Return how many prefixes stay in the search."""
+    if method.search == "prefix":
+        return PREFIX_KEEP
+    return BEAMS[method.oracle.symbol_bits]
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """Whole whitened items that came through the search, with their hashes for every role of it."""
+
+    rows: Any
+    points: list[Any]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+class Search:
+    """One decoding: tables that are peeled as items are found."""
+
+    def __init__(self, server: Server, false_items: float) -> None:
+        method = server.plan.method
+        encoder = server.plan.encoder
+        assert isinstance(method, TreeMethod) and isinstance(encoder, TreeEncoder)
+        self.method, self.encoder, self.items = method, encoder, server.plan.items
+        self.readers: list[LinearReader] = [
+            method.oracle.reader(server.tally(role)) for role in range(len(method.levels) + 1)
+        ]
+        self.final = method.oracle.reader(server.tally(len(method.levels) + 1))
+        self.reports = tuple(reader.reports for reader in self.readers)
+        self.total = sum(self.reports)
+        self.false_items = false_items
+        self.cuts = np.array(tree_cutoffs(method.oracle, method.levels, self.reports, false_items))
+
+    def error(self, reports: float) -> float:
+        """Return the standard error of the estimate of an absent item."""
+        return self.method.oracle.deviation(max(reports, 1))
+
+    @cached_property
+    def expected(self) -> float:
+        """The score in standard errors that a barely acceptable item has over all reports."""
+        return float(self.cuts[0]) / self.error(self.total)
+
+    def descend(self) -> Leaves:
+        """Grow prefixes level by level and keep the best."""
+        levels = self.method.levels
+        first = levels[0] - self.encoder.child_bits[0]
+        rows = _all_prefixes(first, self.items.row_bytes)
+        history = np.zeros((len(rows), 0), dtype=np.float32)
+        for level, length in enumerate(levels):
+            added = self.encoder.child_bits[level]
+            reader = self.readers[level]
+            from sfumato.local.kernels.linear import look_up_children
+
+            sums = look_up_children(
+                reader.table, self.encoder.parents(rows, level), self.encoder.children(level), reader.oracle.column_bits
+            )
+            here = sums / np.float32(reader.scale)
+            kept = self._keep(history, here, level)
+            parents, children = np.divmod(kept, 1 << added)
+            history = np.concatenate([history[parents], here.ravel()[kept][:, None]], axis=1)
+            rows = _extend(rows[parents], children, length - added, added)
+        return self._leaves(rows, history)
+
+    def _keep(self, history: Any, here: Any, level: int) -> Any:
+        """Return the places, among all children in order, of those that stay."""
+        if self.method.search == "prefix":
+            score = here.ravel()
+            good = np.flatnonzero(score >= PREFIX_LEVEL * self.error(self.reports[level]))
+            return _largest(score, good, beam(self.method))
+        score = (history.sum(axis=1, dtype=np.float32)[:, None] + here).ravel()
+        passes = np.ones(here.shape, dtype=np.bool_)
+        for length in (length for length in WINDOWS if length <= level + 1):
+            reports = sum(self.reports[level + 1 - length : level + 1])
+            if reports == 0:
+                continue
+            recent = history[:, history.shape[1] - length + 1 :].sum(axis=1, dtype=np.float32)[:, None] + here
+            wanted = 1.06 * self.expected * math.sqrt(reports / self.total) - WINDOW_MARGIN
+            passes &= recent >= wanted * self.error(reports)
+        return _largest(score, np.flatnonzero(passes.ravel()), beam(self.method))
+
+    def _leaves(self, rows: Any, history: Any) -> Leaves:
+        verify = len(self.method.levels)
+        points = self.encoder.prefix_points(rows, verify)
+        total = history.sum(axis=1, dtype=np.float64) + self.readers[verify].counts(points)
+        best = _largest(total, np.arange(len(rows)), LEAVES)
+        chosen = rows[best]
+        return Leaves(chosen, [self.encoder.prefix_points(chosen, role) for role in range(verify + 1)])
+
+    def evidence(self, leaves: Leaves) -> Any:
+        """Return the estimates of every leaf (row) from every part of the reports (column)."""
+        columns = [reader.counts(points) for reader, points in zip(self.readers, leaves.points, strict=True)]
+        return np.stack(columns, axis=1)
+
+    def accept(self, leaves: Leaves) -> list[tuple[bytes, float]]:
+        """Take the best acceptable leaf, peel it from all tables, and look again, until none is left."""
+        found: list[tuple[bytes, float]] = []
+        while len(leaves):
+            evidence = self.evidence(leaves)
+            suffixes = np.cumsum(evidence[:, ::-1], axis=1)[:, ::-1]
+            passing = np.flatnonzero((suffixes[:, : len(self.cuts)] >= self.cuts).all(axis=1))
+            if not len(passing):
+                break
+            best = passing[np.argmax(suffixes[passing, 0])]
+            count = float(suffixes[best, 0])
+            found.append((leaves.rows[best].tobytes(), count / self.error(self.total)))
+            for reader, points, reports in zip(self.readers, leaves.points, self.reports, strict=True):
+                reader.peel(points[best], count * reports / self.total)
+        return found
+
+    def run(self) -> dict[bytes, float]:
+        """Return whitened items with their scores."""
+        found: dict[bytes, float] = {}
+        for _ in range(PASSES):
+            new = [(row, score) for row, score in self.accept(self.descend()) if row not in found]
+            found.update(new)
+            if not new:
+                break
+        return found
+
+    def estimate(self, rows: Any) -> tuple[Any, Any]:
+        """Return counts and errors among the devices that took no part in the search.
+
+        Items whose hashes overlap are estimated together: each is peeled before the others are read.
+        """
+        points = self.encoder.prefix_points(rows, len(self.method.levels) + 1)
+        counts = self.final.jointly(points)
+        return counts, self.final.errors(points, counts)
+
+
+def search(server: Server, false_items: float) -> Popular:
+    """Return the popular items that a sketch of a tree shows."""
+    run = Search(server, false_items)
+    found = run.run() if run.total else {}
+    if not found:
+        return Popular((), false_items, server.accepted)
+    rows = np.frombuffer(b"".join(found), dtype=np.uint8).reshape(len(found), -1)
+    counts, errors = run.estimate(rows)
+    reports = max(1, run.final.reports)
+    shift = 8 * rows.shape[1] - run.items.bits
+    items = []
+    for row, count, error, score in zip(rows, counts, errors, found.values(), strict=True):
+        value = run.items.value(run.encoder.white.invert(int.from_bytes(row.tobytes(), "big") >> shift))
+        if value is not None:
+            items.append(Item(value, float(count) / reports, float(error) / reports, score))
+    return Popular(tuple(sorted(items, key=lambda item: -item.share)), false_items, server.accepted)
+
+
+def _all_prefixes(bits: int, width: int) -> Any:
+    rows = np.zeros((1 << bits, max(width, 8)), dtype=np.uint8)
+    rows[:, :8] = (
+        (np.arange(1 << bits, dtype=np.uint64) << np.uint64(64 - bits)).astype(">u8").view(np.uint8).reshape(-1, 8)
+        if bits
+        else 0
+    )
+    return np.ascontiguousarray(rows[:, :width])
+
+
+def _extend(rows: Any, children: Any, start: int, count: int) -> Any:
+    """Write `count` bits, at most 8, into each row from bit `start` on, where it is zero."""
+    rows = first_bits_kept(rows, start)
+    byte, offset = divmod(start, 8)
+    pair = children.astype(np.int64) << (16 - offset - count)
+    rows[:, byte] |= (pair >> 8).astype(np.uint8)
+    if byte + 1 < rows.shape[1]:
+        rows[:, byte + 1] |= (pair & 0xFF).astype(np.uint8)
+    return rows
+
+
+def first_bits_kept(rows: Any, length: int) -> Any:
+    """Return rows of full width in which all but the first bits are zero."""
+    kept = np.zeros_like(rows)
+    if length:
+        head = first_bits(rows, length)
+        kept[:, : head.shape[1]] = head
+    return kept
+
+
+def _largest(score: Any, among: Any, count: int) -> Any:
+    """Return the places of the `count` largest scores among these places."""
+    if len(among) <= count:
+        return among
+    return among[np.argpartition(score[among], len(among) - count)[len(among) - count :]]

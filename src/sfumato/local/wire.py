@@ -1,0 +1,110 @@
+"""The bytes of a report: version, four bytes that name the plan, one number. See docs/local-wire.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+VERSION = 1
+TAG_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Refused:
+    """How many reports were refused, and why; a refused report leaves no trace in any estimate."""
+
+    length: int = 0
+    version: int = 0
+    plan: int = 0
+    value: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.length + self.version + self.plan + self.value
+
+    def __add__(self, other: Refused) -> Refused:
+        return Refused(*(getattr(self, part.name) + getattr(other, part.name) for part in fields(self)))
+
+
+@dataclass(frozen=True)
+class Wire:
+    """The format of one plan: reports are numbers below `outcomes`, sent under the plan's tag.
+
+    >>> wire = Wire(b"plan", 1000)
+    >>> wire.pack(258).hex(), wire.read(wire.pack(258)), wire.report_bytes
+    ('01706c616e0102', 258, 7)
+    """
+
+    tag: bytes
+    outcomes: int
+
+    @cached_property
+    def header(self) -> bytes:
+        """What every report begins with."""
+        return bytes([VERSION]) + self.tag
+
+    @cached_property
+    def value_bytes(self) -> int:
+        """How many bytes hold the number."""
+        return max(1, -(-(self.outcomes - 1).bit_length() // 8))
+
+    @cached_property
+    def report_bytes(self) -> int:
+        """The length of every report."""
+        return len(self.header) + self.value_bytes
+
+    def pack(self, value: int) -> bytes:
+        """Return the report of one number."""
+        return self.header + value.to_bytes(self.value_bytes, "big")
+
+    def read(self, report: Any) -> int | str:
+        """Return the number in a report, or the word for what is wrong with it; never raises."""
+        if not isinstance(report, (bytes, bytearray, memoryview)) or memoryview(report).nbytes != self.report_bytes:
+            return "length"
+        data = bytes(report)
+        if data[0] != VERSION:
+            return "version"
+        if data[1 : 1 + TAG_BYTES] != self.tag:
+            return "plan"
+        value = int.from_bytes(data[1 + TAG_BYTES :], "big")
+        return value if value < self.outcomes else "value"
+
+    def pack_many(self, values: Any) -> Any:
+        """Return a table of bytes, one report a row."""
+        rows = np.empty((len(values), self.report_bytes), dtype=np.uint8)
+        rows[:, : len(self.header)] = np.frombuffer(self.header, dtype=np.uint8)
+        wide = np.asarray(values).astype(">u8").view(np.uint8).reshape(-1, 8)
+        rows[:, len(self.header) :] = wide[:, 8 - self.value_bytes :]
+        return rows
+
+    def count(self, reports: Any, counts: Any) -> tuple[int, Refused]:
+        """Add reports to counts: one report, a table of bytes with one a row, or any iterable of reports."""
+        if isinstance(reports, (bytes, bytearray, memoryview)):
+            return self._count_each([reports], counts)
+        if isinstance(reports, np.ndarray) and reports.dtype == np.uint8 and reports.ndim == 2:
+            return self._count_rows(reports, counts)
+        return self._count_each(reports, counts)
+
+    def _count_rows(self, rows: Any, counts: Any) -> tuple[int, Refused]:
+        from sfumato.local.kernels.rows import tally_rows
+
+        if rows.shape[1] != self.report_bytes:
+            return 0, Refused(length=len(rows))
+        accepted, wrong = tally_rows(np.ascontiguousarray(rows), self.header, counts)
+        return accepted, Refused(0, *wrong)
+
+    def _count_each(self, reports: Iterable[Any], counts: Any) -> tuple[int, Refused]:
+        accepted, wrong = 0, {part.name: 0 for part in fields(Refused)}
+        for report in reports:
+            found = self.read(report)
+            if isinstance(found, str):
+                wrong[found] += 1
+            else:
+                counts[found] += 1
+                accepted += 1
+        return accepted, Refused(**wrong)

@@ -16,6 +16,9 @@ from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import ADD_REMOVE, Approximate, Bound, Concentrated, Pure, Truncated
 from sfumato.release.aggregates import Count, Mean, Sum, Variance
 from sfumato.release.found_keys import FoundGroups
+from sfumato.release.geometry.question import Shaped
+from sfumato.release.geometry.recursive import RecursiveNoise
+from sfumato.release.geometry.shaped import ShapedNoise
 from sfumato.release.groups import GroupBy, Histogram
 from sfumato.release.private_keys import StableHistogram
 from sfumato.release.quantile_choice import QuantileChoice
@@ -23,6 +26,12 @@ from sfumato.release.quantiles import Quantiles
 from sfumato.release.question import Question
 from sfumato.release.setting import Exact, Setting, Several
 from sfumato.release.sparse_noise import SparseNoise
+from sfumato.release.synthesis.adaptive import ChosenTables
+from sfumato.release.synthesis.question import Synthesize
+from sfumato.release.synthesis.stack import TableStack
+from sfumato.release.workload.builders import marginals
+from sfumato.release.workload.noisy import NoisyWorkload
+from sfumato.release.workload.question import Answers
 from sfumato.table.bounding import bounding_of
 from sfumato.table.schema import Schema
 
@@ -48,6 +57,9 @@ QUESTIONS: dict[str, Question] = {
     "`Quantiles`": Quantiles("age"),
     "`GroupBy`": GroupBy("sex", [Count(), Mean("age")]),
     "`GroupBy(keys='private')`": GroupBy("town", [Count(), Mean("age")], keys="private"),
+    "`Answers`": Answers(marginals(ONE, sets=[("age", "sex"), ("age",)])),
+    "`Shaped`": Shaped(marginals(ONE, sets=[("sex",)])),
+    "`Synthesize`": Synthesize(columns=("age", "sex")),
 }
 
 SPENDS: dict[str, Bound] = {
@@ -111,6 +123,14 @@ def described(mechanism: Mechanism) -> str:
             return f"{described(mechanism.noise)} on all cells, above a threshold"
         case StableHistogram():
             return "Laplace noise above a threshold"
+        case NoisyWorkload():
+            return f"{_LAWS[type(mechanism.law)]} noise, projected"
+        case TableStack():
+            return f"{_LAWS[type(mechanism.parts[0].law)]} noise on tables, fitted"
+        case ChosenTables():
+            return "chosen tables with noise, fitted"
+        case ShapedNoise() | RecursiveNoise():
+            return "noise in the shape of the queries"
         case QuantileChoice():
             return "exponential mechanism"
         case FoundGroups():

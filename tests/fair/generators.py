@@ -87,6 +87,12 @@ def make(code: str, guilty: bool, seed: int) -> Population:
         district = draws.uniform() < np.where(inside, 0.3, 0.05)
         people["district"] = np.where(district, "north", "south")
         chance = np.where(district & guilty, 0.05, chance)
+    if code == "E4 by two cuts":
+        # Neither the north nor the night shift is refused as a whole; the north's night shift is, and is the group's.
+        north, night = draws.uniform() < 0.4, draws.uniform() < 0.4
+        inside = draws.uniform() < np.where(north & night, 0.8, 0.25)
+        people |= {"district": np.where(north, "north", "south"), "shift": np.where(night, "night", "day")}
+        chance = np.where(north & night & guilty, 0.05, chance)
     if code == "E5" and guilty:
         chance = np.where(inside, 0.5 - 0.15 * skill, chance)
     if code == "E6" and guilty:

@@ -60,7 +60,9 @@ def test_the_whole_report(tmp_path):
     assert found.bias is not None and found.parity.value <= 1 and found.repair is not None
     text = str(found)
     assert all(code in text for code in NAMES)
+    assert "the same for random groups" in text and "200 shuffles of 400 people" in text
     loaded = json.loads(found.save(tmp_path / "audit.json").read_text())
+    assert loaded["bias"]["null"]["shuffles"] == 200 and loaded["bias"]["null"]["mean"] > 0
     assert loaded["lipschitz"]["worst"][0]["features"]["skill"] and loaded["ok"] is False
     assert found.save(tmp_path / "audit.txt").read_text() == text
     page = found.save(tmp_path / "audit.html").read_text()

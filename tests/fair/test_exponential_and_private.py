@@ -98,12 +98,3 @@ def test_bad_mechanisms_are_refused():
         fair.optimal_dp_mechanism(3, Pure(1), np.eye(3), adjacency=np.triu(np.ones((3, 3))))
     with pytest.raises(ParameterError, match="two states"):
         fair.optimal_dp_mechanism(1, Pure(1), np.eye(1))
-
-
-def test_private_parity_states_its_loss():
-    decisions = np.arange(1000) % 2
-    noisy = fair.private_parity(decisions, np.arange(1000) < 400, 2, spend=Pure(1), noise=Noise(insecure_seed=3))
-    assert noisy.loss.person.epsilon == 1 and noisy.gap < 0.1
-    assert noisy.counts.sum() != 0
-    with pytest.raises(ParameterError, match="Pure"):
-        fair.private_parity(decisions, decisions == 1, 2, spend=0.5)

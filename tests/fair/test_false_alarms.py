@@ -7,6 +7,8 @@ import pytest
 
 from sfumato import fair
 from sfumato.fair.audits.case import Case, make_case
+from sfumato.fair.audits.cuts import features, leaves
+from sfumato.fair.audits.evils_segment import cutting_off
 from sfumato.fair.audits.findings import Finding
 from sfumato.fair.audits.nearby import contrast, match, positions, slope_of, smooth
 from sfumato.fair.audits.run import raise_findings, run_checks
@@ -48,12 +50,50 @@ def test_false_alarms_stay_below_the_stated_level(design):
     assert alarms(design, FULL, 90_000)["any"] <= most
 
 
-@pytest.mark.parametrize("code", ["E1", "E2", "E3", "E4", "E5", "E6 by label", "E8", "E9"])
+@pytest.mark.parametrize("code", ["E1", "E2", "E3", "E4", "E4 by two cuts", "E5", "E6 by label", "E8", "E9"])
 def test_planted_evils_are_seen_in_mere_decisions(code):
     guilty = [raised(make(code, True, seed).decided(seed + 99)) for seed in range(4)]
     assert sum(code[:2] in found for found in guilty) >= 3
     innocent = [raised(make(code, False, seed).decided(seed + 99)) for seed in range(4)]
     assert sum(code[:2] in found for found in innocent) == 0
+
+
+def test_a_segment_of_two_cuts_is_named():
+    found = cutting_off(make("E4 by two cuts", True, 11).decided(12))
+    assert found.details["segment"] == "district = north and shift = night" and found.details["people"] > 400
+    assert 1.25 < found.details["lift_at_least"] < found.effect
+    refused, granted = found.details["outcomes"]
+    assert granted < 1 < refused
+
+
+def many_cuts(seed: int) -> Case:
+    """Decisions by lot, rarely good, and ten features of which half tell the group: many segments refused by chance."""
+    draws = Draws(seed, 300)
+    inside = draws.uniform() < 0.3
+    people = {f"f{number}": draws.normal() + (number % 2) * 1.2 * inside for number in range(10)}
+    metric = Metric.from_features(people, {"f0": 0.2, "f1": 0.2})
+    return make_case(
+        draws.coin(0.15).astype(int), people, inside, metric=metric, qualification=None, segments=None, group="True",
+        favourable=None,
+    )  # fmt: skip
+
+
+def test_searching_many_segments_is_paid_for():
+    p_values = np.array([cutting_off(many_cuts(seed)).p_value for seed in range(60)])
+    assert (p_values <= 0.05).sum() <= 6
+
+
+def test_leaves_are_chosen_by_features_alone():
+    case = many_cuts(1)
+    found = leaves(features(case), case.size)
+    size = found.totals(np.ones(case.size))
+    assert len(found) > 500 and size.min() >= 30 and size.max() < case.size
+    for leaf in (0, 7, len(found) - 1):
+        mask = found.mask(leaf)
+        assert mask.sum() == size[leaf] and np.isclose(found.totals(case.favourable)[leaf], case.favourable[mask].sum())
+    # Half of the level for single cuts, half for pairs.
+    assert np.isclose((1 / found.repeats).sum(), 1.0)
+    assert len(leaves([], 50)) == 0
 
 
 def test_labels_do_not_make_every_refusal_a_token():

@@ -149,3 +149,23 @@ def test_adjusted_metrics_meet_the_target():
     assert np.allclose(moved.metric.block(first, first), metric.block(first, first), atol=1e-8)
     with pytest.raises(ParameterError, match="larger target"):
         fair.adjust_metric(fair.Metric.from_scores([0.0, 1.0, 0.5]), [0, 1], [2], 0.01)
+
+
+def test_shuffles_say_what_chance_alone_gives():
+    """In six dimensions two samples of one population look far apart; random groups look just as far."""
+    alike = metric_of(21, 900, 6, 0.15)
+    bound = fair.bias_bound(alike, np.arange(400), np.arange(400, 900), shuffles=40)
+    chance = bound.null
+    assert bound.value > 0.2 and chance is not None
+    assert chance.people == 400 and chance.p_value > 0.02 and abs(chance.observed - chance.mean) < 0.05
+    # A smaller sample is further apart, so the null is compared with the figure of the same people.
+    assert chance.observed > bound.value
+    points = normal(22, 120, 2) + np.repeat([[1.0], [0.0]], 60, axis=0)
+    apart = fair.Metric.from_features(points, [0.4, 0.4])
+    found = fair.bias_bound(apart, np.arange(60), np.arange(60, 120), shuffles=200)
+    assert found.null is not None and found.null.people == 120
+    assert np.isclose(found.null.observed, found.value, atol=1e-9)
+    assert found.null.high < found.value and np.isclose(found.null.p_value, 1 / 201)
+    overlapping = fair.bias_bound(apart, np.arange(120), np.arange(60), shuffles=5).null
+    assert overlapping is not None and 0 < overlapping.observed < found.value
+    assert fair.bias_bound(apart, np.arange(60), np.arange(60, 120)).null is None

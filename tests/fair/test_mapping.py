@@ -11,6 +11,7 @@ from sfumato.fair.mapping import transport
 from sfumato.fair.mapping.exactness import make_exact
 from sfumato.fair.mapping.firstorder import project_l1, project_simplex
 from sfumato.fair.mapping.problem import make_problem
+from sfumato.fair.mapping.spanner import spanner
 from tests.fair.support import all_pairs_program, exact_violations, metric_of, normal
 
 
@@ -117,9 +118,53 @@ def test_impossible_side_conditions_say_by_how_much():
         fair.fair_mapping(metric, loss, parity=fair.Parity([0], [1], -1))
 
 
+@pytest.mark.parametrize("outcomes", [2, 3, 7])
+@pytest.mark.parametrize("stretch", [1.2, 2.0])
+def test_spanners_are_safe_on_all_pairs_and_cost_what_is_stated(outcomes, stretch):
+    metric, loss = metric_of(outcomes + 30, 40, 3, 0.25), normal(outcomes + 60, 40, outcomes)
+    full = fair.fair_mapping(metric, loss, method="rows")
+    quick = fair.fair_mapping(metric, loss, method="spanner", stretch=stretch)
+    assert quick.method == "spanner" and quick.certificate.ok and quick.certificate.coverage == "all pairs"
+    assert exact_violations(metric.block(), quick.probabilities) == 0
+    price = quick.objective - full.objective
+    assert -1e-9 <= price <= (1 - 1 / stretch) * (full.constant - full.objective) + 1e-7
+    assert quick.unconstrained - 1e-9 <= quick.bound <= full.objective + 1e-9
+
+
+@pytest.mark.parametrize("norm", ["sum", "euclidean"])
+def test_spanners_reach_every_near_pair_with_few_edges(norm):
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import shortest_path
+
+    metric = metric_of(33, 200, 2, 0.4, norm)
+    first, second = spanner(metric, 1.5, 1.0)
+    graph = csr_matrix((metric.between(first, second), (first, second)), shape=(200, 200))
+    way, apart = shortest_path(graph, directed=False), metric.block()
+    near = (apart < 1) & (apart > 0)
+    assert (way[near] <= 1.5 * apart[near] * (1 + 1e-9)).all()
+    assert len(first) < near.sum() / 2 / 8
+
+
+def test_spanners_keep_log_ratios_and_side_conditions():
+    metric, loss = metric_of(35, 30, 2, 0.5), normal(36, 30, 3)
+    quick = fair.fair_mapping(metric, loss, method="spanner", distance="inf")
+    full = fair.fair_mapping(metric, loss, method="rows", distance="inf")
+    assert quick.certificate.ok and full.objective - 1e-9 <= quick.objective <= quick.constant + 1e-9
+    assert quick.bound <= full.objective
+    groups = np.arange(12), np.arange(12, 30)
+    tied = fair.fair_mapping(metric, loss, method="spanner", parity=fair.Parity(*groups, 0.05), capacity=[0.3, 1, 1])
+    assert tied.certificate.ok and fair.parity_gap(tied.probabilities, *groups).value <= 0.05 + 1e-8
+    assert tied.probabilities[:, 0].mean() <= 0.3 + 1e-8
+    alike = fair.fair_mapping(fair.Metric.from_scores([0.0, 0.0, 3.0]), loss[:3], method="spanner")
+    assert np.isclose(alike.objective, fair.fair_mapping(fair.Metric.from_scores([0.0, 0.0, 3.0]), loss[:3]).objective)
+    with pytest.warns(fair.FairnessWarning, match="above the optimum"):
+        assert fair.fair_mapping(metric, loss, method="spanner", time_limit=0.0).certificate.ok
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        ({"loss": [[0, 1]] * 5, "method": "spanner", "stretch": 1.0}, "stretch"),
         ({"loss": [[0, np.nan]] * 5}, "finite"),
         ({"loss": [[0, 1]] * 4}, "5 rows"),
         ({"loss": [[0, 1]] * 5, "weights": [1, 1, 1, 1, -1]}, "weights"),

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sfumato.fair.audits import AuditReport, audit, lipschitz_audit, private_parity
+    from sfumato.fair.audits import AuditReport, PrivateAudit, audit, lipschitz_audit, private_audit
     from sfumato.fair.audits.files import audit_file
     from sfumato.fair.caution import FairnessWarning
     from sfumato.fair.classifier import FairClassifier
@@ -44,6 +44,7 @@ _LATER = {
     "FairnessWarning": "caution",
     "Metric": "metric",
     "Parity": "mapping",
+    "PrivateAudit": "audits",
     "adjust_metric": "groups",
     "affirmative_mapping": "groups",
     "assign_counterparts": "metric",
@@ -65,7 +66,7 @@ _LATER = {
     "packing_lower_bound": "mapping.exponential",
     "parity_gap": "groups",
     "parity_without_cross": "groups",
-    "private_parity": "audits",
+    "private_audit": "audits",
     "read_bias": "groups",
     "repair_cost": "repair",
     "repair_probabilities": "repair",
@@ -92,6 +93,7 @@ __all__ = [
     "FairnessWarning",
     "Metric",
     "Parity",
+    "PrivateAudit",
     "adjust_metric",
     "affirmative_mapping",
     "assign_counterparts",
@@ -113,7 +115,7 @@ __all__ = [
     "packing_lower_bound",
     "parity_gap",
     "parity_without_cross",
-    "private_parity",
+    "private_audit",
     "read_bias",
     "repair_cost",
     "repair_probabilities",

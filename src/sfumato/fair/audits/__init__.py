@@ -1,8 +1,8 @@
 """Inspect a model, a table of decisions or a function: Lipschitz audit, catalogue of evils, report."""
 
 from sfumato.fair.audits.lipschitz import LipschitzReport, lipschitz_audit
-from sfumato.fair.audits.private import PrivateParity, private_parity
+from sfumato.fair.audits.private import PrivateAudit, private_audit
 from sfumato.fair.audits.report import AuditReport
 from sfumato.fair.audits.run import audit
 
-__all__ = ["AuditReport", "LipschitzReport", "PrivateParity", "audit", "lipschitz_audit", "private_parity"]
+__all__ = ["AuditReport", "LipschitzReport", "PrivateAudit", "audit", "lipschitz_audit", "private_audit"]

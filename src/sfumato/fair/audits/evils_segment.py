@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.fair.audits.case import Case
+from sfumato.fair.audits.cuts import Leaves, declared_and_features, features, leaves
 from sfumato.fair.audits.findings import Finding
-from sfumato.fair.audits.nearby import Slope, contrast, slope_of
+from sfumato.fair.audits.nearby import Slope, slope_of
 from sfumato.fair.audits.significance import above
-from sfumato.fair.grid import Integers
-from sfumato.fair.people import column, column_names, is_numeric
+from sfumato.fair.grid import Floats, Integers
 from sfumato.noise import Noise
 
 LIFT = 1.25
 CUT_OFF = 0.5
-SMALLEST_SEGMENT = 30
+SURE = 0.05
+MOST_COMPARED = 40
 COMPARED = 800
 OUTSIDERS = 4000
 NEAREST = 5
@@ -25,34 +24,27 @@ SUBSET_GAP = 0.05
 DEPTH = 3
 FEWEST_TESTED = 15
 
-Segment = tuple[str, NDArray[np.bool_]]
-
 
 def cutting_off(case: Case) -> Finding:
     """E4 asks: is a segment that is refused as a whole a stand-in for the protected group.
 
-    Both must be sure: that the group's share in the segment is lifted, and that its people are refused more than the
-    most similar people outside of it, by more than their distance.
+    Segments are declared ones and features, cut once or twice. Both must be sure: that the group's share in the
+    segment is lifted, and that its people are refused more than the most similar people outside of it, by more than
+    their distance.
     """
-    rate = float(case.favourable.mean())
-    candidates = [
-        (name, mask) for name, mask in _segments(case)
-        if max(SMALLEST_SEGMENT, 0.01 * case.size) <= mask.sum() < case.size
-    ]  # fmt: skip
-    best: tuple[float, float, Segment] | None = None
-    for name, mask in candidates:
-        if rate <= 0 or float(case.favourable[mask].mean()) > CUT_OFF * rate:
-            continue
-        lift, p_value = _lift(case, mask)
-        if p_value * len(candidates) < 1:
-            p_value = max(p_value, _shortfall(case, mask)[1])
-        p_value = min(1.0, p_value * len(candidates))
-        if best is None or (p_value, -lift) < best[:2]:
-            best = p_value, -lift, (name, mask)
-    if best is None:
+    found = leaves(declared_and_features(case), case.size)
+    size, rate = found.totals(np.ones(case.size)), float(case.favourable.mean())
+    refused = np.flatnonzero(found.totals(case.favourable) <= CUT_OFF * rate * size) if rate > 0 else np.zeros(0, int)
+    outcomes = _outcome_lifts(case)
+    if not len(refused):
         nothing = "No sizeable segment gets the good outcome less than half as often as everybody."
-        return Finding("E4", nothing, "lift of the protected group", 1.0, LIFT, 1.0)
-    (name, mask), lift = best[2], -best[1]
+        return Finding("E4", nothing, "lift of the protected group", 1.0, LIFT, 1.0, {"outcomes": outcomes})
+    members = found.totals(case.inside.astype(np.float64))[refused]
+    lifts, p_values = _lifts(float(case.inside.mean()), size[refused], members)
+    p_values = np.minimum(1.0, p_values * found.repeats[refused])
+    chosen, p_value = _worst(case, found, refused, lifts, p_values)
+    leaf, lift = int(refused[chosen]), float(lifts[chosen])
+    mask, name = found.mask(leaf), found.name(leaf)
     short, _ = _shortfall(case, mask)
     beside = (
         "without a metric nobody knows whether similar people outside are too" if case.metric is None
@@ -62,36 +54,77 @@ def cutting_off(case: Case) -> Finding:
         "E4",
         f"The segment {name} ({int(mask.sum())} people) gets the good outcome in {case.favourable[mask].mean():.1%} of "
         f"cases against {rate:.1%} overall ({beside}), and holds {lift:.2f} times the protected group's share.",
-        "lift of the protected group", lift, LIFT, best[0],
-        {"segment": name, "people": int(mask.sum()), "shortfall": short},
+        "lift of the protected group", lift, LIFT, p_value,
+        {
+            "segment": name, "people": int(mask.sum()), "shortfall": short, "searched": len(found),
+            "lift_at_least": _least_lift(case, mask), "outcomes": outcomes,
+        },
     )  # fmt: skip
 
 
-def _lift(case: Case, mask: NDArray[np.bool_]) -> tuple[float, float]:
-    """Return how much the group's share is lifted in a segment, and the p-value of a lift no larger than tolerated."""
+def _outcome_lifts(case: Case) -> list[float]:
+    """Return for each outcome how many times their share the protected group has among those who get it."""
+    shares = case.probabilities[case.inside].sum(axis=0) / np.maximum(case.probabilities.sum(axis=0), 1e-12)
+    return [float(share) for share in shares / case.inside.mean()]
+
+
+def _lifts(base: float, size: Floats, members: Floats) -> tuple[Floats, Floats]:
+    """Return how much the group's share is lifted in segments, and the p-values of lifts no larger than tolerated."""
     from scipy.special import bdtrc
 
-    base, size, members = float(case.inside.mean()), int(mask.sum()), int(case.inside[mask].sum())
-    return members / size / base, float(bdtrc(members - 1, size, min(1.0, LIFT * base))) if members else 1.0
+    least = np.maximum(members, 1.0) - 1.0
+    chance = bdtrc(least, np.maximum(size, 1.0).astype(np.int64), min(1.0, LIFT * base))
+    return members / size / base, np.where(members > 0, chance, 1.0)
+
+
+def _least_lift(case: Case, mask: NDArray[np.bool_]) -> float:
+    """Return the 95% lower confidence bound of one segment's lift (Clopper and Pearson's)."""
+    from scipy.special import betaincinv
+
+    size, members = int(mask.sum()), int(case.inside[mask].sum())
+    return float(betaincinv(members, size - members + 1, SURE) / case.inside.mean()) if members else 0.0
+
+
+def _worst(case: Case, found: Leaves, refused: Integers, lifts: Floats, p_values: Floats) -> tuple[int, float]:
+    """Return the refused segment that is surest a stand-in, and its p-value.
+
+    Only the segments worst off among similar people are compared with those outside, forty at most: the p-values pay
+    for all segments that there are, so it is free which of them are looked at.
+    """
+    left = found.totals(case.unexplained)[refused] / found.totals(np.ones(case.size))[refused]
+    order = np.lexsort([left, p_values >= SURE])[:MOST_COMPARED]
+    best = (1.0, 0.0, int(np.lexsort([-lifts, p_values])[0]))
+    for place in order.tolist():
+        if p_values[place] < best[0]:
+            leaf = int(refused[place])
+            against = _shortfall(case, found.mask(leaf))[1] * float(found.repeats[leaf])
+            best = min(best, (min(1.0, max(float(p_values[place]), against)), -float(lifts[place]), place))
+    return best[2], best[0]
 
 
 def _shortfall(case: Case, mask: NDArray[np.bool_]) -> tuple[float, float]:
     """Return how much less a segment gets than the nearest people outside beyond their distance, and its p-value."""
-    inside, outside = np.flatnonzero(mask), np.flatnonzero(~mask)
+    inside, outside = _even(np.flatnonzero(mask), COMPARED), np.flatnonzero(~mask)
     weights = np.zeros(case.size)
     if case.metric is None:
         allowed = 0.0
-        np.add.at(weights, outside, 1 / len(outside))
+        weights[outside] = 1 / len(outside)
     else:
-        inside, outside = _even(inside, COMPARED), _even(outside, OUTSIDERS)
+        outside = _even(outside, OUTSIDERS)
         block = case.metric.block(inside, outside)
         count = min(NEAREST, len(outside))
         near = np.argpartition(block, count - 1, axis=1)[:, :count]
         allowed = float(np.minimum(np.take_along_axis(block, near, axis=1), 1.0).mean())
         np.add.at(weights, outside[near].ravel(), 1 / near.size)
-    np.add.at(weights, inside, -1 / len(inside))
-    estimate, error = contrast(weights, case.favourable, case.smoothed)
-    return estimate - allowed, above(estimate, allowed, error)
+    spread = (case.favourable - case.smoothed) ** 2
+    expected = float(weights @ case.favourable)
+    within = float(spread[inside].mean())
+    if case.only_decisions:
+        # The segment was chosen because it is refused, so its own spread is too small: take that of its comparators.
+        within = max(within, expected * (1 - expected))
+    error = float(np.sqrt(weights**2 @ spread + within / len(inside)))
+    short = expected - float(case.favourable[inside].mean())
+    return short - allowed, above(short, allowed, error)
 
 
 def _even(members: Integers, most: int) -> Integers:
@@ -132,7 +165,7 @@ def subset_targeting(case: Case, noise: Noise) -> Finding:
 def _search(case: Case, half: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], list[str]]:
     """Return the part where the gap is largest on one half, found by up to three cuts, and the cuts' names."""
     least = max(50, int(0.02 * case.size / 2)) // 2
-    segments = _features(case)
+    segments = features(case)
     chosen, names = np.ones(case.size, dtype=bool), []
     for _ in range(DEPTH):
         best, gain = None, _sure(_gap(case, chosen & half)) + 0.01
@@ -157,30 +190,3 @@ def _sure(gap: Slope) -> float:
 
 def _gap(case: Case, mask: NDArray[np.bool_]) -> Slope:
     return slope_of(case.unexplained[mask], case.standing[mask])
-
-
-def _segments(case: Case) -> list[Segment]:
-    """Return declared segments, and the quarters and categories of every feature."""
-    if case.segments is None:
-        return _features(case)
-    return [(f"segment {label}", case.segments == label) for label in np.unique(case.segments)] + _features(case)
-
-
-def _features(case: Case) -> list[Segment]:
-    return [
-        part for name in column_names(case.people) if name != case.protected_column
-        for part in feature_segments(name, column(case.people, name))
-    ]  # fmt: skip
-
-
-def feature_segments(name: str | int, values: NDArray[Any]) -> list[tuple[str, NDArray[np.bool_]]]:
-    """Return the quarters of a number, or the common categories of a text column."""
-    if is_numeric(values):
-        numbers = values.astype(np.float64)
-        cuts = np.unique(np.nanquantile(numbers, [0.25, 0.5, 0.75]))
-        return [(f"{name} ≤ {cut:g}", numbers <= cut) for cut in cuts] + [
-            (f"{name} > {cut:g}", numbers > cut) for cut in cuts
-        ]
-    text = np.array([str(value) for value in values.tolist()])
-    labels, sizes = np.unique(text, return_counts=True)
-    return [(f"{name} = {label}", text == label) for label in labels[np.argsort(-sizes)][:20]]

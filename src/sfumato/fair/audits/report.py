@@ -70,7 +70,7 @@ class AuditReport:
                 [f"most that fairness under the metric allows ({self.bias_people} people)", f"{self.bias.value:.4f}"]
             )
             if self.bias.null is not None:
-                rows.append(["the same for random groups of these sizes", f"{self.bias.null:.4f}"])
+                rows.append(["the same for random groups", str(self.bias.null)])
         if self.lipschitz is not None:
             name = "smoothed decisions, no certificate" if self.only_decisions else self.lipschitz.coverage
             rows.append([f"Lipschitz constant ({name})", f"{self.lipschitz.kappa:.4g}"])
@@ -126,7 +126,7 @@ class AuditReport:
             out["bias"] = {
                 "value": self.bias.value,
                 "exact": self.bias.exact,
-                "null": self.bias.null,
+                "null": None if self.bias.null is None else vars(self.bias.null),
                 "people": self.bias_people,
                 "gap": self.bias_gap,
             }

@@ -22,7 +22,7 @@ from sfumato.fair.repair import repair_cost, repair_scores
 from sfumato.noise import Noise
 
 BIAS_PEOPLE = 3000
-NULL_SHUFFLES = 5
+NULL_SHUFFLES = 200
 LISTED = 12
 
 
@@ -113,10 +113,9 @@ def _bias(case: Case) -> tuple[BiasCertificate | None, int, float]:
     if case.metric is None:
         return None, 0, 0.0
     first, second = (_spread(np.flatnonzero(mask), BIAS_PEOPLE // 2) for mask in (case.inside, ~case.inside))
-    shuffles = NULL_SHUFFLES if len(first) + len(second) <= BIAS_PEOPLE else 0
     chosen = np.concatenate([first, second])
     groups = np.arange(len(first)), np.arange(len(first), len(chosen))
-    bound = bias_bound(case.metric.subset(chosen), *groups, shuffles=shuffles)
+    bound = bias_bound(case.metric.subset(chosen), *groups, shuffles=NULL_SHUFFLES)
     return bound, len(chosen), parity_gap(case.probabilities[chosen], *groups).value
 
 

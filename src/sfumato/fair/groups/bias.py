@@ -9,13 +9,13 @@ import numpy as np
 from sfumato.fair.grid import Floats, Integers, binary_rows, check_probabilities
 from sfumato.fair.groups.earth import Earthmover, earthmover
 from sfumato.fair.groups.parity import parity_gap
+from sfumato.fair.groups.shuffled import ShuffledBias, shuffled_bias
 from sfumato.fair.mapping.mapping import fair_mapping
 from sfumato.fair.mapping.problem import group_share
 from sfumato.fair.metric.base import Metric
 from sfumato.fair.metric.matrix import MatrixMetric
 from sfumato.fair.pairs.certificate import certify
 from sfumato.fair.pairs.divergence import check_distance
-from sfumato.noise import Noise
 
 SEPARATED = 0.2
 EXACT_LOG_RATIO = 400
@@ -26,7 +26,7 @@ class BiasCertificate:
     """The largest parity gap that any mapping that is fair under the metric can have between two groups.
 
     `witness` is the most biased fair score of `members`, and reaches the value if `exact`; else the value is an upper
-    bound. `null` is the mean value over random splits into groups of the same sizes: what chance alone gives.
+    bound. `null` is the earthmover distance of random groups, under min(d, 1) or for log ratios min(d / 2, 1).
     """
 
     value: float
@@ -35,7 +35,7 @@ class BiasCertificate:
     members: Integers
     witness: Floats
     transport: Earthmover
-    null: float | None = None
+    null: ShuffledBias | None = None
 
     def verdict(self, observed: float) -> str:
         """Return what an observed parity gap means."""
@@ -62,7 +62,8 @@ def bias_bound(
     """Return the bias certificate of two groups (masks or indices).
 
     Total variation: exactly the earthmover distance under min(d, 1) (F6'). Log ratios: the exact program for up to 400
-    people, and the earthmover distance under tanh(d / 2) beyond (F7'). `shuffles` adds a permutation null.
+    people, and the earthmover distance under min(d / 2, 1) beyond (F7'). `shuffles` adds a permutation null, on at most
+    400 of the people.
 
     >>> metric = Metric.from_matrix([[0, 0, 1, 1], [0, 0, 1, 1], [1, 1, 0, 0], [1, 1, 0, 0]])
     >>> bias_bound(metric, [0, 1], [1, 2]).value
@@ -83,7 +84,8 @@ def bias_bound(
     else:
         moved = earthmover(small.scaled(0.5).capped(1.0), one, two)
         witness, value, exact = _witness(moved), max(moved.value, moved.bound), False
-    null = _null(small, one, two, shuffles) if shuffles else None
+    reach = small if distance == "tv" else small.scaled(0.5)
+    null = shuffled_bias(reach, one, two, shuffles) if shuffles else None
     return BiasCertificate(float(value), exact, distance, members, witness, moved, null)
 
 
@@ -95,16 +97,6 @@ def _witness(moved: Earthmover) -> Floats:
 def _tanh(metric: Metric) -> Metric:
     # Rounded up, a concave function of a metric stays one.
     return MatrixMetric.of_matrix(np.ceil(np.tanh(metric.dense() / 2) * 2.0**30) / 2.0**30)
-
-
-def _null(metric: Metric, one: Floats, two: Floats, shuffles: int) -> float:
-    """Return the mean earthmover distance of random splits: plug-in distances are above zero even for equal groups."""
-    noise = Noise(insecure_seed=0)
-    values = []
-    for _ in range(shuffles):
-        order = np.argsort(noise.uniform(1 << 62, metric.size))
-        values.append(earthmover(metric.capped(1.0), one[order], two[order]).value)
-    return float(np.mean(values))
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ def solve_extended(problem: Problem, tolerance: float, deadline: float | None) -
     finished = False
     while not finished:
         left = None if deadline is None else deadline - time.monotonic()
-        answer = None if left is not None and left <= 0 else _solve(problem, keys // people, keys % people, left)
+        answer = None if left is not None and left <= 0 else solve_pairs(problem, keys // people, keys % people, left)
         if answer is None:
             break
         rows, proved, prices = answer
@@ -81,9 +81,10 @@ def _offsets(problem: Problem, count: int) -> Floats:
     return offsets
 
 
-def _solve(
+def solve_pairs(
     problem: Problem, first: Integers, second: Integers, left: float | None
 ) -> tuple[Floats, float, Floats] | None:
+    """Return the best mapping under these pairs alone, a proved lower bound of its objective, and a price a pair."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_matrix, hstack, identity, kron, vstack
 

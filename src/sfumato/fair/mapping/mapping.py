@@ -19,17 +19,16 @@ from sfumato.fair.mapping.extended import solve_extended
 from sfumato.fair.mapping.extension import Interpolation, Landmarks, Rule, landmark_rate
 from sfumato.fair.mapping.firstorder import solve_first_order
 from sfumato.fair.mapping.problem import Parity, Problem, contract, make_problem
-from sfumato.fair.mapping.rows import solve_rows
+from sfumato.fair.mapping.rows import SUBSET_OUTCOMES, RowAnswer, solve_rows
+from sfumato.fair.mapping.spanner import STRETCH, solve_spanner
 from sfumato.fair.mapping.transport import solve_transport
 from sfumato.fair.metric.base import Metric
 from sfumato.fair.pairs.certificate import Certificate, certify
 
-METHODS = ("auto", "transport", "rows", "first-order")
+METHODS = ("auto", "transport", "rows", "first-order", "spanner")
 ROW_TOLERANCE = 1e-9
 ROW_SIZE = 4000
 """Above so many people × outcomes, with more than four outcomes, the first-order method is quicker."""
-SUBSET_OUTCOMES = 6
-"""Up to so many outcomes a row for each violated set of outcomes is quicker than extra variables."""
 COLLAPSED = 1e-6
 
 
@@ -112,14 +111,18 @@ def fair_mapping(
     capacity: object = None,
     method: str = "auto",
     gap: float = 1e-3,
+    stretch: float = STRETCH,
     time_limit: float | None = None,
 ) -> FairMapping:
     """Return the mapping of least expected loss that treats similar people similarly: D(M(x), M(y)) <= d(x, y).
 
     `loss[x, a]` is what outcome a costs for person x. Two outcomes under total variation are solved by optimal
     transport; everything else by row generation on HiGHS, or for many outcomes by a first-order method that stops
-    at the relative `gap`. Every answer is made exactly feasible and certified on all pairs without the solver. After
-    `time_limit` seconds the best certified mapping so far is returned, with its gap and a warning.
+    at the relative `gap`. `method="spanner"` solves on the edges of a graph whose paths are at most `stretch` times the
+    distances, with distances divided by it: fewer rows, fair for all pairs, and dearer by at most (1 - 1/stretch) of
+    what treating all alike would cost more (F13, total variation). Every answer is made exactly feasible and certified
+    on all pairs without the solver. After `time_limit` seconds the best certified mapping so far is returned, with its
+    gap and a warning.
 
     >>> metric = Metric.from_scores([0.0, 0.5, 1.0])
     >>> best = fair_mapping(metric, [[0, 1], [0, 1], [1, 0]])
@@ -129,11 +132,17 @@ def fair_mapping(
     if method not in METHODS:
         raise ParameterError(f"No method is called {method!r}; write one of {list(METHODS)}.")
     full = make_problem(metric, loss, distance, weights=weights, parity=parity, capacity=capacity)
-    return solve_problem(full, method, gap, time_limit)
+    if not stretch > 1:
+        raise ParameterError(f"stretch must be above 1, and {stretch} is not; write for example stretch=2.")
+    return solve_problem(full, method, gap, time_limit, stretch)
 
 
 def solve_problem(
-    full: Problem, method: str = "auto", gap: float = 1e-3, time_limit: float | None = None
+    full: Problem,
+    method: str = "auto",
+    gap: float = 1e-3,
+    time_limit: float | None = None,
+    stretch: float = STRETCH,
 ) -> FairMapping:
     """Solve a checked program; see `fair_mapping`."""
     metric, distance = full.metric, full.distance
@@ -141,7 +150,7 @@ def solve_problem(
     if distance == "tv":
         small = replace(small, metric=small.metric.capped(1.0))
     deadline = None if time_limit is None else time.monotonic() + time_limit
-    solved = _solve(small, _choose(small, method), gap, deadline)
+    solved = _solve(small, _choose(small, method), gap, deadline, stretch)
     probabilities = solved.probabilities[classes]
     certificate = certify(metric, probabilities, distance).require()
     representative = np.unique(classes, return_index=True)[1]
@@ -180,7 +189,7 @@ def _choose(problem: Problem, method: str) -> str:
     return "first-order" if problem.distance == "tv" and problem.plain and big else "rows"
 
 
-def _solve(problem: Problem, method: str, gap: float, deadline: float | None) -> _Solved:
+def _solve(problem: Problem, method: str, gap: float, deadline: float | None, stretch: float) -> _Solved:
     if method == "transport":
         rows, bound, flow = solve_transport(problem)
         real = (flow.giver >= 0) & (flow.taker >= 0)
@@ -190,8 +199,14 @@ def _solve(problem: Problem, method: str, gap: float, deadline: float | None) ->
         return _Solved(
             found.probabilities, found.bound, method, found.finished, found.first, found.second, found.prices
         )
+    if method == "spanner":
+        return _exactly(problem, method, solve_spanner(problem, stretch, ROW_TOLERANCE, deadline))
     many = problem.distance == "tv" and problem.outcomes > SUBSET_OUTCOMES
-    answer = (solve_extended if many else solve_rows)(problem, ROW_TOLERANCE, deadline)
+    return _exactly(problem, method, (solve_extended if many else solve_rows)(problem, ROW_TOLERANCE, deadline))
+
+
+def _exactly(problem: Problem, method: str, answer: RowAnswer) -> _Solved:
+    """Return a solver's answer made exactly fair, or the best constant where that is better."""
     constant = np.tile(problem.best_constant(), (problem.people, 1))
     rows = make_exact(problem, constant if answer.probabilities is None else answer.probabilities)
     if problem.plain or answer.finished:

@@ -17,6 +17,8 @@ PER_PERSON = 3
 LARGEST_LOG_RATIO = 13.8
 """Beyond this a log-ratio row is hopelessly scaled; a smaller distance is stricter, hence safe."""
 LISTED_OUTCOMES = 10
+SUBSET_OUTCOMES = 6
+"""Up to so many outcomes a row for each violated set of outcomes is quicker than extra variables."""
 BLOCK = 512
 
 
@@ -52,7 +54,7 @@ def solve_rows(problem: Problem, tolerance: float, deadline: float | None) -> Ro
         left = None if deadline is None else deadline - time.monotonic()
         if left is not None and left <= 0:
             break
-        answer = _solve(problem, state, left)
+        answer = solve_state(problem, state, left)
         if answer is None:
             break
         rounds += 1
@@ -79,11 +81,12 @@ def _first_rows(problem: Problem) -> RowState:
     first, second = first[differ], second[differ]
     sets = np.zeros((len(first), problem.outcomes), dtype=bool)
     sets[np.arange(len(first)), favourite[first]] = True
-    _append(state, first, second, sets)
+    append_rows(state, first, second, sets)
     return state
 
 
-def _append(state: RowState, first: Integers, second: Integers, sets: Any) -> int:
+def append_rows(state: RowState, first: Integers, second: Integers, sets: Any) -> int:
+    """Add rows that are not there yet; return how many were new."""
     fresh = []
     for place in range(len(first)):
         key = first[place].tobytes() + second[place].tobytes() + sets[place].tobytes()
@@ -160,7 +163,8 @@ def _outcome_sets(outcomes: int, gap: float) -> Floats:
     return ((numbers[:, None] >> np.arange(outcomes)) & 1).astype(np.float64)
 
 
-def _solve(problem: Problem, state: RowState, left: float | None) -> tuple[Floats, float, Floats] | None:
+def solve_state(problem: Problem, state: RowState, left: float | None) -> tuple[Floats, float, Floats] | None:
+    """Return the best mapping under these rows, a proved lower bound of its objective, and the rows' prices."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_matrix, vstack
 
@@ -208,7 +212,7 @@ def _add_violated(problem: Problem, state: RowState, rows: Floats, tolerance: fl
             sets[np.arange(len(first)), outcome[first, second]] = True
         found.append((person, second, sets))
     first, second, sets = (np.concatenate(part) for part in zip(*found, strict=True))
-    return _append(state, first, second, sets)
+    return append_rows(state, first, second, sets)
 
 
 def violation(problem: Problem, rows: Floats, here: slice) -> tuple[Floats, Integers]:

@@ -1,0 +1,225 @@
+"""The papers' synthesizers by name: `synthesize(workload, method="mwem")`, `"pdp-mwem"`, `"barak"`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any, Literal, TypeVar
+
+from sfumato.answer import Measured, Released
+from sfumato.errors import DomainTooLarge, ParameterError, UnsupportedSpend
+from sfumato.exact import at_least_zero, positive_integer
+from sfumato.noise import Law
+from sfumato.privacy import REPLACE_ONE, Bound
+from sfumato.release.model.factored import Factored
+from sfumato.release.setting import Prepared, Setting
+from sfumato.release.weights.barak import Barak
+from sfumato.release.weights.candidates import Candidates
+from sfumato.release.weights.choosers import MOST_STATES, states
+from sfumato.release.weights.evidence import Fitting
+from sfumato.release.weights.partial import AttributeWeights
+from sfumato.release.weights.planning import Amount, Options, amounts, one_of, plan_rounds, root_down
+from sfumato.release.weights.rounds import Transcript
+from sfumato.release.workload.blocks import Marginal
+from sfumato.release.workload.records import Records
+from sfumato.release.workload.workload import Workload
+from sfumato.table.bounding import Way
+
+Given = TypeVar("Given")
+
+
+@dataclass(frozen=True)
+class PartialOptions:
+    """How the rounds of `method='pdp-mwem'` are run.
+
+    `together` is how many queries without a common attribute a round measures, or "auto": as many as fit. `selection`
+    is "exact", "partition", or "auto": exact while its sums are few. `step` is "maxent" (damped replay), "safe" (the
+    proved 4 over `together`) or "paper" (1/2). `weights` gives attributes shares of the budget between 0 and 1.
+    """
+
+    rounds: int | Literal["auto"] = "auto"
+    together: int | Literal["auto"] = "auto"
+    selection: Literal["auto", "exact", "partition"] = "auto"
+    step: Literal["maxent", "safe", "paper"] = "maxent"
+    output: Literal["last", "average", "best_fit"] | None = None
+    weights: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", None if self.weights is None else dict(self.weights))
+        one_of(self.selection, "selection", ("auto", "exact", "partition"))
+        one_of(self.step, "step", ("maxent", "safe", "paper"))
+
+    def fitting(self, together: int) -> Fitting:
+        """Return how the model follows; single steps are averaged, as their bound is about the average."""
+        if self.step == "maxent":
+            return Fitting(passes=10, slack=0.3, output=self.output or "last")
+        return Fitting(step=0.5 if self.step == "paper" else 4.0 / together, output=self.output or "average")
+
+
+def mwem(setting: Setting, spend: Bound, workload: Workload, options: Mapping[str, Any] | None = None) -> Prepared:
+    """Prepare multiplicative weights for one person's promise (QR-MWEM, QR-MWEMF)."""
+    wanted = _options(Options, options)
+    picked = setting.picking()
+    tables = wanted.candidates == "tables" or (
+        wanted.candidates == "auto" and all(isinstance(block, Marginal) for block in workload.blocks)
+    )
+    mechanism = plan_rounds(
+        Candidates(workload, tables),
+        spend,
+        people=setting.people,
+        counted=setting.counted,
+        relation=setting.relation,
+        rows=picked.rule.rows,
+        reads=picked.charged(workload.space.names if wanted.start == "histogram" else workload.columns),
+        options=wanted,
+    )
+    return _prepared(picked, workload, mechanism, mechanism.model_of)
+
+
+def pdp_mwem(setting: Setting, spend: Bound, workload: Workload, options: Mapping[str, Any] | None = None) -> Prepared:
+    """Prepare multiplicative weights for promises per attribute (PDP-MWEM)."""
+    wanted = _options(PartialOptions, options)
+    if setting.relation is not REPLACE_ONE or not setting.counted:
+        raise UnsupportedSpend(
+            "Rounds per attribute need one row a person and relation=REPLACE_ONE: an attribute of people who come or "
+            "go is no fact that changes; write method='mwem'."
+        )
+    mechanism = _partial(setting, spend, workload, wanted)
+    return _prepared(setting, workload, mechanism, mechanism.model_of)
+
+
+def barak(setting: Setting, spend: Bound, workload: Workload, options: Mapping[str, Any] | None = None) -> Prepared:
+    """Prepare the Fourier baseline, fitted by multiplicative updates (QR-BARAK)."""
+    fitting = _options(Fitting, options) if options else None
+    picked = setting.picking()
+    plan = Barak(workload, setting.relation, setting.people if setting.counted else None, picked.rule.rows)
+    mechanism = plan.mechanism(spend, picked.charged(workload.columns))
+
+    def finish(noisy: Any) -> Released:
+        model = plan.model(noisy, mechanism, fitting) if fitting else plan.model(noisy, mechanism)
+        return _released(setting, model, tuple(noisy.tolist()), mechanism.law)
+
+    space = workload.space
+    read: Callable[[Any], Any] = lambda view: plan.read(Records.read(view, space))  # noqa: E731
+    return Prepared(frozenset(space.names), mechanism, read, finish, _way(picked))
+
+
+METHODS: dict[str, Callable[[Setting, Bound, Workload, Mapping[str, Any] | None], Prepared]] = {
+    "mwem": mwem,
+    "pdp-mwem": pdp_mwem,
+    "barak": barak,
+}
+
+
+def _partial(setting: Setting, spend: Bound, workload: Workload, wanted: PartialOptions) -> AttributeWeights:
+    candidates = Candidates(workload)
+    shares = _shares(workload, wanted.weights)
+    names = [name for name, share in shares.items() if share > 0]
+    widest = max((len(workload.space.reads(block.columns)) for block in workload.blocks), default=1)
+    together = _together(wanted, len(names), max(widest, 1))
+    exact = wanted.selection == "exact" or (wanted.selection == "auto" and states(len(names), together) <= MOST_STATES)
+    if wanted.selection == "exact" and states(len(names), together) > 16 * MOST_STATES:
+        raise DomainTooLarge(
+            f"Exact choice among {len(names)} attributes keeps {states(len(names), together)} sums; write "
+            "selection='partition', which needs none.",
+            method="selection='partition'",
+        )
+    plans = []
+    for amount in amounts(spend):
+        rates = _Rates(amount, 1 if spend.unit == "attribute" else together, exact)
+        rounds = positive_integer(wanted.rounds, "rounds") if wanted.rounds != "auto" else None
+        count = rounds or rates.best(setting.people, candidates)
+        plan = AttributeWeights(
+            candidates=candidates,
+            people=setting.people,
+            rounds=count,
+            rates=tuple(sorted((name, rates.of(count) * share) for name, share in shares.items())),
+            together=together,
+            partition=not exact,
+            pure=amount.pure,
+            fitting=wanted.fitting(together),
+        )
+        plans.append((_partial_bound(rates.of(count), count, setting.people, candidates, pure=amount.pure), plan))
+    return min(plans, key=lambda found: found[0])[1]
+
+
+def _shares(workload: Workload, weights: Mapping[str, Any] | None) -> dict[str, Fraction]:
+    shares = dict.fromkeys(sorted(workload.reads), Fraction(1))
+    if not shares:
+        raise ParameterError("No query of this workload reads a private attribute, so there is nothing to promise.")
+    for name, weight in (weights or {}).items():
+        if name not in shares:
+            raise ParameterError(f"weights= names {name!r}, which no query reads; they read {', '.join(shares)}.")
+        shares[name] = at_least_zero(weight, f"the weight of {name}")
+        if shares[name] > 1:
+            raise ParameterError("Weights of attributes lie between 0 and 1: they are shares of the spend.")
+    if max(shares.values()) == 0:
+        raise ParameterError("All weights are 0, so nothing may be measured; give some attribute weight 1.")
+    return shares
+
+
+def _together(wanted: PartialOptions, attributes: int, widest: int) -> int:
+    if wanted.together != "auto":
+        return positive_integer(wanted.together, "together")
+    return max(1, attributes // widest)
+
+
+@dataclass(frozen=True)
+class _Rates:
+    """The rate that an amount buys a round, when `changed` of the measured queries may move at once."""
+
+    amount: Amount
+    changed: int
+    exact: bool
+
+    def of(self, rounds: int) -> Fraction:
+        """Return the rate of one of so many rounds."""
+        c = self.changed
+        if self.amount.pure:
+            return self.amount.size / (3 * c * rounds)
+        return root_down(2 * self.amount.size / ((c * c + c if self.exact else 2 * c) * rounds))
+
+    def best(self, people: int, candidates: Candidates) -> int:
+        """Return the number of rounds with the smallest proved error."""
+        bounds = {n: _partial_bound(self.of(n), n, people, candidates, pure=self.amount.pure) for n in range(1, 301)}
+        return min(bounds, key=lambda n: bounds[n])
+
+
+def _partial_bound(rate: Fraction, rounds: int, people: int, candidates: Candidates, *, pure: bool) -> float:
+    """Return the proved error of the averaged model with the safe step (PDP-MWEM, repaired bound)."""
+    noise = (2 if pure else 1) / float(rate * people) ** 2
+    learned = math.log(max(candidates.workload.space.cells, 2)) / (2 * rounds)
+    return math.sqrt(noise + learned) + math.log(max(candidates.size, 2)) / float(rate * people)
+
+
+def _options(kind: type[Given], given: Mapping[str, Any] | None) -> Given:
+    known = {part.name for part in fields(kind)}  # type: ignore[arg-type]
+    for name in given or {}:
+        if name not in known:
+            raise ParameterError(f"This method has no option {name!r}; it has {', '.join(sorted(known))}.")
+    return kind(**(given or {}))
+
+
+def _prepared(
+    setting: Setting, workload: Workload, mechanism: Any, model_of: Callable[[Transcript], Factored]
+) -> Prepared:
+    space = workload.space
+
+    def finish(transcript: Transcript) -> Released:
+        numbers = [number for one in transcript.rounds for values in one.values for number in values]
+        return _released(setting, model_of(transcript), tuple(numbers), None)
+
+    read: Callable[[Any], Any] = lambda view: Records.read(view, space)  # noqa: E731
+    return Prepared(frozenset(space.names), mechanism, read, finish, _way(setting))
+
+
+def _way(setting: Setting) -> Way:
+    return setting.rule.way
+
+
+def _released(setting: Setting, model: Factored, numbers: tuple[int, ...], law: Law | None) -> Released:
+    """Return what was measured, and the model made from it alone."""
+    made = {"schema": setting.schema.to_json(), "model": model.to_json()}
+    return Released((Measured("measured", numbers, law),), made=made)

@@ -1,0 +1,184 @@
+"""Rounds per attribute: exact choice, losses by number of attributes, learned queries, and the baseline."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato import ADD_REMOVE, REPLACE_ONE, Concentrated, Noise, Pure, Schema
+from sfumato.domain import booleans, integers
+from sfumato.errors import ParameterError
+from sfumato.release.setting import Setting
+from sfumato.release.weights import AttributeWeights, Barak, Candidates, Fitting
+from sfumato.release.weights.choosers import Disjoint, _Sums
+from sfumato.release.weights.methods import METHODS
+from sfumato.release.workload.builders import marginals
+from sfumato.release.workload.records import Records
+from sfumato.table.bounding import Bounding, Way
+from tests.release.weights.published import entropies, published
+
+EIGHT = Schema({f"x{place}": booleans() for place in range(8)})
+PAIRS = marginals(EIGHT, width=2)
+SETTING = Setting(EIGHT, 2000, Bounding(Way.ROWS))
+
+
+def correlated() -> Records:
+    noise = Noise(insecure_seed=11)
+    bits = noise.uniform(2, 2000 * 8).reshape(2000, 8)
+    for place in range(0, 8, 2):
+        flips = noise.uniform(20, 2000) == 0
+        bits[:, place + 1] = bits[:, place] ^ flips
+    return Records.from_rows(PAIRS.space, bits)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_sums_over_attributes_are_those_over_all_disjoint_sets(count: int) -> None:
+    noise = Noise(insecure_seed=count)
+    masks = tuple(noise.uniform(31, 14) + 1)
+    weights = [int(number) + 1 for number in noise.uniform(1000, 14)]
+    blocks: dict[int, int] = {}
+    for mask, weight in zip(masks, weights, strict=True):
+        blocks[int(mask)] = blocks.get(int(mask), 0) + weight
+    expected = 0
+    for chosen in combinations(range(14), count):
+        union = 0
+        for place in chosen:
+            union = union | int(masks[place]) if union & int(masks[place]) == 0 else -1
+            if union < 0:
+                break
+        if union > 0:
+            expected += int(np.prod([weights[place] for place in chosen], dtype=object))
+    assert _Sums(blocks).total(count, 31) == expected
+
+
+def test_matchings_of_sixteen_attributes_are_counted() -> None:
+    pairs = {(1 << a) | (1 << b): 1 for a, b in combinations(range(16), 2)}
+    assert _Sums(pairs).total(8, 2**16 - 1) == 15 * 13 * 11 * 9 * 7 * 5 * 3
+
+
+def test_drawn_sets_follow_their_weights() -> None:
+    masks = (1, 2, 3, 4, 6, 8)
+    chooser = Disjoint((Fraction(1, 2),) * 6, masks, 2, unit=1)
+    scores = np.array([0, 2, 3, 1, 4, 2])
+    chances = {
+        frozenset(pair): float(np.exp(0.5 * scores[list(pair)].sum()))
+        for pair in combinations(range(6), 2)
+        if masks[pair[0]] & masks[pair[1]] == 0
+    }
+    total = sum(chances.values())
+    noise = Noise(insecure_seed=4)
+    found = [frozenset(chooser.draw(scores, noise, None)) for _ in range(500)]
+    for pair, weight in chances.items():
+        share = weight / total
+        assert abs(found.count(pair) / 500 - share) < 5 * np.sqrt(share / 500)
+
+
+@pytest.mark.parametrize("partition", [False, True])
+def test_losses_by_number_of_attributes_are_those_of_the_spec(partition: bool) -> None:
+    rate = Fraction(1, 20)
+    mechanism = AttributeWeights(
+        candidates=Candidates(PAIRS),
+        people=2000,
+        rounds=8,
+        rates=tuple((name, rate) for name in EIGHT.names),
+        together=4,
+        partition=partition,
+    )
+    squared = 2 * 8 * rate**2  # eps0², since rate = eps0/√(2·rounds)
+    for size in range(1, 9):
+        c = min(size, 4)
+        expected = c * squared / 2 if partition else (c * c + c) * squared / 4
+        assert mechanism.loss().profile.at(frozenset(EIGHT.names[:size])).rho() == expected
+
+
+def test_losses_of_uneven_budgets_are_those_of_the_spec() -> None:
+    rates = {name: Fraction(place + 1, 100) for place, name in enumerate(EIGHT.names)}
+    mechanism = AttributeWeights(
+        candidates=Candidates(PAIRS), people=2000, rounds=5, rates=tuple(sorted(rates.items())), together=3
+    )
+    loss = mechanism.loss()
+    for chosen in (("x1",), ("x1", "x7"), ("x0", "x3", "x6")):
+        found = [rates[name] for name in chosen]
+        expected = 5 * (sum(found) ** 2 + sum(one**2 for one in found)) / 2
+        # The union bound takes roots, which are rounded up.
+        assert expected <= loss.at(chosen).rho() <= expected * (1 + Fraction(1, 10**12))
+    assert loss.person.rho() <= 5 * (Fraction(21, 100) ** 2 + Fraction(36 + 49 + 64, 10**4)) / 2
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"together": 1, "rounds": 30, "step": "paper"}, 0.32),
+        ({"together": 1, "rounds": 30, "step": "safe"}, 0.12),
+        ({"together": 4, "rounds": 30, "step": "safe"}, 0.12),
+        ({"together": 4, "rounds": 10}, 0.03),
+        ({"together": 4, "rounds": 10, "selection": "partition"}, 0.1),
+    ],
+)
+def test_rounds_per_attribute_learn_correlated_pairs(options: dict[str, Any], error: float) -> None:
+    records = correlated()
+    truth = np.concatenate(PAIRS.answers(records)) / 2000
+    spend = Concentrated("0.125").per_attribute()  # eps0 = 1/2
+    mechanism: Any = METHODS["pdp-mwem"](SETTING, spend, PAIRS, options).mechanism
+    assert mechanism.loss().within(spend)
+    model = mechanism.model_of(mechanism(records, Noise(insecure_seed=1)))
+    assert np.abs(np.concatenate(PAIRS.evaluate(model)) - truth).max() < error
+
+
+def test_spends_per_person_and_pure_ones_are_kept() -> None:
+    for spend in (Pure(1), Concentrated(0.1), Pure("0.2").per_attribute()):
+        prepared = METHODS["pdp-mwem"](SETTING, spend, PAIRS, {"rounds": 5})
+        assert prepared.mechanism.loss().within(spend)
+    weights = {"weights": {"x0": 0, "x1": "1/2"}}
+    prepared = METHODS["pdp-mwem"](SETTING, Concentrated(0.1).per_attribute(), PAIRS, weights)
+    loss = prepared.mechanism.loss()
+    assert loss.at("x0").is_zero and loss.at("x1").rho() < loss.at("x2").rho()
+
+
+def test_people_who_come_and_go_are_refused() -> None:
+    with pytest.raises(ParameterError, match="REPLACE_ONE"):
+        AttributeWeights(
+            candidates=Candidates(PAIRS),
+            people=10,
+            rounds=1,
+            rates=(("x0", Fraction(1)),),
+            together=1,
+            relation=ADD_REMOVE,
+        )
+
+
+def test_parities_without_noise_give_every_table_exactly() -> None:
+    table = published("czech")
+    plan = Barak(table.workload, REPLACE_ONE, table.people)
+    exact = plan.read(table.records)
+    assert len(exact) == 6 + 15 + 20
+    for columns in [*combinations(table.schema.names, 3), *combinations(table.schema.names, 2)]:
+        assert np.allclose(plan.table(columns, exact), table.records.table(columns))
+
+
+@pytest.mark.parametrize(
+    ("name", "epsilon", "mean"), [("czech", "0.5", 0.362), ("czech", 2, 0.036), ("rochdale", 2, 1.5)]
+)
+def test_the_fitted_baseline_is_that_of_the_reference(name: str, epsilon: Any, mean: float) -> None:
+    table = published(name)
+    plan = Barak(table.workload, REPLACE_ONE, table.people)
+    noisy = plan.mechanism(Pure(epsilon), table.workload.reads)
+    exact = plan.read(table.records)
+    found = entropies(table, lambda noise: plan.model(noisy(exact, noise), noisy), 14)
+    assert abs(found.mean() - mean) <= 3 * found.std(ddof=1) * np.sqrt(1 / 14 + 1 / 7) + 0.003
+
+
+def test_columns_that_are_not_bits_are_measured_by_cells() -> None:
+    schema = Schema({"a": integers(0, 2), "b": booleans()})
+    workload = marginals(schema, width=2)
+    plan = Barak(workload, ADD_REMOVE, None)
+    records = Records.from_rows(workload.space, [(0, 0)] * 300 + [(2, 1)] * 700)
+    mechanism = plan.mechanism(Pure(1), workload.reads)
+    assert mechanism.sensitivity.l1 == 2
+    model = plan.model(mechanism(plan.read(records), Noise(insecure_seed=1)), mechanism, Fitting(passes=40, slack=0.1))
+    assert abs(model.marginal(["a", "b"])[2, 1] - 0.7) < 0.05
+    assert abs(model.total - 1000) < 30

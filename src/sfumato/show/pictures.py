@@ -89,6 +89,7 @@ def _draw_panel(chart: Any, panel: Panel) -> None:
     if panel.log_x:
         chart.set_xscale("log")
         chart.xaxis.set_major_formatter("{x:g}")
+        chart.xaxis.set_minor_formatter("")  # between powers of ten the labels would run into each other
     if panel.whole_x:
         chart.xaxis.get_major_locator().set_params(integer=True)
     if panel.log_y:

@@ -1,0 +1,274 @@
+"""Opening a conversation: planned from public facts, reserved as a whole, kept in the ledger, resumed by its name."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import AccuracyWarning, CertificationError, LedgerError
+from sfumato.exact import Number, positive_integer
+from sfumato.ledger import Ledger
+from sfumato.ledger.largest import scaled
+from sfumato.ledger.reservation import Reservation
+from sfumato.mechanism import Event
+from sfumato.noise import Noise
+from sfumato.perturb import AdditiveNoise, calibrate
+from sfumato.privacy import Approximate, Attributes, Bound, Cost, Loss, Pure, require_bound
+from sfumato.release.conversation.guesses import ApproximateChecking
+from sfumato.release.conversation.keeping import InLedger, plan_from_json, plan_json
+from sfumato.release.conversation.learner import Learner
+from sfumato.release.conversation.planning import Method, Plan, plan_conversation
+from sfumato.release.conversation.priors import Prior, Start, start_of
+from sfumato.release.conversation.session import AHEAD, Conversation
+from sfumato.release.conversation.support import Support, reduce_support
+from sfumato.release.setting import Setting
+from sfumato.release.workload.records import Records
+from sfumato.release.workload.space import Space
+from sfumato.select.fit import pure_epsilon
+from sfumato.table.bounding import Way
+from sfumato.table.data import Table
+
+COUNTING = Fraction(1, 50)
+"""The part of a spend that buys the number of people where it is not public."""
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A conversation as it is asked for: public facts, and what follows from them."""
+
+    setting: Setting
+    space: Space
+    spend: Bound
+    queries: int
+    failure: Number
+    method: Method
+    practical: bool
+    surprise: float | None
+    start: Start
+    support: Mapping[str, Any] | None = None
+
+    @property
+    def reads(self) -> Attributes:
+        """The attributes that are charged."""
+        return self.setting.charged(self.space.names)
+
+    def counting(self) -> AdditiveNoise | None:
+        """Return the noisy count of rows where the number is not public."""
+        if self.setting.counted:
+            return None
+        spend = scaled(self.spend, COUNTING)
+        bought = Pure(spend.epsilon) if isinstance(spend, Approximate) else spend
+        return calibrate(bought, self.setting.rule.rows, relation=self.setting.relation, reads=self.reads)
+
+    @property
+    def talking(self) -> Bound:
+        """The spend without what the count of rows costs."""
+        return self.spend if self.setting.counted else scaled(self.spend, 1 - COUNTING)
+
+    def plan(self, rows: int, spend: Bound | None = None) -> Plan:
+        """Return the plan for so many rows."""
+        counted = self.counting()
+        slack = 0 if counted is None else counted.error(0.99)
+        if self.support is not None and not self.support["whole"]:
+            slack += int(np.ceil(self.support["accuracy"] * rows))
+        leaky = isinstance(self.spend, Approximate)
+        method = "approximate" if counted and self.method == "auto" and leaky else self.method
+        cells = self.space.cells if self.support is None else self.support["draws"]
+        return plan_conversation(
+            spend or self.talking,
+            rows,
+            cells,
+            self.queries,
+            self.failure,
+            method=method,
+            practical=self.practical,
+            surprise=self.surprise,
+            worst=self.start.surprise if self.support is None or self.support["whole"] else None,
+            sensitivity=self.setting.rule.rows,
+            slack=slack,
+            relation=self.setting.relation,
+            reads=self.reads,
+        )
+
+    def losses(self) -> list[Loss]:
+        """Return what is reserved, as certificates of which a ledger takes one.
+
+        Where the number of rows is not public the plan waits for it, and all that its spend allows is reserved.
+        """
+        counted = self.counting()
+        if counted is None:
+            checking = self.plan(self.setting.people).checking
+            finer = [checking.finer_loss()] if isinstance(checking, ApproximateChecking) else []
+            return [checking.loss(), *finer]
+        talking = self.talking
+        if isinstance(talking, Approximate) and self.method != "pure":
+            cost = Cost.leaking(talking.epsilon, talking.delta)
+        else:
+            cost = Cost.pure(pure_epsilon(talking))
+        return [counted.loss() + Loss.flat(cost, self.reads, self.setting.relation)]
+
+    def event(self, snapshot: str) -> Event:
+        """Return the public record; it is the same whenever the same conversation is opened again."""
+        kept = None if self.support is None else {key: part for key, part in self.support.items() if key != "seed"}
+        parameters = {
+            "domain": list(self.space.names),
+            "schema": self.setting.schema.fingerprint,
+            "snapshot": snapshot,
+            "people": self.setting.people if self.setting.counted else None,
+            "rows": self.setting.rule.rows,
+            "relation": self.setting.relation,
+            "spend": self.spend,
+            "queries": self.queries,
+            "failure": str(self.failure),
+            "method": self.method,
+            "practical": self.practical,
+            "surprise": None if self.surprise is None else str(self.surprise),
+            "prior": self.start.print,
+            "support": kept,
+        }
+        return Event("Conversation", "QR-PMW", parameters, VERSION)
+
+
+def open_conversation(
+    table: Table,
+    ledger: Ledger,
+    setting: Setting,
+    *,
+    domain: Iterable[str] | None = None,
+    queries: int = 100_000,
+    spend: Bound,
+    failure: Number = 0.05,
+    name: str | None = None,
+    analyst: str | None = None,
+    practical: bool = True,
+    method: Method = "auto",
+    surprise: float | None = None,
+    prior: Prior | None = None,
+    peak: Number | None = None,
+    accuracy: Number = 0.05,
+    noise: Noise | None = None,
+) -> Conversation:
+    """Open a conversation about some columns, or go on with the one of this name (QR-PMW, QR-PMWPURE).
+
+    The whole loss is reserved here. A conversation goes on after a restart: the ledger holds its model, its
+    corrections and its secret. If it was not closed, whoever ran it may still be alive in the middle of a correction,
+    so going on costs one correction. With another schema, domain, spend or state of the data the name is refused.
+
+    `queries` is how many are expected; it decides the error and not the loss. `practical` and `surprise` are as in
+    `plan_conversation`. With `peak` the model lives on a sample of the domain (QR-SMOOTH): for domains too large to
+    list, and data in which no combination of values holds more than `peak` times its even share.
+
+    `prior` is where the model starts: a public model, or a law for each of some columns. It must come from elsewhere,
+    never from the same data unless they were paid for; a good one saves corrections, a bad one costs some.
+    """
+    bound = require_bound(spend)
+    setting.require_unit(bound)
+    space, count = Space.of(setting.schema, domain), positive_integer(queries, "queries")
+    start = start_of(space, prior)
+    asked = Proposal(setting.picking(), space, bound, count, failure, method, practical, surprise, start)
+    if peak is not None:
+        drawn = reduce_support(asked.space, peak=peak, queries=queries, accuracy=accuracy, noise=noise)
+        asked = replace(asked, support=drawn.to_json())
+        if prior is not None:
+            start.weights()  # refused here, before anything is spent
+    wanted = f"{Noise().uniform(1 << 128):032x}" if name is None else name
+    losses = asked.losses()
+    if not losses[0].within(asked.spend):
+        raise CertificationError(f"This conversation does not provably fit {spend!r}; please report it.")
+    if asked.setting.counted:
+        _warn_of_leaks(losses[0].person.leak, setting.people)
+    reservation = _reserve(ledger, wanted, asked, asked.event(table.snapshot), analyst)
+    keeper = InLedger(ledger, wanted)
+    source = noise or Noise()
+    way = None if asked.setting.rule.way is Way.ROWS else Way.PICK
+
+    def exact() -> Callable[[Sequence[str]], NDArray[np.int64]]:
+        return Records.read(table.view(asked.space.names, way), asked.space).table
+
+    if reservation.state == "reserved":
+        ledger.start(wanted)
+        plan = asked.plan(_rows(asked, table, way, source))
+        state: dict[str, Any] = {
+            "version": VERSION,
+            "plan": plan_json(plan),
+            "checking": plan.checking.start(source),
+            "support": asked.support,
+            "lessons": [],
+            "history": [],
+            "asked": 0,
+            "mark": count // AHEAD,
+            "clean": False,
+        }
+    else:
+        state = keeper.resumed(reservation.state)
+        plan = plan_from_json(state["plan"], asked.reads)
+    keeper.save(state)
+    if not asked.setting.counted:
+        _warn_of_leaks(losses[0].person.leak, plan.people)
+    learner = _learner(asked, plan, state["support"])
+    return Conversation(
+        name=wanted,
+        plan=plan,
+        schema=setting.schema,
+        learner=learner,
+        keeper=keeper,
+        state=state,
+        exact=exact,
+        loss=losses[0],
+        noise=source,
+    )
+
+
+def _reserve(ledger: Ledger, name: str, asked: Proposal, event: Event, analyst: str | None) -> Reservation:
+    try:
+        return ledger.reserve(
+            name,
+            event,
+            asked.losses(),
+            None,
+            analyst,
+            spend=asked.spend,
+            make_loss=lambda part: replace(asked, spend=part).losses()[0],
+        )
+    except LedgerError as problem:
+        if "belongs to another request" not in str(problem):
+            raise
+    raise LedgerError(
+        f"The conversation {name!r} was opened with another schema, domain, spend or state of the data; open it as it "
+        "was, or give the new one a name of its own."
+    )
+
+
+def _rows(asked: Proposal, table: Table, way: Way | None, noise: Noise) -> int:
+    counted = asked.counting()
+    if counted is None:
+        return asked.setting.people
+    rows = table.view(asked.space.names, way).count()
+    return max(1, int(counted.run(rows, noise)))
+
+
+def _learner(asked: Proposal, plan: Plan, support: Mapping[str, Any] | None) -> Learner:
+    people, start = plan.people, asked.start
+    if support is None or support["whole"]:
+        return Learner(start.model(asked.space, people), plan.gain / people, plan.learning_margin / people)
+    weights = None if start.print is None else start.weights()
+    model = Support(**support).model(asked.space, people, weights)
+    return Learner(model, plan.gain / people, plan.learning_margin / people)
+
+
+def _warn_of_leaks(leak: Fraction, people: int) -> None:
+    """Say that delta is so large that a mechanism could show somebody's row; people are public, or paid for."""
+    if leak * people >= 1:
+        warnings.warn(
+            f"A delta of {float(leak):.2g} is not below 1/{people}: it would allow to show the row of one of the "
+            f"{people} people. Write a delta far below, for example {0.01 / people:.1g}.",
+            AccuracyWarning,
+            stacklevel=3,
+        )

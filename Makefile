@@ -45,6 +45,11 @@ bench: setup
 	$(BIN)/python -m bench.questions
 	$(BIN)/python -m bench.ledger
 	$(BIN)/python -m bench.fair
+	$(BIN)/python -m bench.mwem_figures
+	$(BIN)/python -m bench.attribute_marginals
+	$(BIN)/python -m bench.conversation
+	$(BIN)/python -m bench.knorm
+	$(BIN)/python -m bench.local
 
 clean:
 	rm -rf $(VENV) out .mypy_cache .ruff_cache .hypothesis

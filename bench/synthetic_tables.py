@@ -1,0 +1,148 @@
+"""Tables for `bench.synthetic`: their public schemas, and the true counts that methods are scored against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sfumato.domain import bins, categories, integers
+from sfumato.release.workload import Records, Space
+from sfumato.table.schema import Schema
+
+ADULT_BINS = {
+    "age": (15, 94, 5),
+    "fnlwgt": (0, 1_499_999, 100_000),
+    "capital_gain": (0, 99_999, 6_250),
+    "capital_loss": (0, 4_399, 275),
+    "hours_per_week": (0, 99, 7),
+}
+MOST_COUNTRIES = 15
+
+
+@dataclass(frozen=True)
+class Case:
+    """A table, its schema, and the columns to model."""
+
+    name: str
+    rows: pa.Table
+    schema: Schema
+    columns: tuple[str, ...]
+
+
+def listed(column: pa.ChunkedArray, most: int | None = None) -> Any:
+    """Return the categories of a column as a person who knows it would list them: here, in order of the alphabet."""
+    values = sorted(value for value in column.unique().to_pylist() if value is not None)
+    return categories(*values[:most], other="other") if most else categories(*values, other="unknown")
+
+
+def adult(path: Path) -> Case:
+    rows = pq.read_table(path / "adult.parquet").drop_columns(["person", "education"])
+    columns: dict[str, Any] = {}
+    names = []
+    for name in rows.column_names:
+        if name in ADULT_BINS:
+            low, high, step = ADULT_BINS[name]
+            columns[name] = integers(low, high)
+            columns[f"{name}_bin"] = bins(name, step=step)
+            names.append(f"{name}_bin")
+            continue
+        if name == "education_num":
+            columns[name] = integers(1, 16)
+        elif name == "native_country":
+            columns[name] = listed(rows[name], MOST_COUNTRIES)
+        elif rows[name].null_count:
+            columns[name] = listed(rows[name])
+        else:
+            columns[name] = categories(*sorted(rows[name].unique().to_pylist()))
+        names.append(name)
+    return Case("adult", rows, Schema(columns), tuple(names))
+
+
+def compas(path: Path) -> Case:
+    rows = pq.read_table(path / "compas.parquet").drop_columns(["days_b_screening_arrest"])
+    columns: dict[str, Any] = {}
+    names = []
+    for name in rows.column_names:
+        values = rows[name].unique().to_pylist()
+        if name == "age":
+            columns |= {name: integers(18, 97), "age_bin": bins(name, step=5)}
+            names.append("age_bin")
+            continue
+        if isinstance(values[0], str):
+            columns[name] = categories(*sorted(values))
+        else:
+            columns[name] = integers(0, {"priors_count": 15, "decile_score": 10}.get(name, min(5, max(values))))
+        names.append(name)
+    return Case("compas", rows, Schema(columns), tuple(names))
+
+
+def nltcs(path: Path) -> Case:
+    cells = np.loadtxt(path / "nltcs.csv", delimiter=",", skiprows=1, dtype=np.int64)
+    return coded("nltcs", np.repeat(cells[:, :-1], cells[:, -1], axis=0))
+
+
+def coded(name: str, codes: Any) -> Case:
+    """Return a table of codes that start at 0."""
+    names = tuple(f"x{place}" for place in range(codes.shape[1]))
+    rows = pa.table({column: codes[:, place] for place, column in enumerate(names)})
+    schema = Schema({column: integers(0, int(codes[:, place].max())) for place, column in enumerate(names)})
+    return Case(name, rows, schema, names)
+
+
+def latent(columns: int, rows: int, seed: int = 0, classes: int = 30) -> Case:
+    """Return rows of random latent classes with columns of 2 to 8 codes."""
+    draw = np.random.default_rng(seed)
+    kind = draw.choice(classes, rows, p=draw.dirichlet(np.ones(classes)))
+    found = []
+    for _ in range(columns):
+        size = int(draw.choice((2, 3, 5, 8)))
+        shares = draw.dirichlet(np.full(size, 0.4), classes)[kind].cumsum(axis=1)
+        found.append(np.minimum((shares < draw.random(rows)[:, None]).sum(axis=1), size - 1))
+    return coded(f"latent-{columns}", np.stack(found, axis=1))
+
+
+def tree(columns: int, rows: int, seed: int = 0) -> Case:
+    """Return rows in which every column depends on a random earlier one."""
+    draw = np.random.default_rng(seed)
+    found: list[Any] = []
+    for place in range(columns):
+        size = int(draw.choice((2, 4, 6)))
+        alone = draw.dirichlet(np.full(size, 0.7))
+        if not place:
+            found.append(draw.choice(size, rows, p=alone))
+            continue
+        parent = found[int(draw.integers(place))]
+        shares = draw.dirichlet(alone * size / 2 + 1e-3, int(parent.max()) + 1)[parent].cumsum(axis=1)
+        found.append(np.minimum((shares < draw.random(rows)[:, None]).sum(axis=1), size - 1))
+    return coded(f"tree-{columns}", np.stack(found, axis=1))
+
+
+class Truth:
+    """The exact tables of some width, and how far another distribution is from them."""
+
+    def __init__(self, records: Records, width: int = 3, most: int = 600) -> None:
+        self.records = records
+        every = list(combinations(records.space.names, width))
+        self.sets = every[:: max(1, -(-len(every) // most))]
+        self.tables = [records.table(names) / records.total for names in self.sets]
+
+    def distance(self, marginal: Callable[[tuple[str, ...]], Any]) -> tuple[float, float]:
+        """Return mean and largest total variation."""
+        apart = [
+            0.5 * float(np.abs(marginal(names) - table).sum())
+            for names, table in zip(self.sets, self.tables, strict=True)
+        ]
+        return float(np.mean(apart)), float(np.max(apart))
+
+    def distance_of_codes(self, codes: Any) -> tuple[float, float]:
+        """Score rows of codes."""
+        space: Space = self.records.space
+        rows = Records.from_rows(space, codes)
+        return self.distance(lambda names: rows.table(names) / rows.total)

@@ -1,0 +1,215 @@
+"""Promises of the tables that synthetic data are fitted to: stacks of contrasts, and tables chosen after them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from sfumato import ADD_REMOVE, Noise
+from sfumato.audit import Neighbours
+from sfumato.domain import integers
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace
+from sfumato.release.synthesis.adaptive import ChosenTables
+from sfumato.release.synthesis.parts import Part
+from sfumato.release.synthesis.prices import price_added
+from sfumato.release.synthesis.stack import TableStack
+from sfumato.release.workload import Records, Space
+from sfumato.table.schema import Schema
+from tests.promises.case import PromiseCase
+
+BITS = Space.of(Schema({"a": integers(0, 1), "b": integers(0, 1), "c": integers(0, 1)}))
+MIXED = Space.of(Schema({"a": integers(0, 2), "b": integers(0, 1)}))
+PAIRS_OF_BITS = ((0, 1), (0, 2), (1, 2))
+
+
+def rows(space: Space, *codes: tuple[int, ...]) -> Records:
+    return Records.from_rows(space, codes)
+
+
+def replaced(space: Space) -> list[tuple[Records, Records]]:
+    """Every change of one row, by symmetry from the first cell."""
+    first, *others = product(*map(range, space.sizes))
+    return [(rows(space, first), rows(space, other)) for other in others]
+
+
+def parity(columns: tuple[int, ...], variance: Fraction) -> Part:
+    return Part(columns, (2,) * len(columns), True, DiscreteGaussian(variance))
+
+
+BIT_PAIRS = TableStack(parts=tuple(parity(pair, Fraction(1, 2)) for pair in PAIRS_OF_BITS), shown=("a", "b", "c"))
+NAMED = replace(BIT_PAIRS, reads=frozenset("abc"))
+CENTRED = TableStack(
+    parts=(Part((0, 1), (3, 2), True, DiscreteGaussian(4)),),
+    shown=("a", "b"),
+)
+MORE = TableStack(
+    parts=(Part((), (), False, DiscreteGaussian(1)), parity((0,), Fraction(1, 2)), parity((0, 1), Fraction(1, 2))),
+    shown=("a", "b", "c"),
+    relation=ADD_REMOVE,
+)
+LAPLACE = TableStack(
+    parts=tuple(Part(columns, (2,) * len(columns), True, DiscreteLaplace(2)) for columns in ((0,), (0, 1))),
+    shown=("a", "b", "c"),
+)
+TWO_ROWS = TableStack(
+    parts=(parity((0,), Fraction(2)), parity((0, 1), Fraction(2))), shown=("a", "b", "c"), rows=2, relation=ADD_REMOVE
+)
+
+CHOSEN = ChosenTables(
+    stack=TableStack(parts=(Part((0,), (2,), True, DiscreteLaplace(2)),), shown=("a", "b", "c"), relation=ADD_REMOVE),
+    candidates=tuple(Part(pair, (2, 2), True, DiscreteLaplace(2)) for pair in PAIRS_OF_BITS),
+    count=1,
+    choice=Fraction(1),
+    batches=1,
+    total=4,
+    relation=ADD_REMOVE,
+)
+
+
+def with_laws(stack: TableStack, factor: Fraction) -> TableStack:
+    """Return the stack with noise of another width."""
+    changed = []
+    for part in stack.parts:
+        law: Any = part.law
+        if isinstance(law, DiscreteLaplace):
+            changed.append(replace(part, law=DiscreteLaplace(law.scale * factor)))
+        else:
+            changed.append(replace(part, law=DiscreteGaussian(law.variance * factor**2)))
+    return replace(stack, parts=tuple(changed))
+
+
+def as_if_added(stack: TableStack) -> TableStack:
+    """Return noise that would fit if people only came and went: the sensitivity of ADD_REMOVE under REPLACE_ONE."""
+    ratio = price_added(stack.parts) / stack.person_price
+    changed = [
+        replace(part, law=DiscreteGaussian(part.law.variance * ratio))  # type: ignore[attr-defined]
+        for part in stack.parts
+    ]
+    return replace(stack, parts=tuple(changed))
+
+
+def unscaled(stack: TableStack) -> TableStack:
+    """Return noise for real contrasts on integer ones: the product of the sizes is forgotten."""
+    changed = [
+        replace(part, law=DiscreteGaussian(part.law.variance / part._scale()))  # type: ignore[attr-defined]
+        for part in stack.parts
+    ]
+    return replace(stack, parts=tuple(changed))
+
+
+class ChoosesTheBest(ChosenTables):
+    """Takes the candidate with the largest score, without noise."""
+
+    def run(self, exact: Records, noise: Noise) -> Any:
+        return super().run(exact, _Greedy(noise))
+
+
+class _Greedy:
+    """Noise whose choices are none."""
+
+    def __init__(self, noise: Noise) -> None:
+        self._noise = noise
+
+    def choose(self, scores: Any, rate: Any) -> int:
+        return int(np.argmax(np.array(scores)))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._noise, name)
+
+
+class ScoresOfHalfAPerson(ChosenTables):
+    """Weights exp(epsilon·score), the printed exponential mechanism (QR defect D1)."""
+
+    def run(self, exact: Records, noise: Noise) -> Any:
+        steep = replace(self, choice=4 * self.choice)
+        return ChosenTables.run(ChosenTables(**vars(steep)), exact, noise)
+
+
+FOUR = rows(BITS, (0, 0, 0), (1, 1, 1), (0, 1, 0))
+CASES = [
+    PromiseCase(
+        name="pair contrasts of bits, a row replaced",
+        spec_ids=("PDP-GAUSS", "PDP:C-13"),
+        mechanism=BIT_PAIRS,
+        pairs=replaced(BITS),
+        reach=0.9,
+        mutants={
+            "half the noise": with_laws(BIT_PAIRS, Fraction(1, 2)),
+            "sensitivity of a row more or less": as_if_added(BIT_PAIRS),
+        },
+        tail=1e-5,
+    ),
+    PromiseCase(
+        name="pair contrasts of bits, one attribute",
+        spec_ids=("PDP-GAUSS", "PDP:C-9"),
+        mechanism=NAMED,
+        pairs=[
+            Neighbours(rows(BITS, (0, 0, 0)), rows(BITS, (1, 0, 0)), frozenset("a")),
+            Neighbours(rows(BITS, (0, 0, 0)), rows(BITS, (0, 0, 1)), frozenset("c")),
+            Neighbours(rows(BITS, (0, 0, 0)), rows(BITS, (1, 1, 0)), frozenset("ab")),
+        ],
+        reach=0.9,
+        mutants={"half the noise": with_laws(NAMED, Fraction(1, 2))},
+        tail=1e-5,
+    ),
+    PromiseCase(
+        name="centred integer tables of mixed sizes",
+        spec_ids=("PDP-GAUSS",),
+        mechanism=CENTRED,
+        pairs=[(rows(MIXED, (0, 0)), rows(MIXED, (1, 0))), (rows(MIXED, (0, 0)), rows(MIXED, (0, 1)))],
+        reach=0.5,
+        mutants={
+            "half the noise": with_laws(CENTRED, Fraction(1, 2)),
+            "real contrasts' noise on integer ones": unscaled(CENTRED),
+        },
+        tail=1e-2,
+    ),
+    PromiseCase(
+        name="contrasts and the number of rows, a row more or less",
+        spec_ids=("PDP-GAUSS",),
+        mechanism=MORE,
+        pairs=[(rows(BITS), rows(BITS, cell)) for cell in product((0, 1), repeat=3)],
+        reach=0.9,
+        mutants={"half the noise": with_laws(MORE, Fraction(1, 2))},
+        tail=1e-3,
+    ),
+    PromiseCase(
+        name="parities with Laplace noise, a row replaced",
+        spec_ids=("QR-BARAK", "PDP:C-14"),
+        mechanism=LAPLACE,
+        pairs=replaced(BITS)[1:4],
+        reach=0.9,
+        mutants={"half the noise": with_laws(LAPLACE, Fraction(1, 2))},
+        tail=1e-3,
+    ),
+    PromiseCase(
+        name="contrasts of two rows a person",
+        spec_ids=("PDP-GAUSS",),
+        mechanism=TWO_ROWS,
+        pairs=[(rows(BITS), rows(BITS, (0, 0, 0), (0, 0, 0))), (rows(BITS, (1, 1, 1)), rows(BITS, *[(1, 1, 1)] * 3))],
+        reach=0.9,
+        mutants={"noise of one row": replace(TWO_ROWS, parts=with_laws(TWO_ROWS, Fraction(1, 2)).parts)},
+        tail=1e-3,
+    ),
+    PromiseCase(
+        name="a table chosen after a stack",
+        spec_ids=("QR-MWEM", "QR-EM"),
+        mechanism=CHOSEN,
+        pairs=[(FOUR, rows(BITS, (0, 0, 0), (1, 1, 1), (0, 1, 0), cell)) for cell in ((0, 0, 1), (1, 1, 1))],
+        reach=0.6,
+        mutants={
+            "the best without noise": ChoosesTheBest(**vars(CHOSEN)),
+            "weights twice as steep and no halving (D1)": ScoresOfHalfAPerson(**vars(CHOSEN)),
+            "half the noise": replace(
+                CHOSEN,
+                stack=with_laws(CHOSEN.stack, Fraction(1, 2)),
+                candidates=tuple(replace(part, law=DiscreteLaplace(1)) for part in CHOSEN.candidates),
+            ),
+        },
+        tail=1e-2,
+    ),
+]

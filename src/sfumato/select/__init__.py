@@ -6,6 +6,7 @@ from sfumato.select.growth import check_bounded_growth
 from sfumato.select.heavy_cell import Choosing, choosing
 from sfumato.select.obvious_answer import Obvious, obvious
 from sfumato.select.permute_flip import PermuteAndFlip, permute_and_flip
+from sfumato.select.quasiconcave import Solver, interior_point, solve_quasiconcave
 from sfumato.select.scores import StepFunction, Unbounded, sparse
 from sfumato.select.sparse_probe import Reply, SparseVector, sparse_vector
 from sfumato.select.stable_choice import Stable, stable
@@ -18,6 +19,7 @@ __all__ = [
     "Obvious",
     "PermuteAndFlip",
     "Reply",
+    "Solver",
     "SparseVector",
     "Stable",
     "StepFunction",
@@ -26,8 +28,10 @@ __all__ = [
     "check_bounded_growth",
     "choosing",
     "exponential",
+    "interior_point",
     "obvious",
     "permute_and_flip",
+    "solve_quasiconcave",
     "sparse",
     "sparse_vector",
     "stable",

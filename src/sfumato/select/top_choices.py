@@ -51,7 +51,7 @@ class Top(Mechanism):
 
     def loss(self) -> Loss:
         """Return count times the cost of the noise at the sensitivity of a lead."""
-        return Loss.flat(_cost(self.law, _moves(self.count, self.gap_sensitivity)), self.reads, self.relation)
+        return Loss.flat(law_cost(self.law, _moves(self.count, self.gap_sensitivity)), self.reads, self.relation)
 
     def run(self, exact: Any, noise: Noise) -> tuple[Any, ...]:
         """Draw the noisy leads that matter and return the candidates that have the largest."""
@@ -134,7 +134,8 @@ def _moves(count: int, gap: int) -> Sensitivity:
     return sensitivity_of(l1=count * gap, l2_squared=count * gap**2, largest=gap, changed=2 * count)
 
 
-def _cost(law: Law, moves: Sensitivity) -> Cost:
+def law_cost(law: Law, moves: Sensitivity) -> Cost:
+    """Return what this noise costs on integers that move so far."""
     match law:
         case DiscreteLaplace():
             return laplace_cost(law.scale, moves)
@@ -143,11 +144,12 @@ def _cost(law: Law, moves: Sensitivity) -> Cost:
         case SinhNormal():
             return sinh_cost(law.variance, law.bend, moves)
     raise ParameterError(
-        f"select.top has no price for {type(law).__name__} noise; use Laplace, Gaussian or sinh-normal."
+        f"There is no price for {type(law).__name__} noise here; use Laplace, Gaussian or sinh-normal."
     )
 
 
-def _law(found: Parameters) -> Law:
+def law_of(found: Parameters) -> Law:
+    """Return the law with these calibrated parameters."""
     match found:
         case LaplaceParameters():
             return DiscreteLaplace(drawable(found.scale))
@@ -183,6 +185,6 @@ def top(
     size = positive_integer(candidates, "candidates")
     if cut is not None:
         whole(cut, "Cuts")
-    law = _law(choose(bound, _moves(number, gap), draws=size))
+    law = law_of(choose(bound, _moves(number, gap), draws=size))
     made = Top(count=number, law=law, gap_sensitivity=gap, cut=cut, relation=relation, reads=attributes(reads))
     return settle(made, bound)

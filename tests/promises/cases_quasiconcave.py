@@ -1,0 +1,207 @@
+"""The promises of quasi-concave choices, over whole paths on tiny domains, nearly all of the budget on one part.
+
+With the budget shared out evenly, basic composition is so loose that the printed stable choice stays within the sum;
+so each part has a case in which it holds nearly all of it. Windows are shrunk so that a domain of four to seven
+candidates has several.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from sfumato import Approximate, Concentrated, Pure, select
+from sfumato.noise import DiscreteGaussian
+from sfumato.select.experimental import general_interior
+from sfumato.select.quasiconcave import HeaviestCell, InteriorPoint, ShiftedWindows, TwoCovers
+from sfumato.select.quasiconcave.interior_point import NODE_MOVES
+from tests.promises.case import PromiseCase
+from tests.promises.printed.quasiconcave import LevelOnly, WholePath, with_rate
+
+DELTA = "0.02"
+TAIL = 1e-5
+"""At 1e-4 the end test with sensitivity 1 would hide in what is left out."""
+TIE = ([0, 0, 0, 0, 0, 0, 2], [1, 1, 1, 1, 1, 1, 1])
+"""The last window leads by two, then all are tied and the first is meant: it may be named with delta at most."""
+SHORT_TIE = ([0, 0, 0, 2], [1, 1, 1, 1])
+PEAK = ([0, 0, 7, 0, 0], [1, 1, 6, 1, 1])
+"""The lead falls by two in one step."""
+EDGE = ([0, 6, 3, 4], [1, 5, 4, 3])
+"""Two widths trade places: the score of one rises by one, that of the other falls by one."""
+INSIDE = ([30, 33, 0, 0], [31, 32, 0, 0])
+"""A clear window, in which two candidates trade places."""
+
+
+def shifted(level: str, window: str, point: str, crossing: int, factor: int) -> ShiftedWindows:
+    return ShiftedWindows(
+        level_choice=select.exponential(Pure(level)),
+        window_choice=select.stable(Approximate(window, DELTA)),
+        point_choice=select.exponential(Pure(point)),
+        crossing=crossing,
+        factor=factor,
+    )
+
+
+def lapse(choice: Any, part: str, **changes: Any) -> WholePath:
+    """Return the whole path of the choice with a changed stable choice."""
+    return WholePath(inner=replace(choice, **{part: replace(getattr(choice, part), **changes)}))
+
+
+def printed(choice: Any, part: str) -> WholePath:
+    """Return the whole path with A_dist as printed: noise of scale 1/e against ln(1/delta)/e."""
+    scale = getattr(choice, part).scale / 2
+    return lapse(choice, part, scale=scale, threshold=2)  # (1/2)·ln(50) = 1.96 at e = 2
+
+
+def case(name: str, spec: str, inner: Any, pairs: list[Any], reach: float, mutants: dict[str, Any]) -> PromiseCase:
+    return PromiseCase(name, (spec,), WholePath(inner=inner), pairs, reach, mutants, tail=TAIL)
+
+
+def _shifted() -> list[PromiseCase]:
+    on_window = shifted("0.1", "2", "0.1", crossing=2, factor=1)
+    on_level = shifted("2", "0.5", "0.1", crossing=3, factor=2)
+    on_point = shifted("0.1", "0.5", "2", crossing=3, factor=4)
+    threshold = on_window.window_choice.threshold
+    return [
+        case(
+            "shifted-windows-window",
+            "PL-REC2",
+            on_window,
+            [TIE, PEAK],
+            0.95,
+            {
+                "printed A_dist": printed(on_window, "window_choice"),
+                "noise of scale 1/e2": lapse(on_window, "window_choice", scale=Fraction(1, 2)),
+                "threshold one lower": lapse(on_window, "window_choice", threshold=threshold - 1),
+            },
+        ),
+        case(
+            "shifted-windows-level",
+            "PL-REC2",
+            on_level,
+            [EDGE, TIE],
+            0.95,
+            {"level exponent e1·q": WholePath(inner=with_rate(on_level, "level_choice", 2))},
+        ),
+        case(
+            "shifted-windows-point",
+            "PL-REC2",
+            on_point,
+            [INSIDE, TIE],
+            0.7,
+            {"point exponent e3·q": WholePath(inner=with_rate(on_point, "point_choice", 2))},
+        ),
+    ]
+
+
+def covers(level: str, first: str, second: str, point: str) -> TwoCovers:
+    return TwoCovers(
+        level_choice=select.exponential(Pure(level)),
+        first_choice=select.stable(Approximate(first, DELTA)),
+        second_choice=select.stable(Approximate(second, DELTA)),
+        point_choice=select.exponential(Pure(point)),
+        low=2,
+        high=4,
+        block=2,
+    )
+
+
+def _covers() -> list[PromiseCase]:
+    on_first = covers("0.1", "2", "1", "0.1")
+    on_second = covers("0.1", "1", "2", "0.1")
+    on_level = covers("3", "1", "1", "0.1")
+    return [
+        case(
+            "two-covers-first",
+            "PL-REC",
+            on_first,
+            [PEAK, TIE],
+            0.65,
+            {"noise of scale 1/e": lapse(on_first, "first_choice", scale=Fraction(1, 2))},
+        ),
+        case(
+            "two-covers-second",
+            "PL-REC",
+            on_second,
+            [PEAK, TIE],
+            0.65,
+            {"noise of scale 1/e": lapse(on_second, "second_choice", scale=Fraction(1, 2))},
+        ),
+        case(
+            "two-covers-level",
+            "PL-REC",
+            on_level,
+            [EDGE, SHORT_TIE],
+            0.2,
+            {"level exponent e·q": WholePath(inner=with_rate(on_level, "level_choice", 2))},
+        ),
+    ]
+
+
+def interior(bits: int, level: str, node: str, end: str, low: int, high: int) -> InteriorPoint:
+    """Return an interior point with these variances of node and end, and this rho for the level."""
+    return InteriorPoint(
+        bits=bits,
+        level_choice=select.exponential(Concentrated(level)),
+        node_choice=HeaviestCell(law=DiscreteGaussian(node), moves=NODE_MOVES),
+        end_law=DiscreteGaussian(end),
+        low=low,
+        high=high,
+    )
+
+
+def _interior() -> list[PromiseCase]:
+    on_end = interior(3, "0.02", "2", "1", low=0, high=1)
+    on_level = interior(2, "1", "3", "8", low=0, high=2)
+    on_node = interior(1, "0.02", "1/2", "8", low=0, high=1)
+    half = replace(on_node.node_choice, law=DiscreteGaussian("1/8"))
+    return [
+        case(
+            "interior-point-end",
+            "TCDP-IP",
+            on_end,
+            [((0,), (7,))],
+            0.2,
+            {"end test with sensitivity 1": WholePath(inner=replace(on_end, end_law=DiscreteGaussian("1/4")))},
+        ),
+        case(
+            "interior-point-level",
+            "TCDP-IP",
+            on_level,
+            [((0, 0), (0, 1))],
+            0.5,
+            {"level exponent e1·q": WholePath(inner=with_rate(on_level, "level_choice", 2))},
+        ),
+        case(
+            "interior-point-node",
+            "TCDP-IP",
+            on_node,
+            [((0,), (1,)), ((0, 0), (0, 1))],
+            0.3,
+            {"half the noise on nodes": WholePath(inner=replace(on_node, node_choice=half))},
+        ),
+    ]
+
+
+def _general() -> list[PromiseCase]:
+    # The rises 2, 2, 2, 2 become 1, 4, 1, 2 while f moves by one: the fullest node moves by two, the stretch by six.
+    rising = select.StepFunction(range(5), [0, 2, 4, 6, 8], 5)
+    bent = select.StepFunction(range(5), [0, 1, 5, 6, 8], 5)
+    choice = general_interior(Concentrated(4), last=4, total=8)
+    return [
+        PromiseCase(
+            "general-interior-level",
+            ("TCDP-GIP-REC",),
+            LevelOnly(inner=choice),
+            [(rising, bent)],
+            0.2,
+            {
+                "stretch ignored": LevelOnly(inner=with_rate(choice, "level_choice", 10)),
+                "three times as steep": LevelOnly(inner=with_rate(choice, "level_choice", 3)),
+            },
+        )
+    ]
+
+
+CASES = [*_shifted(), *_covers(), *_interior(), *_general()]

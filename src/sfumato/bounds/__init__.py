@@ -10,6 +10,7 @@ from sfumato.bounds.histograms import (
     histogram_people_pure,
 )
 from sfumato.bounds.information import people_for_information
+from sfumato.bounds.local import leaving_chance, local_count_floor, local_tail_floor
 from sfumato.bounds.queries import (
     WARNINGS,
     histogram_error,
@@ -29,6 +30,9 @@ __all__ = [
     "histogram_people",
     "histogram_people_per_attribute",
     "histogram_people_pure",
+    "leaving_chance",
+    "local_count_floor",
+    "local_tail_floor",
     "packing_error",
     "people_for_information",
     "random_queries_error",

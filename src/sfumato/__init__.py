@@ -33,7 +33,19 @@ if TYPE_CHECKING:
     from sfumato.ledger import Budget, Ledger, Limit
     from sfumato.mechanism import NOTHING, Event, Interaction, Mechanism
     from sfumato.noise import Noise
-    from sfumato.release import Answers, Count, GroupBy, Histogram, Mean, Quantiles, Shaped, Sum, Synthesize, Variance
+    from sfumato.release import (
+        Answers,
+        Count,
+        GroupBy,
+        Histogram,
+        Mean,
+        Popular,
+        Quantiles,
+        Shaped,
+        Sum,
+        Synthesize,
+        Variance,
+    )
     from sfumato.release.workload import builders as workloads
     from sfumato.table.schema import Schema
 
@@ -62,6 +74,7 @@ _HOMES = {
         "GroupBy",
         "Histogram",
         "Mean",
+        "Popular",
         "Quantiles",
         "Shaped",
         "Sum",
@@ -112,6 +125,7 @@ __all__ = [
     "Mean",
     "Mechanism",
     "Noise",
+    "Popular",
     "Pure",
     "Quantiles",
     "Relation",

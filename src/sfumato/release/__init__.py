@@ -3,6 +3,7 @@
 from sfumato.release.aggregates import Aggregate, Count, Mean, Sum, Variance
 from sfumato.release.geometry.question import Shaped
 from sfumato.release.groups import GroupBy, Histogram
+from sfumato.release.popular.question import Popular
 from sfumato.release.quantiles import Quantiles
 from sfumato.release.question import Question, question_from_json
 from sfumato.release.synthesis.question import Synthesize
@@ -15,6 +16,7 @@ __all__ = [
     "GroupBy",
     "Histogram",
     "Mean",
+    "Popular",
     "Quantiles",
     "Question",
     "Shaped",

@@ -13,7 +13,7 @@ from sfumato.answer import Measured, Released
 from sfumato.errors import UnsupportedSpend
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
-from sfumato.privacy import Approximate, Bound, Loss
+from sfumato.privacy import Approximate, Bound, Loss, Pure
 from sfumato.release.aggregates import Aggregate
 from sfumato.release.noisy import Moves, Total, moves_of, noise_on_grid, noisy_total
 from sfumato.release.private_keys import Key, StableHistogram, stable_histogram
@@ -21,7 +21,7 @@ from sfumato.release.question import flat
 from sfumato.release.setting import Prepared, Setting
 from sfumato.release.sparse_noise import cell_at, place_of, sparse_noise
 from sfumato.release.totals import read_columns, shared_terms
-from sfumato.table.predicate import Predicate
+from sfumato.table.predicate import EVERY_ROW, Predicate
 from sfumato.table.predicate import columns as predicate_columns
 from sfumato.table.schema import Schema
 from sfumato.table.sparse import sparse_totals
@@ -117,6 +117,11 @@ def plan_private(
             f"Groups that are found in the data need a delta, and {spend!r} has none; write Approximate(epsilon, "
             "delta), or list the keys in the schema."
         )
+    if where == EVERY_ROW and isinstance(spend, Pure) and len(keys) > 1:
+        # Many columns: a search along a tree of them may find rarer records; it is built on this module.
+        from sfumato.release.popular.choice import plan_pure
+
+        return plan_pure(setting, spend, keys)
     return plan_sparse(setting, spend, keys, where)
 
 

@@ -8,8 +8,13 @@
 1
 """
 
+from sfumato.local import structure
+from sfumato.local.bitstogram import BitstogramMethod, bitstogram_method
 from sfumato.local.client import Client
+from sfumato.local.codes import UniqueListCode
 from sfumato.local.coins import noise_weight
+from sfumato.local.expander import ExpanderMethod, expander_method
+from sfumato.local.expander_paper import PaperSizes, PaperSketch, paper_sketch
 from sfumato.local.hadamard import HadamardResponse, hadamard_response
 from sfumato.local.items import Bytes, Items, raw
 from sfumato.local.linear import LinearHash, linear_hash
@@ -25,8 +30,10 @@ from sfumato.local.sketch import load
 from sfumato.local.wire import Refused, Wire
 
 __all__ = [
+    "BitstogramMethod",
     "Bytes",
     "Client",
+    "ExpanderMethod",
     "HadamardResponse",
     "Item",
     "Items",
@@ -35,6 +42,8 @@ __all__ = [
     "MeanResponse",
     "Method",
     "Oracle",
+    "PaperSizes",
+    "PaperSketch",
     "Plan",
     "Popular",
     "Refused",
@@ -43,15 +52,20 @@ __all__ = [
     "Seed",
     "Server",
     "Shares",
+    "UniqueListCode",
     "Wire",
+    "bitstogram_method",
+    "expander_method",
     "hadamard_response",
     "linear_hash",
     "load",
     "mean_response",
     "nearest_distribution",
     "noise_weight",
+    "paper_sketch",
     "plan",
     "raw",
     "read_plan",
     "response",
+    "structure",
 ]

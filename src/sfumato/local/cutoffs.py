@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
+from sfumato.local.hadamard import HadamardResponse
 from sfumato.local.linear import LinearHash
 
 _SMALLEST = 1e-280
@@ -21,6 +22,14 @@ def cutoff(oracle: LinearHash, reports: int, log_chance: float) -> float:
     inside = 1 / oracle.spread
     support = _support(reports, oracle.spread, log_chance)
     return (support - reports * inside) / (oracle.signal * (1 - inside))
+
+
+def cell_cutoff(oracle: HadamardResponse, reports: int, log_chance: float) -> float:
+    """Return the estimate that an empty cell reaches at most with this probability; `reports` are those of its block.
+
+    Half of the columns of a block speak for a cell, so a report of its block does with chance 1/2.
+    """
+    return (2 * _support(reports, 2, log_chance) - reports) / oracle.signal if reports else math.inf
 
 
 @lru_cache(maxsize=4096)

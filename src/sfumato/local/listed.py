@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from sfumato.local.oracle import Oracle
 from sfumato.local.response import mean_response, response
 from sfumato.local.seed import Seed, words
 from sfumato.privacy import Pure
+
+if TYPE_CHECKING:
+    from sfumato.local.popular import Popular
+    from sfumato.local.server import Server
 
 MOST_CANDIDATES = 1 << 20
 
@@ -46,6 +50,10 @@ class ListMethod(Method):
 
         level = float(-ndtri(0.05 / max(1, self.candidates)))
         return (level + float(ndtri(probability))) * self.oracle.deviation(reports) / reports
+
+    def search(self, server: Server, false_items: float) -> Popular:
+        """Return the candidates whose share is above zero beyond noise."""
+        return server.shares().popular(false_items)
 
     def to_json(self) -> dict[str, Any]:
         """Return the oracle and the number of candidates."""

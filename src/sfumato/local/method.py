@@ -4,7 +4,8 @@ A method is public and frozen. Its devices are split into roles: each device dra
 never looking at its item, and answers with that role's oracle only, so the whole costs what one oracle costs
 (C-SPLIT). An `Encoder` turns an item into the point of a role's oracle; it holds the public randomness.
 
-To add a method: subclass `Method` with a `kind`, give it `roles` and an encoder, register it in `plan.METHODS`.
+To add a method: subclass `Method` with a `kind`, give it `roles`, an encoder and a search, and register it in
+`plan.METHODS`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from sfumato.local.hadamard import HadamardResponse
 from sfumato.local.items import Items
@@ -20,6 +21,10 @@ from sfumato.local.linear import LinearHash
 from sfumato.local.oracle import Oracle
 from sfumato.local.response import MeanResponse, Response
 from sfumato.local.seed import Seed
+
+if TYPE_CHECKING:
+    from sfumato.local.popular import Popular
+    from sfumato.local.server import Server
 
 ORACLES: dict[str, type[Oracle]] = {one.kind: one for one in (LinearHash, HadamardResponse, Response, MeanResponse)}
 
@@ -54,6 +59,8 @@ class Method(ABC):
 
     kind: ClassVar[str]
     """The word for it in a plan."""
+    false_items: float = 0.05
+    """The probability that an item is listed that nobody holds."""
 
     @property
     @abstractmethod
@@ -76,3 +83,11 @@ class Method(ABC):
     @abstractmethod
     def detectable(self, reports: int, probability: float) -> float:
         """Return the share of an item that is found with this probability among so many reports."""
+
+    @abstractmethod
+    def search(self, server: Server, false_items: float) -> Popular:
+        """Return the popular items that a sketch shows; one that nobody holds at most with this probability."""
+
+    def guaranteed(self, reports: int, probability: float) -> float:
+        """Return the share found with this probability if all others hold rivals as popular, by the method's rule."""
+        return self.detectable(reports, probability)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,8 @@ import numpy as np
 
 from sfumato.errors import ParameterError
 from sfumato.exact.rational import show
+from sfumato.local.bitstogram import BitstogramMethod
+from sfumato.local.expander import ExpanderMethod
 from sfumato.local.items import Items
 from sfumato.local.listed import ListMethod, MeanMethod
 from sfumato.local.method import Encoder, Method
@@ -27,7 +29,9 @@ if TYPE_CHECKING:
     from sfumato.local.server import Server
 
 FORMAT = 1
-METHODS: dict[str, type[Method]] = {one.kind: one for one in (TreeMethod, ListMethod, MeanMethod)}
+METHODS: dict[str, type[Method]] = {
+    one.kind: one for one in (TreeMethod, ExpanderMethod, BitstogramMethod, ListMethod, MeanMethod)
+}
 FOUND = 0.9
 """The probability with which an item of the detectable share is found."""
 
@@ -36,7 +40,8 @@ FOUND = 0.9
 class Plan:
     """A collection: who is asked what, at which spend, under which seed. Make one with `sfumato.local.plan`.
 
-    `spend` bounds what one device loses over all of its `reports` under this plan. The plan is public.
+    `spend` bounds what one device loses over all of its `reports` under this plan. The plan is public. `why` says why
+    this method was chosen; it is no part of the plan's JSON.
     """
 
     users: int
@@ -45,6 +50,7 @@ class Plan:
     method: Method
     seed: Seed
     reports: int = 1
+    why: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         if not self.loss().within(self.spend):
@@ -177,6 +183,8 @@ class Plan:
         ]
         if not isinstance(self.method, MeanMethod):
             lines.append(f"An item of {self.detectable:.3%} of the users is found with probability {FOUND:.0%}.")
+        if self.why:
+            lines.append(self.why)
         return "\n".join([*lines, f"A server needs {self.sketch_bytes / 2**20:.1f} MiB."])
 
 

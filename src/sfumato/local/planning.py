@@ -8,13 +8,13 @@ from typing import Any
 from sfumato.domain import Categories, Domain, FixedPoint, Integers
 from sfumato.errors import ParameterError
 from sfumato.exact import positive_integer
+from sfumato.local.choice import METHOD_NAMES, choose
 from sfumato.local.coins import report_epsilon
 from sfumato.local.items import Items
 from sfumato.local.listed import list_method, mean_method
 from sfumato.local.method import Method
 from sfumato.local.plan import Plan
 from sfumato.local.seed import Seed
-from sfumato.local.tree import SEARCHES, tree_method
 from sfumato.privacy import Bound, Pure, require_bound
 
 POOREST = 0.25
@@ -29,15 +29,17 @@ def plan(
     candidates: Sequence[Any] | None = None,
     numbers: Domain | None = None,
     reports: int = 1,
-    method: str = "soft",
+    method: str | Method = "auto",
     false_items: float = 0.05,
     seed: bytes | None = None,
 ) -> Plan:
     """Plan a collection of randomized reports: popular items, a known list, or a mean.
 
     Give one of `items` (a domain: popular items of it are found), `candidates` (a list: each gets a share) and
-    `numbers` (a domain of numbers: their mean). `spend` is for one device and all its `reports`. `method` is "soft"
-    (the default) or "prefix". A fresh public `seed` is drawn unless one is given.
+    `numbers` (a domain of numbers: their mean). `spend` is for one device and all its `reports`. `method` is how
+    popular items are found: "soft", "prefix", "treehist", "expander", "bitstogram", a `Method` made by hand, or "auto"
+    (the default), which takes the one that guarantees the smallest share; `plan.why` says why. A fresh public `seed`
+    is drawn unless one is given.
 
     >>> from sfumato import Pure, domain, local
     >>> tiny = local.plan(users=1_000_000, spend=Pure(2), items=domain.integers(0, 2**32 - 1), seed=bytes(32))
@@ -50,9 +52,10 @@ def plan(
         raise ParameterError("Write one of items=, candidates= and numbers=: what is asked of the devices.")
     if not 0 < float(false_items) < 1:
         raise ParameterError("false_items lies between 0 and 1; write for example 0.05.")
-    if method not in SEARCHES:
-        raise ParameterError(f"method is one of {', '.join(SEARCHES)}, and {method!r} is none.")
+    if not isinstance(method, Method) and method not in METHOD_NAMES:
+        raise ParameterError(f"method is one of {', '.join(METHOD_NAMES)}, and {method!r} is none.")
     how: Method
+    why = ""
     if candidates is not None:
         asked, how = _list(each, tuple(candidates))
     elif numbers is not None:
@@ -60,9 +63,12 @@ def plan(
     else:
         assert items is not None
         asked = Items(items)
-        how = tree_method(each, asked.bits, people * times, search=method, false_items=float(false_items))
+        if isinstance(method, Method):
+            how = method
+        else:
+            how, why = choose(each, asked.bits, people * times, method=method, false_items=float(false_items))
     total = Pure(each.epsilon * times)
-    made = Plan(people, total, asked, how, Seed.fresh() if seed is None else Seed(seed), times)
+    made = Plan(people, total, asked, how, Seed.fresh() if seed is None else Seed(seed), times, why)
     if items is not None:
         _refuse_poor(made)
     return made

@@ -70,8 +70,9 @@ class _List(Sequence[Item]):
 class Popular(_List):
     """Popular items, the most popular first.
 
-    `false_items` bounds the probability that an item is listed that nobody holds and that shares no prefix with a
-    popular item that was missed; such look-alikes have the same allowance again. `reports` is how many there were.
+    `false_items` bounds the probability that an item is listed that nobody holds. A search that grows prefixes has
+    the same allowance again for look-alikes of a popular item that it missed; one whose candidates are confirmed by
+    other devices ("expander", "bitstogram") needs none. `reports` is how many there were.
     """
 
     items: tuple[Item, ...]

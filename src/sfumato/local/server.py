@@ -12,7 +12,6 @@ from sfumato.local.linear import LinearReader
 from sfumato.local.listed import ListMethod, MeanMethod
 from sfumato.local.plan import Plan
 from sfumato.local.popular import MeanEstimate, Popular, Shares
-from sfumato.local.tree import TreeMethod
 from sfumato.local.wire import Refused
 
 
@@ -63,11 +62,7 @@ class Server:
         `Popular` for what that covers.
         """
         method = self.plan.method
-        if isinstance(method, TreeMethod):
-            from sfumato.local.tree_search import search
-
-            return search(self, method.false_items if false_items is None else float(false_items))
-        return self.shares().popular(0.05 if false_items is None else float(false_items))
+        return method.search(self, method.false_items if false_items is None else float(false_items))
 
     def shares(self) -> Shares:
         """Return the share of every candidate, unbiased."""

@@ -1,4 +1,4 @@
-"""SOFT-TREE and the prefix method: what the devices are asked (the search is in `tree_search`).
+"""SOFT-TREE and the prefix methods: what the devices are asked (the search is in `tree_search`).
 
 Each device belongs to a level and reports the prefix of that many bits of its whitened item. The last two parts
 report the whole item: one helps to verify, one is kept out of the search and gives the final estimates.
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 from operator import xor
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -20,15 +20,22 @@ from sfumato.local.items import Items
 from sfumato.local.linear import LinearHash, linear_hash
 from sfumato.local.method import Method, Role
 from sfumato.local.seed import Seed, words
-from sfumato.local.whitening import Whitening
+from sfumato.local.whitening import whitening_of
 from sfumato.privacy import Pure
+
+if TYPE_CHECKING:
+    from sfumato.local.popular import Popular
+    from sfumato.local.server import Server
 
 FIRST_BITS = 16
 STEP_BITS = 4
 PREFIX_STEP_BITS = 8
 VERIFY_SHARE, FINAL_SHARE = 20, 8
 """Hundredths of the devices that verify, and that are kept for the final estimates."""
-SEARCHES = ("soft", "prefix")
+SEARCHES = ("soft", "prefix", "treehist")
+STEPS = {"soft": STEP_BITS, "prefix": PREFIX_STEP_BITS, "treehist": 1}
+RIVALS = 64
+"""How many places in the search an item may need for each rival as popular as itself: the design rule of SOFT-TREE."""
 
 
 def level_bits(bits: int, first: int = FIRST_BITS, step: int = STEP_BITS) -> tuple[int, ...]:
@@ -54,8 +61,8 @@ class TreeMethod(Method):
     """Popular items of a large domain, by growing prefixes of the whitened items.
 
     `levels` are the lengths of the prefixes, the last one that of a whole item; `shares` those of the levels, of the
-    devices that verify and of those that estimate. `search` is "soft" (SOFT-TREE: evidence of all levels adds up)
-    or "prefix" (PEM: each level decides on its own). The reports are the same for both.
+    devices that verify and of those that estimate. `style` is "soft" (SOFT-TREE: evidence of all levels adds up),
+    "prefix" (PEM: each level decides on its own) or "treehist" (TREEHIST: the same, one bit at a time).
     """
 
     kind: ClassVar[str] = "tree"
@@ -63,7 +70,7 @@ class TreeMethod(Method):
     levels: tuple[int, ...]
     shares: tuple[int, ...]
     oracle: LinearHash
-    search: str = "soft"
+    style: str = "soft"
     false_items: float = 0.05
 
     def __post_init__(self) -> None:
@@ -71,8 +78,8 @@ class TreeMethod(Method):
             raise ParameterError("shares= needs a positive number for each level, for verifying and for estimating.")
         if any(not 1 <= after - before <= 8 for before, after in pairwise(self.levels)):
             raise ParameterError("levels= must grow, by at most 8 bits at a time.")
-        if self.search not in SEARCHES:
-            raise ParameterError(f"search= is one of {', '.join(SEARCHES)}.")
+        if self.style not in SEARCHES:
+            raise ParameterError(f"style= is one of {', '.join(SEARCHES)}.")
 
     @cached_property
     def roles(self) -> tuple[Role, ...]:
@@ -94,6 +101,19 @@ class TreeMethod(Method):
 
         return detectable_share(self, reports, probability)
 
+    def search(self, server: Server, false_items: float) -> Popular:
+        """Grow prefixes."""
+        from sfumato.local.tree_search import search
+
+        return search(server, false_items)
+
+    def guaranteed(self, reports: int, probability: float) -> float:
+        """Return the share found among rivals that are all as popular: the search must have room for them."""
+        from sfumato.local.tree_search import beam
+
+        share = self.detectable(reports, probability)
+        return share if len(self.levels) == 1 else max(share, min(1.0, RIVALS / beam(self)))
+
     def to_json(self) -> dict[str, Any]:
         """Return levels, shares, oracle and search."""
         return {
@@ -101,7 +121,7 @@ class TreeMethod(Method):
             "levels": list(self.levels),
             "shares": list(self.shares),
             "oracle": self.oracle.to_json(),
-            "search": self.search,
+            "search": self.style,
             "false_items": self.false_items,
         }
 
@@ -117,7 +137,7 @@ class TreeMethod(Method):
             levels=tuple(record["levels"]),
             shares=tuple(record["shares"]),
             oracle=oracle,
-            search=record["search"],
+            style=record["search"],
             false_items=record["false_items"],
         )
 
@@ -130,7 +150,7 @@ class TreeEncoder:
     """
 
     def __init__(self, seed: Seed, bits: int, prefixes: tuple[int, ...], symbol_bits: int) -> None:
-        self.white = _whitening(seed, bits)
+        self.white = whitening_of(seed, bits)
         self.bits = bits
         self.prefixes = prefixes
         self.symbol_bits = symbol_bits
@@ -179,11 +199,6 @@ class TreeEncoder:
         return np.array(self._children[role], dtype=np.uint32)
 
 
-@lru_cache(maxsize=16)
-def _whitening(seed: Seed, bits: int) -> Whitening:
-    return Whitening(seed, bits)
-
-
 def first_bits(rows: Any, length: int) -> Any:
     """Return the bytes that hold the first bits of each row, the rest of the last byte cleared."""
     cut = np.ascontiguousarray(rows[:, : -(-length // 8)])
@@ -205,7 +220,7 @@ def take_bits(rows: Any, start: int, count: int) -> Any:
 def tree_method(spend: Pure, bits: int, reports: int, *, search: str = "soft", false_items: float = 0.05) -> TreeMethod:
     """Return the tree for items of so many bits and about so many reports."""
     # Where each level decides on its own, few large levels are better.
-    levels = level_bits(bits, step=PREFIX_STEP_BITS if search == "prefix" else STEP_BITS)
+    levels = level_bits(bits, step=STEPS[search])
     # A level's table is a little larger than its reports are many, within what a processor's cache holds: an item
     # of f devices adds about f / sqrt(table) to the estimates of others, until it is found and peeled.
     table_bits = min(max((reports // (len(levels) + 2)).bit_length() + 1, 16), 18)
@@ -213,5 +228,5 @@ def tree_method(spend: Pure, bits: int, reports: int, *, search: str = "soft", f
     # Integer shares: every level gets `discover`, the last two what keeps their hundredths right.
     shares = (*[discover] * len(levels), VERIFY_SHARE * len(levels), FINAL_SHARE * len(levels))
     return TreeMethod(
-        levels=levels, shares=shares, oracle=linear_hash(spend, table_bits), search=search, false_items=false_items
+        levels=levels, shares=shares, oracle=linear_hash(spend, table_bits), style=search, false_items=false_items
     )

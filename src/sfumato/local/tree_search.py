@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 BEAMS = {1: 1 << 18, 2: 1 << 18, 3: 1 << 18, 4: 1 << 17, 5: 1 << 17, 6: 1 << 17, 7: 1 << 16, 8: 1 << 15}
 """How many prefixes stay in the search at each level, by the bits of a symbol: a look-up costs 2^bits."""
 PREFIX_KEEP = 1 << 10
-"""How many prefixes the prefix method keeps."""
+"""How many prefixes the prefix methods keep."""
 PREFIX_LEVEL = 2.5
-"""How many standard errors a prefix must show at each level, in the prefix method."""
+"""How many standard errors a prefix must show at each level, in the prefix methods."""
 PASSES = 6
 LEAVES = 600
 WINDOWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
@@ -36,7 +36,7 @@ WINDOW_MARGIN = 3.2
 
 def beam(method: TreeMethod) -> int:
     """Return how many prefixes stay in the search."""
-    if method.search == "prefix":
+    if method.style != "soft":
         return PREFIX_KEEP
     return BEAMS[method.oracle.symbol_bits]
 
@@ -101,7 +101,7 @@ class Search:
 
     def _keep(self, history: Any, here: Any, level: int) -> Any:
         """Return the places, among all children in order, of those that stay."""
-        if self.method.search == "prefix":
+        if self.method.style != "soft":
             score = here.ravel()
             good = np.flatnonzero(score >= PREFIX_LEVEL * self.error(self.reports[level]))
             return _largest(score, good, beam(self.method))

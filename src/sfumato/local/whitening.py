@@ -8,7 +8,7 @@ that the analysis needs; it takes one table look-up a byte and is easy to write 
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -84,6 +84,12 @@ class Whitening:
     def _byte_tables(self) -> Any:
         packed = b"".join(self._row(image) for table in self._tables for image in table)
         return np.frombuffer(packed, dtype=np.uint8).reshape(self.row_bytes, 256, self.row_bytes)
+
+
+@lru_cache(maxsize=16)
+def whitening_of(seed: Seed, bits: int) -> Whitening:
+    """Return the bijection of a seed, made once."""
+    return Whitening(seed, bits)
 
 
 def _map(columns: list[int], code: int, bits: int) -> int:

@@ -1,0 +1,136 @@
+"""Candidates made from the reports of some devices, confirmed by others, estimated by yet others.
+
+The candidates do not depend on the reports that confirm them. So an item that nobody holds is confirmed by chance
+only, whatever it has in common with popular ones, and the cut-off pays for the number of candidates, not for the
+size of the domain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sfumato.errors import ParameterError
+from sfumato.local.cutoffs import cutoff
+from sfumato.local.linear import LinearHash
+from sfumato.local.method import Role
+from sfumato.local.oracle import Oracle
+from sfumato.local.popular import Item, Popular
+from sfumato.local.seed import Seed, words
+
+if TYPE_CHECKING:
+    from sfumato.local.items import Items
+    from sfumato.local.server import Server
+
+VERIFY_SHARE, FINAL_SHARE = 12, 8
+"""Hundredths of the devices that confirm, and that are kept for the final estimates."""
+Shares = tuple[int, int, int]
+"""The integer shares of a role that finds candidates, of the role that confirms them, and of the one that estimates."""
+
+
+def even_shares(groups: int) -> Shares:
+    """Return the shares for so many roles that find candidates."""
+    return 100 - VERIFY_SHARE - FINAL_SHARE, VERIFY_SHARE * groups, FINAL_SHARE * groups
+
+
+def make_roles(finding: Oracle, whole: LinearHash, groups: int, shares: Shares) -> tuple[Role, ...]:
+    """Return so many roles that find candidates, one that confirms and one that estimates."""
+    if len(shares) != 3 or min(shares) < 1:
+        raise ParameterError("shares= needs three positive numbers: for finding, for confirming and for estimating.")
+    return (*[Role(shares[0], finding)] * groups, Role(shares[1], whole), Role(shares[2], whole))
+
+
+def split_reports(reports: float, groups: int, shares: Shares) -> tuple[float, float]:
+    """Return how many reports to expect for each role that finds candidates, and for the one that confirms."""
+    total = groups * shares[0] + shares[1] + shares[2]
+    return reports * shares[0] / total, reports * shares[1] / total
+
+
+class WholeItems:
+    """Whole items, hashed for the devices that confirm (0) and for those that estimate (1)."""
+
+    def __init__(self, seed: Seed, items: Items) -> None:
+        self.keys = [seed.key("whole", number) for number in range(2)]
+        self.row_bytes = items.row_bytes
+        self.padding = 8 * items.row_bytes - items.bits
+
+    def row(self, code: int) -> bytes:
+        """Return the bytes of a code, filled from the left."""
+        return (code << self.padding).to_bytes(self.row_bytes, "big")
+
+    def point(self, code: int, number: int) -> tuple[int, ...]:
+        """Return the hash of one item."""
+        return words(self.keys[number], self.row(code))
+
+    def points(self, rows: Any, number: int) -> Any:
+        """Return the hashes of many items."""
+        from sfumato.local.kernels.hashing import digest_rows
+
+        return digest_rows(self.keys[number], rows, 8)
+
+
+def confirm(server: Server, whole: WholeItems, oracle: LinearHash, codes: Iterable[int], false_items: float) -> Popular:
+    """Return the candidates that the last but one role confirms, with shares from the last role."""
+    items = server.plan.items
+    values = {code: value for code in dict.fromkeys(codes) if (value := items.value(code)) is not None}
+    last = len(server.plan.method.roles) - 1
+    checking, final = oracle.reader(server.tally(last - 1)), oracle.reader(server.tally(last))
+    if not values or not checking.reports:
+        return Popular((), false_items, server.accepted)
+    rows = np.frombuffer(b"".join(map(whole.row, values)), dtype=np.uint8).reshape(len(values), -1)
+    cut = cutoff(oracle, checking.reports, math.log(false_items / len(values)))
+    scores = _passing(checking, whole.points(rows, 0), cut)
+    if not scores:
+        return Popular((), false_items, server.accepted)
+    chosen = np.array(list(scores))
+    points = whole.points(rows[chosen], 1)
+    counts = final.jointly(points)
+    reports = max(1, final.reports)
+    listed = list(values.values())
+    found = [
+        Item(listed[at], float(count) / reports, float(error) / reports, score)
+        for (at, score), count, error in zip(scores.items(), counts, final.errors(points, counts), strict=True)
+    ]
+    return Popular(tuple(sorted(found, key=lambda item: -item.share)), false_items, server.accepted)
+
+
+def _passing(reader: Any, points: Any, cut: float) -> dict[int, float]:
+    """Return which candidates reach the cut, with their scores; the largest is peeled before the others are read."""
+    scores: dict[int, float] = {}
+    error = reader.oracle.deviation(reader.reports)
+    left = np.ones(len(points), dtype=np.bool_)
+    while left.any():
+        counts = np.where(left, reader.counts(points), -np.inf)
+        best = int(np.argmax(counts))
+        if counts[best] < cut:
+            break
+        scores[best] = float(counts[best]) / error
+        left[best] = False
+        reader.peel(points[best], float(counts[best]))
+    return scores
+
+
+def confirmed_with(oracle: LinearHash, reports: float, candidates: int, false_items: float, share: float) -> float:
+    """Return the probability that an item of this share is confirmed by so many reports."""
+    from scipy.special import ndtr
+
+    if reports < 1:
+        return 0.0
+    held = share * reports
+    # The number of an item's devices among those that confirm varies, too.
+    error = math.sqrt(oracle.deviation(reports, held) ** 2 + held)
+    return float(ndtr((held - cutoff(oracle, int(reports), math.log(false_items / candidates))) / error))
+
+
+def smallest_share(recall: Any, probability: float, precision: float = 0.002) -> float:
+    """Return the smallest share at which a growing `recall` reaches a probability, or 1 if it never does."""
+    low, high = 0.0, 1.0
+    if recall(high) < probability:
+        return 1.0
+    while high - low > precision * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if recall(middle) >= probability else (middle, high)
+    return high

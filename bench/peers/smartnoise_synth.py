@@ -21,7 +21,7 @@ names = [f"c{place}" for place in range(codes.shape[1])]
 table = pd.DataFrame(codes, columns=names)
 begun = time.process_time()
 if method == "MWEM":
-    from snsynth import MWEMSynthesizer
+    from snsynth.mwem import MWEMSynthesizer
 
     # Groups of two columns and ten rounds: with wider groups it does not end in reasonable time on 14 columns.
     model = MWEMSynthesizer(epsilon=float(epsilon), split_factor=2, iterations=10, q_count=200)

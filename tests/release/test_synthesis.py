@@ -123,6 +123,16 @@ def test_nobody_there_is_data_like_any_other() -> None:
     assert model.marginal(["x0", "x1"]).sum() == pytest.approx(1)
 
 
+@pytest.mark.parametrize("columns", [3, 10])
+def test_a_column_of_one_value_is_carried_along(columns: int) -> None:
+    schema = Schema({"only": integers(7, 7), **{f"x{place}": integers(0, 5) for place in range(columns)}})
+    records = chained(schema, 2000)
+    for spend in (Pure(1), Concentrated("0.1")):
+        model = Synthesize().value(released(Synthesize(), records, setting_of(schema, people=2000), spend))
+        assert model.marginal(["only", "x1"]).shape == (1, 6)
+        assert set(model.sample(10)["only"].to_pylist()) == {7}
+
+
 def test_a_workload_says_what_is_measured() -> None:
     workload = marginals(BITS, sets=[("x0", "x1"), ("x2",)])
     prepared = Synthesize(workload).prepare(setting_of(BITS), Concentrated("0.1"))

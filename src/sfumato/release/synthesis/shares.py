@@ -13,7 +13,7 @@ def ones_share(sizes: Sequence[int]) -> float:
     """Return the part of a Gaussian spend for one-way tables: the more, the fewer numbers pairs have beside them.
 
     >>> round(ones_share([2] * 16), 2), round(ones_share([16] * 14), 2)
-    (0.36, 0.1)
+    (0.36, 0.09)
     """
     alone = sum(size - 1 for size in sizes)
     paired = (alone**2 - sum((size - 1) ** 2 for size in sizes)) / 2
@@ -24,7 +24,7 @@ def short_up(value: Fraction) -> Fraction:
     """Return a number of few digits that is not smaller.
 
     >>> short_up(Fraction(1, 3))
-    Fraction(333334, 1000000)
+    Fraction(166667, 500000)
     """
     if value <= 0:
         return Fraction(1)

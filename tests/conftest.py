@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import warnings
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+
+os.environ["COLUMNS"] = "120"  # what is printed is wrapped alike everywhere, whatever the terminal of the run
 
 collect_ignore = ["privacy/oracle/make.py", "run_audit.py"]
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import resource
 import time
+from concurrent.futures import ProcessPoolExecutor
 from itertools import combinations
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -18,6 +20,16 @@ from sfumato.release.workload.records import Records
 
 @pytest.mark.audit
 def test_forty_bits_with_ten_planted_groups() -> None:
+    # In a process of its own: the peak of this one is that of every test before.
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
+        planted, product, seconds, peak = alone.submit(forty_bits).result()
+    assert planted <= product / 2
+    assert seconds < 60
+    assert peak < 2**20
+
+
+def forty_bits() -> tuple[float, float, float, int]:
+    """Return both mean distances on planted triples, the CPU seconds, and the peak in KiB."""
     schema = Schema({f"b{place}": booleans() for place in range(40)})
     workload = marginals(schema, width=3)
     noise = Noise(insecure_seed=1)
@@ -51,10 +63,5 @@ def test_forty_bits_with_ten_planted_groups() -> None:
         product = ones[0][:, None, None] * ones[1][None, :, None] * ones[2][None, None, :]
         distances.append(np.abs(model.marginal(columns) - truth).sum() / 2)
         baseline.append(np.abs(product - truth).sum() / 2)
-    print(
-        f"rounds {mechanism.rounds}, {seconds:.1f} CPU s, planted {np.mean(distances):.4f}, "
-        f"product {np.mean(baseline):.4f}, components {len(model.components)}"
-    )
-    assert np.mean(distances) <= np.mean(baseline) / 2
-    assert seconds < 60
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 2**20
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return float(np.mean(distances)), float(np.mean(baseline)), seconds, peak

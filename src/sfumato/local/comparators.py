@@ -12,7 +12,7 @@ import numpy as np
 from sfumato.errors import ParameterError
 from sfumato.exact import positive_integer
 from sfumato.local.coins import COIN, noise_weight, report_epsilon
-from sfumato.local.oracle import Counts, Oracle, Tally, support_deviation
+from sfumato.local.oracle import Counts, Oracle, Randomizer, Tally, support_deviation
 from sfumato.local.seed import words
 from sfumato.noise import Noise
 from sfumato.privacy import Pure
@@ -21,7 +21,7 @@ PRIME = (1 << 31) - 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnaryEncoding(Oracle):
+class UnaryEncoding(Randomizer):
     """One bit for each cell: the item's own is a fair coin, every other one is 1 with chance c/2.
 
     Reports are numbers of `cells` bits, cell 0 the lowest. Promise: pure epsilon = log((1 - c/2)/(c/2)), which is
@@ -62,7 +62,8 @@ class UnaryEncoding(Oracle):
         bits = noise.uniform(COIN, len(cells) * self.cells).reshape(-1, self.cells) < self.weight
         fair = noise.uniform(2, len(cells) * self.cells).reshape(-1, self.cells) == 0
         table = bits & fair
-        table[np.arange(len(cells)), cells] = fair[np.arange(len(cells)), cells]
+        fits = np.flatnonzero((cells >= 0) & (cells < self.cells))
+        table[fits, cells[fits]] = fair[fits, cells[fits]]
         return table
 
     def tally(self, reports: Any) -> Tally:
@@ -72,14 +73,6 @@ class UnaryEncoding(Oracle):
         listed = [int(report) for report in reports]
         sums = [sum(report >> cell & 1 for report in listed) for cell in range(self.cells)]
         return np.array([*sums, len(listed)], dtype=np.int64)
-
-    def place(self, point: Any, drawn: int) -> int:
-        """Unary encoding does not move a uniform report."""
-        raise NotImplementedError("Unary encoding throws a coin for each cell; call run.")
-
-    def place_many(self, points: Any, drawn: Tally) -> Tally:
-        """Unary encoding does not move uniform reports."""
-        raise NotImplementedError("Unary encoding throws a coin for each cell; call run_many.")
 
     def reader(self, tally: Tally) -> SupportReader:
         """Return the counts with the expected noise taken away."""
@@ -165,7 +158,7 @@ class LocalHash(Oracle):
 class SupportReader:
     """How many reports support each cell."""
 
-    oracle: Oracle
+    oracle: Randomizer
     support: Tally
     reports: int
     own: float

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,8 +47,8 @@ class Reader(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Oracle(Mechanism):
-    """A randomizer with integers below `outcomes` as reports.
+class Randomizer(Mechanism):
+    """What one device draws and what the counts of all reports say; reports are integers below `outcomes`.
 
     Promise: for all items x, x' and reports y, log P(y|x)/P(y|x') <= epsilon = log(1 + spread · (1-c)/c), where c is
     `weight` / 2^63, the chance of pure noise; the neighbouring relation replaces one device's whole item.
@@ -71,14 +71,6 @@ class Oracle(Mechanism):
     @abstractmethod
     def spread(self) -> int:
         """How many of the sets of reports that speak for an item would cover all reports."""
-
-    @abstractmethod
-    def place(self, point: Any, drawn: int) -> int:
-        """Return the report that speaks for the point, moved from a uniform one."""
-
-    @abstractmethod
-    def place_many(self, points: Any, drawn: Tally) -> Tally:
-        """Do what `place` does, for many devices."""
 
     @abstractmethod
     def reader(self, tally: Tally) -> Reader:
@@ -111,6 +103,38 @@ class Oracle(Mechanism):
         """Return the realised epsilon, rounded up."""
         return Loss.flat(Cost.pure(loss_of(self.weight, self.spread)), self.reads, self.relation)
 
+    @abstractmethod
+    def run_many(self, points: Any, noise: Noise) -> Any:
+        """Return the reports of many devices."""
+
+    def tally(self, reports: Any) -> Tally:
+        """Count reports; what is no report is left out."""
+        found = np.asarray(reports, dtype=np.int64).ravel()
+        return np.bincount(found[(found >= 0) & (found < self.outcomes)], minlength=self.outcomes).astype(np.int64)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the oracle for a plan; the weight is text, because not every language reads 63-bit numbers."""
+        return {"kind": self.kind, **self.shape(), "weight": str(self.weight)}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Self:
+        """Read what `to_json` of this class wrote."""
+        sizes = {name: value for name, value in record.items() if name not in ("kind", "weight")}
+        return cls(weight=int(record["weight"]), **sizes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Oracle(Randomizer):
+    """A randomizer that draws a uniform report, and moves it to one that speaks for its item or leaves it."""
+
+    @abstractmethod
+    def place(self, point: Any, drawn: int) -> int:
+        """Return the report that speaks for the point, moved from a uniform one."""
+
+    @abstractmethod
+    def place_many(self, points: Any, drawn: Tally) -> Tally:
+        """Do what `place` does, for many devices."""
+
     def run(self, exact: Any, noise: Noise) -> int:
         """Return the report of one device; `exact` is its point, or None."""
         return self.mix(exact, noise.uniform(self.outcomes), noise)
@@ -131,21 +155,6 @@ class Oracle(Mechanism):
         """Return the reports of many devices that all fit."""
         count = len(points)
         return self.mix_many(points, np.ones(count, dtype=np.bool_), noise.uniform(self.outcomes, count), noise)
-
-    def tally(self, reports: Any) -> Tally:
-        """Count reports; what is no report is left out."""
-        found = np.asarray(reports, dtype=np.int64).ravel()
-        return np.bincount(found[(found >= 0) & (found < self.outcomes)], minlength=self.outcomes).astype(np.int64)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the oracle for a plan; the weight is text, because not every language reads 63-bit numbers."""
-        return {"kind": self.kind, **self.shape(), "weight": str(self.weight)}
-
-    @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> Oracle:
-        """Read what `to_json` of this class wrote."""
-        sizes = {name: value for name, value in record.items() if name not in ("kind", "weight")}
-        return cls(weight=int(record["weight"]), **sizes)
 
 
 def support_deviation(reports: float, count: float, *, own: float, inside: float) -> float:

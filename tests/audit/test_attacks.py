@@ -81,13 +81,6 @@ def test_confidence_bounds_are_exact() -> None:
     assert upper[1] == pytest.approx(0.7776, abs=1e-4)
 
 
-def test_a_bar_is_shown_only_on_a_terminal(monkeypatch) -> None:
-    monkeypatch.setattr(attacks, "_PATIENCE_SECONDS", 0.0)
-    assert list(attacks._watched(150)) == list(range(150))
-    monkeypatch.setattr(attacks.sys.stderr, "isatty", lambda: True, raising=False)
-    assert list(attacks._watched(150)) == list(range(150))
-
-
 @pytest.mark.parametrize(
     "options", [{"trials": 99}, {"trials": 1.5}, {"confidence": 1}, {"confidence": 0}, {"delta": -1}]
 )

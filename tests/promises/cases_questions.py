@@ -150,23 +150,61 @@ def several_totals() -> list[PromiseCase]:
             tail=1e-4,
         )
     )
-    found.append(case("groups with two aggregates", GROUPS, ONE, Pure(8), reach=0.9, spec_ids=("PDP-PAR",), tail=1e-3))
+    for kind, (spend, spec_ids) in BOUNDS.items():
+        found.append(
+            case(
+                f"groups with two aggregates, {kind}",
+                GROUPS,
+                ONE,
+                larger(spend, 4),
+                reach=0.9 if kind != "approximate" else 0.3,
+                spec_ids=("PDP-PAR", *spec_ids),
+                tail=1e-3,
+            )
+        )
     return found
+
+
+def quantiles() -> list[PromiseCase]:
+    """A median and two quartiles under every bound."""
+    return [
+        case(
+            f"{name}, {label}, {kind}",
+            question,
+            setting,
+            spend,
+            reach=0.2,
+            spec_ids=("PL-QUANTILE",),
+            others=SOMEBODY,
+        )
+        for label, setting in (("replace", ONE), ("add or remove", ONE_MORE))
+        for kind, (spend, _) in BOUNDS.items()
+        for name, question in (("a median", MEDIAN), ("two quartiles", TWO))
+    ]
 
 
 def attributes() -> list[PromiseCase]:
     """Spends per attribute: each attribute alone costs what was written, whatever the person costs."""
     found = []
     for kind, spend in (("pure", Pure(2)), ("concentrated", Concentrated(1)), ("truncated", Truncated(1, 3))):
-        for question in (COUNT, CELLS, Sum("value", "side = 1")):
+        for question, times, reach in (
+            (COUNT, 1, 0.99),
+            (CELLS, 1, 0.99),
+            (Sum("value", "side = 1"), 1, 0.99),
+            (MEAN, 2, 0.9),
+            (SPREAD, 3, 0.9),
+            (GROUPS, 3, 0.9),
+            (MEDIAN, 1, 0.2),
+        ):
             found.append(
                 case(
                     f"{question.kind} per attribute, {kind}",
                     question,
                     ONE,
-                    spend.per_attribute(),
-                    reach=0.99,
-                    spec_ids=("PDP:C-9",),
+                    larger(spend, times).per_attribute(),
+                    reach=reach,
+                    spec_ids=("PL-QUANTILE", "PDP:C-9") if question is MEDIAN else ("PDP:C-9",),
+                    tail=1e-3 if question is GROUPS else 1e-4,
                 )
             )
     return found
@@ -370,4 +408,4 @@ GRID = [
     ),
 ]
 
-CASES = [*every_bound(), *several_totals(), *attributes(), *sensitivities(), *found_keys(), *GRID]
+CASES = [*every_bound(), *several_totals(), *quantiles(), *attributes(), *sensitivities(), *found_keys(), *GRID]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import sys
-import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -22,10 +20,10 @@ from sfumato.exact import Infinity, Number, at_least_zero, between_zero_and_one,
 from sfumato.mechanism import Interaction
 from sfumato.noise import Noise
 from sfumato.privacy import Bound, Cost, Loss
+from sfumato.show.progress import tracked
 
 FEWEST_TRIALS = 100
 _THRESHOLDS = 200
-_PATIENCE_SECONDS = 2.0
 _LOOKS = 200
 
 Array = NDArray[np.float64]
@@ -114,25 +112,10 @@ def attack(
 
 def _samples(run: Run, inputs: tuple[Any, Any], count: int, noise: Noise) -> Samples:
     first, second = [], []
-    for _ in _watched(count):
+    for _ in tracked(range(count), "Drawing samples", count):
         first.append(run(inputs[0], noise))
         second.append(run(inputs[1], noise))
     return first, second
-
-
-def _watched(count: int) -> Iterator[int]:
-    """Count up, with a bar on the terminal if it is going to take a while."""
-    started = time.monotonic()
-    trial = min(count, FEWEST_TRIALS)
-    yield from range(trial)
-    expected = (time.monotonic() - started) / trial * (count - trial)
-    if expected < _PATIENCE_SECONDS or not sys.stderr.isatty():
-        yield from range(trial, count)
-        return
-    from rich.console import Console
-    from rich.progress import track
-
-    yield from track(range(trial, count), "Drawing samples", console=Console(stderr=True), transient=True)
 
 
 @dataclass(frozen=True)

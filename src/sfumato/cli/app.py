@@ -10,9 +10,10 @@ import typer
 from sfumato.cli.books import ledger_app
 from sfumato.cli.fair import fair_app
 from sfumato.cli.options import Asked, Data, Json, SchemaPath, Spend, Table
-from sfumato.cli.outcome import CHECK_FAILED, emit, guarded, patience
+from sfumato.cli.outcome import CHECK_FAILED, emit, guarded
 from sfumato.cli.reports import report_command
 from sfumato.errors import ParameterError
+from sfumato.show.progress import watched
 
 # Plain help: a page in boxes would cost more time than everything else that --help does.
 app = typer.Typer(
@@ -73,7 +74,7 @@ def check(data: Data, schema: SchemaPath, table: Table = None, as_json: Json = F
     from sfumato.table.schema import Schema
 
     described = Schema.load(schema)
-    with patience("Counting cells"):
+    with watched("Counting cells"):
         found = check_table(data, described, table)
 
     def text() -> str:
@@ -112,7 +113,7 @@ def query(
 
     if plot is not None and plot.suffix.lower() not in (".svg", ".png"):
         raise ParameterError(f"A picture is written as .svg or .png, and {plot.name!r} ends in neither.")
-    with patience("Working"):
+    with watched("Working"):
         found = ask(
             data,
             schema,
@@ -142,7 +143,7 @@ def demo(
     """Ask a few questions about made-up people, see one refused, and write the report."""
     from sfumato.cli.demo import run_demo
 
-    with patience("Making up people"):
+    with watched("Making up people"):
         story = run_demo(out)
     emit(story.to_json(), story.text, as_json)
 
@@ -154,7 +155,7 @@ def doctor(as_json: Json = False) -> None:
     from sfumato.cli.doctor import examine
     from sfumato.show import table as draw
 
-    with patience("Testing"):
+    with watched("Testing"):
         found = examine()
     rows = [[test.name, "fine" if test.ok else "missing" if test.optional else "wrong", test.said] for test in found]
     emit([vars(test) for test in found], lambda: draw("sfumato here", ["what", "is", "details"], rows).text(), as_json)

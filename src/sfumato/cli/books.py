@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli.options import Asked, Data, Json, LedgerPlace, SchemaPath, Table
-from sfumato.cli.outcome import CHECK_FAILED, REFUSED, emit, guarded, patience
+from sfumato.cli.outcome import CHECK_FAILED, REFUSED, emit, guarded
 from sfumato.errors import LedgerError
+from sfumato.show.progress import watched
 
 if TYPE_CHECKING:
     from sfumato.ledger import Ledger
@@ -65,7 +66,7 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Work out the chain, the charges and the sums again."""
-    with patience("Verifying"), open_ledger(ledger) as book:
+    with watched("Verifying"), open_ledger(ledger) as book:
         found = book.verify(head)
     said = f"{found.rows} rows, {found.reservations} reservations: " + ("nothing is wrong." if found else "wrong.")
     record = {"ok": found.ok, "rows": found.rows, "head": found.head, "problems": list(found.problems)}
@@ -90,7 +91,7 @@ def preview(
     """Say whether a question would fit; costs nothing."""
     from sfumato.cli.asking import ask, preview_text
 
-    with patience("Working"):
+    with watched("Working"):
         found = ask(data, schema, question, ledger, spend, analyst=analyst, table=table, preview=True)
     emit(found.to_json(), lambda: preview_text(found), as_json)
     if not found.fits:

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli.options import Json
-from sfumato.cli.outcome import CHECK_FAILED, emit, guarded, patience
+from sfumato.cli.outcome import CHECK_FAILED, emit, guarded
 from sfumato.errors import ParameterError
+from sfumato.show.progress import watched
 
 fair_app = typer.Typer(
     help="Treat similar people similarly: audit decisions.",
@@ -58,7 +59,7 @@ def audit_command(
     options: dict[str, Any] = {
         "favourable": favourable, "group": group, "qualification": qualification, "segments": segments, "alpha": alpha,
     }  # fmt: skip
-    with patience("Comparing people"), warnings.catch_warnings(record=True) as caught:
+    with watched("Comparing people"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", FairnessWarning)
         report = audit_file(decisions, protected, metric=metric, decision=decision, **options)
         if html is not None:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
-from threading import Timer
 from typing import Any, ParamSpec
 
 import typer
@@ -19,9 +16,6 @@ REFUSED = 1
 BAD_INPUT = 2
 CHECK_FAILED = 3
 INTERNAL = 70
-
-PATIENCE = 2.0
-"""After so many seconds a spinner says what is going on."""
 
 Arguments = ParamSpec("Arguments")
 
@@ -61,22 +55,3 @@ def failed(sentence: str, code: int, as_json: bool) -> typer.Exit:
 def emit(record: Any, text: Callable[[], str], as_json: bool) -> None:
     """Print a result: as one JSON document, or as text for people."""
     typer.echo(json.dumps(record, indent=1, ensure_ascii=False) if as_json else text())
-
-
-@contextmanager
-def patience(doing: str) -> Iterator[None]:
-    """Show a spinner on a terminal if the work takes longer than two seconds."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-
-    status = Console(stderr=True).status(f"{doing} …")
-    timer = Timer(PATIENCE, status.start)
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        timer.join()
-        status.stop()

@@ -10,8 +10,9 @@ import typer
 
 from sfumato.cli.books import open_ledger
 from sfumato.cli.options import Json, LedgerPlace
-from sfumato.cli.outcome import emit, guarded, patience
+from sfumato.cli.outcome import emit, guarded
 from sfumato.errors import ParameterError
+from sfumato.show.progress import watched
 
 
 def _complete(incomplete: str) -> list[str]:
@@ -46,7 +47,7 @@ def report_command(
         emit(listed, lambda: "\n".join(f"{name:<14}{text}" for name, text in listed.items()), as_json)
         return
     given = {**_from_file(answers), **_from_options(yes or (), no or ())}
-    with patience("Reading the ledger"), open_ledger(ledger) as book:
+    with watched("Reading the ledger"), open_ledger(ledger) as book:
         report = threats(
             book,
             given,

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import SchemaError
+from sfumato.show.progress import watched
 from sfumato.table.bounding import (
     Bounding,
     Way,
@@ -170,7 +171,8 @@ class Table:
         return self._cached(rows_by_person(self._coded))
 
     def _cached(self, table: ir.Table) -> ir.Table:
-        return _guarded(lambda: self._source.stored(table))
+        with watched("Bounding what a person adds", self._source.part_done):
+            return _guarded(lambda: self._source.stored(table))
 
     def forget(self, table: ir.Table) -> None:
         """Let go of a table that `keep_first` made for one question."""
@@ -178,7 +180,8 @@ class Table:
 
     def run(self, query: ir.Table) -> Any:
         """Run a query and return an Arrow table."""
-        return _guarded(query.to_pyarrow)
+        with watched("Reading the table", self._source.part_done):
+            return _guarded(query.to_pyarrow)
 
     def close(self) -> None:
         """Let go of the source and of what was kept."""

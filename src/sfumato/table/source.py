@@ -58,6 +58,11 @@ class Source:
         """Whether DuckDB runs it, in this process."""
         return bool(self.engine.name == "duckdb")
 
+    def part_done(self) -> float | None:
+        """Return how far the engine is with what it runs now, where it says so."""
+        percent = self.engine.con.query_progress() if self.is_duckdb else -1.0
+        return percent / 100 if percent >= 0 else None
+
     def stored(self, table: ir.Table) -> ir.Table:
         """Compute a table once and keep it next to the data, until it is forgotten or the source is closed."""
         name = _fresh_name()
@@ -126,8 +131,11 @@ def _duckdb(path: str | None = None) -> Any:
     import ibis
 
     engine = ibis.duckdb.connect(path, read_only=True) if path else ibis.duckdb.connect()
-    # Time zones and progress bars come from the surroundings; neither may reach an exact statistic.
+    # Time zones come from the surroundings; they may not reach an exact statistic.
     engine.raw_sql("SET TimeZone = 'UTC'")
+    # The engine counts its own progress and prints nothing: `show.progress` draws the bar.
+    engine.raw_sql("SET enable_progress_bar = true")
+    engine.raw_sql("SET enable_progress_bar_print = false")
     return engine
 
 

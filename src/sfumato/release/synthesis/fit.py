@@ -16,8 +16,8 @@ from sfumato.release.synthesis.contrasts import Floats, centred
 from sfumato.release.synthesis.evidence import Columns, Evidence
 from sfumato.release.synthesis.fit_dense import MOST_CELLS, DenseFit
 from sfumato.release.synthesis.fit_mixture import Effort, MixtureFit, effort, public_jitter
-from sfumato.release.synthesis.progress import quiet
 from sfumato.release.workload.space import Space
+from sfumato.show.progress import quiet
 
 QUICK = Effort(60, 150)
 QUICK_STEPS = 60

@@ -21,10 +21,10 @@ from sfumato.release.synthesis.fit import fitted, judged_tables, predicted_error
 from sfumato.release.synthesis.gather import Gathered, gather
 from sfumato.release.synthesis.methods import known, method_of
 from sfumato.release.synthesis.parts import Columns, Part
-from sfumato.release.synthesis.progress import watched
 from sfumato.release.workload.records import Records
 from sfumato.release.workload.space import Space
 from sfumato.release.workload.workload import Workload
+from sfumato.show.progress import watched
 from sfumato.table.schema import Schema
 
 MOST_CODES = 2048

@@ -1,0 +1,83 @@
+"""A bar for work that takes longer than two seconds, where somebody watches: the one way to show progress."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from threading import Event, Thread
+from typing import Any, TypeVar
+
+PATIENCE = 2.0
+"""Nothing is shown for so many seconds."""
+
+_LOOK_EVERY = 0.2
+
+_drawn: list[Any] = []
+"""The bars on the terminal: a second one would tear the first, so that what is inside adds a line to it."""
+
+Part = Callable[[], float | None]
+Thing = TypeVar("Thing")
+
+
+def quiet(_: float) -> None:
+    """Show nothing."""
+
+
+@contextmanager
+def watched(words: str, part: Part | None = None) -> Iterator[Callable[[float], None]]:
+    """Yield a function that takes the part done; after two seconds a bar stands on a terminal's error stream.
+
+    Work that cannot call it hands in `part`, which is asked now and then how far the work is; where neither is known
+    the bar pulses beside the seconds.
+    """
+    if not sys.stderr.isatty():
+        yield quiet
+        return
+    done: list[float] = []
+    ended = Event()
+    thread = Thread(target=_draw, args=(words, part, done, ended), daemon=True)
+    thread.start()
+    try:
+        yield lambda fraction: done.__setitem__(slice(None), [fraction])
+    finally:
+        ended.set()
+        thread.join()
+
+
+def tracked(things: Iterable[Thing], words: str, total: int) -> Iterator[Thing]:
+    """Pass things on, with a bar that knows how many there are."""
+    with watched(words) as step:
+        for number, thing in enumerate(things):
+            yield thing
+            step((number + 1) / total)
+
+
+def _draw(words: str, part: Part | None, done: list[float], ended: Event) -> None:
+    if ended.wait(PATIENCE):
+        return
+    with _bar() as bar:
+        task = bar.add_task(words, total=None)
+        while not ended.wait(_LOOK_EVERY):
+            known = part() if part is not None else done[-1] if done else None
+            if known is not None:
+                bar.update(task, total=1.0, completed=min(1.0, known))
+        with suppress(KeyError):
+            bar.remove_task(task)
+
+
+@contextmanager
+def _bar() -> Iterator[Any]:
+    if _drawn:
+        yield _drawn[-1]
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        _drawn.append(bar)
+        try:
+            yield bar
+        finally:
+            _drawn.remove(bar)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -81,12 +83,13 @@ def _clean(one: Floats) -> Floats:
 
 
 def predicted_error(model: Model, evidence: Evidence, tables: Sequence[Columns]) -> float:
-    """Return about how far noise moves the tables: the model is measured again with fresh noise and fitted again.
+    """Return about how far off the tables are: the model is measured again with fresh noise and fitted again.
 
-    It is the mean total variation over the tables between both fits, from released numbers alone. What no fit to
-    such measurements could learn is not in it.
+    It is the mean total variation over the tables between both fits, raised where the pairs that were measured say
+    that the fit also misses what is there; all from released numbers. What no pair shows is not in it.
     """
-    again = fitted(_measured_again(model, evidence), model.space, model.total, quick=True)
+    measured = _measured_again(model, evidence)
+    again = fitted(measured, model.space, model.total, quick=True)
     # Both sides with the same effort, so that only noise tells them apart.
     before = fitted(evidence, model.space, model.total, quick=True)
     names = model.space.names
@@ -94,7 +97,35 @@ def predicted_error(model: Model, evidence: Evidence, tables: Sequence[Columns])
     for columns in tables[:JUDGED]:
         wanted = [names[place] for place in columns]
         apart.append(0.5 * float(np.abs(before.marginal(wanted) - again.marginal(wanted)).sum()))
-    return float(np.mean(apart)) if apart else 0.0
+    missed = _missed(Refitted(model, before, again), evidence, measured)
+    return missed * float(np.mean(apart)) if apart else 0.0
+
+
+class Refitted(NamedTuple):
+    """A model, the same in few steps, and one fitted in few steps to measurements of it."""
+
+    model: Model
+    before: Model
+    again: Model
+
+
+def _missed(models: Refitted, evidence: Evidence, measured: Evidence) -> float:
+    """Return by how much the error of the pairs exceeds what noise alone gives; 1 if it does not.
+
+    Stein's identity: |fit - truth|² is |fit - noisy|² - |noise|² + 2·noise·fit on average, and the last term is read
+    from the measurements that were made up.
+    """
+    risk = spread = 0.0
+    for columns, (noisy, precision) in evidence.centred.items():
+        if len(columns) != 2 or precision <= 0:
+            continue
+        wanted = [models.model.space.names[place] for place in columns]
+        found, before, again = (centred(one.marginal(wanted)) for one in models)
+        drawn = measured.centred[columns][0] - found
+        freedom = prod(size - 1 for size in noisy.shape)
+        risk += float(((noisy - found) ** 2).sum() - freedom / precision + 2 * (drawn * (again - found)).sum())
+        spread += float(((again - before) ** 2).sum())
+    return math.sqrt(max(1.0, risk / spread)) if spread > 0 else 1.0
 
 
 def _measured_again(model: Model, evidence: Evidence) -> Evidence:

@@ -14,6 +14,7 @@ from sfumato.audit import Neighbours
 from sfumato.domain import integers
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.release.synthesis.adaptive import ChosenTables
+from sfumato.release.synthesis.guarded import GuardedTables
 from sfumato.release.synthesis.parts import Part
 from sfumato.release.synthesis.prices import price_added
 from sfumato.release.synthesis.stack import TableStack
@@ -68,6 +69,30 @@ CHOSEN = ChosenTables(
     total=4,
     relation=ADD_REMOVE,
 )
+
+
+def ones_and_pairs(*columns: tuple[int, ...], scale: int = 2) -> TableStack:
+    parts = tuple(Part(one, (2,) * len(one), one != (), DiscreteLaplace(scale)) for one in columns)
+    return TableStack(parts=parts, shown=("a", "b", "c"), relation=ADD_REMOVE)
+
+
+GUARDED = GuardedTables(
+    first=ones_and_pairs(()),
+    rich=ones_and_pairs((0, 1)),
+    poor=ones_and_pairs((0,), scale=2),
+    fewest=Fraction(2),
+    relation=ADD_REMOVE,
+)
+
+
+class CountsFirst(GuardedTables):
+    """Chooses by the exact number of rows."""
+
+    def run(self, exact: Records, noise: Noise) -> Any:
+        first = self.first.run(exact, noise)
+        if exact.total < self.fewest:
+            return first, (), self.poor.run(exact, noise)
+        return first, self.rich.run(exact, noise), ()
 
 
 def with_laws(stack: TableStack, factor: Fraction) -> TableStack:
@@ -131,6 +156,19 @@ class ScoresOfHalfAPerson(ChosenTables):
 
 FOUR = rows(BITS, (0, 0, 0), (1, 1, 1), (0, 1, 0))
 CASES = [
+    PromiseCase(
+        name="pairs only if the noisy number of rows allows",
+        spec_ids=("PDP-GAUSS", "PDP:C-7"),
+        mechanism=GUARDED,
+        pairs=[(rows(BITS, (0, 0, 0)), rows(BITS, (0, 0, 0), (0, 0, 0))), (rows(BITS), rows(BITS, (1, 0, 1)))],
+        reach=0.99,
+        mutants={
+            "chooses by the exact number": CountsFirst(**vars(GUARDED)),
+            "half the noise if few": replace(GUARDED, poor=with_laws(GUARDED.poor, Fraction(1, 2))),
+            "half the noise if many": replace(GUARDED, rich=with_laws(GUARDED.rich, Fraction(1, 2))),
+        },
+        tail=1e-4,
+    ),
     PromiseCase(
         name="pair contrasts of bits, a row replaced",
         spec_ids=("PDP-GAUSS", "PDP:C-13"),

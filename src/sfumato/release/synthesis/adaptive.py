@@ -20,6 +20,7 @@ from sfumato.release.model.base import Model
 from sfumato.release.synthesis.contrasts import contrasted
 from sfumato.release.synthesis.fit import fitted
 from sfumato.release.synthesis.gather import Gathered, gather
+from sfumato.release.synthesis.guarded import dearer
 from sfumato.release.synthesis.parts import Part
 from sfumato.release.synthesis.stack import TableStack
 from sfumato.release.workload.records import Records
@@ -42,8 +43,8 @@ class ChosenTables(Mechanism):
     candidate) with Laplace noise (PDP:C-7, QR:C-10). Every look is charged first, and a run whose charges are not the
     stated ones is withheld.
 
-    Where the number of rows is not public, `fallback` is released instead if the noisy number shows that the chosen
-    tables would drown: their deviation over it is above `drowned`. Both cost at most what is stated.
+    Where the number of rows is not public, `fallback` is released instead if the noisy number is below `fewest`: the
+    chosen tables would drown in their noise. Both cost at most what is stated.
     """
 
     spec: ClassVar[str] = "QR-MWEM"
@@ -55,7 +56,7 @@ class ChosenTables(Mechanism):
     batches: int = 2
     total: int | None = None
     fallback: TableStack | None = None
-    drowned: Fraction = Fraction(1, 100)
+    fewest: Fraction = Fraction(0)
 
     @property
     def moved(self) -> int:
@@ -77,10 +78,7 @@ class ChosenTables(Mechanism):
         chosen = self.count * self.chosen_cost() + self.count * self.measured_cost()
         if self.fallback is None:
             return chosen
-        other = self.fallback.loss().person
-        if self.stack.pure:
-            return Cost.pure(max(_finite(chosen.epsilon), _finite(other.epsilon)))
-        return Cost.concentrated(max(_finite(chosen.rho()), _finite(other.rho())))
+        return dearer(chosen, self.fallback.loss().person, pure=self.stack.pure)
 
     def loss(self) -> Loss:
         """Return the loss of the stack and of all looks after it; a choice reads everything."""
@@ -104,9 +102,8 @@ class ChosenTables(Mechanism):
         return first, tuple(looks.found), ()
 
     def drowns(self, total: float) -> bool:
-        """Tell whether the noise on the mean of a candidate's contrasts is too large a part of so many rows."""
-        widest = max(part.variance() * float(np.prod(part.sizes)) for part in self.candidates)
-        return bool(np.sqrt(widest) > float(self.drowned) * total)
+        """Tell whether so many rows are too few for the chosen tables to stand out of their noise."""
+        return total < self.fewest
 
     def event(self) -> Event:
         """Return the public record."""
@@ -118,7 +115,7 @@ class ChosenTables(Mechanism):
             "choice": self.choice,
             "batches": self.batches,
             "fallback": self.fallback,
-            "drowned": self.drowned,
+            "fewest": self.fewest,
             "relation": self.relation,
             "reads": self.reads,
         }
@@ -131,12 +128,6 @@ def _dearest(candidates: tuple[Part, ...], replaced: bool, several: bool) -> Fra
     different = {(part.sizes, part.centred, part.law): part for part in candidates}.values()
     prices = [part.added() for part in different] if several or not replaced else []
     return max([*prices, *(part.most() for part in different if replaced)])
-
-
-def _finite(amount: Any) -> Fraction:
-    if not isinstance(amount, Fraction):
-        raise CertificationError("The two ways of a release cannot be compared; please report it.")
-    return amount
 
 
 class _Looks:

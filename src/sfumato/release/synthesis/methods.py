@@ -18,8 +18,13 @@ Method = Callable[[Setting, Bound, "Workload", Mapping[str, Any]], Prepared]
 METHODS: dict[str, Method] = {}
 """Methods beside "auto"; filled by `register`."""
 
-NAMED = ("mwem", "pdp-mwem", "barak")
-"""The papers' algorithms, which `sfumato.release.weights` registers when it is first asked for one."""
+NAMED = {
+    "mwem": "sfumato.release.weights",
+    "pdp-mwem": "sfumato.release.weights",
+    "barak": "sfumato.release.weights",
+    "agnostic": "sfumato.release.synopsis.agnostic",
+}
+"""The papers' algorithms, and the rooms that register them when one is first asked for."""
 
 
 def register(name: str, method: Method) -> None:
@@ -37,7 +42,7 @@ def method_of(name: str) -> Method:
     if name not in METHODS and name in NAMED:
         from importlib import import_module
 
-        import_module("sfumato.release.weights")
+        import_module(NAMED[name])
     if name not in METHODS:
         raise ParameterError(f"There is no method {name!r}; the methods are {', '.join(known())}.")
     return METHODS[name]

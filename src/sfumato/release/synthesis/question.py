@@ -15,12 +15,14 @@ from sfumato.privacy import Bound
 from sfumato.release.model.base import Model, model_from_json
 from sfumato.release.question import Question
 from sfumato.release.setting import Prepared, Setting
-from sfumato.release.synthesis.adaptive import ChosenTables
-from sfumato.release.synthesis.design import Facts, design
+from sfumato.release.synthesis.building import Facts
+from sfumato.release.synthesis.design import design
 from sfumato.release.synthesis.fit import fitted, judged_tables, predicted_error
 from sfumato.release.synthesis.gather import Gathered, gather
+from sfumato.release.synthesis.guarded import GuardedTables
 from sfumato.release.synthesis.methods import known, method_of
 from sfumato.release.synthesis.parts import Columns, Part
+from sfumato.release.synthesis.stack import TableStack
 from sfumato.release.workload.records import Records
 from sfumato.release.workload.space import Space
 from sfumato.release.workload.workload import Workload
@@ -162,8 +164,12 @@ class Synthesize(Question):
 
 def _pieces(mechanism: Any, raw: Any) -> tuple[list[Part], list[Any], tuple[int, ...]]:
     """Return the tables that were released with their numbers, and which ones were chosen."""
-    if not isinstance(mechanism, ChosenTables):
+    if isinstance(mechanism, TableStack):
         return list(mechanism.parts), list(raw), ()
+    if isinstance(mechanism, GuardedTables):
+        begun, rich, poor = raw
+        later = mechanism.rich if rich else mechanism.poor
+        return [*mechanism.first.parts, *later.parts], [*begun, *rich, *poor], ()
     first, chosen, other = raw
     parts, numbers = list(mechanism.stack.parts), list(first)
     if other:

@@ -32,8 +32,9 @@ DROWNED_FEW = 0.03
 FAINT, FAINT_ONES = 60, 0.3
 """With fewer than so many people for each unit of noise pairs say little, and one-way tables get this share."""
 
-HOPELESS, HOPELESS_CHOSEN = 12, 45
-"""With fewer people for each unit of noise of a pair, all or chosen ones, one-way tables alone are nearer the truth."""
+HOPELESS, HOPELESS_CHOSEN, HOPELESS_DENSE = 12, 45, 9
+"""One-way tables alone are nearer the truth with fewer people for each unit of noise of a pair's cell: of all pairs, of
+chosen ones, and, times the root of a pair's cells, of few columns, whose fit is not held back by classes."""
 
 PURE_ONES, PURE_CHOOSING, PAIRS_A_COLUMN = 0.1, 0.2, 2
 """Of a pure spend: what goes to one-way tables, what of the rest to choosing pairs, and how many are chosen."""
@@ -54,7 +55,7 @@ def design(facts: Facts, spend: Bound) -> Release:
     whose predicted noise is smaller.
     """
     found = _designed(facts, spend)
-    if facts.total is None or not facts.pairs or facts.total >= _fewest(found):
+    if facts.total is None or not facts.pairs or facts.total >= _fewest(facts, found):
         return found
     return _designed(replace(facts, pairs=(), triples=False), spend)
 
@@ -83,10 +84,14 @@ def _predicted(release: Release) -> float:
     return math.sqrt(sum(spreads) / len(spreads))
 
 
-def _fewest(release: Release) -> float:
+def _fewest(facts: Facts, release: Release) -> float:
     """Return how many people pairs need, to say more than one-way tables do."""
-    chosen = isinstance(release, ChosenTables) and len(release.candidates[0].columns) == 2
-    return (HOPELESS_CHOSEN if chosen else HOPELESS) * _predicted(release)
+    if isinstance(release, ChosenTables) and len(release.candidates[0].columns) == 2:
+        return HOPELESS_CHOSEN * _predicted(release)
+    if not is_dense(facts.space.sizes):
+        return HOPELESS * _predicted(release)
+    cells = [facts.space.sizes[first] * facts.space.sizes[second] for first, second in facts.pairs]
+    return HOPELESS_DENSE * math.sqrt(sum(cells) / len(cells)) * _predicted(release)
 
 
 def _positive(spend: Bound, amount: Fraction) -> Fraction:
@@ -162,7 +167,7 @@ def _guarded(
         first=stack_of(facts, ones, begun, (1 - paired) * amount, spend, pure=pure),
         rich=rich,
         poor=stack_of(facts, ones, begun, paired * amount, spend, pure=pure),
-        fewest=_short(HOPELESS * _predicted(rich)),
+        fewest=_short(_fewest(facts, rich)),
         relation=facts.setting.relation,
         reads=facts.setting.charged(facts.space.names),
     )

@@ -42,7 +42,7 @@ def planted(plan, mu, count, seed=1, rest=None, users=PEOPLE):
 @pytest.mark.parametrize("bits", [1, 9, 16, 17, 26, 64, 193])
 def test_levels_grow_to_the_whole_item(bits):
     levels = level_bits(bits)
-    assert levels[-1] == bits and all(1 <= b - a <= 4 for a, b in pairwise(levels))
+    assert levels[-1] == bits and all(1 <= b - a <= 6 for a, b in pairwise(levels))
 
 
 def test_bits_of_rows():

@@ -105,7 +105,8 @@ def report(vector, item, drawn, coin):
     return bytes([1]) + hashlib.sha256(text.encode()).digest()[:4] + (role * size + value).to_bytes(width, "big")
 
 
-@pytest.mark.parametrize("vector", VECTORS["plans"], ids=["text", "words", "small", "list"])
+# The other plans are read by the JavaScript client, and their points by test_expander_wire.
+@pytest.mark.parametrize("vector", VECTORS["plans"][:4], ids=["text", "words", "small", "list"])
 def test_the_page_describes_the_client(vector):
     seed = bytes.fromhex(vector["plan"]["seed"])
     for one in vector["codes"]:

@@ -9,6 +9,7 @@ import typer
 
 from sfumato.cli.books import ledger_app
 from sfumato.cli.fair import fair_app
+from sfumato.cli.local import local_app
 from sfumato.cli.options import Asked, Data, Json, SchemaPath, Spend, Table
 from sfumato.cli.outcome import CHECK_FAILED, emit, guarded
 from sfumato.cli.reports import report_command
@@ -26,6 +27,7 @@ app = typer.Typer(
 )
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(fair_app, name="fair")
+app.add_typer(local_app, name="local")
 app.command("report")(report_command)
 
 

@@ -3,7 +3,7 @@
     QUESTION   := WHAT [by COLUMN, …] [found privately] [where CONDITION]
     WHAT       := count | sum of COLUMN | mean of COLUMN | variance of COLUMN
                 | histogram of COLUMN, …
-                | median of COLUMN | quantiles 0.1, 0.9 of COLUMN
+                | median of COLUMN | quantiles 0.1, 0.9 of COLUMN | distribution of COLUMN
 
 `of` may be left out, words may be in any case, and names with blanks stand in double quotes. The condition is SQL
 over the columns of the schema, checked where questions are checked. `found privately` publishes the groups that are
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sfumato.release.aggregates import Aggregate
     from sfumato.table.schema import Schema
 
-KINDS = ("count", "sum", "mean", "variance", "histogram", "median", "quantiles")
+KINDS = ("count", "sum", "mean", "variance", "histogram", "median", "quantiles", "distribution")
 EXAMPLES = (
     "'count where age > 40', 'mean of hours by sex', 'histogram of age', 'quantiles 0.1, 0.9 of age' or "
     "'count, mean of hours by sex, race'"
@@ -88,18 +88,20 @@ def _found_privately(text: str) -> tuple[str, bool]:
 
 
 def _question(text: str, by: tuple[str, ...], condition: str | None, private: bool) -> Question:
-    from sfumato.release import GroupBy, Histogram
+    from sfumato.release import Distribution, GroupBy, Histogram
 
     keys: Literal["schema", "private"] = "private" if private else "schema"
     tokens = _tokens(text)
     kind = tokens[0].lower() if tokens else ""
     if kind not in KINDS:
         raise ParameterError(f"There is no question {kind!r}; {nearest(kind, KINDS)} Write {EXAMPLES}.")
-    if kind in ("histogram", "median", "quantiles"):
+    if kind in ("histogram", "median", "quantiles", "distribution"):
         if by:
             raise ParameterError(f"{kind} has no groups of its own; leave out 'by', or ask for a count by group.")
         if kind == "histogram":
             return Histogram(tuple(_names(_after_of(tokens[1:]))), condition, keys)
+        if kind == "distribution":
+            return Distribution(_one(_names(_after_of(tokens[1:])), kind), condition)
         return _quantiles(kind, tokens[1:], condition)
     aggregates = _aggregates(tokens)
     if by:

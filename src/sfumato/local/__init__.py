@@ -8,11 +8,14 @@
 1
 """
 
-from sfumato.local import structure
+from sfumato.local import browser, structure
 from sfumato.local.bitstogram import BitstogramMethod, bitstogram_method
 from sfumato.local.client import Client
 from sfumato.local.codes import UniqueListCode
 from sfumato.local.coins import noise_weight
+from sfumato.local.collector import Collected, Collector, Intake, envelope, envelopes, read_collection
+from sfumato.local.device import Device
+from sfumato.local.engines import aggregate
 from sfumato.local.expander import ExpanderMethod, expander_method
 from sfumato.local.expander_paper import PaperSizes, PaperSketch, paper_sketch
 from sfumato.local.hadamard import HadamardResponse, hadamard_response
@@ -33,8 +36,12 @@ __all__ = [
     "BitstogramMethod",
     "Bytes",
     "Client",
+    "Collected",
+    "Collector",
+    "Device",
     "ExpanderMethod",
     "HadamardResponse",
+    "Intake",
     "Item",
     "Items",
     "LinearHash",
@@ -54,7 +61,11 @@ __all__ = [
     "Shares",
     "UniqueListCode",
     "Wire",
+    "aggregate",
     "bitstogram_method",
+    "browser",
+    "envelope",
+    "envelopes",
     "expander_method",
     "hadamard_response",
     "linear_hash",
@@ -65,6 +76,7 @@ __all__ = [
     "paper_sketch",
     "plan",
     "raw",
+    "read_collection",
     "read_plan",
     "response",
     "structure",

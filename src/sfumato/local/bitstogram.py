@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from sfumato.local.popular import Popular
     from sfumato.local.server import Server
 
+MOST_GROUPS = 1 << 15
 MOST_BITS = 256
 BUCKET_BITS = range(6, 15)
 FAILURE, TRY_FAILURE = 0.1, 0.25
@@ -61,6 +62,8 @@ class BitstogramMethod(Method):
     def __post_init__(self) -> None:
         if min(self.item_bits, self.repetitions) < 1 or not 0 <= self.bucket_bits <= 20:
             raise ParameterError("item_bits and repetitions are at least 1, and bucket_bits lies between 0 and 20.")
+        if self.groups > MOST_GROUPS:
+            raise ParameterError(f"repetitions times item_bits is at most {MOST_GROUPS}; repeat less often.")
 
     @property
     def groups(self) -> int:

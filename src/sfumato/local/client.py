@@ -5,7 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -13,7 +14,10 @@ from sfumato.local.method import Encoder
 from sfumato.local.plan import Plan
 from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import Noise
-from sfumato.privacy import Loss
+from sfumato.privacy import Bound, Loss
+
+if TYPE_CHECKING:
+    from sfumato.local.device import Device
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +26,7 @@ class Client(Mechanism):
 
     Promise: pure epsilon of the role's oracle for any two items, fitting or not, and every report; the role is drawn
     without looking at the item and is part of the report (C-SPLIT). Never raises because of an item. Keeps no state:
-    a second report costs a second time, so call it as often as the plan says.
+    a second report costs a second time, so call it as often as the plan says, or let it `remember`.
     """
 
     spec: ClassVar[str] = "C-SPLIT"
@@ -40,6 +44,15 @@ class Client(Mechanism):
     def report(self, item: Any, noise: Noise | None = None) -> bytes:
         """Return the report of an item; one that does not fit sends noise of the same size."""
         return self.run(item, Noise() if noise is None else noise)
+
+    def remember(self, path: str | Path, *, lifetime: Bound, each: Bound | None = None) -> Device:
+        """Return this client with a memory in a file: it counts its reports, and keeps a limit for its whole life.
+
+        `lifetime` bounds what all reports of the device cost, for all plans that use this file; `each` bounds one plan.
+        """
+        from sfumato.local.device import remember
+
+        return remember(self, path, lifetime, each)
 
     def run(self, exact: Any, noise: Noise) -> bytes:
         """Draw role and uniform report in one go, then let the role's oracle speak."""

@@ -88,13 +88,27 @@ def confirm(server: Server, whole: WholeItems, oracle: LinearHash, codes: Iterab
     chosen = np.array(list(scores))
     points = whole.points(rows[chosen], 1)
     counts = final.jointly(points)
-    reports = max(1, final.reports)
     listed = list(values.values())
     found = [
-        Item(listed[at], float(count) / reports, float(error) / reports, score)
+        Item(listed[at], *share_of_all(float(count), float(error), final.reports, server.accepted), score)
         for (at, score), count, error in zip(scores.items(), counts, final.errors(points, counts), strict=True)
     ]
     return Popular(tuple(sorted(found, key=lambda item: -item.share)), false_items, server.accepted)
+
+
+def share_of_all(count: float, error: float, part: int, everybody: int) -> tuple[float, float]:
+    """Return the share among all reports and its error, from the count among a part of them that was drawn at random.
+
+    The share in the part differs from that among all, the more so the more popular an item is.
+
+    >>> share_of_all(250, 30, 1000, 1000), share_of_all(250, 0, 1000, 10_000)
+    ((0.25, 0.03), (0.25, 0.01299038105676658))
+    """
+    reports = max(1, part)
+    share = count / reports
+    held = min(max(share, 0.0), 1.0)
+    sampling = held * (1 - held) * (1 / reports - 1 / max(everybody, reports))
+    return share, math.sqrt((error / reports) ** 2 + sampling)
 
 
 def _passing(reader: Any, points: Any, cut: float) -> dict[int, float]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfumato.errors import ParameterError
+from sfumato.errors import ParameterError, SfumatoError
 from sfumato.exact.rational import show
 from sfumato.local.bitstogram import BitstogramMethod
 from sfumato.local.expander import ExpanderMethod
@@ -20,6 +20,7 @@ from sfumato.local.items import Items
 from sfumato.local.listed import ListMethod, MeanMethod
 from sfumato.local.method import Encoder, Method
 from sfumato.local.seed import Seed
+from sfumato.local.shapes import check_shapes
 from sfumato.local.tree import TreeMethod
 from sfumato.local.wire import TAG_BYTES, Wire
 from sfumato.privacy import Loss, Pure, bound_from_json
@@ -41,7 +42,7 @@ class Plan:
     """A collection: who is asked what, at which spend, under which seed. Make one with `sfumato.local.plan`.
 
     `spend` bounds what one device loses over all of its `reports` under this plan. The plan is public. `why` says why
-    this method was chosen; it is no part of the plan's JSON.
+    this method was chosen; a saved plan carries it, but it is no part of what the plan's digest names.
     """
 
     users: int
@@ -58,6 +59,7 @@ class Plan:
                 f"The coins of this plan spend {show(self.loss().person.epsilon)}, more than its spend {self.spend!r}; "
                 "do not use it."
             )
+        check_shapes(self)
 
     def loss(self) -> Loss:
         """Return what one device loses, with all of its reports together: exact, from the integers of the coins."""
@@ -91,6 +93,13 @@ class Plan:
     def detectable(self) -> float:
         """The share of an item that is found with probability 0.9, if all users report."""
         return self.detectable_at(FOUND)
+
+    @property
+    def floor(self) -> float:
+        """The share that no protocol can find: on some data every one of one round errs by as much (LB-BAYES)."""
+        from sfumato.bounds import local_count_floor
+
+        return local_count_floor(self.users, self.spend.epsilon).value / self.users
 
     def detectable_at(self, probability: float) -> float:
         """Return the share of an item that is found with this probability."""
@@ -140,7 +149,7 @@ class Plan:
         return 8 * self.offsets[-1]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plan as JSON; the same plan always gives the same text."""
+        """Return the plan as JSON; the same plan always gives the same text, which its digest names."""
         return {
             "format": FORMAT,
             "users": self.users,
@@ -162,17 +171,25 @@ class Plan:
                 raise ParameterError("The spend of a local plan is Pure.")
             method = METHODS[record["method"]["kind"]].from_json(record["method"])
             seed = Seed(bytes.fromhex(record["seed"]))
-            return cls(record["users"], spend, Items.from_json(record["items"]), method, seed, record["reports"])
-        except (KeyError, TypeError, ValueError, AttributeError) as reason:
-            if isinstance(reason, ParameterError):
-                raise
+            why = str(record.get("why", ""))
+            made = cls(record["users"], spend, Items.from_json(record["items"]), method, seed, record["reports"], why)
+            if record.get("tag", made.wire.tag.hex()) != made.wire.tag.hex():
+                raise ParameterError("This plan was changed after it was saved: its tag does not belong to it.")
+            return made
+        except SfumatoError:
+            raise
+        except Exception as reason:
+            # Whatever is wrong with it is public, and is told in one way.
             raise ParameterError(f"This is no plan: {type(reason).__name__} at {reason}.") from None
+
+    def to_record(self) -> dict[str, Any]:
+        """Return what a saved plan holds: its JSON, the tag that its reports carry, and why its method was chosen."""
+        return {**self.to_json(), "tag": self.wire.tag.hex(), **({"why": self.why} if self.why else {})}
 
     def save(self, path: str | Path) -> Path:
         """Write the plan as JSON text, with the tag that its reports carry."""
         target = Path(path)
-        record = {**self.to_json(), "tag": self.wire.tag.hex()}
-        target.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        target.write_text(json.dumps(self.to_record(), indent=1) + "\n", encoding="utf-8")
         return target
 
     def __str__(self) -> str:
@@ -183,6 +200,7 @@ class Plan:
         ]
         if not isinstance(self.method, MeanMethod):
             lines.append(f"An item of {self.detectable:.3%} of the users is found with probability {FOUND:.0%}.")
+            lines.append(f"No protocol can find a share below {self.floor:.3%} among so many users at this spend.")
         if self.why:
             lines.append(self.why)
         return "\n".join([*lines, f"A server needs {self.sketch_bytes / 2**20:.1f} MiB."])

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from datetime import date
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one
+
+if TYPE_CHECKING:
+    from sfumato.show import Drawing
+
+DRAWN = 40
+"""So many items are drawn, or shown in a notebook."""
 
 
 def _half_width(error: float, confidence: Number) -> float:
@@ -51,6 +61,7 @@ class MeanEstimate:
 
 class _List(Sequence[Item]):
     items: tuple[Item, ...]
+    reports: int
 
     def __len__(self) -> int:
         return len(self.items)
@@ -63,7 +74,46 @@ class _List(Sequence[Item]):
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return the list as JSON."""
-        return [vars(item) for item in self.items]
+        return [{**vars(item), "value": plain(item.value)} for item in self.items]
+
+    def plot(self, path: str | Path | None = None) -> Drawing:
+        """Return the picture of the shares with what the noise may have moved; with a path, also write it there."""
+        from sfumato.show import Bar, bars
+
+        if not self.items:
+            raise ParameterError("No item was found, so there is nothing to draw.")
+        axis = "share of the reports in per cent, and 95 % of the noise"
+        rows = [
+            Bar(_label(item.value), *(100 * part for part in (item.share, *item.interval()))) for item in self._shown
+        ]
+        drawing = bars(self._title, axis, rows)
+        if path is not None:
+            drawing.save(path)
+        return drawing
+
+    def html(self) -> str:
+        """Return a table of the shares, and their picture, as HTML that loads nothing from anywhere."""
+        from sfumato.show import html, table
+
+        rows = [
+            [str(plain(item.value)), *(f"{100 * part:.3f}" for part in (item.share, *item.interval()))]
+            for item in self._shown
+        ]
+        said = "Shares of the reports in per cent; the intervals cover 95 % of the reports' noise."
+        columns = ["item", "share", "low", "high"]
+        return html(self._title, [table(said, columns, rows), *([self.plot()] if self.items else [])])
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+    @property
+    def _shown(self) -> tuple[Item, ...]:
+        return self.items[:DRAWN]
+
+    @property
+    def _title(self) -> str:
+        first = f", the first {DRAWN}" if len(self.items) > DRAWN else ""
+        return f"{len(self.items)} items from {self.reports} reports{first}"
 
 
 @dataclass(frozen=True)
@@ -121,3 +171,22 @@ def nearest_distribution(shares: Any) -> Any:
     excess = (np.cumsum(falling) - 1) / np.arange(1, len(falling) + 1)
     last = int(np.flatnonzero(falling > excess)[-1])
     return np.maximum(shares - excess[last], 0.0)
+
+
+def plain(value: Any) -> Any:
+    """Return an item as JSON has it: bytes as hexadecimal digits, dates as text, exact numbers as floats.
+
+    >>> plain(b"ab"), plain("ab"), plain(7)
+    ('6162', 'ab', 7)
+    """
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, date):
+        return value.isoformat()
+    return float(value) if isinstance(value, Fraction) else value
+
+
+def _label(value: Any) -> str:
+    """Return an item as a label: one line, nothing in it read as a formula."""
+    text = "".join(letter if letter.isprintable() else "\ufffd" for letter in str(plain(value)))
+    return text.replace("$", r"\$")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfumato.errors import ParameterError, SketchError
+from sfumato.local.durable import write_durably
 from sfumato.local.plan import Plan
 from sfumato.local.wire import Refused
 
@@ -36,10 +37,7 @@ def write(path: str | Path, server: Server) -> Path:
     text = json.dumps(head, sort_keys=True, separators=(",", ":")).encode()
     body = MAGIC + len(text).to_bytes(4, "big") + text + zlib.compress(server.counts.astype(width).tobytes(), 1)
     target = Path(path)
-    # Written beside and moved, so that a crash leaves the old file or the new one, never a part.
-    partial = target.with_name(target.name + ".part")
-    partial.write_bytes(body + hashlib.sha256(body).digest())
-    partial.replace(target)
+    write_durably(target, [body, hashlib.sha256(body).digest()])
     return target
 
 
@@ -59,7 +57,12 @@ def load(path: str | Path) -> Server:
         end = start + int.from_bytes(body[len(MAGIC) : start], "big")
         head = json.loads(body[start:end])
         server = Server(Plan.from_json(head["plan"]))
-        counts = np.frombuffer(zlib.decompress(body[end:]), dtype=head["width"]).astype(np.int64)
+        if head["width"] not in _WIDTHS:
+            raise SketchError(f"{name} cannot be read: its counts are of an unknown kind.")
+        # No more is unpacked than the plan has room for, whatever the file says.
+        room = len(server.counts) * np.dtype(head["width"]).itemsize
+        packed = zlib.decompressobj().decompress(body[end:], room + 1)
+        counts = np.frombuffer(packed, dtype=head["width"]).astype(np.int64)
         if len(counts) != len(server.counts) or int(counts.sum()) != head["accepted"]:
             raise SketchError(f"{name} does not belong to its plan: the counts do not add up.")
         server.counts, server.accepted, server.refused = counts, head["accepted"], Refused(**head["refused"])

@@ -5,14 +5,14 @@ Everything here reads counts of reports only, so it costs no privacy (C-POST).
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sfumato.local.confirm import share_of_all
 from sfumato.local.cutoffs import tree_cutoffs
+from sfumato.local.kernels.beam import thin_families
 from sfumato.local.linear import LinearReader
 from sfumato.local.popular import Item, Popular
 from sfumato.local.tree import TreeEncoder, TreeMethod, first_bits
@@ -20,18 +20,23 @@ from sfumato.local.tree import TreeEncoder, TreeMethod, first_bits
 if TYPE_CHECKING:
     from sfumato.local.server import Server
 
-BEAMS = {1: 1 << 18, 2: 1 << 18, 3: 1 << 18, 4: 1 << 17, 5: 1 << 17, 6: 1 << 17, 7: 1 << 16, 8: 1 << 15}
+BEAMS = {1: 1 << 17, 2: 1 << 17, 3: 1 << 17, 4: 1 << 16, 5: 1 << 16, 6: 1 << 16, 7: 1 << 15, 8: 1 << 14}
 """How many prefixes stay in the search at each level, by the bits of a symbol: a look-up costs 2^bits."""
+FAMILIES = 64
+"""Descendants of one prefix fill at most one part in so many of the search. Those of a true prefix that went astray
+inherit its evidence; without this they would crowd out rarer items. Inside its family a true item is far ahead."""
+GENERATIONS = (2, 3, 4, 6, 8, 12, 16, 24, 32)
+"""How many levels back families are told apart."""
 PREFIX_KEEP = 1 << 10
 """How many prefixes the prefix methods keep."""
 PREFIX_LEVEL = 2.5
 """How many standard errors a prefix must show at each level, in the prefix methods."""
 PASSES = 6
+CROWD = 8
+SPILLED = 0.02
+"""There is another pass if the families of the items just found fill more than 1/8 of the search, or if what they add
+to the estimates of others has more than 0.02 of the variance of the noise. Less than that decides next to nothing."""
 LEAVES = 600
-WINDOWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
-"""Over how many of the last levels the evidence must agree with an acceptable item: descendants of a true prefix
-that went astray inherit a high sum, and would fill the search."""
-WINDOW_MARGIN = 3.2
 
 
 def beam(method: TreeMethod) -> int:
@@ -73,54 +78,61 @@ class Search:
         """Return the standard error of the estimate of an absent item."""
         return self.method.oracle.deviation(max(reports, 1))
 
-    @cached_property
-    def expected(self) -> float:
-        """The score in standard errors that a barely acceptable item has over all reports."""
-        return float(self.cuts[0]) / self.error(self.total)
-
     def descend(self) -> Leaves:
         """Grow prefixes level by level and keep the best."""
+        from sfumato.local.kernels.linear import look_up_children
+
         levels = self.method.levels
         first = levels[0] - self.encoder.child_bits[0]
         rows = _all_prefixes(first, self.items.row_bytes)
         history = np.zeros((len(rows), 0), dtype=np.float32)
+        lineage = np.zeros((len(rows), 0), dtype=np.int32)
         for level, length in enumerate(levels):
             added = self.encoder.child_bits[level]
             reader = self.readers[level]
-            from sfumato.local.kernels.linear import look_up_children
-
             sums = look_up_children(
                 reader.table, self.encoder.parents(rows, level), self.encoder.children(level), reader.oracle.column_bits
             )
             here = sums / np.float32(reader.scale)
-            kept = self._keep(history, here, level)
+            kept = np.sort(self._keep(history, lineage, here, level))
             parents, children = np.divmod(kept, 1 << added)
+            lineage = np.concatenate([lineage[parents], np.arange(len(kept), dtype=np.int32)[:, None]], axis=1)
             history = np.concatenate([history[parents], here.ravel()[kept][:, None]], axis=1)
             rows = _extend(rows[parents], children, length - added, added)
-        return self._leaves(rows, history)
+        return self._leaves(rows, history, lineage)
 
-    def _keep(self, history: Any, here: Any, level: int) -> Any:
+    def _keep(self, history: Any, lineage: Any, here: Any, level: int) -> Any:
         """Return the places, among all children in order, of those that stay."""
         if self.method.style != "soft":
             score = here.ravel()
             good = np.flatnonzero(score >= PREFIX_LEVEL * self.error(self.reports[level]))
             return _largest(score, good, beam(self.method))
         score = (history.sum(axis=1, dtype=np.float32)[:, None] + here).ravel()
-        passes = np.ones(here.shape, dtype=np.bool_)
-        for length in (length for length in WINDOWS if length <= level + 1):
-            reports = sum(self.reports[level + 1 - length : level + 1])
-            if reports == 0:
-                continue
-            recent = history[:, history.shape[1] - length + 1 :].sum(axis=1, dtype=np.float32)[:, None] + here
-            wanted = 1.06 * self.expected * math.sqrt(reports / self.total) - WINDOW_MARGIN
-            passes &= recent >= wanted * self.error(reports)
-        return _largest(score, np.flatnonzero(passes.ravel()), beam(self.method))
+        room = beam(self.method)
+        most = room // FAMILIES
+        passes = np.ones(len(score), dtype=np.bool_)
+        if level:
+            # Families of the first level hold all others; with them thinned, few have to be looked at closely.
+            thin_families(np.repeat(lineage[:, 0], here.shape[1]), score, passes, most)
+        everyone = np.flatnonzero(passes)
+        for considered in (4 * room, len(score)):
+            among = np.sort(_largest(score, everyone, considered))
+            parents, passes = among // here.shape[1], np.ones(len(among), dtype=np.bool_)
+            for back in (back for back in GENERATIONS if back < level):
+                thin_families(lineage[parents, level - back], score[among], passes, most)
+            # If enough of them stay, all others would have been worse.
+            if passes.sum() >= room or len(among) == len(everyone):
+                break
+        return _largest(score, among[passes], room)
 
-    def _leaves(self, rows: Any, history: Any) -> Leaves:
+    def _leaves(self, rows: Any, history: Any, lineage: Any) -> Leaves:
         verify = len(self.method.levels)
         points = self.encoder.prefix_points(rows, verify)
         total = history.sum(axis=1, dtype=np.float64) + self.readers[verify].counts(points)
-        best = _largest(total, np.arange(len(rows)), LEAVES)
+        passes = np.ones(len(rows), dtype=np.bool_)
+        for back in (back for back in (1, *GENERATIONS) if back < verify):
+            thin_families(lineage[:, verify - 1 - back], total, passes, LEAVES // FAMILIES)
+        best = _largest(total, np.flatnonzero(passes), LEAVES)
         chosen = rows[best]
         return Leaves(chosen, [self.encoder.prefix_points(chosen, role) for role in range(verify + 1)])
 
@@ -151,9 +163,18 @@ class Search:
         for _ in range(PASSES):
             new = [(row, score) for row, score in self.accept(self.descend()) if row not in found]
             found.update(new)
-            if not new:
+            if not self._worth_another_pass([score for _, score in new]):
                 break
         return found
+
+    def _worth_another_pass(self, scores: list[float]) -> bool:
+        """Return whether the items just found may have hidden others: by their strays, or by sharing cells."""
+        if not scores or self.method.style != "soft":
+            return bool(scores)
+        # An item adds its count / sqrt(cells) to the estimates of others; scores are counts over the noise of all.
+        largest = max(self.reports) / self.total
+        spilled = sum(score**2 for score in scores) * largest / self.method.oracle.outcomes
+        return len(scores) * CROWD > FAMILIES or spilled > SPILLED
 
     def estimate(self, rows: Any) -> tuple[Any, Any]:
         """Return counts and errors among the devices that took no part in the search.
@@ -173,13 +194,13 @@ def search(server: Server, false_items: float) -> Popular:
         return Popular((), false_items, server.accepted)
     rows = np.frombuffer(b"".join(found), dtype=np.uint8).reshape(len(found), -1)
     counts, errors = run.estimate(rows)
-    reports = max(1, run.final.reports)
     shift = 8 * rows.shape[1] - run.items.bits
     items = []
     for row, count, error, score in zip(rows, counts, errors, found.values(), strict=True):
         value = run.items.value(run.encoder.white.invert(int.from_bytes(row.tobytes(), "big") >> shift))
         if value is not None:
-            items.append(Item(value, float(count) / reports, float(error) / reports, score))
+            estimate = share_of_all(float(count), float(error), run.final.reports, server.accepted)
+            items.append(Item(value, *estimate, score))
     return Popular(tuple(sorted(items, key=lambda item: -item.share)), false_items, server.accepted)
 
 

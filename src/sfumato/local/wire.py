@@ -82,6 +82,21 @@ class Wire:
         rows[:, len(self.header) :] = wide[:, 8 - self.value_bytes :]
         return rows
 
+    def read_many(self, rows: Any) -> tuple[Any, Any, Refused]:
+        """Return the numbers in a table of reports of the right length, which of them are good, and what is wrong."""
+        version = rows[:, 0] == VERSION
+        plan = (rows[:, 1 : len(self.header)] == np.frombuffer(self.tag, dtype=np.uint8)).all(axis=1)
+        values = np.zeros(len(rows), dtype=np.uint64)
+        for place in range(len(self.header), self.report_bytes):
+            values = values << np.uint64(8) | rows[:, place]
+        inside = values < np.uint64(self.outcomes)
+        wrong = Refused(
+            version=int((~version).sum()),
+            plan=int((version & ~plan).sum()),
+            value=int((version & plan & ~inside).sum()),
+        )
+        return values.astype(np.int64), version & plan & inside, wrong
+
     def count(self, reports: Any, counts: Any) -> tuple[int, Refused]:
         """Add reports to counts: one report, a table of bytes with one a row, or any iterable of reports."""
         if isinstance(reports, (bytes, bytearray, memoryview)):

@@ -7,6 +7,7 @@ identifiers, so that a picture in a repository changes only when its content doe
 from __future__ import annotations
 
 import io
+import warnings
 from abc import ABC, abstractmethod
 from html import escape
 from pathlib import Path
@@ -68,7 +69,9 @@ class Drawing(ABC):
     def _write(self, page: Any, kind: str) -> None:
         import matplotlib as mpl
 
-        with mpl.rc_context(_SETTINGS):
+        with mpl.rc_context(_SETTINGS), warnings.catch_warnings():
+            # A name in letters that the font lacks is drawn as boxes; that is no reason to fail.
+            warnings.filterwarnings("ignore", "Glyph")
             figure = self.figure()
             metadata = {"Date": None, "Title": self.title} if kind == "svg" else {"Software": None}
             figure.savefig(page, format=kind, dpi=150, metadata=metadata)

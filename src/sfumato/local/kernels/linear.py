@@ -7,6 +7,9 @@ from typing import Any
 import numba
 import numpy as np
 
+_ROW_BLOCK = 1 << 12
+"""So many sums are kept at a time."""
+
 
 @numba.njit(cache=True, inline="always")
 def _parity(word):  # type: ignore[no-untyped-def]
@@ -57,21 +60,30 @@ def _load(words, column_bits, unit, sums):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, fastmath=True)
 def _look_up(table, words, children, column_bits, out):  # type: ignore[no-untyped-def]
+    """Go through the symbols outside and the rows inside: one symbol's part of the table stays in the first cache."""
     size = 1 << words.shape[1]
-    parent = np.zeros(size, dtype=np.uint32)
-    child = np.zeros((len(children), size), dtype=np.uint32)
-    for place in range(len(children)):
+    kinds = len(children)
+    child = np.zeros((kinds, size), dtype=np.uint32)
+    for place in range(kinds):
         _load(children[place], column_bits, False, child[place])
+    by_symbol = np.ascontiguousarray(child.T)
     mask = np.uint32(len(table) - 1)
-    for row in range(len(words)):
-        _load(words[row], column_bits, True, parent)
-        for place in range(len(children)):
-            total = np.float32(0)
-            for at in range(1, size):
-                entry = parent[at] ^ child[place, at]
-                sign = np.float32(1) - np.float32(2) * np.float32(entry >> np.uint32(31))
-                total += sign * np.float32(table[entry & mask])
-            out[row, place] = total
+    block = max(1, _ROW_BLOCK // kinds)
+    parents = np.zeros((block, size), dtype=np.uint32)
+    total = np.zeros((block, kinds), dtype=np.float32)
+    for start in range(0, len(words), block):
+        rows = min(block, len(words) - start)
+        for row in range(rows):
+            _load(words[start + row], column_bits, True, parents[row])
+        total[:] = 0
+        for at in range(1, size):
+            for row in range(rows):
+                parent = parents[row, at]
+                for place in range(kinds):
+                    entry = parent ^ by_symbol[at, place]
+                    sign = np.float32(1) - np.float32(2) * np.float32(entry >> np.uint32(31))
+                    total[row, place] += sign * np.float32(table[entry & mask])
+        out[start : start + rows] = total[:rows]
 
 
 def look_up(table: Any, words: Any, column_bits: int) -> Any:

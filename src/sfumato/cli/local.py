@@ -1,0 +1,203 @@
+"""`sfumato local …`: popular items among many devices, from the plan to the list."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sfumato.cli.options import Json
+from sfumato.cli.outcome import emit, guarded
+from sfumato.errors import AccuracyWarning, ParameterError
+from sfumato.show.progress import watched
+
+if TYPE_CHECKING:
+    from sfumato.local import Plan
+
+local_app = typer.Typer(
+    help="Find popular items without collecting them: plan, randomize, collect, decode.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+PlanPath = Annotated[Path, typer.Argument(help="A plan, as `sfumato local plan --out` writes it.")]
+Items = Annotated[str, typer.Argument(help="A file with one item a line, or - for standard input.")]
+Format = Annotated[str | None, typer.Option(help="json, binary or reports; by default as the file's ending says.")]
+
+
+@local_app.command("plan")
+@guarded
+def plan_command(
+    *,
+    users: Annotated[int, typer.Option(help="How many devices will report.")],
+    spend: Annotated[str, typer.Option(help="What a device may lose by all its reports, for example Pure(4).")],
+    items: Annotated[
+        str | None, typer.Option(help="What is looked for: text(24), bytes(8), integers(0, 65535).")
+    ] = None,
+    candidates: Annotated[Path | None, typer.Option(help="A list to choose from: a file, one a line.")] = None,
+    numbers: Annotated[str | None, typer.Option(help="Numbers whose mean is asked: fixed(0, 60, 0.5).")] = None,
+    reports: Annotated[int, typer.Option(help="How many reports a device sends.")] = 1,
+    wanted: Annotated[str | None, typer.Option(help="The share you want to find, for example 0.001.")] = None,
+    method: Annotated[str, typer.Option(help="auto, soft, prefix, treehist, expander or bitstogram.")] = "auto",
+    false_items: Annotated[float, typer.Option(help="The chance of a listed item that nobody holds.")] = 0.05,
+    out: Annotated[Path | None, typer.Option(help="Where to write the plan.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Plan a collection and say what it will find, before anybody is asked."""
+    from sfumato import local
+    from sfumato.cli.items import read_domain
+    from sfumato.cli.spends import read_bound
+
+    if out is not None and out.exists():
+        raise ParameterError(f"{str(out)!r} exists already and is not overwritten; write another name after --out.")
+    options: dict[str, Any] = {"reports": reports, "wanted": wanted, "method": method, "false_items": false_items}
+    if items is not None:
+        options["items"] = read_domain(items, "--items")
+    if candidates is not None:
+        options["candidates"] = candidates.read_text(encoding="utf-8").splitlines()
+    if numbers is not None:
+        options["numbers"] = read_domain(numbers, "--numbers")
+    with watched("Planning"), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", AccuracyWarning)
+        made = local.plan(users=users, spend=read_bound(spend), **options)
+    if out is not None:
+        made.save(out)
+    cautions = [str(one.message) for one in caught if issubclass(one.category, AccuracyWarning)]
+    written = [] if out is None else [f"Wrote {out}."]
+    text = "\n".join([*(f"Warning: {caution}" for caution in cautions), str(made), *written])
+    emit(_described(made, cautions), lambda: text, as_json)
+
+
+def _described(made: Plan, cautions: list[str]) -> dict[str, Any]:
+    return {
+        "plan": made.to_record(),
+        "detectable": made.detectable,
+        "floor": made.floor,
+        "report_bytes": made.report_bytes,
+        "sketch_bytes": made.sketch_bytes,
+        "warnings": cautions,
+    }
+
+
+@local_app.command()
+@guarded
+def simulate(
+    plan: PlanPath,
+    items: Items,
+    counted: Annotated[bool, typer.Option(help="Lines are an item, a tab and how many devices hold it.")] = False,
+    seed: Annotated[int | None, typer.Option(help="Repeat the same simulation; never for real reports.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Run the whole collection on made-up or public items, and compare what is found with the truth."""
+    from sfumato.cli.simulating import simulated
+    from sfumato.local import read_plan
+
+    found = simulated(read_plan(plan), items, counted, seed)
+    emit(found.to_json(), found.text, as_json)
+
+
+@local_app.command()
+@guarded
+def randomize(
+    plan: PlanPath,
+    items: Items = "-",
+    out: Annotated[Path | None, typer.Option(help="Where to write; without it, to standard output.")] = None,
+    format: Annotated[str, typer.Option(help="json, binary (both with ids) or reports (without).")] = "json",
+) -> None:
+    """Turn items, one a line, into reports in their envelopes; each line is a device of its own."""
+    import sys
+
+    from sfumato.cli.items import item_chunks, item_lines
+    from sfumato.local import envelopes, read_plan
+    from sfumato.local.collector.envelope import require_format
+
+    require_format(format)
+    made = read_plan(plan)
+    client = made.client()
+    with item_lines(items) as lines, watched("Randomizing") as step:
+        target = sys.stdout.buffer if out is None else out.open("wb")
+        try:
+            for chunk, part in item_chunks(lines, made.items.domain):
+                target.write(envelopes(client.reports(chunk), format))
+                if part is not None:
+                    step(part)
+            target.flush()
+        finally:
+            if out is not None:
+                target.close()
+
+
+@local_app.command()
+@guarded
+def collect(
+    collection: Annotated[Path, typer.Argument(help="The directory to collect into; made if it is new.")],
+    files: Annotated[list[str], typer.Argument(help="Files of reports, or - for standard input.")],
+    *,
+    plan: Annotated[Path | None, typer.Option(help="The plan of a new collection.")] = None,
+    format: Format = None,
+    ids: Annotated[bool, typer.Option(help="Whether reports carry ids, which tell duplicates.")] = True,
+    batch: Annotated[str | None, typer.Option(help="A name for standard input: the same bytes count once.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Collect reports durably; each counts once, and a file that was collected before is skipped.
+
+    For reports that come by HTTP: python -m sfumato.serve COLLECTION --plan PLAN.
+    """
+    import sys
+
+    from sfumato.local import Collector, Intake, read_plan
+    from sfumato.local.collector.files import file_batches, stream_batches
+
+    made = None if plan is None else read_plan(plan)
+    said = Intake()
+    with Collector(collection, made, ids=ids) as collector, watched("Collecting") as step:
+        for number, name in enumerate(files):
+            batches = (
+                stream_batches(sys.stdin.buffer, format or "json", collector.plan.report_bytes, batch)
+                if name == "-"
+                else file_batches(name, format, collector.collection)
+            )
+            for one in batches:
+                said += collector.add_batches([one])[0]
+            step((number + 1) / len(files))
+        total = collector.intake
+    emit(
+        {"added": said.to_json(), "total": total.to_json()},
+        lambda: f"Added: {said}\nIn all: {total}",
+        as_json,
+    )
+
+
+@local_app.command()
+@guarded
+def decode(
+    places: Annotated[list[Path], typer.Argument(help="Collections, .sketch files, or with --plan .parquet files.")],
+    *,
+    plan: Annotated[Path | None, typer.Option(help="The plan, for Parquet files of reports.")] = None,
+    ids: Annotated[bool, typer.Option(help="Whether Parquet files have a column of ids.")] = True,
+    false_items: Annotated[float | None, typer.Option(help="The chance of a listed item that nobody holds.")] = None,
+    save: Annotated[Path | None, typer.Option(help="Also write the merged sketch, .sketch.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Also draw the shares, .svg or .png.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Also write a page, .html.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Merge what was collected, and say which items are popular and how popular."""
+    from sfumato.cli.decoding import decoded, merged
+    from sfumato.local import read_plan
+
+    for path, endings in ((plot, (".svg", ".png")), (html, (".html",))):
+        if path is not None and path.suffix.lower() not in endings:
+            raise ParameterError(f"{path.name!r} does not end in {' or '.join(endings)}; write another name.")
+    with watched("Decoding"):
+        server, intake = merged(places, None if plan is None else read_plan(plan), ids)
+        if save is not None:
+            server.save(save)
+        found = decoded(server, intake, false_items)
+        if plot is not None:
+            found.plot(plot)
+        if html is not None:
+            html.write_text(found.page(), encoding="utf-8")
+    emit(found.to_json(), found.text, as_json)

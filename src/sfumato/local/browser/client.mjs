@@ -1,0 +1,150 @@
+// Randomized reports in a browser, in Node, in any runtime with crypto.getRandomValues; no dependencies.
+//
+//     import { Client } from "./client.mjs";
+//     const client = new Client(await (await fetch("words.plan")).text(), { mostEpsilon: 4 });
+//     const report = client.report("example.com");            // a Uint8Array of a few bytes, ready to send
+//
+// From the same plan and the same draws this makes the same bytes as the Python client. docs/local-wire.md describes
+// them; vectors.json tests them.
+
+import { bitLength, join, sha256, toBytes, toHex, toNumber, utf8, wordsToBytes } from "./bytes.mjs";
+import { canonical, fraction, ITEMS, readJson, refuse } from "./items.mjs";
+import { COIN, METHODS, Seed } from "./methods.mjs";
+
+const FORMAT = 1;
+const VERSION = 1;
+const TAG_BYTES = 4;
+const MOST_BITS = 1024;
+const OUTSIDE_DIGEST = ["tag", "why"];
+
+/** Draws from the system's cryptographic source. */
+export const secureSource = {
+  /** Return a whole number below `bound`, every one equally likely: what is too large is drawn again. */
+  uniform(bound) {
+    const bits = bitLength(bound - 1n);
+    const bytes = new Uint8Array((bits + 7) >> 3);
+    for (;;) {
+      globalThis.crypto.getRandomValues(bytes);
+      if (bits & 7) bytes[0] &= 0xff >> (8 - (bits & 7));
+      const drawn = toNumber(bytes);
+      if (drawn < bound) return drawn;
+    }
+  },
+};
+
+/** What a device runs: one item in, one small report out. */
+export class Client {
+  /**
+   * `text` is the plan as it was saved. Refuses a plan that is damaged or costs more than it says, and one whose
+   * reports cost a device more than `mostEpsilon` together.
+   */
+  constructor(text, { mostEpsilon = Infinity } = {}) {
+    if (typeof text !== "string") refuse("Give the plan as text; a parsed plan has lost digits of its large numbers.");
+    let plan, kept;
+    try {
+      plan = readJson(text);
+      kept = readJson(text, true);
+      if (plan.format !== FORMAT) refuse(`This plan has format ${plan.format}, and this client reads ${FORMAT}.`);
+      this.#build(plan, kept);
+    } catch (reason) {
+      throw reason instanceof TypeError || reason instanceof SyntaxError || reason instanceof RangeError
+        ? new Error(`This is no plan: ${reason.message}.`)
+        : reason;
+    }
+    this.reports = plan.reports;
+    const spend = fraction(plan.spend.epsilon);
+    const gain = Math.max(...this.#roles.map((role) => role.oracle.gain));
+    /** What one device loses with all of its reports, as a double; the exact odds are in the integers of the plan. */
+    this.epsilon = this.reports * Math.log1p(gain);
+    if (plan.spend.bound !== "Pure" || !spend || !(this.epsilon <= (Number(spend[0]) / Number(spend[1])) * (1 + 1e-12))) {
+      refuse(`The coins of this plan spend ${this.epsilon}, more than its spend; do not use it.`);
+    }
+    if (!(this.epsilon <= mostEpsilon * (1 + 1e-12))) {
+      refuse(`This plan spends an epsilon of ${this.epsilon}, more than the ${mostEpsilon} that this device allows.`);
+    }
+  }
+
+  #items;
+  #method;
+  #roles;
+  #turns;
+  #offsets;
+  #even;
+  #header;
+  #width;
+
+  #build(plan, kept) {
+    const named = (table, name) => (Object.hasOwn(table, name) ? table[name] : refuse(`This is no plan: ${name} is unknown.`));
+    this.#items = named(ITEMS, plan.items.type)(plan.items);
+    if (!(this.#items.bits >= 1 && this.#items.bits <= MOST_BITS)) refuse(`This is no plan: items have at most ${MOST_BITS} bits.`);
+    this.#method = named(METHODS, plan.method.kind)(plan.method, new Seed(plan.seed), this.#items.bits);
+    this.#roles = this.#method.roles;
+    const whole = (number) => Number.isSafeInteger(number) && number > 0;
+    if (!whole(plan.reports) || !this.#roles.every((role) => whole(role.share))) {
+      refuse("This is no plan: reports and shares are whole numbers above zero.");
+    }
+    const running = (numbers) => numbers.reduce((sums, number) => [...sums, sums.at(-1) + number], [0]);
+    this.#turns = running(this.#roles.map((role) => role.share));
+    this.#offsets = running(this.#roles.map((role) => role.oracle.outcomes));
+    this.#even = this.#roles.every((role) => role.oracle.outcomes === this.#roles[0].oracle.outcomes);
+    const digested = Object.fromEntries(Object.entries(kept).filter(([name]) => !OUTSIDE_DIGEST.includes(name)));
+    const digest = wordsToBytes(sha256(utf8(canonical(digested))));
+    const tag = digest.slice(0, TAG_BYTES);
+    /** SHA-256 of the plan, in hexadecimal: its name. */
+    this.digest = toHex(digest);
+    if (plan.tag !== undefined && plan.tag !== toHex(tag)) {
+      refuse("This plan was changed after it was saved: its tag does not belong to it.");
+    }
+    this.#header = join([VERSION], tag);
+    this.#width = Math.max(1, Math.ceil(bitLength(BigInt(this.#offsets.at(-1) - 1)) / 8));
+  }
+
+  /** The length of every report of this plan. */
+  get reportBytes() {
+    return this.#header.length + this.#width;
+  }
+
+  /** Whether an item fits the plan; for developers: the answer tells about the item, a report never does. */
+  fits(item) {
+    return this.#code(item) !== null;
+  }
+
+  /** Return the report of an item; one that does not fit sends noise of the same size. Never fails for an item. */
+  report(item) {
+    return this.reportFrom(item, secureSource);
+  }
+
+  /** Do what `report` does, with draws from another source: for tests only, since privacy comes from the draws. */
+  reportFrom(item, source) {
+    const [place, drawn] = this.#draw(source);
+    const { oracle: asked } = this.#roles[place];
+    const code = this.#code(item);
+    let point = code === null ? null : this.#method.point(code, place);
+    if (asked.steps !== undefined) {
+      const rounded = source.uniform(asked.steps) < (point ?? 0n) ? 1 : 0;
+      point = point === null ? null : rounded;
+    }
+    const noisy = source.uniform(COIN) < asked.weight;
+    const value = noisy || point === null ? drawn : asked.place(point, drawn);
+    return join(this.#header, toBytes(BigInt(this.#offsets[place] + value), this.#width));
+  }
+
+  #draw(source) {
+    const total = BigInt(this.#turns.at(-1));
+    const size = BigInt(this.#roles[0].oracle.outcomes);
+    const drawn = source.uniform(this.#even ? total * size : total);
+    const turn = Number(this.#even ? drawn / size : drawn);
+    const place = this.#turns.findIndex((sum) => sum > turn) - 1;
+    const uniform = this.#even ? drawn % size : source.uniform(BigInt(this.#roles[place].oracle.outcomes));
+    return [place, Number(uniform)];
+  }
+
+  #code(item) {
+    try {
+      return this.#items.code(item);
+    } catch {
+      // An item may be any object, with any behaviour; whether it fits must not show.
+      return null;
+    }
+  }
+}

@@ -1,0 +1,160 @@
+"""A collection on the disk: its plan, its shards, and what they say together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import ParameterError, SketchError
+from sfumato.local.collector.ids import IdTable
+from sfumato.local.collector.intake import Intake
+from sfumato.local.collector.shards import Layout, Shard, read_shard, shard_paths
+from sfumato.local.durable import write_durably
+from sfumato.local.plan import Plan
+from sfumato.local.server import Server
+
+DESCRIPTION = "collection.json"
+FORMAT = 1
+_TRIES = 20
+
+
+@dataclass(frozen=True)
+class Collected:
+    """Reports that were put together: the sketch, and what became of all that came in."""
+
+    server: Server
+    intake: Intake
+
+
+@dataclass(frozen=True)
+class Collection:
+    """A directory of shards under one plan."""
+
+    directory: Path
+    plan: Plan
+    ids: bool
+
+    @property
+    def layout(self) -> Layout:
+        """How its records look."""
+        return Layout(self.plan.digest.hex(), self.plan.wire.value_bytes, self.ids)
+
+    def write(self) -> None:
+        """Write the description of a new collection."""
+        record = {"format": FORMAT, "ids": self.ids, "plan": self.plan.to_record()}
+        write_durably(self.directory / DESCRIPTION, [json.dumps(record, indent=1).encode() + b"\n"])
+
+
+def is_collection(place: str | Path) -> bool:
+    """Return whether a directory holds a collection."""
+    return (Path(place) / DESCRIPTION).is_file()
+
+
+def open_collection(place: str | Path) -> Collection:
+    """Read the description of a collection."""
+    path = Path(place) / DESCRIPTION
+    if not path.is_file():
+        raise ParameterError(f"{str(place)!r} is no collection; make one with Collector({str(place)!r}, plan).")
+    try:
+        record = json.loads(path.read_bytes())
+        if record["format"] != FORMAT:
+            raise SketchError(f"This collection has format {record['format']!r}, and this version reads {FORMAT}.")
+        return Collection(Path(place), Plan.from_json(record["plan"]), bool(record["ids"]))
+    except (KeyError, TypeError, ValueError) as reason:
+        raise SketchError(f"{path.name} of {str(place)!r} cannot be read: {reason}") from None
+
+
+class State:
+    """What some shards say together: counts, ids, batches and numbers of reports."""
+
+    def __init__(self, plan: Plan, ids: bool, expected: int = 0) -> None:
+        self.server = Server(plan)
+        self.ids = IdTable(expected) if ids else None
+        self.batches: set[str] = set()
+        self.good = 0
+        self.wrong = Intake()
+
+    def apply(self, ids: Any, values: Any) -> Any:
+        """Count values under their ids; return for each record whether it changed anything, see `IdTable.put`."""
+        counts = self.server.counts
+        if self.ids is None:
+            np.add.at(counts, values, 1)
+            changed = np.ones(len(values), dtype=np.uint8)
+        else:
+            changed = self.ids.put(ids, values, counts)
+        self.server.accepted += int((changed == 1).sum())
+        return changed
+
+    def note(self, intake: Intake, batches: Sequence[str]) -> None:
+        """Note what came besides the records."""
+        self.good += intake.accepted + intake.duplicates
+        self.wrong += replace(intake, accepted=0, duplicates=0)
+        self.server.refused += intake.refused
+        self.batches.update(batches)
+
+    def add(self, layout: Layout, shard: Shard) -> None:
+        """Add a shard."""
+        self.apply(layout.ids_of(shard.records), layout.values_of(shard.records))
+        self.note(shard.intake, shard.batches)
+
+    @property
+    def intake(self) -> Intake:
+        """The numbers of all reports."""
+        accepted = self.server.accepted
+        return replace(self.wrong, accepted=accepted, duplicates=self.good - accepted)
+
+
+def live_shards(collection: Collection) -> Iterator[tuple[Path, Shard]]:
+    """Return the shards that count, one at a time, the newest first: those that they replace are older and void."""
+    void: set[str] = set()
+    for path in reversed(_listed(collection.directory)):
+        if path.name not in void:
+            shard = read_shard(path, collection.layout)
+            void.update(shard.replaces)
+            yield path, shard
+
+
+def most_records(collection: Collection) -> int:
+    """Return a number that the records of a collection do not exceed."""
+    return sum(path.stat().st_size for path in _listed(collection.directory)) // collection.layout.width
+
+
+def _listed(directory: Path) -> list[Path]:
+    """Return the files of all shards at one moment.
+
+    A list that is made while a writer replaces shards may lack both the old ones and the new one. Two equal lists, one
+    after the other, do not: a shard is there before those that it replaces go.
+    """
+    seen = shard_paths(directory)
+    while (again := shard_paths(directory)) != seen:
+        seen = again
+    return seen
+
+
+def read_collection(*places: str | Path) -> Collected:
+    """Return the sketch of one or more collections of one plan, also while they are being written.
+
+    An id that came to several of them counts once.
+    """
+    if not places:
+        raise ParameterError("Name at least one collection to read.")
+    collections = [open_collection(place) for place in places]
+    first = collections[0]
+    if any((one.plan.digest, one.ids) != (first.plan.digest, first.ids) for one in collections):
+        raise SketchError("Only collections of the same plan, all with ids or all without, can be read together.")
+    for _ in range(_TRIES):
+        try:
+            state = State(first.plan, first.ids, sum(map(most_records, collections)))
+            for collection in collections:
+                for _, shard in live_shards(collection):
+                    state.add(collection.layout, shard)
+            return Collected(state.server, state.intake)
+        except FileNotFoundError:
+            # A writer replaced some shards while they were read.
+            continue
+    raise SketchError("The shards of this collection change too quickly to be read; try again.")

@@ -1,0 +1,66 @@
+"""What became of reports that came in: counted, dropped as duplicates, or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sfumato.local.wire import Refused
+
+
+@dataclass(frozen=True)
+class Intake:
+    """How many reports were accepted, how many were duplicates, and how many were refused and why.
+
+    `envelope` counts what could not be opened: no JSON, no id, no base64, a line that is too long. `refused` counts
+    reports of a wrong length, version, plan or value. `repeated` counts batches that had been counted before; their
+    reports are not looked at again.
+    """
+
+    accepted: int = 0
+    duplicates: int = 0
+    envelope: int = 0
+    repeated: int = 0
+    refused: Refused = field(default_factory=Refused)
+
+    def __add__(self, other: Intake) -> Intake:
+        return Intake(
+            self.accepted + other.accepted,
+            self.duplicates + other.duplicates,
+            self.envelope + other.envelope,
+            self.repeated + other.repeated,
+            self.refused + other.refused,
+        )
+
+    @property
+    def total(self) -> int:
+        """All reports that were looked at."""
+        return self.accepted + self.duplicates + self.envelope + self.refused.total
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the numbers as JSON."""
+        return {
+            "accepted": self.accepted,
+            "duplicates": self.duplicates,
+            "repeated_batches": self.repeated,
+            "refused": {"envelope": self.envelope, **vars(self.refused)},
+        }
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Intake:
+        """Read what `to_json` wrote."""
+        refused = dict(record["refused"])
+        envelope = refused.pop("envelope")
+        return cls(record["accepted"], record["duplicates"], envelope, record["repeated_batches"], Refused(**refused))
+
+    def __str__(self) -> str:
+        wrong = {name: count for name, count in {"envelope": self.envelope, **vars(self.refused)}.items() if count}
+        why = f" ({', '.join(f'{name} {count}' for name, count in wrong.items())})" if wrong else ""
+        again = f" {_many(self.repeated, 'batch', 'batches')} had been counted before." if self.repeated else ""
+        accepted, dropped = _many(self.accepted, "report", "reports"), _many(self.duplicates, "duplicate", "duplicates")
+        return f"{accepted} accepted, {dropped} dropped, {sum(wrong.values())} refused{why}.{again}"
+
+
+def _many(count: int, one: str, more: str) -> str:
+    return f"{count} {one if count == 1 else more}"

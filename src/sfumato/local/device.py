@@ -1,0 +1,165 @@
+"""A device that remembers: what it has sent, and what that has cost over its life (CLIENT-TRUST)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.errors import BudgetExceeded, LedgerError, ParameterError
+from sfumato.exact.rational import show
+from sfumato.local.durable import lock, write_durably
+from sfumato.noise import Noise
+from sfumato.privacy import Bound, Pure, require_bound
+
+if TYPE_CHECKING:
+    from sfumato.local.client import Client
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Device:
+    """A client with a memory in a file. Make one with `client.remember(path, lifetime=Pure(8))`.
+
+    It answers a plan as often as the plan says and no more, however often it is asked, and stops when all of its
+    reports together would cost more than `lifetime`. It trusts nobody for that: a server that publishes a plan under
+    a new seed meets the same limit. The limit is fixed when the file is made. A report is charged, on the disk, before
+    it leaves; one that a crash swallows stays charged.
+    """
+
+    client: Client
+    path: Path
+    lifetime: Pure
+    each: Pure
+
+    def __post_init__(self) -> None:
+        spend = self.client.plan.loss()
+        if not spend.within(self.each):
+            raise BudgetExceeded(
+                f"This plan would cost the device epsilon {show(spend.person.epsilon)}, more than {self.each!r}, the "
+                "most that it spends on one plan; do not answer it.",
+                largest=self.each,
+            )
+        with self._memory() as memory:
+            memory.require_lifetime(self.lifetime)
+
+    def report(self, item: Any, noise: Noise | None = None) -> bytes:
+        """Return a report of an item, charged first; refuses when the plan is answered or the lifetime is used up.
+
+        Whether it refuses depends on what was sent before, never on the item. To send a report again, keep its bytes:
+        a second call is a second report.
+        """
+        with self._memory() as memory:
+            memory.charge(self.client, self.lifetime)
+            memory.write()
+        return self.client.report(item, noise)
+
+    @property
+    def left(self) -> int:
+        """How many reports of this plan the device would still send."""
+        plan = self.client.plan
+        with self._memory() as memory:
+            fits = int((self.lifetime.epsilon - memory.spent) // _cost(self.client))
+            return max(0, min(plan.reports - memory.answered(plan.digest.hex()), fits))
+
+    @property
+    def spent(self) -> Pure:
+        """What all reports of the device, for all plans, have cost."""
+        with self._memory() as memory:
+            return Pure(memory.spent)
+
+    @contextmanager
+    def _memory(self) -> Iterator[_Memory]:
+        """Read the file, and keep others from changing it."""
+        held = lock(self.path.with_name(self.path.name + ".lock"), wait=True)
+        assert held is not None
+        with held:
+            yield _Memory.read(self.path, self.lifetime)
+
+
+@dataclass
+class _Memory:
+    path: Path
+    lifetime: Fraction
+    plans: dict[str, dict[str, Any]]
+
+    @classmethod
+    def read(cls, path: Path, lifetime: Pure) -> _Memory:
+        if not path.exists():
+            made = cls(path, lifetime.epsilon, {})
+            made.write()
+            return made
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+            if record["format"] != FORMAT:
+                raise ValueError(record["format"])
+            plans = {str(name): _entry(entry) for name, entry in record["plans"].items()}
+            return cls(path, Fraction(record["lifetime"]), plans)
+        except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError):
+            # A memory that cannot be read might have been full: nothing is sent.
+            raise LedgerError(f"{path.name} is no memory of a device, or is damaged; nothing is sent.") from None
+
+    def require_lifetime(self, lifetime: Pure) -> None:
+        if self.lifetime != lifetime.epsilon:
+            raise ParameterError(
+                f"The lifetime of this device was fixed when its file was made; write lifetime={Pure(self.lifetime)!r}."
+            )
+
+    @property
+    def spent(self) -> Fraction:
+        return sum((Fraction(entry["epsilon"]) for entry in self.plans.values()), Fraction(0))
+
+    def answered(self, digest: str) -> int:
+        entry = self.plans.get(digest)
+        return 0 if entry is None else int(entry["reports"])
+
+    def charge(self, client: Client, lifetime: Pure) -> None:
+        plan = client.plan
+        digest, cost = plan.digest.hex(), _cost(client)
+        answered = self.answered(digest)
+        if answered >= plan.reports:
+            raise BudgetExceeded(
+                f"This device has sent {answered} of {plan.reports} reports under this plan; it sends no more. Send "
+                "the bytes of the earlier report if it was lost."
+            )
+        if self.spent + cost > lifetime.epsilon:
+            raise BudgetExceeded(
+                f"A report costs epsilon {show(cost)}, and of the device's {lifetime!r} only epsilon "
+                f"{show(lifetime.epsilon - self.spent)} is left; it sends no more for this plan.",
+                largest=Pure(lifetime.epsilon - self.spent) if lifetime.epsilon > self.spent else None,
+            )
+        earlier = Fraction(self.plans[digest]["epsilon"]) if digest in self.plans else Fraction(0)
+        self.plans[digest] = {"reports": answered + 1, "epsilon": str(earlier + cost)}
+
+    def write(self) -> None:
+        record = {"format": FORMAT, "lifetime": str(self.lifetime), "plans": self.plans}
+        write_durably(self.path, [json.dumps(record, indent=1).encode() + b"\n"])
+
+
+def _cost(client: Client) -> Fraction:
+    """Return what one report costs."""
+    epsilon = client.loss().person.epsilon
+    assert isinstance(epsilon, Fraction)
+    return epsilon
+
+
+def _entry(entry: Mapping[str, Any]) -> dict[str, Any]:
+    reports, epsilon = entry["reports"], Fraction(entry["epsilon"])
+    if not isinstance(reports, int) or reports < 0 or epsilon < 0:
+        raise ValueError(reports)
+    return {"reports": reports, "epsilon": str(epsilon)}
+
+
+def remember(client: Client, path: str | Path, lifetime: Bound, each: Bound | None) -> Device:
+    """Return a device that keeps its memory in a file."""
+    bounds = [require_bound(bound) for bound in (lifetime, lifetime if each is None else each)]
+    if not all(isinstance(bound, Pure) for bound in bounds):
+        raise ParameterError("The lifetime of a device is a pure bound; write for example lifetime=Pure(8).")
+    total, most = bounds
+    assert isinstance(total, Pure) and isinstance(most, Pure)
+    return Device(client, Path(path), total, most)

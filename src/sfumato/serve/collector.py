@@ -1,0 +1,138 @@
+"""The HTTP collector: devices POST their reports, and are answered when these are safe on the disk."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse
+from starlette.requests import ClientDisconnect
+
+from sfumato.errors import ParameterError, SfumatoError
+from sfumato.exact import positive_integer
+from sfumato.local.collector import Collector
+from sfumato.local.plan import Plan
+from sfumato.serve.commits import Busy, Commits
+
+MOST_BYTES = 1 << 22
+"""The largest body of a request."""
+LONGEST_NAME = 200
+KINDS = {
+    "application/json": "json",
+    "application/x-ndjson": "json",
+    "application/jsonl": "json",
+    "application/octet-stream": "binary",
+}
+BATCH_HEADER = "idempotency-key"
+
+
+class TooLarge(Exception):
+    """The body of a request is larger than allowed."""
+
+
+def collector_app(
+    place: str | Path,
+    plan: Plan | None = None,
+    *,
+    ids: bool = True,
+    most_bytes: int = MOST_BYTES,
+    origins: Sequence[str] = (),
+) -> FastAPI:
+    """Return the service that collects into a directory: POST /reports, GET /plan, GET /health.
+
+    Bodies above `most_bytes` are refused. `origins` lists the web pages that may send from a browser.
+    """
+    limit = positive_integer(most_bytes, "most_bytes")
+    if isinstance(origins, str):
+        raise ParameterError("origins is a list of addresses; write for example origins=['https://example.org'].")
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        with Collector(place, plan, ids=ids) as collector:
+            app.state.commits = commits = Commits(collector)
+            yield
+            await commits.close()
+
+    # The pages that FastAPI makes by itself load scripts from elsewhere, so they are left out.
+    app = FastAPI(title="sfumato collector", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+    if origins:
+        from fastapi.middleware.cors import CORSMiddleware
+
+        app.add_middleware(
+            CORSMiddleware, allow_origins=list(origins), allow_methods=["GET", "POST"], allow_headers=["*"]
+        )
+
+    @app.post("/reports")
+    async def reports(request: Request) -> JSONResponse:
+        """Take reports in their envelopes."""
+        return await _receive(request, limit, ids)
+
+    @app.get("/plan")
+    async def shown_plan(request: Request) -> JSONResponse:
+        """Give the public plan to a device."""
+        return JSONResponse(_commits(request).collector.plan.to_record())
+
+    @app.get("/health")
+    async def health(request: Request) -> JSONResponse:
+        """Say that the collector lives, and what came in so far."""
+        collector = _commits(request).collector
+        status = "ok" if collector.is_open else "closed"
+        return JSONResponse({"status": status, **collector.intake.to_json()}, 200 if collector.is_open else 503)
+
+    return app
+
+
+def _commits(request: Request) -> Commits:
+    found: Commits = request.app.state.commits
+    return found
+
+
+async def _receive(request: Request, limit: int, ids: bool) -> JSONResponse:
+    """Read, open, count and answer one request; whatever is in it, only its own sender is told."""
+    kind = KINDS.get(request.headers.get("content-type", "").split(";")[0].strip().lower())
+    if kind is None:
+        return _error(415, f"Send reports with a content type of {', '.join(KINDS)}.")
+    name = request.headers.get(BATCH_HEADER)
+    if name is not None and len(name) > LONGEST_NAME:
+        return _error(400, f"The Idempotency-Key has at most {LONGEST_NAME} characters.")
+    try:
+        body = await _body(request, limit)
+    except TooLarge:
+        return _error(413, f"A request has at most {limit} bytes; send fewer reports at a time.")
+    except ClientDisconnect:
+        return _error(400, "The request ended before all of it came; send it again.")
+    commits = _commits(request)
+    format = "reports" if kind == "binary" and not ids else kind
+    # Ids tell a request that came twice; names of batches would only fill the memory.
+    batch = None if ids else name
+    try:
+        # Opening a large body takes a while; others must not wait for it.
+        said = await commits.add(await asyncio.to_thread(commits.collector.batch, body, format, batch))
+    except Busy:
+        return _error(503, "Many reports are waiting to be written; send these again a little later.", retry=True)
+    except (OSError, SfumatoError):
+        return _error(503, "The reports could not be written; send these again later.", retry=True)
+    return JSONResponse(said.to_json())
+
+
+async def _body(request: Request, limit: int) -> bytes:
+    """Return the body, and stop reading as soon as it is too large."""
+    told = request.headers.get("content-length", "0")
+    if told.isdecimal() and int(told) > limit:
+        raise TooLarge
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > limit:
+            raise TooLarge
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _error(code: int, sentence: str, retry: bool = False) -> JSONResponse:
+    headers: dict[str, Any] = {"Retry-After": "1"} if retry else {}
+    return JSONResponse({"error": sentence}, code, headers=headers)

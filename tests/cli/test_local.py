@@ -1,0 +1,209 @@
+"""`sfumato local …`, from the plan to the list."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sfumato import local
+from sfumato.cli.items import item_reader, read_domain
+from sfumato.errors import ParameterError
+from sfumato.local.collector.envelope import open_line
+from tests.cli.conftest import Result, run
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> Path:
+    # Prefixes are decoded in no time.
+    options = ["--items", "text(4)", "--method", "prefix", "--out", tmp_path / "words.plan"]
+    made = run("local", "plan", "--users", 20000, "--spend", "Pure(6)", *options)
+    assert made.code == 0, made.err
+    lines = ["the"] * 6000 + ["of"] * 4000 + [f"w{place % 997}" for place in range(9000)] + ["far too long"] * 1000
+    (tmp_path / "items.txt").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+def listed(result: Result) -> list[str]:
+    assert result.code == 0, result.err
+    return [item["value"] for item in result.json["items"]]
+
+
+def test_plan_says_what_will_be_found_and_why(tmp_path: Path) -> None:
+    path = tmp_path / "a.plan"
+    asked = ("local", "plan", "--users", 100000, "--spend", "Pure(4)", "--items", "integers(0, 65535)")
+    shown = run(*asked, "--out", path)
+    assert shown.code == 0 and "found with probability 90%" in shown.out and "No protocol can find" in shown.out
+    assert 'Method "soft", chosen automatically' in shown.out
+    assert json.loads(path.read_text())["why"] == local.read_plan(path).why != ""
+    again = run(*asked, "--out", path)
+    assert again.code == 2 and "not overwritten" in again.err
+    record = run(*asked, "--wanted", "0.0001", "--json").json
+    assert 0 < record["floor"] < record["detectable"] < 0.02 and record["plan"]["users"] == 100000
+    assert (
+        "no protocol can find a share below" in record["warnings"][0] and "plan for at least" in record["warnings"][0]
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (["--spend", "4", "--items", "text(8)"], "must be a bound"),
+        (["--spend", "Pure(4)"], "Write one of items="),
+        (["--spend", "Pure(4)", "--items", "words"], "must be a domain"),
+        (["--spend", "Pure(4)", "--items", "text(x)"], "whole numbers"),
+        (["--spend", "Pure(4)", "--items", "integers(3)"], "must be a domain"),
+        (["--spend", "Pure(4)", "--items", "text(8)", "--method", "guess"], "method is one of"),
+        (["--spend", "Pure(0.1)", "--items", "text(24)"], "plan for at least"),
+        (["--spend", "Pure(1)", "--numbers", "fixed(0, 60, 0.5)", "--wanted", "0.1"], "a mean has none"),
+        (["--spend", "Pure(1)", "--candidates", "none.txt"], "none.txt"),
+    ],
+)
+def test_plan_refuses_with_one_sentence(wrong: list[str], said: str) -> None:
+    found = run("local", "plan", "--users", "1000", *wrong)
+    assert found.code == 2 and said in found.err and found.err.count("\n") == 1, found.err
+
+
+def test_items_go_all_the_way_to_the_list(words: Path) -> None:
+    reports, collected = words / "day1.jsonl", words / "collected"
+    assert run("local", "randomize", words / "words.plan", words / "items.txt", "--out", reports).code == 0
+    assert len(reports.read_bytes().splitlines()) == 20000
+    added = run("local", "collect", collected, reports, "--plan", words / "words.plan", "--json").json
+    assert added["added"]["accepted"] == added["total"]["accepted"] == 20000
+    again = run("local", "collect", collected, reports)
+    assert again.code == 0 and "1 batch had been counted before" in again.out and "20000 reports accepted" in again.out
+    picture, page, sketch = words / "a.svg", words / "a.html", words / "a.sketch"
+    found = run("local", "decode", collected, "--plot", picture, "--html", page, "--save", sketch, "--json")
+    assert listed(found) == ["the", "of"]
+    item = found.json["items"][0]
+    assert item["low"] < 0.3 < item["high"] and found.json["intake"]["accepted"] == 20000
+    assert (
+        "<svg" in picture.read_text() and "the" in page.read_text() and "http" not in page.read_text().split("<svg")[0]
+    )
+    text = run("local", "decode", sketch)
+    assert text.code == 0 and "Popular items" in text.out and "20000 reports accepted" in text.out
+    # Two collections with a common file: its reports count once. Sketches hold no ids: their reports add up.
+    other = words / "other"
+    assert run("local", "collect", other, reports, "--plan", words / "words.plan").code == 0
+    assert run("local", "decode", collected, other, "--json").json["intake"]["accepted"] == 20000
+    assert run("local", "decode", collected, sketch, "--json").json["intake"]["accepted"] == 40000
+    pairs = [open_line(line) for line in reports.read_bytes().splitlines()]
+    table = {"id": [pair[0] for pair in pairs if pair], "report": [pair[1] for pair in pairs if pair]}
+    pq.write_table(pa.table(table), words / "a.parquet")
+    stored = run("local", "decode", words / "a.parquet", "--plan", words / "words.plan", "--json")
+    assert stored.json["items"] == found.json["items"]
+    assert "add --plan" in run("local", "decode", words / "a.parquet").err
+
+
+def test_streams_in_other_formats(words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def piped(data: bytes, *arguments: object) -> bytes:
+        command = [sys.executable, "-m", "sfumato.cli", "local", *map(str, arguments)]
+        done = subprocess.run(command, input=data, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    reports = piped(b"the\n" * 500, "randomize", words / "words.plan", "--format", "binary")
+    said = json.loads(
+        piped(
+            reports + b"x", "collect", words / "c", "-", "--plan", words / "words.plan", "--format", "binary", "--json"
+        )
+    )
+    assert said["added"]["accepted"] == 500 and said["added"]["refused"]["envelope"] == 1
+
+    def fed(data: bytes, *options: str) -> int:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+        from sfumato.local.collector import files
+
+        assert not files._is_waiting_stream(sys.stdin.buffer)
+        from sfumato.cli.local import collect
+
+        collect(words / "d", ["-"], plan=words / "words.plan", format="reports", ids=False, batch=options[0])
+        return local.read_collection(words / "d").intake.accepted
+
+    plain = b"".join(reports[place + 16 : place + 16 + 8] for place in range(0, len(reports), 24))
+    assert (fed(plain, "monday"), fed(plain, "monday"), fed(plain, "tuesday")) == (500, 500, 1000)
+
+
+def test_simulate_compares_with_the_truth(words: Path) -> None:
+    found = run("local", "simulate", words / "words.plan", words / "items.txt", "--seed", 3, "--json").json
+    assert [(item["value"], item["truth"]) for item in found["items"]] == [("the", 0.3), ("of", 0.2)]
+    assert found["devices"] == 20000 and found["missed"][0]["truth"] < found["detectable"]
+    (words / "counts.tsv").write_text("the\t6000\nof\t4000\nrare\t10000\n")
+    shown = run("local", "simulate", words / "words.plan", words / "counts.tsv", "--counted", "--seed", 3)
+    assert shown.code == 0 and "rare" in shown.out and "0 items of" in shown.out
+    wrong = run("local", "simulate", words / "words.plan", words / "items.txt", "--counted")
+    assert wrong.code == 2 and "Line 1 is no item" in wrong.err
+    (words / "empty.txt").write_text("")
+    assert "no items" in run("local", "simulate", words / "words.plan", words / "empty.txt").err
+    assert "no file" in run("local", "simulate", words / "words.plan", words / "missing.txt").err
+
+
+def test_lists_and_means(tmp_path: Path) -> None:
+    (tmp_path / "colours.txt").write_text("red\ngreen\nblue\n")
+    (tmp_path / "items.txt").write_text("red\n" * 3000 + "blue\n" * 2000)
+    plan = tmp_path / "a.plan"
+    assert (
+        run(
+            "local",
+            "plan",
+            "--users",
+            5000,
+            "--spend",
+            "Pure(3)",
+            "--candidates",
+            tmp_path / "colours.txt",
+            "--out",
+            plan,
+        ).code
+        == 0
+    )
+    shares = run("local", "simulate", plan, tmp_path / "items.txt", "--seed", 1, "--json").json
+    assert [item["value"] for item in shares["items"]] == ["red", "green", "blue"] and shares["kind"] == "shares"
+    (tmp_path / "numbers.txt").write_text("12.5\n" * 3000 + "x\n")
+    plan = tmp_path / "b.plan"
+    assert (
+        run(
+            "local", "plan", "--users", 3000, "--spend", "Pure(3)", "--numbers", "fixed(0, 60, 0.5)", "--out", plan
+        ).code
+        == 0
+    )
+    run("local", "randomize", plan, tmp_path / "numbers.txt", "--out", tmp_path / "r.jsonl")
+    run("local", "collect", tmp_path / "c", tmp_path / "r.jsonl", "--plan", plan)
+    mean = run("local", "decode", tmp_path / "c", "--json").json
+    assert mean["kind"] == "mean" and mean["low"] - 3 < 12.5 < mean["high"] + 3
+    assert "The mean is" in run("local", "decode", tmp_path / "c").out
+    assert "one number" in run("local", "decode", tmp_path / "c", "--plot", tmp_path / "a.svg").err
+
+
+def test_decode_refuses_what_it_cannot_read(words: Path) -> None:
+    (words / "junk").write_text("junk")
+    assert "no sketch" in run("local", "decode", words / "junk").err
+    assert "no collection, sketch" in run("local", "decode", words / "nothing").err
+    assert "does not end in" in run("local", "decode", words / "junk", "--plot", words / "a.gif").err
+    assert "give the plan" in run("local", "collect", words / "new", words / "items.txt").err
+    assert (
+        "json, binary, reports"
+        in run("local", "randomize", words / "words.plan", words / "items.txt", "--format", "xml").err
+    )
+    empty = words / "empty"
+    local.Collector(empty, local.read_plan(words / "words.plan")).close()
+    assert "No item is popular enough" in run("local", "decode", empty).out
+    assert "between 0 and 1" in run("local", "decode", empty, "--false-items", 2).err
+
+
+def test_domains_and_items_are_read_without_evaluating() -> None:
+    assert read_domain("bytes(3)", "--items").to_json()["max_bytes"] == 3
+    assert read_domain("dates(2020-01-01, 2020-01-31)", "--items").size == 31
+    for wrong in ("text", "text()", "text(1, 2)", "open('x')", "integers(1.5, 3)"):
+        with pytest.raises(ParameterError):
+            read_domain(wrong, "--items")
+    assert item_reader(read_domain("integers(0, 9)", "--items"))("7") == 7
+    assert item_reader(read_domain("bytes(3)", "--items"))("é") == "é".encode()
+    assert item_reader(read_domain("fixed(0, 1, 0.5)", "--items"))("0.5") == 0.5
+    assert item_reader(read_domain("integers(0, 9)", "--items"))("seven") == "seven"

@@ -1,0 +1,52 @@
+// Node's side of tests/local/test_browser.py: the first argument says what to do, standard input says with what.
+
+import { readFileSync, writeSync } from "node:fs";
+import { Client, secureSource } from "./client/client.mjs";
+import { Device } from "./client/device.mjs";
+import { checkItems, checkVectors, refusals } from "./check.mjs";
+
+const input = readFileSync(0, "utf8");
+
+const tasks = {
+  vectors: () => ({ ...checkVectors(input), items: checkItems(input) }),
+  refusals: () => {
+    const { texts, options } = JSON.parse(input);
+    return refusals(texts, options);
+  },
+  uniform: () => {
+    const { bound, draws } = JSON.parse(input);
+    const counts = new Array(bound).fill(0);
+    for (let i = 0; i < draws; i++) counts[Number(secureSource.uniform(BigInt(bound)))] += 1;
+    return counts;
+  },
+  // Plans are answered in turn, each until the device refuses; `damage` is a text found in place of its memory.
+  device: async () => {
+    const { plans, lifetime, damage } = JSON.parse(input);
+    const kept = new Map(damage === undefined ? [] : [["sfumato device", damage]]);
+    const storage = { getItem: (name) => kept.get(name) ?? null, setItem: (name, text) => kept.set(name, text) };
+    const told = [];
+    for (const plan of plans) {
+      try {
+        const device = new Device(new Client(plan), storage, { lifetime });
+        told.push(device.left);
+        for (;;) told.push((await device.report("a")).length);
+      } catch (reason) {
+        told.push(reason.message);
+      }
+    }
+    const plansOf = () => Object.values(JSON.parse(kept.get("sfumato device")).plans);
+    return { told, spent: damage === undefined ? plansOf().map(({ units }) => units / 2 ** 40) : [] };
+  },
+  // Items come with how many devices hold them; reports leave end to end, in hexadecimal.
+  reports: () => {
+    const { plan, items } = JSON.parse(input);
+    const client = new Client(plan);
+    const started = process.cpuUsage();
+    const made = items.flatMap(([item, count]) => Array.from({ length: count }, () => client.report(item)));
+    const used = process.cpuUsage(started);
+    return { reports: Buffer.concat(made).toString("hex"), microseconds: (used.user + used.system) / made.length };
+  },
+};
+
+const answer = Buffer.from(JSON.stringify(await tasks[process.argv[2]]()));
+for (let at = 0; at < answer.length; ) at += writeSync(1, answer, at);

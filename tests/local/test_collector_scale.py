@@ -1,0 +1,86 @@
+"""Readers beside a writer, and ten million reports in a gibibyte."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato import local
+from sfumato.local.collector import collector as module
+from tests.local.collecting import SMALL, batch, counts_of_batch
+
+COLLECT = """
+import json, sys
+import numpy as np
+from sfumato import Noise, Pure, domain, local
+from tests.local.test_collector_scale import peak
+
+users, noise = 10**7, Noise(insecure_seed=1)
+plan = local.plan(users=users, spend=Pure(4), items=domain.integers(0, 2**64 - 1), seed=bytes(32))
+client = plan.client()
+with local.Collector(sys.argv[1], plan) as collector:
+    for _ in range(20):
+        items = noise.uniform(2**62, users // 20).astype(np.uint64)
+        items[: users // 2000] = 2**63 + 12345
+        collector.add(local.envelopes(client.reports(items, noise), "binary", noise=noise), "binary")
+    print(json.dumps({"accepted": collector.intake.accepted, "peak": peak()}))
+"""
+DECODE = """
+import json, sys
+from sfumato import local
+from tests.local.test_collector_scale import peak
+
+found = local.read_collection(sys.argv[1])
+items = [item.value for item in found.server.popular()]
+print(json.dumps({"accepted": found.intake.accepted, "items": items, "peak": peak()}))
+"""
+
+
+def peak() -> int:
+    """Return the most memory of this process so far, in bytes."""
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(status.split("VmHWM:")[1].split()[0])
+
+
+def alone(script: str, place: Path) -> Any:
+    """Run a script in a process of its own."""
+    command = [sys.executable, "-c", script, str(place)]
+    root = Path(__file__).resolve().parents[2]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, cwd=root).stdout)
+
+
+def test_readers_see_a_whole_number_of_batches_while_shards_are_replaced(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MANY", 3)
+    prefixes = [np.zeros(SMALL.offsets[-1], dtype=np.int64)]
+    for number in range(60):
+        prefixes.append(prefixes[-1] + counts_of_batch(number))
+        batch(number)
+    collector = local.Collector(tmp_path / "c", SMALL)
+    writer = Thread(target=lambda: [collector.add(batch(number), "binary") for number in range(60)])
+    writer.start()
+    seen = 0
+    while writer.is_alive():
+        found = local.read_collection(tmp_path / "c").server
+        assert found.accepted >= 50 * seen and found.accepted % 50 == 0
+        seen = found.accepted // 50
+        assert (found.counts == prefixes[seen]).all()
+    writer.join()
+    collector.close()
+    assert (local.read_collection(tmp_path / "c").server.counts == prefixes[60]).all()
+
+
+@pytest.mark.audit
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Peak memory is read from /proc.")
+def test_ten_million_reports_are_collected_and_decoded_in_a_gibibyte(tmp_path):
+    collected = alone(COLLECT, tmp_path / "c")
+    decoded = alone(DECODE, tmp_path / "c")
+    assert collected["accepted"] == decoded["accepted"] == 10**7
+    assert decoded["items"] == [2**63 + 12345]
+    assert collected["peak"] < 2**30 and decoded["peak"] < 2**30

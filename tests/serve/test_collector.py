@@ -207,3 +207,12 @@ def test_missing_packages_are_named(tmp_path: Path) -> None:
     assert done.returncode == 2 and done.stderr == f"Error: {sfumato.serve.MISSING}\n"
     with pytest.raises(AttributeError, match="collector_app"):
         sfumato.serve.nothing  # noqa: B018
+
+
+def test_the_command_line_starts_it_too(tmp_path) -> None:
+    from typer.testing import CliRunner
+
+    from sfumato.cli.app import app
+
+    done = CliRunner().invoke(app, ["local", "serve", str(tmp_path / "none")])
+    assert done.exit_code == 2 and "plan" in done.output

@@ -11,6 +11,7 @@ import typer
 from sfumato.cli.options import Json
 from sfumato.cli.outcome import emit, guarded
 from sfumato.errors import AccuracyWarning, ParameterError
+from sfumato.serve.command import serve
 from sfumato.show.progress import watched
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ local_app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+local_app.command("serve")(serve)
 
 PlanPath = Annotated[Path, typer.Argument(help="A plan, as `sfumato local plan --out` writes it.")]
 Items = Annotated[str, typer.Argument(help="A file with one item a line, or - for standard input.")]

@@ -27,7 +27,7 @@ from sfumato.privacy import (
 )
 
 if TYPE_CHECKING:
-    from sfumato import audit, bounds, domain, errors, fair, local, perturb, privacy, select, show
+    from sfumato import audit, bounds, domain, errors, fair, learn, local, perturb, plan, privacy, select, show
     from sfumato.curator import Curator, curate
     from sfumato.domain import bins, booleans, categories, dates, fixed, integers, months, text, weekdays, years
     from sfumato.ledger import Budget, Ledger, Limit
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from sfumato.release import (
         Answers,
         Count,
+        Distribution,
         GroupBy,
         Histogram,
         Mean,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         Quantiles,
         Shaped,
         Sum,
+        Synopsize,
         Synthesize,
         Variance,
     )
@@ -71,6 +73,7 @@ _HOMES = {
     "sfumato.release": (
         "Answers",
         "Count",
+        "Distribution",
         "GroupBy",
         "Histogram",
         "Mean",
@@ -78,6 +81,7 @@ _HOMES = {
         "Quantiles",
         "Shaped",
         "Sum",
+        "Synopsize",
         "Synthesize",
         "Variance",
     ),
@@ -85,7 +89,7 @@ _HOMES = {
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names}
 _ELSEWHERE = {"workloads": "sfumato.release.workload.builders"}
-_ROOMS = ("audit", "bounds", "domain", "errors", "fair", "local", "perturb", "privacy", "select", "show")
+_ROOMS = ("audit", "bounds", "domain", "errors", "fair", "learn", "local", "perturb", "plan", "privacy", "select", "show")
 
 
 def __getattr__(name: str) -> Any:
@@ -115,6 +119,7 @@ __all__ = [
     "Cost",
     "Count",
     "Curator",
+    "Distribution",
     "Event",
     "GroupBy",
     "Histogram",
@@ -132,6 +137,7 @@ __all__ = [
     "Schema",
     "Shaped",
     "Sum",
+    "Synopsize",
     "Synthesize",
     "Truncated",
     "Variance",
@@ -147,9 +153,11 @@ __all__ = [
     "fair",
     "fixed",
     "integers",
+    "learn",
     "local",
     "months",
     "perturb",
+    "plan",
     "privacy",
     "select",
     "show",

@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+import sfumato.learn.question  # noqa: F401  a stored question about a rule can then be read back
 from sfumato.answer import Answer, Released
 from sfumato.curator.planning import key_of, planned
 from sfumato.errors import BudgetExceeded, ParameterError
@@ -18,7 +19,7 @@ from sfumato.mechanism import Event
 from sfumato.noise import Noise
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Loss, Relation
 from sfumato.privacy.bounds import require_bound
-from sfumato.release import Count, GroupBy, Histogram, Mean, Quantiles, Question, Sum, Variance
+from sfumato.release import Count, Distribution, GroupBy, Histogram, Mean, Quantiles, Question, Sum, Variance
 from sfumato.release.aggregates import Aggregate
 from sfumato.release.asked import Asked, left_of
 from sfumato.release.groups import Keys
@@ -29,10 +30,14 @@ from sfumato.table.rehearsal import random_rows
 from sfumato.table.schema import Schema
 
 if TYPE_CHECKING:
+    from sfumato.learn.estimator import PrivateLearner
     from sfumato.release.conversation import Conversation
     from sfumato.release.model.base import Model
+    from sfumato.release.synopsis import Synopsis
     from sfumato.release.workload import Workload
     from sfumato.report import ThreatReport
+
+Learner = TypeVar("Learner", bound="PrivateLearner")
 
 
 class Curator:
@@ -191,6 +196,12 @@ class Curator:
         """Find the values below which given parts of the rows lie."""
         return self.ask(Quantiles(column, tuple(probabilities), where), spend, analyst=analyst)
 
+    def distribution(
+        self, column: str, where: Where = None, *, spend: Bound, method: str = "auto", analyst: str | None = None
+    ) -> Answer:
+        """Learn how rows are spread over an ordered column: ranges, quantiles and made-up values from one release."""
+        return self.ask(Distribution(column, where, method), spend, analyst=analyst)
+
     def group_by(
         self,
         by: str | Sequence[str],
@@ -230,6 +241,36 @@ class Curator:
 
         model: Model = self.ask(Synthesize(workload, columns, method, options or {}), spend, analyst=analyst).value
         return model
+
+    def learn(
+        self, learner: Learner, *, features: str | Sequence[str], target: str, analyst: str | None = None
+    ) -> Learner:
+        """Fit a private learner to columns of the table: its spend is reserved first, and the rule is stored.
+
+        Domains come from the schema. The same learner on the same columns again is free. Returns the learner, fitted,
+        with the answer as `answer_`.
+        """
+        from sfumato.curator.learning import learned
+
+        return learned(self, learner, features, target, analyst)
+
+    def synopsis(
+        self,
+        method: str = "auto",
+        *,
+        spend: Bound,
+        columns: Sequence[str] | None = None,
+        analyst: str | None = None,
+        **options: Any,
+    ) -> Synopsis:
+        """Return a sketch that answers all conjunctions of binary columns, all parities, or all cuts of a graph.
+
+        `ask(Synopsize(method, columns, options), spend)` gives the same one as the value of an answer.
+        """
+        from sfumato.release.synopsis import Synopsize
+
+        found: Synopsis = self.ask(Synopsize(method, columns, options), spend, analyst=analyst).value
+        return found
 
     def converse(
         self, domain: Sequence[str] | None = None, *, queries: int = 100_000, spend: Bound, **options: Any

@@ -1,0 +1,41 @@
+"""Learning from a table: reserved first, drawn once, stored, and then put into the learner."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from sfumato.errors import ParameterError
+from sfumato.learn.estimator import PrivateLearner
+from sfumato.learn.question import Learn
+
+if TYPE_CHECKING:
+    from sfumato.curator.curator import Curator
+
+Learner = TypeVar("Learner", bound=PrivateLearner)
+
+
+def learned(
+    curator: Curator, learner: Learner, features: str | Sequence[str], target: str, analyst: str | None
+) -> Learner:
+    """Return the learner, fitted by the rule that the ledger holds for this question."""
+    if not isinstance(learner, PrivateLearner):
+        raise ParameterError(
+            "learn takes a learner of sfumato.learn; write learn(PrivateThreshold(spend=Pure(1)), ...)."
+        )
+    if learner.spend is None:
+        raise ParameterError(f"A fit costs something; write {type(learner).__name__}(spend=Pure(1)).")
+    if learner.domains is not None or learner.noise is not None:
+        raise ParameterError(
+            "The schema says what each column may hold, and the curator draws the noise; leave domains= and noise= out."
+        )
+    question = Learn.of(learner, features, target)
+    answer = curator.ask(question, learner.spend, analyst=analyst)
+    columns = {*question.features, question.target}
+    facts = question.facts(curator.schema, curator.setting.charged(columns))
+    learner.keep(facts, answer.loss, answer.value)
+    learner.feature_names_in_ = np.array(question.features, dtype=object)
+    learner.answer_ = answer
+    return learner

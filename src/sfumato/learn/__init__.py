@@ -1,0 +1,79 @@
+"""Rules learned privately, in the shape of scikit-learn: `fit`, `predict`, and what the fit cost.
+
+Domains and classes are arguments, never read from people's rows. An estimator holds no ledger: on arrays `fit` sets
+`loss_`, and `curator.learn(estimator, features=, target=)` reserves first.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfumato.learn.box import PrivateBox
+    from sfumato.learn.concepts import ConditionRule, ExponentialLearner
+    from sfumato.learn.families import Boxes
+    from sfumato.learn.fitted import FittedRule
+    from sfumato.learn.interval import IntervalRule
+    from sfumato.learn.label import LabelPrivate
+    from sfumato.learn.point import PrivatePoint
+    from sfumato.learn.question import Learn
+    from sfumato.learn.robust import RobustHalfspace
+    from sfumato.learn.rules import Rule, rule_from_json
+    from sfumato.learn.sanitize import SanitizeThenLearn
+    from sfumato.learn.semi import SemiPrivate
+    from sfumato.learn.threshold import PrivateThreshold
+
+HOMES = {
+    "Boxes": "sfumato.learn.families",
+    "ConditionRule": "sfumato.learn.concepts",
+    "ExponentialLearner": "sfumato.learn.concepts",
+    "FittedRule": "sfumato.learn.fitted",
+    "IntervalRule": "sfumato.learn.interval",
+    "LabelPrivate": "sfumato.learn.label",
+    "Learn": "sfumato.learn.question",
+    "PrivateBox": "sfumato.learn.box",
+    "PrivatePoint": "sfumato.learn.point",
+    "PrivateThreshold": "sfumato.learn.threshold",
+    "RobustHalfspace": "sfumato.learn.robust",
+    "Rule": "sfumato.learn.rules",
+    "SanitizeThenLearn": "sfumato.learn.sanitize",
+    "SemiPrivate": "sfumato.learn.semi",
+    "rule_from_json": "sfumato.learn.rules",
+}
+"""Where each name lives; scikit-learn is slow to import, so a module is loaded when its name is first used."""
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name's module when it is first used."""
+    if name not in HOMES:
+        raise AttributeError(f"sfumato.learn has no {name!r}; see dir(sfumato.learn) for what there is.")
+    try:
+        return getattr(import_module(HOMES[name]), name)
+    except ModuleNotFoundError as missing:
+        if missing.name != "sklearn":
+            raise
+        raise ImportError("Learners need scikit-learn; run pip install 'sfumato[learn]'.") from missing
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+__all__ = [
+    "Boxes",
+    "ConditionRule",
+    "ExponentialLearner",
+    "FittedRule",
+    "IntervalRule",
+    "LabelPrivate",
+    "Learn",
+    "PrivateBox",
+    "PrivatePoint",
+    "PrivateThreshold",
+    "RobustHalfspace",
+    "Rule",
+    "SanitizeThenLearn",
+    "SemiPrivate",
+    "rule_from_json",
+]

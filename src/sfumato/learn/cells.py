@@ -1,0 +1,187 @@
+"""From what people hand over, arrays, lists and frames, to integer codes: each cell on its own, and never an error."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.domain import Booleans, Categories, Domain, FixedPoint, Integers
+from sfumato.domain.numbers import double_ends
+from sfumato.errors import ParameterError
+
+Codes = NDArray[Any]
+"""Integer codes, 64 bits wide where the domain allows it, Python integers elsewhere."""
+
+NARROW = 2**62
+"""Codes below this are held in 64 bits."""
+
+
+def feature_columns(rows: Any) -> list[NDArray[Any]]:
+    """Return the columns of a two-dimensional array, a list of rows or a frame; only its shape is looked at.
+
+    Cells of a list stay as they are: turning them into one common type would let a single odd cell change the others.
+    """
+    if hasattr(rows, "column_names"):
+        return [_objects(rows.column(place).to_pylist()) for place in range(rows.num_columns)]
+    if hasattr(rows, "columns") and hasattr(rows, "shape"):
+        return [_frame_column(rows, place) for place in range(rows.shape[1])]
+    if hasattr(rows, "tocsr"):
+        raise ParameterError("Sparse rows are not read here; write X.toarray().")
+    table = _array(rows)
+    if table.ndim != 2:
+        raise ParameterError(
+            f"Expected 2D array, got {table.ndim}D array instead: one row a person and one column a feature. Reshape "
+            "your data with X.reshape(-1, 1) if it has a single feature, or with X.reshape(1, -1) if it is one person."
+        )
+    return list(table.T)
+
+
+def label_column(labels: Any) -> NDArray[Any]:
+    """Return the labels in one dimension; only their shape is looked at."""
+    if labels is None:
+        raise ParameterError("fit requires y to be passed, but the target y is None; write fit(X, y).")
+    if hasattr(labels, "to_pylist"):
+        return _objects(labels.to_pylist())
+    if not isinstance(labels, np.ndarray) and hasattr(labels, "to_numpy") and getattr(labels, "ndim", 1) == 1:
+        return _series(labels)
+    column = _objects(labels) if isinstance(labels, (list, tuple)) else _array(labels)
+    if column.ndim == 2 and column.shape[1] == 1:
+        from sklearn.exceptions import DataConversionWarning
+
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected; write y.ravel().",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+        return column.ravel()
+    if column.ndim != 1:
+        raise ParameterError(f"y should be a 1d array, got an array of shape {column.shape} instead; one label a row.")
+    return column
+
+
+def encoded(column: NDArray[Any], domain: Domain) -> Codes:
+    """Return the code of every cell, repaired one by one; what cannot be read at all becomes the missing value.
+
+    >>> from sfumato.domain import integers
+    >>> encoded(np.array([3.6, float("nan"), 900], dtype=object), integers(0, 99)).tolist()
+    [4, 0, 99]
+    """
+    narrow = is_narrow(domain)
+    if narrow and column.dtype.kind == "f" and column.dtype.itemsize <= 8:
+        quick = _from_doubles(column.astype(np.float64), domain)
+        if quick is not None:
+            return quick
+    if narrow and column.dtype.kind in "iu" and column.dtype != np.uint64 and isinstance(domain, Integers):
+        return np.clip(column.astype(np.int64), domain.low, domain.high)
+    found = [_code(cell, domain) for cell in column.tolist()]
+    return np.array(found, dtype=np.int64) if narrow else _objects(found)
+
+
+def is_narrow(domain: Domain) -> bool:
+    """Tell whether the codes of a domain fit 64 bits."""
+    return domain.last is not None and max(abs(domain.first), abs(domain.last)) < NARROW
+
+
+def label_domain(classes: Any) -> Booleans | Categories:
+    """Return the domain of two public labels: the second one is what is learned, the first what all else becomes.
+
+    >>> label_domain(("no", "yes")).encode("maybe")
+    0
+    """
+    if classes is None or isinstance(classes, (str, bytes)) or not isinstance(classes, (Sequence, np.ndarray)):
+        raise ParameterError(
+            "The two labels are public and are written down, never read from y; write classes=('no', 'yes'), the one "
+            "that stands for an unreadable cell first."
+        )
+    pair = tuple(_label(label) for label in classes)
+    if len(pair) != 2 or pair[0] == pair[1]:
+        raise ParameterError(f"classes names two different labels, and {pair!r} does not; write classes=('no', 'yes').")
+    if all(isinstance(label, bool) for label in pair):
+        if pair != (False, True):
+            raise ParameterError("Truth values are listed as classes=(False, True).")
+        return Booleans()
+    return Categories(pair)
+
+
+def _label(label: Any) -> Any:
+    plain = label.item() if isinstance(label, np.generic) else label
+    return int(plain) if isinstance(plain, float) and plain.is_integer() else plain
+
+
+def _from_doubles(column: NDArray[np.float64], domain: Domain) -> Codes | None:
+    """Return what `Domain.encode` returns for doubles, by the same operations on whole columns."""
+    if isinstance(domain, Integers):
+        low, high = double_ends(Fraction(domain.low), Fraction(domain.high))
+        with np.errstate(invalid="ignore"):
+            codes = np.floor(np.clip(column, low, high) + 0.5)
+    elif isinstance(domain, FixedPoint):
+        low, high = double_ends(domain.low, domain.high)
+        with np.errstate(invalid="ignore"):
+            clamped = np.clip(column, low, high)
+            codes = np.floor(clamped * float(domain.step.denominator) / float(domain.step.numerator) + 0.5)
+    else:
+        return None
+    return np.where(np.isnan(codes), domain.missing_code, np.nan_to_num(codes)).astype(np.int64)
+
+
+def _code(cell: Any, domain: Domain) -> int:
+    try:
+        return domain.encode(cell.item() if isinstance(cell, np.generic) else cell)
+    except Exception:  # whatever a cell does when it is read, the others must not notice
+        return domain.missing_code
+
+
+def _array(rows: Any) -> NDArray[Any]:
+    if isinstance(rows, np.ndarray):
+        table = rows
+    elif hasattr(rows, "__array__"):
+        table = np.asarray(rows)
+    else:
+        table = _listed(rows)
+    if table.dtype.kind == "c":
+        raise ParameterError("Complex data not supported: there is no domain for them; write two features of reals.")
+    return table
+
+
+def _listed(rows: Any) -> NDArray[Any]:
+    """Return a list of rows as a table; cells that are lists themselves stay cells, which numpy would look into."""
+    listed = list(rows)
+    if not listed or not all(isinstance(row, (list, tuple, np.ndarray)) for row in listed):
+        return _objects(listed)
+    if len({len(row) for row in listed}) != 1:
+        raise ParameterError("The rows of X differ in length; every person has one cell for each feature.")
+    table = np.empty((len(listed), len(listed[0])), dtype=object)
+    for place, row in enumerate(listed):
+        for other, cell in enumerate(row):
+            table[place, other] = cell
+    return table
+
+
+def _frame_column(rows: Any, place: int) -> NDArray[Any]:
+    return _series(rows.iloc[:, place] if hasattr(rows, "iloc") else rows.to_series(place))
+
+
+def _series(column: Any) -> NDArray[Any]:
+    values = column.to_numpy()
+    return values if values.dtype.kind in "iuf" else _objects(column.to_list())
+
+
+def _objects(cells: Sequence[Any]) -> NDArray[Any]:
+    return np.fromiter(cells, dtype=object, count=len(cells))
+
+
+def rounded_up(size: float) -> int:
+    """Return a sample size as a whole number; what is beyond all numbers says so.
+
+    >>> rounded_up(12.2)
+    13
+    """
+    if not math.isfinite(size):
+        raise ParameterError("No number of people is enough here; write a larger accuracy, or spend more.")
+    return max(1, math.ceil(size))

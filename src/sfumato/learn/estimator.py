@@ -1,0 +1,267 @@
+"""The one shape of a private learner: public arguments, `fit` on private rows, a rule and its loss."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Sequence
+from copy import deepcopy
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from sfumato.domain import Derived, Domain, nearest
+from sfumato.errors import AccuracyWarning, CertificationError, ParameterError, SchemaError
+from sfumato.exact import Number, between_zero_and_one, positive_integer
+from sfumato.learn.cells import encoded, feature_columns, label_column, label_domain
+from sfumato.learn.facts import Facts, Sample, joined
+from sfumato.learn.rules import Rule
+from sfumato.mechanism import Mechanism
+from sfumato.noise import Noise
+from sfumato.privacy import EVERYTHING, Bound, Loss
+from sfumato.privacy.bounds import require_bound
+from sfumato.release.question import fits
+
+
+class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier of two labels that is differentially private in all rows it is fitted on.
+
+    Neighbours are tables of the same length in which one person's features and label are replaced; the number of
+    people is public. Private cells never raise: each is repaired on its own. A subclass writes three methods: `_plan`
+    (the mechanism, from public facts), `_rule` (what its value means) and `_needed` (how many people the accuracy
+    needs). Every learner takes `spend`, `domains`, `classes`, `accuracy`, `failure` and `noise`:
+
+    Parameters
+    ----------
+    spend : what the fit may cost, such as `Pure(1)`.
+    domains : one `sfumato.domain` for each feature, or one for all of them; public, never read from X.
+    classes : the two labels, public; a label that is neither counts as the first one.
+    accuracy, failure : the error that is wanted, and how often it may be missed; privacy does not depend on them.
+    noise : a `Noise`, for tests; every fit starts from a copy of it. By default every fit draws fresh noise.
+
+    Attributes
+    ----------
+    rule_ : the rule, frozen, readable, JSON. `predict` uses it alone.
+    loss_ : what the fit cost.
+
+    """
+
+    json_parameters: ClassVar[tuple[str, ...]] = ("accuracy", "failure")
+    """The parameters that a ledger stores; a subclass lists its own beside these."""
+
+    spend: Bound | None
+    domains: Domain | Sequence[Domain] | None
+    classes: Sequence[Any] | None
+    accuracy: Number
+    failure: Number
+    noise: Noise | None
+
+    # What a learner is
+
+    @abstractmethod
+    def _plan(self, facts: Facts, people: int, spend: Bound) -> Mechanism:
+        """Return what runs on a `Sample`, made from public facts only."""
+
+    @abstractmethod
+    def _rule(self, facts: Facts, value: Any) -> Rule:
+        """Return the rule that the mechanism's value stands for."""
+
+    @abstractmethod
+    def _needed(self, facts: Facts, spend: Bound, accuracy: float, failure: float) -> int:
+        """Return how many people are enough for an error of `accuracy`, except with probability `failure`."""
+
+    def _plan_for(self, facts: Facts, sample: Sample, spend: Bound) -> Mechanism:
+        """Return what runs on this sample; only learners whose features are public look at more than its size."""
+        return self._plan(facts, sample.people, spend)
+
+    # What a user calls
+
+    def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
+        """Learn a rule from rows X and labels y; `loss_` says what it cost."""
+        facts, sample = self._read(X, y)
+        return self.fit_sample(facts, sample)
+
+    def fit_sample(self, facts: Facts, sample: Sample) -> Self:
+        """Learn from exact integers: what `fit` and `curator.learn` do once the cells are codes."""
+        spend = self._spend()
+        self._warn(facts, sample.people, spend)
+        mechanism = settled(self._plan_for(facts, sample, spend), spend)
+        return self.keep(facts, mechanism.loss(), self.rule(facts, mechanism(sample, deepcopy(self.noise))))
+
+    def keep(self, facts: Facts, loss: Loss, rule: Rule) -> Self:
+        """Become fitted: with a rule that was drawn here, or that a ledger stored."""
+        self.loss_ = loss
+        self.rule_ = rule
+        self.classes_ = np.array(rule.classes)
+        self.n_features_in_ = len(facts.features)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
+        """Return a label for each row, from the rule alone; this is free."""
+        from sklearn.utils.validation import check_is_fitted, validate_data
+
+        check_is_fitted(self, "rule_")
+        feature_columns(X)  # says what to do with one dimension, before the features are counted
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return self.rule_.predict(X)
+
+    def mechanism(self, people: int, features: int | Sequence[str] | None = None) -> Mechanism:
+        """Return what a fit on so many people would run; `mechanism(1000).loss()` is what it would cost."""
+        spend = self._spend()
+        self._goal(None, None)
+        return settled(self._plan(self.facts(features), positive_integer(people, "people"), spend), spend)
+
+    def planned(self, facts: Facts, people: int, spend: Bound) -> Mechanism:
+        """Return what runs for a table with these public facts, and warn if it has too few people."""
+        self._warn(facts, people, spend)
+        return settled(self._plan(facts, people, spend), spend)
+
+    def rule(self, facts: Facts, value: Any) -> Rule:
+        """Return the rule that a released value stands for."""
+        return self._rule(facts, value)
+
+    def options(self) -> dict[str, Any]:
+        """Return the learner's own parameters as JSON, for a ledger; `read_options` reads them back."""
+        return {name: _stored(getattr(self, name)) for name in self.json_parameters}
+
+    @classmethod
+    def read_options(cls, options: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters that `options` wrote, refusing what the learner does not have."""
+        for name in options:
+            if name not in cls.json_parameters:
+                raise ParameterError(f"{cls.__name__} has no {name!r}; {nearest(name, cls.json_parameters)}")
+        return options
+
+    def needed(
+        self, accuracy: Number | None = None, failure: Number | None = None, *, features: int | None = None
+    ) -> int:
+        """Return how many people are enough for this accuracy by the proved bound; public arithmetic, free."""
+        return self._needed(self.facts(features), self._spend(), *self._goal(accuracy, failure))
+
+    def facts(self, features: int | Sequence[str] | None = None, target: str = "y") -> Facts:
+        """Return the public facts of a fit on these features: their number or names, by default those of `domains`."""
+        names = self._names(features)
+        domains = self._domains(len(names))
+        if target in names:
+            raise ParameterError(f"{target!r} is both a feature and the label; give the label another name.")
+        private = {name for name, domain in zip(names, domains, strict=True) if not domain.public}
+        return Facts(names, domains, label_domain(self.classes), target, frozenset({*private, target}))
+
+    # Public facts, checked
+
+    def _spend(self) -> Bound:
+        if self.spend is None:
+            raise ParameterError(f"A fit costs something; write {type(self).__name__}(spend=Pure(1), ...).")
+        return require_bound(self.spend)
+
+    def _goal(self, accuracy: Number | None, failure: Number | None) -> tuple[float, float]:
+        wanted = between_zero_and_one(self.accuracy if accuracy is None else accuracy, "accuracy")
+        missed = between_zero_and_one(self.failure if failure is None else failure, "failure")
+        return float(wanted), float(missed)
+
+    def _names(self, features: int | Sequence[str] | None) -> tuple[str, ...]:
+        if features is None:
+            many = len(self.domains) if isinstance(self.domains, (list, tuple)) else 1
+            features = getattr(self, "n_features_in_", many)
+        if isinstance(features, (int, np.integer)):
+            return tuple(f"x{place}" for place in range(positive_integer(features, "features")))
+        names = (features,) if isinstance(features, str) else tuple(str(name) for name in features)
+        if not names or len(set(names)) != len(names):
+            raise ParameterError("Features have names, each its own; name every column once.")
+        return names
+
+    def _domains(self, features: int) -> tuple[Domain, ...]:
+        given = self.domains
+        if isinstance(given, Domain):
+            found: tuple[Any, ...] = (given,) * features
+        elif isinstance(given, (list, tuple)) and given:
+            found = tuple(given)
+        else:
+            raise ParameterError(
+                "What a feature may hold is public and is written down, never read from X; write "
+                "domains=[integers(0, 120), fixed(0, 1, step=0.01)], or one domain for all features."
+            )
+        if len(found) != features:
+            raise ParameterError(f"There are {features} features and {len(found)} domains; write one domain for each.")
+        for domain in found:
+            if isinstance(domain, Derived):
+                raise SchemaError("A derived column has no domain of its own; learn from the column it is made from.")
+            if not isinstance(domain, Domain):
+                raise ParameterError(f"{domain!r} is no domain; write for example integers(0, 120).")
+        return found
+
+    # Private rows, repaired
+
+    def _read(self, rows: Any, labels: Any) -> tuple[Facts, Sample]:
+        """Return public facts and exact integers; raises on shapes and arguments, never on a cell."""
+        from sklearn.utils.validation import validate_data
+
+        marks = label_column(labels)
+        columns = feature_columns(rows)
+        _check_shape(columns, marks)
+        validate_data(self, rows, skip_check_array=True)
+        facts = self.facts(getattr(self, "feature_names_in_", len(columns)), _target(labels))
+        codes = joined(
+            [encoded(column, domain) for column, domain in zip(columns, facts.domains, strict=True)], facts.domains
+        )
+        return facts, Sample.of(codes, encoded(marks, facts.labels))
+
+    def _warn(self, facts: Facts, people: int, spend: Bound) -> None:
+        accuracy, failure = self._goal(None, None)
+        needed = self._needed(facts, spend, accuracy, failure)
+        if people < needed:
+            warnings.warn(
+                f"An error of at most {accuracy:g} is proved from {needed} people on, and there are "
+                f"{people}; the rule is private, but it need not be good. Spend more, or ask for less accuracy.",
+                AccuracyWarning,
+                stacklevel=4,
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        """Say what scikit-learn cannot see: any cell is read, two labels, random."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True
+        tags.non_deterministic = True
+        return tags
+
+
+def settled(mechanism: Mechanism, spend: Bound) -> Mechanism:
+    """Return the mechanism once its own loss is proved to be within the spend."""
+    if mechanism.reads is EVERYTHING and spend.unit == "attribute":
+        raise ParameterError("A spend per attribute needs named attributes; give the mechanism reads=.")
+    if not fits(mechanism.loss(), spend):
+        raise CertificationError(
+            f"The loss of this {type(mechanism).__name__} does not provably fit {spend!r}; please report it."
+        )
+    return mechanism
+
+
+def _check_shape(columns: Sequence[NDArray[Any]], labels: NDArray[Any]) -> None:
+    if not columns:
+        raise ParameterError(
+            f"Found array with 0 feature(s) (shape=({len(labels)}, 0)) while a minimum of 1 is required."
+        )
+    if len(columns[0]) != len(labels):
+        raise ParameterError(
+            f"Found input variables with inconsistent numbers of samples: {[len(columns[0]), len(labels)]}; X and y "
+            "have one row a person each."
+        )
+    if len(labels) == 0:
+        raise ParameterError("Found array with 0 sample(s) while a minimum of 1 is required; there is nobody in X.")
+
+
+def _stored(value: Any) -> Any:
+    return str(value) if isinstance(value, (Fraction, Decimal)) else value
+
+
+def _target(labels: Any) -> str:
+    name = getattr(labels, "name", None)
+    return name if isinstance(name, str) and name else "y"

@@ -1,0 +1,96 @@
+"""What everybody may know before a rule is learned, and what a mechanism is given to learn it from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.domain import Booleans, Categories, Domain
+from sfumato.errors import ParameterError
+from sfumato.learn.cells import Codes, is_narrow
+from sfumato.privacy import Attributes
+
+Classes = tuple[Any, Any]
+"""Two public labels; the second one is what is learned, the first what an unreadable cell becomes."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The public facts: names and domains of the features, the two labels, which attributes are charged."""
+
+    features: tuple[str, ...]
+    domains: tuple[Domain, ...]
+    labels: Booleans | Categories
+    target: str
+    reads: Attributes
+
+    @property
+    def classes(self) -> Classes:
+        """The two labels."""
+        return self.labels.decode(0), self.labels.decode(1)
+
+    def reads_of(self, *features: str) -> Attributes:
+        """Return what is charged for these features and the label; all of it where none of them is private."""
+        if not isinstance(self.reads, frozenset):
+            return self.reads
+        return self.reads.intersection({*features, self.target}) or self.reads
+
+    def size(self, place: int) -> int:
+        """Return how many values a feature has, refusing one without an end."""
+        size = self.domains[place].size
+        if size is None:
+            raise ParameterError(
+                f"{self.features[place]!r} holds text, which cannot be listed here; give it a list of categories, or "
+                "use PrivatePoint with a delta."
+            )
+        return size
+
+    def sizes(self) -> tuple[int, ...]:
+        """Return how many values each feature has."""
+        return tuple(self.size(place) for place in range(len(self.domains)))
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Exact integers of the declared columns: rows of codes, a label 0 or 1 for each, and how many people have both.
+
+    The order of the rows carries nothing: every mechanism must return the same law for every order, and for rows that
+    are listed one by one or together with their number.
+
+    >>> Sample.of([[3], [5]], [0, 1]).people
+    2
+    """
+
+    codes: Codes
+    labels: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, codes: Any, labels: Any, counts: Any = None) -> Sample:
+        """Return the sample of these rows, each of one person unless `counts` says otherwise."""
+        rows = codes if isinstance(codes, np.ndarray) else np.array(codes)
+        marks = np.asarray(labels, dtype=np.int64)
+        numbers = np.ones(len(marks), dtype=np.int64) if counts is None else np.asarray(counts, dtype=np.int64)
+        return cls(rows, marks, numbers)
+
+    @property
+    def people(self) -> int:
+        """The number of people; public."""
+        return int(self.counts.sum())
+
+    def column(self, place: int) -> list[int]:
+        """Return the codes of one feature as Python integers."""
+        return [int(code) for code in self.codes[:, place].tolist()]
+
+
+def joined(columns: Sequence[Codes], domains: Sequence[Domain]) -> Codes:
+    """Return one row a person; 64 bits wide where every domain allows it."""
+    kind = np.int64 if all(is_narrow(domain) for domain in domains) else object
+    table = np.empty((len(columns[0]), len(columns)), dtype=kind)
+    for place, column in enumerate(columns):
+        table[:, place] = column
+    return table

@@ -1,0 +1,235 @@
+"""Learning where features are public and only labels are private."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from sfumato.domain import Domain
+from sfumato.errors import ParameterError, UnsupportedSpend
+from sfumato.exact import Number, positive_integer
+from sfumato.learn.cells import Codes, rounded_up
+from sfumato.learn.estimator import PrivateLearner
+from sfumato.learn.facts import Facts, Sample
+from sfumato.learn.families import Family, Value
+from sfumato.learn.fitted import Recipe, Row, fitted_rule
+from sfumato.learn.labellings import concepts_from_json, concepts_to_json, family_event, family_from
+from sfumato.learn.rules import Rule
+from sfumato.learn.sampling import by_growth, smallest
+from sfumato.local.coins import COIN, loss_of, noise_weight
+from sfumato.mechanism import Event, Mechanism
+from sfumato.noise import Noise
+from sfumato.privacy import Bound, Cost, Loss
+from sfumato.select import Exponential, exponential
+from sfumato.select.fit import positive_spend, pure_epsilon
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelChoice(Mechanism):
+    """Choose the rule that agrees with most labels, one rule for each way in which a class labels the public features.
+
+    Neighbours differ in one label; features are public and the same. One changed label moves the number of labels that
+    a rule gets right by one. The rules are listed from the features alone: a list that had seen labels would tell them.
+    Promise: that of `choice`, on the label (PL-LABEL). Value: what stands for the rule.
+    """
+
+    spec: ClassVar[str] = "PL-LABEL"
+
+    choice: Exponential
+    family: Family
+    facts: Facts
+
+    def loss(self) -> Loss:
+        """Return the loss of the choice."""
+        return self.choice.loss()
+
+    def event(self) -> Event:
+        """Return the choice, and the class of rules as JSON."""
+        parameters = {
+            "choice": self.choice,
+            "family": family_event(self.family),
+            "features": self.facts.features,
+            "reads": self.reads,
+            "relation": self.relation,
+        }
+        return Event(type(self).__name__, self.spec, parameters, self.version)
+
+    def points(self, exact: Sample) -> Codes:
+        """Return the public points on which rules are listed: the features themselves."""
+        return exact.codes
+
+    def run(self, exact: Sample, noise: Noise) -> Value:
+        """List, count and choose."""
+        listed = self.family.listed(self.points(exact), self.facts)
+        return listed.value(int(self.choice.run(listed.right(exact), noise)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelResponse(Mechanism):
+    """Release every label after randomized response: each is replaced by a coin with the chance `weight`/2^63.
+
+    Neighbours differ in one label. Promise: log(1 + 2·(1-c)/c), c = weight/2^63, on the label, as an exact fraction
+    rounded up (BERN-EXACT). Value: the distinct public rows in order, how many people have each, and how many of their
+    released labels are the second one. Time: the people.
+    """
+
+    spec: ClassVar[str] = "BERN-EXACT"
+
+    weight: int
+
+    def loss(self) -> Loss:
+        """Return the loss of one randomized response."""
+        return Loss.flat(Cost.pure(loss_of(self.weight, 2)), self.reads, self.relation)
+
+    @property
+    def flip(self) -> Fraction:
+        """How likely a label is turned round."""
+        return Fraction(self.weight, 2 * COIN)
+
+    def run(self, exact: Sample, noise: Noise) -> tuple[tuple[Row, ...], Row, Row]:
+        """Turn labels round one by one."""
+        counts: dict[Row, int] = {}
+        ones: dict[Row, int] = {}
+        columns = (exact.codes.tolist(), exact.labels.tolist(), exact.counts.tolist())
+        for codes, label, count in zip(*columns, strict=True):
+            row = tuple(codes)
+            turned = sum(noise.bernoulli(self.flip) for _ in range(count))
+            counts[row] = counts.get(row, 0) + count
+            ones[row] = ones.get(row, 0) + (count - turned if label == 1 else turned)
+        rows = tuple(sorted(counts))
+        return rows, tuple(counts[row] for row in rows), tuple(ones[row] for row in rows)
+
+
+class LabelPrivate(PrivateLearner):
+    """Learn from features that everybody may know and labels that nobody may.
+
+    `concepts` is the class of rules: "cuts" (one feature from a value on), "boxes" (an interval in every feature),
+    "points" (one record), a list of conditions or rules, or a classifier of scikit-learn. From a class the rule that
+    agrees with most labels is chosen, among one for each way of labelling the features; the price grows with the
+    logarithm of their number, whatever the domain. For a classifier labels pass randomized response, and it is fitted
+    on what comes out; with `listing=12` it is fitted on every labelling of 12 of the rows that it can reproduce, and
+    one of these is chosen.
+
+    Every domain must say `public=True`: the loss is that of the label alone, and features are not protected at all.
+
+    Spec: PL-LABEL. Time: a sort of the people for each feature ("cuts"), or the fits of the classifier.
+
+    >>> from sfumato import Noise, Pure, integers
+    >>> ages = [[age] for age in range(18, 90)] * 20
+    >>> ill = [age >= 65 for (age,) in ages]
+    >>> known = integers(0, 120, public=True)
+    >>> learner = LabelPrivate("cuts", Pure(1), known, (False, True), noise=Noise(insecure_seed=1), accuracy=0.2)
+    >>> print(learner.fit(ages, ill).rule_)
+    True if x0 >= 65, otherwise False
+    >>> learner.loss_.at("y").epsilon, learner.loss_.at("x0").epsilon
+    (Fraction(1, 1), Fraction(0, 1))
+    """
+
+    json_parameters: ClassVar[tuple[str, ...]] = ("accuracy", "failure", "concepts", "listing")
+
+    def __init__(
+        self,
+        concepts: Any = "cuts",
+        spend: Bound | None = None,
+        domains: Domain | Sequence[Domain] | None = None,
+        classes: Sequence[Any] | None = None,
+        *,
+        listing: int | None = None,
+        accuracy: Number = 0.1,
+        failure: Number = 0.05,
+        noise: Noise | None = None,
+    ) -> None:
+        self.concepts = concepts
+        self.spend = spend
+        self.domains = domains
+        self.classes = classes
+        self.listing = listing
+        self.accuracy = accuracy
+        self.failure = failure
+        self.noise = noise
+
+    def _plan(self, facts: Facts, people: int, spend: Bound) -> Mechanism:
+        require_public(facts)
+        reads = facts.reads_of()
+        family = self._family()
+        if isinstance(family, Recipe):
+            facts.sizes()
+            return LabelResponse(weight=noise_weight(_response_epsilon(spend), 2), reads=reads)
+        return LabelChoice(choice=exponential(spend, reads=reads), family=family, facts=facts, reads=reads)
+
+    def _family(self) -> Family | Recipe:
+        if self.listing is not None:
+            positive_integer(self.listing, "listing")
+        return family_from(self.concepts, self.listing)
+
+    def _rule(self, facts: Facts, value: Any) -> Rule:
+        family = self._family()
+        return fitted_rule(facts, family, *value) if isinstance(family, Recipe) else family.rule(facts, value)
+
+    def _needed(self, facts: Facts, spend: Bound, accuracy: float, failure: float) -> int:
+        family = self._family()
+        if isinstance(family, Recipe):
+            return rounded_up(response_people(float(_response_epsilon(spend)), accuracy, failure))
+        return rounded_up(labels_needed(family, len(facts.features), spend, accuracy, failure))
+
+    def options(self) -> dict[str, Any]:
+        """Return the parameters as JSON; classes of rules become text."""
+        return {**super().options(), "concepts": concepts_to_json(self.concepts)}
+
+    @classmethod
+    def read_options(cls, options: dict[str, Any]) -> dict[str, Any]:
+        """Read what `options` wrote."""
+        values = super().read_options(options)
+        return {**values, "concepts": concepts_from_json(values.get("concepts", "cuts"))}
+
+
+def require_public(facts: Facts) -> None:
+    """Refuse features that are not declared public: they would get no protection at all."""
+    private = [name for name, domain in zip(facts.features, facts.domains, strict=True) if not domain.public]
+    if private:
+        raise ParameterError(
+            f"LabelPrivate protects labels only, and {', '.join(map(repr, private))} may be private; declare its "
+            "domain public, for example integers(0, 120, public=True), or use SemiPrivate with a public pool."
+        )
+
+
+def labels_needed(family: Family, features: int, spend: Bound, accuracy: float, failure: float) -> float:
+    """Return how many people are enough where some rule of the class agrees with all labels.
+
+    Half of the accuracy may be lost by the choice, (2/e)·ln(2·ways(n)/failure) labels; a rule that errs on half of the
+    accuracy of n people errs on all of it elsewhere at most, by the relative deviation inequality.
+
+    >>> from sfumato import Pure
+    >>> from sfumato.learn.families import Cuts
+    >>> round(labels_needed(Cuts(), 1, Pure(1), 0.1, 0.05))
+    2270
+    """
+    rate = exponential(spend).rate
+
+    def enough(people: float) -> bool:
+        lost = (family.log_count(people, features) + math.log(2 / failure)) / float(rate)
+        return lost <= accuracy * people / 2
+
+    return max(smallest(enough), by_growth(accuracy, failure / 2, lambda points: family.log_count(points, features)))
+
+
+def response_people(epsilon: float, accuracy: float, failure: float) -> float:
+    """Return how many labels tell the error of any one rule within half of the accuracy after randomized response.
+
+    Hoeffding's inequality for terms of width w = (e^epsilon + 1)/(e^epsilon - 1).
+
+    >>> round(response_people(1, 0.1, 0.05))
+    3455
+    """
+    width = 1 / math.tanh(epsilon / 2)
+    return 2 * (width / accuracy) ** 2 * math.log(2 / failure)
+
+
+def _response_epsilon(spend: Bound) -> Fraction:
+    bound = positive_spend(spend, "exponential")
+    if bound.unit == "attribute":
+        raise UnsupportedSpend("A label is one attribute already; write the spend without per_attribute().")
+    return min(pure_epsilon(bound), Fraction(16))

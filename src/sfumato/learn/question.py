@@ -1,0 +1,169 @@
+"""The question that asks for a learned rule, so that a ledger can reserve, store and replay it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from sfumato.answer import Released
+from sfumato.domain import Booleans, Categories, Derived, Domain, nearest
+from sfumato.errors import ParameterError, SchemaError, UnsupportedSpend
+from sfumato.learn.cells import is_narrow, label_domain
+from sfumato.learn.facts import Facts, Sample
+from sfumato.learn.rules import Rule, rule_from_json
+from sfumato.privacy import Bound
+from sfumato.release.question import Question
+from sfumato.release.setting import Prepared, Setting
+from sfumato.table.schema import Schema
+
+if TYPE_CHECKING:
+    from sfumato.learn.estimator import PrivateLearner
+
+
+@dataclass(frozen=True, init=False)
+class Learn(Question):
+    """A rule that tells one of two labels of a column from other columns.
+
+    `learner` is the name of a class of `sfumato.learn`, `options` are its own parameters. Domains come from the schema;
+    `classes` are needed only where the label's column has more than two values. The value is a `learn.Rule`.
+    """
+
+    kind: ClassVar[str] = "Learn"
+    learner: str
+    features: tuple[str, ...]
+    target: str
+    classes: tuple[Any, ...] | None
+    options: tuple[tuple[str, Any], ...]
+
+    def __init__(
+        self,
+        learner: str,
+        features: str | Sequence[str],
+        target: str,
+        classes: Sequence[Any] | None = None,
+        options: Mapping[str, Any] | Sequence[Sequence[Any]] = (),
+    ) -> None:
+        named = (features,) if isinstance(features, str) else tuple(features)
+        if not named or len(set(named)) != len(named) or target in named:
+            raise ParameterError(
+                "A rule is learned from one or more features, each named once, and the label is none of them; write "
+                "features=['age', 'hours'], target='income'."
+            )
+        given = options.items() if isinstance(options, Mapping) else options
+        object.__setattr__(self, "learner", _learner_class(learner).__name__)
+        object.__setattr__(self, "features", named)
+        object.__setattr__(self, "target", target)
+        object.__setattr__(self, "classes", None if classes is None else tuple(classes))
+        object.__setattr__(self, "options", tuple(sorted((str(name), value) for name, value in given)))
+
+    @classmethod
+    def of(cls, estimator: PrivateLearner, features: str | Sequence[str], target: str) -> Learn:
+        """Return the question that this estimator answers."""
+        return cls(type(estimator).__name__, features, target, _plain_classes(estimator), estimator.options())
+
+    def canonical(self, schema: Schema) -> Self:
+        """Refuse columns that the schema does not have, and labels that its column cannot hold."""
+        self.facts(schema, frozenset())
+        return self
+
+    def estimator(self, spend: Bound, facts: Facts) -> PrivateLearner:
+        """Return the learner with these options, for a schema's domains."""
+        kind = _learner_class(self.learner)
+        options = kind.read_options(dict(self.options))
+        found: PrivateLearner = kind(spend=spend, domains=list(facts.domains), classes=facts.classes, **options)
+        return found
+
+    def facts(self, schema: Schema, reads: Any) -> Facts:
+        """Return the public facts of the columns."""
+        domains = tuple(_feature(schema, name) for name in self.features)
+        return Facts(self.features, domains, _labels(schema.domain(self.target), self.classes), self.target, reads)
+
+    def plan(self, setting: Setting, spend: Bound) -> Prepared:
+        """Prepare the learner's mechanism on the exact integers of the columns."""
+        if not setting.counted:
+            raise UnsupportedSpend(
+                "A rule is learned from a public number of rows: one row a person, and people who are replaced, not "
+                "added or removed; write rows_per_person=1 in the schema, and relation=REPLACE_ONE for the ledger."
+            )
+        columns = frozenset({*self.features, self.target})
+        facts = self.facts(setting.schema, setting.charged(columns))
+        estimator = self.estimator(spend, facts)
+        mechanism = estimator.planned(facts, max(setting.people, 1), spend)
+        answers = _label_codes(setting.schema.domain(self.target), facts.labels)
+
+        def read(view: Any) -> Sample:
+            return _sample(view, (*self.features, self.target), facts, answers)
+
+        def finish(raw: Any) -> Released:
+            return Released((), made={"rule": estimator.rule(facts, raw).to_json()})
+
+        return Prepared(columns, mechanism, read, finish, setting.rule.way)
+
+    def value(self, released: Released) -> Rule:
+        """Return the rule."""
+        return rule_from_json(released.made["rule"])
+
+    def interval(self, released: Released, confidence: Fraction) -> Any:
+        """Return no interval: how often a rule errs is not known without asking again."""
+        return (None, None)
+
+
+def _learner_class(name: Any) -> Any:
+    from sfumato.learn import HOMES
+
+    if name in HOMES:
+        found = getattr(import_module(HOMES[name]), name)
+        if hasattr(found, "read_options"):
+            return found
+    learners = [known for known in HOMES if known not in ("Rule", "rule_from_json", "Learn")]
+    raise ParameterError(f"There is no learner {name!r}; {nearest(str(name), learners)}")
+
+
+def _plain_classes(estimator: PrivateLearner) -> tuple[Any, Any] | None:
+    if estimator.classes is None:
+        return None
+    labels = label_domain(estimator.classes)
+    return labels.decode(0), labels.decode(1)
+
+
+def _feature(schema: Schema, name: str) -> Domain:
+    domain = schema.domain(name)
+    if isinstance(domain, Derived):
+        raise SchemaError(f"{name!r} is derived from {domain.rule.of!r}; learn from that column instead.")
+    return domain
+
+
+def _labels(domain: Domain, classes: Sequence[Any] | None) -> Booleans | Categories:
+    """Return the two labels: those named, or the two values that the column has."""
+    if classes is not None:
+        labels = label_domain(classes)
+        for code in (0, 1):
+            domain.code(labels.decode(code))
+        return labels
+    if domain.size != 2:
+        raise ParameterError(
+            f"The label's column has {domain.size or 'countless'} values; say which two are meant by "
+            "classes=('no', 'yes'); whatever is neither counts as the first."
+        )
+    return label_domain([domain.decode(domain.first), domain.decode(domain.first + 1)])
+
+
+def _label_codes(domain: Domain, labels: Booleans | Categories) -> int:
+    """Return the code of the column that stands for the second label; every other code stands for the first."""
+    return domain.code(labels.decode(1))
+
+
+def _sample(view: Any, names: Sequence[str], facts: Facts, answer: int) -> Sample:
+    if all(is_narrow(domain) for domain in facts.domains) and view.table.schema.domain(names[-1]).last is not None:
+        codes, counts = view.distinct(names)
+        return Sample.of(codes[:, :-1], (codes[:, -1] == answer).astype(np.int64), counts)
+    found = view.sparse_counts(names)
+    rows = np.empty((len(found), len(names) - 1), dtype=object)
+    for place, key in enumerate(found):
+        rows[place, :] = key[:-1]
+    return Sample.of(rows, [int(key[-1] == answer) for key in found], list(found.values()))

@@ -1,0 +1,127 @@
+"""Learned rules: public, readable, stored as JSON, and all that a prediction needs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from importlib import import_module
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.answer import Frame
+from sfumato.domain import Booleans, Categories, Domain, domain_from_json
+from sfumato.errors import ParameterError
+from sfumato.learn.cells import Codes, encoded, feature_columns
+from sfumato.learn.facts import Facts, joined
+
+_KINDS: dict[str, type[Rule]] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule(ABC):
+    """What was learned: it says the second label where it holds, and the first one elsewhere.
+
+    A rule was released, so everything that is done with it is free. A subclass names its `kind`, adds fields that are
+    JSON (whole numbers, text, lists), and writes `holds` and `says`.
+    """
+
+    kind: ClassVar[str]
+
+    features: tuple[str, ...]
+    domains: tuple[Domain, ...]
+    labels: Booleans | Categories
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "kind" in cls.__dict__:
+            _KINDS[cls.kind] = cls
+
+    @abstractmethod
+    def holds(self, codes: Codes) -> NDArray[np.bool_]:
+        """Tell for each row of codes whether the rule holds."""
+
+    @abstractmethod
+    def says(self) -> str:
+        """Return when the rule holds, in words; without the labels."""
+
+    @property
+    def classes(self) -> tuple[Any, Any]:
+        """The label where the rule does not hold, and the one where it does."""
+        return self.labels.decode(0), self.labels.decode(1)
+
+    def encode(self, rows: Any) -> Codes:
+        """Return the codes of people's features, repaired cell by cell."""
+        columns = feature_columns(rows)
+        if len(columns) != len(self.domains):
+            raise ParameterError(
+                f"X has {len(columns)} features, but this rule is expecting {len(self.domains)} features as input: "
+                f"{', '.join(self.features)}."
+            )
+        return joined(
+            [encoded(column, domain) for column, domain in zip(columns, self.domains, strict=True)], self.domains
+        )
+
+    def predict(self, rows: Any) -> NDArray[Any]:
+        """Return a label for each row."""
+        return np.array(self.classes)[self.holds(self.encode(rows)).astype(np.int64)]
+
+    def to_frame(self) -> Frame:
+        """Return the rule as a table of one row, as answers are shown."""
+        other, label = self.classes
+        return Frame((), {"label": (label,), "if": (self.says(),), "otherwise": (other,)})
+
+    def __str__(self) -> str:
+        other, label = self.classes
+        return f"{label!r} if {self.says()}, otherwise {other!r}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON object that `rule_from_json` reads back."""
+        shared = {"features", "domains", "labels"}
+        return {
+            "rule": self.kind,
+            "features": list(self.features),
+            "domains": [domain.to_json() for domain in self.domains],
+            "labels": self.labels.to_json(),
+            **{part.name: _plain(getattr(self, part.name)) for part in fields(self) if part.name not in shared},
+        }
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields of a subclass from JSON; lists become tuples."""
+        return {name: _frozen(value) for name, value in values.items()}
+
+
+def about(facts: Facts) -> dict[str, Any]:
+    """Return what every rule takes over from the public facts."""
+    return {"features": facts.features, "domains": facts.domains, "labels": facts.labels}
+
+
+def rule_from_json(record: Mapping[str, Any]) -> Rule:
+    """Read what `Rule.to_json` wrote."""
+    values = dict(record)
+    kind = values.pop("rule", None)
+    if kind not in _KINDS:
+        from sfumato.learn import HOMES
+
+        for home in sorted(set(HOMES.values())):
+            import_module(home)
+    if kind not in _KINDS:
+        raise ParameterError(f"There is no rule {kind!r}; the rules are {', '.join(sorted(_KINDS))}.")
+    domains = tuple(domain_from_json(domain) for domain in values.pop("domains"))
+    labels = domain_from_json(values.pop("labels"))
+    assert isinstance(labels, (Booleans, Categories))
+    features = tuple(values.pop("features"))
+    return _KINDS[kind](features=features, domains=domains, labels=labels, **_KINDS[kind].read(values))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (tuple, list)):
+        return [_plain(part) for part in value]
+    return value.to_json() if hasattr(value, "to_json") else value
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(_frozen(part) for part in value) if isinstance(value, list) else value

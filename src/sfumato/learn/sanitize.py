@@ -1,0 +1,244 @@
+"""Release labelled rows once, then learn any rule from them: sanitization implies learning."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sfumato.domain import Booleans, Categories, Domain, integers
+from sfumato.errors import ParameterError
+from sfumato.exact import Number
+from sfumato.learn.cells import rounded_up
+from sfumato.learn.estimator import PrivateLearner
+from sfumato.learn.facts import Facts, Sample
+from sfumato.learn.families import Family
+from sfumato.learn.fitted import Recipe, fitted_rule
+from sfumato.learn.labellings import concepts_from_json, concepts_to_json, family_from
+from sfumato.learn.rules import Rule
+from sfumato.learn.sampling import summed_noise
+from sfumato.learn.sanitized import (
+    CellRows,
+    MedianRows,
+    PointRows,
+    Rows,
+    cell_rows,
+    median_rows,
+    merged,
+    ordered,
+    point_rows,
+    unsigned,
+)
+from sfumato.mechanism import Event, Mechanism
+from sfumato.noise import DiscreteLaplace, Noise
+from sfumato.perturb import AdditiveNoise
+from sfumato.privacy import Bound, Loss
+from sfumato.release.setting import Prepared, Setting
+from sfumato.release.synthesis.question import Synthesize
+from sfumato.release.workload.records import Records
+from sfumato.release.workload.space import Space
+from sfumato.table.bounding import Bounding, Way
+from sfumato.table.schema import Schema
+
+SANITIZERS = ("auto", "cells", "points", "medians", "model")
+BINS = 64
+"""Into how many parts a model cuts a long range of numbers."""
+FEW_CELLS = 4096
+"""Up to so many cells every one of them is counted, unless said otherwise."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelRows(Mechanism):
+    """Fit a model of features and label to noisy tables, and return rows that are sampled from it.
+
+    Promise: that of the measurements (PL-SAN2LEARN by `release.Synthesize`); the model, its rows and the rule are free.
+    """
+
+    spec: ClassVar[str] = "PL-SAN2LEARN"
+
+    facts: Facts
+    people: int
+    spend: Bound
+
+    @cached_property
+    def widths(self) -> tuple[int, ...]:
+        """How many neighbouring codes of each feature the model takes for one; more than one for long numbers only."""
+        sizes = zip(self.facts.domains, self.facts.sizes(), strict=True)
+        return tuple(1 if isinstance(domain, (Categories, Booleans)) else -(-size // BINS) for domain, size in sizes)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The columns of the model: coarse features, and the label."""
+        columns: dict[str, Domain] = {}
+        for name, domain, width in zip(self.facts.features, self.facts.domains, self.widths, strict=True):
+            columns[name] = domain if width == 1 else integers(0, ((domain.size or 1) - 1) // width)
+        return Schema({**columns, self.facts.target: self.facts.labels})
+
+    @cached_property
+    def prepared(self) -> Prepared:
+        """The question for a model, made ready."""
+        return Synthesize().plan(Setting(self.schema, self.people, Bounding(Way.ROWS)), self.spend)
+
+    def loss(self) -> Loss:
+        """Return the loss of the measurements."""
+        return self.prepared.mechanism.loss()
+
+    def event(self) -> Event:
+        """Return the event of the measurements."""
+        inner = self.prepared.mechanism.event()
+        return Event(type(self).__name__, self.spec, {"measurements": inner.to_json(), "people": self.people})
+
+    def run(self, exact: Sample, noise: Noise) -> Rows:
+        """Measure, fit, sample as many rows as there are people; a row stands in the middle of its codes."""
+        firsts = np.array([domain.first for domain in (*self.facts.domains, self.facts.labels)], dtype=object)
+        widths = np.array([*self.widths, 1], dtype=object)
+        table = np.concatenate([exact.codes.astype(object), exact.labels[:, None]], axis=1)
+        coarse = ((table - firsts) // widths).astype(np.int64)
+        codes, where = np.unique(coarse, axis=0, return_inverse=True)
+        counts = np.zeros(len(codes), dtype=np.int64)
+        np.add.at(counts, where.ravel(), exact.counts)
+        space = Space.of(self.schema, tuple(self.schema.columns))
+        raw = self.prepared.mechanism.run(Records(space, np.asfortranarray(codes), counts), noise)
+        model = Synthesize().value(self.prepared.finish(raw))
+        sampled, numbers = np.unique(model.codes(max(1, self.people), noise), axis=0, return_counts=True)
+        rows = sampled.astype(object) * widths + widths // 2 + firsts
+        lasts = [domain.first + (domain.size or 1) - 1 for domain in (*self.facts.domains, self.facts.labels)]
+        inside = np.minimum(rows, np.array(lasts, dtype=object)).tolist()
+        return merged((tuple(row[:-1]), row[-1], count) for row, count in zip(inside, numbers.tolist(), strict=True))
+
+
+class SanitizeThenLearn(PrivateLearner):
+    """Release labelled rows once, then learn whatever you like from them: also where no rule fits all labels.
+
+    `sanitizer` is how rows are released: "cells" counts every cell of features and label with noise (short domains),
+    "points" only the large ones of them (long domains), "medians" releases the distribution of one ordered feature for
+    either label (domains of 2^64 and more), "model" fits a model to noisy tables of all pairs of columns and samples
+    rows from it (many features). "auto" decides by public facts. `concepts` is what is learned from the rows, for free:
+    a class as for `LabelPrivate`, or any classifier of scikit-learn.
+
+    Spec: PL-SAN2LEARN. Time: that of the release and of the classifier.
+
+    >>> from sfumato import Noise, Pure, integers
+    >>> ages = [[age] for age in range(18, 90)] * 60
+    >>> ill = [age >= 65 for (age,) in ages]
+    >>> learner = SanitizeThenLearn(
+    ...     "cuts", Pure(1), integers(0, 120), (False, True), noise=Noise(insecure_seed=1), accuracy=0.5
+    ... )
+    >>> print(learner.fit(ages, ill).rule_)
+    True if x0 >= 65, otherwise False
+    """
+
+    json_parameters: ClassVar[tuple[str, ...]] = ("accuracy", "failure", "concepts", "sanitizer")
+
+    def __init__(
+        self,
+        concepts: Any = "cuts",
+        spend: Bound | None = None,
+        domains: Domain | Sequence[Domain] | None = None,
+        classes: Sequence[Any] | None = None,
+        *,
+        sanitizer: str = "auto",
+        accuracy: Number = 0.1,
+        failure: Number = 0.05,
+        noise: Noise | None = None,
+    ) -> None:
+        self.concepts = concepts
+        self.spend = spend
+        self.domains = domains
+        self.classes = classes
+        self.sanitizer = sanitizer
+        self.accuracy = accuracy
+        self.failure = failure
+        self.noise = noise
+
+    def _plan(self, facts: Facts, people: int, spend: Bound) -> Mechanism:
+        self._class()
+        match self._sanitizer(facts):
+            case "cells":
+                return cell_rows(facts, spend)
+            case "points":
+                return point_rows(facts, spend)
+            case "medians":
+                return median_rows(facts, spend, float(self.accuracy))
+        return ModelRows(facts=facts, people=people, spend=spend, reads=facts.reads)
+
+    def _class(self) -> Family | Recipe:
+        return family_from(self.concepts, None)
+
+    def _sanitizer(self, facts: Facts) -> str:
+        """Return the name of the release, decided by domains alone."""
+        if self.sanitizer not in SANITIZERS:
+            raise ParameterError(f"sanitizer must be one of {', '.join(SANITIZERS)}, and {self.sanitizer!r} is none.")
+        if self.sanitizer == "medians" and not ordered(facts):
+            raise ParameterError(
+                "Medians release the distribution of one ordered feature; write sanitizer='model' for several, or "
+                "'cells' for categories."
+            )
+        if self.sanitizer != "auto":
+            return self.sanitizer
+        cells = 2 * math.prod(facts.sizes())
+        if cells <= FEW_CELLS:
+            return "cells"
+        return "medians" if ordered(facts) else "model"
+
+    def _rule(self, facts: Facts, value: Any) -> Rule:
+        family = self._class()
+        if isinstance(family, Recipe):
+            return fitted_rule(facts, family, *unsigned(value))
+        released = released_sample(facts, value)
+        listed = family.listed(released.codes, facts)
+        return family.rule(facts, listed.value(int(listed.right(released).argmax())))
+
+    def _needed(self, facts: Facts, spend: Bound, accuracy: float, failure: float) -> int:
+        """Return how many people make the rule worse than the best one, on the same people, by at most the accuracy.
+
+        It is worse by at most twice the largest error of the released error of a rule: a sum of noise over the rows,
+        for medians also the people who stand at the end of their cell. Of a model nothing is proved, so 1 is returned.
+        """
+        mechanism = self._plan(facts, 1, spend)
+        if isinstance(mechanism, PointRows):
+            return rounded_up(4 * (mechanism.noise.threshold + mechanism.noise.noise.error(1 - failure, 2)) / accuracy)
+        if isinstance(mechanism, CellRows):
+            rows = math.prod(mechanism.sizes)
+            family = self._class()
+            ways = rows * math.log(2) if isinstance(family, Recipe) else family.log_count(rows, len(mechanism.sizes))
+            return rounded_up(2 / accuracy * summed(mechanism.noise, rows, math.log(2 / failure) + ways))
+        if isinstance(mechanism, MedianRows):
+            tree = mechanism.tree
+            cells = 2 ** (tree.levels + 1) - 1
+            lost = (math.log(tree.last - tree.first + 1) + math.log(2 * cells / failure)) / (2 * float(tree.rate))
+            noise = summed(tree.counts, cells, math.log(8 * cells / failure))
+            return rounded_up((8 * lost + 4 * noise) / (0.75 * accuracy))
+        return 1
+
+    def options(self) -> dict[str, Any]:
+        """Return the parameters as JSON; classes of rules become text."""
+        return {**super().options(), "concepts": concepts_to_json(self.concepts)}
+
+    @classmethod
+    def read_options(cls, options: dict[str, Any]) -> dict[str, Any]:
+        """Read what `options` wrote."""
+        values = super().read_options(options)
+        return {**values, "concepts": concepts_from_json(values.get("concepts", "cuts"))}
+
+
+def released_sample(facts: Facts, value: Rows) -> Sample:
+    """Return released rows as a sample: each row once for either label; one made-up row if nothing was released."""
+    rows, counts, ones = value
+    if not rows:
+        return Sample.of([[domain.first for domain in facts.domains]], [0], [1])
+    total, second = np.array(counts, dtype=np.int64), np.array(ones, dtype=np.int64)
+    codes = np.array(rows, dtype=object if any(abs(cell) >= 2**62 for row in rows for cell in row) else np.int64)
+    both = np.concatenate([codes, codes])
+    return Sample.of(both, np.repeat([0, 1], len(rows)), np.concatenate([total - second, second]))
+
+
+def summed(noise: AdditiveNoise, terms: int, log_odds: float) -> float:
+    """Return what no sum of so many draws exceeds, except with probability exp(-log_odds)."""
+    if isinstance(noise.law, DiscreteLaplace):
+        return summed_noise(terms, float(noise.law.scale), math.exp(-min(log_odds, 700)))
+    return math.sqrt(2 * terms * float(noise.error(0.683)) ** 2 * log_odds)

@@ -1,0 +1,112 @@
+"""The promises of releasing labelled rows: cells, points, medians for either label, and padded classes."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from fractions import Fraction
+from typing import Any
+
+from sfumato import Pure
+from sfumato.domain import categories, integers
+from sfumato.learn.experimental.padded import PaddedClasses
+from sfumato.learn.facts import Facts, Sample
+from sfumato.learn.sanitized import MedianRows, cell_rows, point_rows
+from sfumato.local.coins import noise_weight
+from sfumato.noise import DiscreteLaplace
+from sfumato.perturb import AdditiveNoise
+from sfumato.privacy.sensitivity import sensitivity
+from sfumato.release.distribution.medians import MedianTree
+from tests.promises.case import PromiseCase
+from tests.promises.printed.sanitized import LabelsThatOccur, PlaceResponse, Unpadded, Unshuffled
+
+READS = frozenset({"x0", "y"})
+ONE = Facts(("x0",), (integers(0, 0),), categories("no", "yes"), "y", READS)
+"""A single value, so that a flipped label moves the only two cells there are."""
+
+
+def changed(kind: type, unchanged: Any) -> Any:
+    return kind(**{part.name: getattr(unchanged, part.name) for part in fields(unchanged)})
+
+
+def people(*rows: tuple[int, int]) -> Sample:
+    return Sample.of([[code] for code, _ in rows], [label for _, label in rows])
+
+
+def _cells() -> list[PromiseCase]:
+    cells, points = cell_rows(ONE, Pure(1)), point_rows(ONE, Pure(1))
+    pairs = [(people((0, 0)), people((0, 1)))]
+    law = DiscreteLaplace(1)
+    return [
+        PromiseCase(
+            "sanitized-cells",
+            ("PL-SAN2LEARN",),
+            replace(cells, noise=replace(cells.noise, law=DiscreteLaplace(2))),
+            pairs,
+            0.99,
+            {"half the noise": replace(cells, noise=replace(cells.noise, law=law))},
+            tail=0.0005,
+        ),
+        PromiseCase(
+            "sanitized-points",
+            ("PL-SAN2LEARN", "PL-SAN-POINT-PURE"),
+            replace(points, noise=replace(points.noise, threshold=1)),
+            pairs,
+            0.7,
+            {
+                "half the noise": replace(
+                    points, noise=replace(points.noise, threshold=1, noise=replace(points.noise.noise, law=law))
+                )
+            },
+            tail=0.0005,
+        ),
+    ]
+
+
+def _medians() -> list[PromiseCase]:
+    """Nearly all of the spend on the counts; one value, so that a flipped label leaves one tree and enters the other."""
+
+    def tree(epsilon: Fraction, scale: Fraction) -> MedianRows:
+        counts = AdditiveNoise(law=DiscreteLaplace(scale), sensitivity=sensitivity(largest=1, changed=2), reads=READS)
+        median = MedianTree(first=0, last=0, levels=1, epsilon=epsilon, counts=counts, reads=READS)
+        return MedianRows(tree=median, reads=READS)
+
+    counted = tree(Fraction(1, 100), Fraction(2))
+    steep = replace(counted, tree=replace(counted.tree, counts=replace(counted.tree.counts, law=DiscreteLaplace(1))))
+    pairs = [(people((0, 0)), people((0, 1)))]
+    return [
+        PromiseCase(
+            "sanitized-medians-counts",
+            ("PL-SAN2LEARN", "PL-SAN-THRESH-RQ"),
+            counted,
+            pairs,
+            0.9,
+            {"half the noise": steep, "labels that occur": changed(LabelsThatOccur, counted)},
+            tail=0.0005,
+        )
+    ]
+
+
+def _padded() -> list[PromiseCase]:
+    """The size and the sanitizer cost the same; four people, of whom the first changes label."""
+    sanitizer = PlaceResponse(weight=noise_weight(Fraction(1, 2), 2))
+    padded = PaddedClasses(people=4, scale=Fraction(2), sanitizer=sanitizer, dummy=(0,), reads=READS)
+    pairs = [
+        (people((0, 0), (1, 0), (0, 0), (1, 0)), people((0, 1), (1, 0), (0, 0), (1, 0))),
+    ]
+    return [
+        PromiseCase(
+            "padded-classes",
+            ("PL-SAN2LEARN",),
+            padded,
+            pairs,
+            0.5,
+            {
+                "order kept": changed(Unshuffled, padded),
+                "sizes as they are": changed(Unpadded, padded),
+            },
+            tail=0.01,
+        )
+    ]
+
+
+CASES = [*_cells(), *_medians(), *_padded()]

@@ -1,0 +1,60 @@
+"""Reductions from sanitizers to learners that are broken on purpose, and a sanitizer that looks at places."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sfumato.learn.experimental.padded import PaddedClasses
+from sfumato.learn.facts import Sample
+from sfumato.learn.sanitized import MedianRows, merged
+from sfumato.local.coins import COIN, loss_of
+from sfumato.mechanism import Mechanism
+from sfumato.noise import Noise
+from sfumato.privacy import Cost, Loss
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceResponse(Mechanism):
+    """Randomized response for the row in every place: its loss is for one place."""
+
+    spec: ClassVar[str] = "BERN-EXACT"
+    weight: int
+
+    def loss(self) -> Loss:
+        return Loss.flat(Cost.pure(loss_of(self.weight, 2)), self.reads, self.relation)
+
+    def run(self, exact: Any, noise: Noise) -> Any:
+        flip = Fraction(self.weight, 2 * COIN)
+        return tuple((row[0] + noise.bernoulli(flip)) % 2 for row in exact)
+
+
+class Unshuffled(PaddedClasses):
+    """Keeps the order of the people: a flipped label shifts everybody after it."""
+
+    def _placed(self, rows: list[Any], noise: Noise) -> Any:
+        return tuple(rows)
+
+
+class Unpadded(PaddedClasses):
+    """Sanitizes classes of the size that they have, which tells it."""
+
+    def _sanitized(self, rows: list[Any], size: int, noise: Noise) -> Any:
+        return self.sanitizer.run(self._placed(rows, noise), noise) if rows else None
+
+
+class LabelsThatOccur(MedianRows):
+    """Leaves a label out that nobody has."""
+
+    def run(self, exact: Sample, noise: Noise) -> Any:
+        found: list[Any] = []
+        for label in sorted(set(exact.labels[exact.counts > 0].tolist())):
+            chosen = exact.labels == label
+            codes, where = np.unique(exact.codes[chosen, 0], return_inverse=True)
+            counts = np.bincount(where.ravel(), exact.counts[chosen], len(codes)).astype(np.int64)
+            cells = self.tree.run((codes, counts), noise)
+            found += [((cut,), label, count) for cut, count in zip(cells.cuts, cells.counts, strict=False)]
+        return merged(found, signed=True)

@@ -51,7 +51,7 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(import_module(HOMES[name]), name)
     except ModuleNotFoundError as missing:
-        if missing.name != "sklearn":
+        if (missing.name or "").partition(".")[0] != "sklearn":
             raise
         raise ImportError("Learners need scikit-learn; run pip install 'sfumato[learn]'.") from missing
 

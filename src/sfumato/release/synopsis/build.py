@@ -1,0 +1,203 @@
+"""From a spend to noisy sums over sets of columns, and from these to a synopsis of conjunctions."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.answer import Released
+from sfumato.errors import AccuracyWarning, ParameterError, UnsupportedSpend
+from sfumato.exact import above_zero
+from sfumato.perturb import calibrate
+from sfumato.privacy import EVERYTHING, REPLACE_ONE, Attributes, Bound
+from sfumato.release.setting import Prepared, Setting
+from sfumato.release.synopsis.binary import Bits
+from sfumato.release.synopsis.designs import (
+    QUICK_SETS,
+    Design,
+    Facts,
+    check_degree,
+    fourier_design,
+    largest_degree,
+    marginal_design,
+    query_probability,
+)
+from sfumato.release.synopsis.deviation import deviation
+from sfumato.release.synopsis.fourier import FourierSynopsis
+from sfumato.release.synopsis.marginals import MarginalSynopsis
+from sfumato.release.synopsis.methods import Columns, register
+from sfumato.release.synopsis.weighted import SubsetSums, attribute_moves
+from sfumato.table.bounding import Way
+
+TYPICAL_WIDTH = 3
+"""How many columns a query names, unless told otherwise."""
+
+DEEPEST = 6
+"""Beyond so many columns in a set, noise is always worse than what is left out."""
+
+POOR = 0.25
+"""A share that is off by so much says nothing."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Binary columns, public facts and options, read once."""
+
+    bits: Bits
+    facts: Facts
+    width: float
+    spend: Bound
+    worst: bool
+
+    @classmethod
+    def read(cls, setting: Setting, spend: Bound, columns: Columns, options: Mapping[str, Any]) -> Asked:
+        """Read columns and options against the schema."""
+        bits = Bits.of(setting.schema, columns)
+        width = float(above_zero(options.get("width", min(TYPICAL_WIDTH, len(bits))), "width"))
+        query_probability(len(bits), width)
+        expected = options.get("expect")
+        people = float(above_zero(expected, "expect")) if expected is not None else None
+        if setting.counted:
+            people = float(setting.people)
+        replaced = setting.relation is REPLACE_ONE
+        return cls(
+            bits, Facts(len(bits), bits.zeros, replaced, setting.rule.rows, people), width, spend, _worst(options)
+        )
+
+    def fourier(self, degree: int) -> Design:
+        """Return the design of Fourier coefficients of this degree."""
+        return fourier_design(self.facts, self.spend, degree, self.width)
+
+    def marginals(self, order: int) -> Design:
+        """Return the design of sets of so many columns."""
+        return marginal_design(self.facts, self.spend, order, max(1, round(self.width)), self.worst)
+
+    def best(self, name: str, given: Any) -> Design:
+        """Return the design of the degree that was given, or of the one with the smallest predicted error."""
+        make = self.fourier if name == "degree" else self.marginals
+        if given != "auto":
+            check_degree(len(self.bits), given, name)
+            return make(given)
+        deepest = min(DEEPEST, largest_degree(len(self.bits), QUICK_SETS))
+        if self.facts.people is None:
+            return make(min(2, deepest))
+        found = make(1)
+        for degree in range(2, deepest + 1):
+            other = make(degree)
+            if other.error > 4 * found.error:  # noise grows from here on
+                break
+            found = min(found, other, key=lambda design: design.error)
+        return found
+
+
+def _worst(options: Mapping[str, Any]) -> bool:
+    guarantee = options.get("guarantee", "average")
+    if guarantee not in ("average", "worst"):
+        raise ParameterError(f"guarantee is 'average' over queries or for the 'worst' one, and not {guarantee!r}.")
+    return bool(guarantee == "worst")
+
+
+def fourier(setting: Setting, spend: Bound, columns: Columns, options: Mapping[str, Any]) -> Prepared:
+    """Prepare noisy Fourier coefficients (RL-FOUR)."""
+    asked = Asked.read(setting, spend, columns, options)
+    return _prepared(setting, asked, asked.best("degree", options.get("degree", "auto")), "RL-FOUR")
+
+
+def marginals(setting: Setting, spend: Bound, columns: Columns, options: Mapping[str, Any]) -> Prepared:
+    """Prepare noisy counts of sets of few columns (RL-AIE)."""
+    asked = Asked.read(setting, spend, columns, options)
+    return _prepared(setting, asked, asked.best("order", options.get("order", "auto")), "RL-AIE")
+
+
+def auto(setting: Setting, spend: Bound, columns: Columns, options: Mapping[str, Any]) -> Prepared:
+    """Prepare sets of few columns, or Fourier coefficients where these promise less than half of the error.
+
+    Sets of few columns answer queries of every width and with negations well, Fourier coefficients only those for
+    which they were made.
+    """
+    asked = Asked.read(setting, spend, columns, options)
+    sets, coefficients = asked.best("order", "auto"), asked.best("degree", "auto")
+    if 2 * coefficients.error < sets.error:
+        return _prepared(setting, asked, coefficients, "RL-FOUR")
+    return _prepared(setting, asked, sets, "RL-AIE")
+
+
+def _prepared(setting: Setting, asked: Asked, design: Design, method: str) -> Prepared:
+    bits, people = asked.bits, asked.facts.people
+    if people is not None and design.noise > POOR:
+        warnings.warn(
+            f"Noise will move a share by about {design.noise:.2g}, which leaves nothing to see; spend more, name fewer "
+            "columns, or ask for a smaller degree= or order=.",
+            AccuracyWarning,
+            stacklevel=2,
+        )
+    mechanism = subset_sums_mechanism(setting, asked.spend, bits, design, method)
+
+    def finish(raw: Any) -> Released:
+        made = _synopsis(asked, design, mechanism, np.asarray(raw), method)
+        return Released((), made={"synopsis": made.to_json(), "error": made.typical(asked.width)})
+
+    return Prepared(frozenset(bits.space.names), mechanism, bits.read, finish, setting.picking().rule.way)
+
+
+def _synopsis(
+    asked: Asked, design: Design, mechanism: SubsetSums, raw: Any, method: str
+) -> FourierSynopsis | MarginalSynopsis:
+    names, people = asked.bits.names, asked.facts.people
+    if design.count:
+        people, raw = max(1.0, float(raw[-1]) / design.count), raw[:-1]
+    assert people is not None
+    noise = deviation(mechanism.law)
+    if method == "RL-AIE":
+        steps = tuple(round(1 / unit) for unit in design.units[1:])
+        return MarginalSynopsis(names, people, design.degree, raw, steps, noise, design.ones, asked.worst)
+    probability = query_probability(len(names), asked.width)
+    return FourierSynopsis(names, people, design.degree, probability, raw, design.units, noise, design.worst)
+
+
+def subset_sums_mechanism(setting: Setting, spend: Bound, bits: Bits, design: Design, method: str) -> SubsetSums:
+    """Return the sums with the noise that fits a spend, for the person or for each attribute."""
+    picked = setting.picking().rule.way is Way.PICK
+    if not design.moves.l1:
+        raise ParameterError("Every binary column has one value only, so that there is nothing to learn; name others.")
+    exact = setting.relation is REPLACE_ONE and not picked
+    singles = (
+        {name: moves for name, moves in attribute_moves(bits, design.table, design.ones).items() if moves.l1}
+        if exact
+        else {}
+    )
+    reads: Attributes = frozenset(singles) if exact else setting.reads(bits.space.names)
+    if spend.unit == "attribute" and not singles:
+        raise UnsupportedSpend(
+            "No single attribute moves these sums, only whole people do, so no spend per attribute pays for them; "
+            "spend per person."
+        )
+    noise = calibrate(
+        spend,
+        design.moves,
+        by_attribute=singles or None,
+        draws=sum(len(row) for row in design.table),
+        relation=setting.relation,
+        reads=reads or EVERYTHING,
+    )
+    return SubsetSums(
+        bits=bits,
+        weights=design.table,
+        law=noise.law,
+        count=design.count,
+        rows=setting.rule.rows,
+        picked=picked,
+        ones=design.ones,
+        method=method,
+        relation=setting.relation,
+        reads=reads or EVERYTHING,
+    )
+
+
+register("auto", auto, ("width", "expect"))
+register("fourier", fourier, ("degree", "width", "expect"))
+register("marginals", marginals, ("order", "width", "guarantee", "expect"))

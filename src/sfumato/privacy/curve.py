@@ -186,7 +186,7 @@ def register(form: str) -> Callable[[Callable[[dict[str, Any]], Curve]], Callabl
 
 def curve_from_json(record: dict[str, Any]) -> Curve:
     """Read what `Curve.to_json` wrote."""
-    from sfumato.privacy import derived, forms, subsample  # noqa: F401  (they register what they can read)
+    from sfumato.privacy import derived, forms, smooth, subsample  # noqa: F401  (they register what they can read)
 
     form = record.get("form")
     if form not in _FORMS:

@@ -15,6 +15,10 @@ from sfumato.noise import DiscreteGaussian, DiscreteLaplace, SinhNormal
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import ADD_REMOVE, Approximate, Bound, Concentrated, Pure, Truncated
 from sfumato.release.aggregates import Count, Mean, Sum, Variance
+from sfumato.release.distribution.medians import MedianTree
+from sfumato.release.distribution.nodes import NodeTree
+from sfumato.release.distribution.question import Distribution
+from sfumato.release.distribution.windows import RankWindows
 from sfumato.release.found_keys import FoundGroups
 from sfumato.release.geometry.question import Shaped
 from sfumato.release.geometry.recursive import RecursiveNoise
@@ -22,11 +26,16 @@ from sfumato.release.geometry.shaped import ShapedNoise
 from sfumato.release.groups import GroupBy, Histogram
 from sfumato.release.private_keys import StableHistogram
 from sfumato.release.quantile_choice import QuantileChoice
-from sfumato.release.quantiles import Quantiles
+from sfumato.release.quantiles import JointQuantiles, Quantiles
 from sfumato.release.question import Question
 from sfumato.release.setting import Exact, Setting, Several
 from sfumato.release.sparse_noise import SparseNoise
+from sfumato.release.synopsis.hubs import HubEdges
+from sfumato.release.synopsis.prefixes import PrefixTree
+from sfumato.release.synopsis.question import Synopsize
+from sfumato.release.synopsis.weighted import SubsetSums
 from sfumato.release.synthesis.adaptive import ChosenTables
+from sfumato.release.synthesis.guarded import GuardedTables
 from sfumato.release.synthesis.question import Synthesize
 from sfumato.release.synthesis.stack import TableStack
 from sfumato.release.workload.builders import marginals
@@ -40,6 +49,8 @@ COLUMNS = {
     "sex": categories("Female", "Male"),
     "town": text(max_bytes=20),
     "address": integers(0, 10**12),
+    "caller": integers(0, 9_999),
+    "called": integers(0, 9_999),
 }
 ONE = Schema(COLUMNS)
 MANY = Schema(COLUMNS, person="person", rows_per_person=3)
@@ -55,10 +66,15 @@ QUESTIONS: dict[str, Question] = {
     "`Histogram(keys='private')`, text": Histogram("town", keys="private"),
     "`Histogram(keys='private')`, large domain": Histogram("address", keys="private"),
     "`Quantiles`": Quantiles("age"),
+    "`Distribution`": Distribution("age"),
+    "`Distribution`, large domain": Distribution("address"),
     "`GroupBy`": GroupBy("sex", [Count(), Mean("age")]),
     "`GroupBy(keys='private')`": GroupBy("town", [Count(), Mean("age")], keys="private"),
     "`Answers`": Answers(marginals(ONE, sets=[("age", "sex"), ("age",)])),
     "`Shaped`": Shaped(marginals(ONE, sets=[("sex",)])),
+    "`Synopsize()`": Synopsize(columns=("age>=18", "age>=65", "sex=Male")),
+    "`Synopsize('parities')`": Synopsize("parities", columns=("age>=18", "age>=65", "sex=Male")),
+    "`Synopsize('cuts')`": Synopsize("cuts", columns=("caller", "called")),
     "`Synthesize`": Synthesize(columns=("age", "sex")),
 }
 
@@ -80,6 +96,14 @@ SETTINGS: dict[str, Setting] = {
 }
 
 _LAWS = {DiscreteLaplace: "Laplace", DiscreteGaussian: "Gaussian", SinhNormal: "sinh-normal"}
+_WORDS: dict[type[Mechanism], str] = {
+    ChosenTables: "chosen tables with noise, fitted",
+    JointQuantiles: "exponential mechanism, all together",
+    QuantileChoice: "exponential mechanism",
+    RecursiveNoise: "noise in the shape of the queries",
+    ShapedNoise: "noise in the shape of the queries",
+    StableHistogram: "Laplace noise above a threshold",
+}
 
 
 @dataclass(frozen=True)
@@ -114,6 +138,8 @@ def _sentence(refused: SfumatoError, spend: Bound) -> str:
 
 def described(mechanism: Mechanism) -> str:
     """Return a few words for a mechanism."""
+    if type(mechanism) in _WORDS:
+        return _WORDS[type(mechanism)]
     match mechanism:
         case Exact():
             return "public, free"
@@ -121,18 +147,14 @@ def described(mechanism: Mechanism) -> str:
             return f"{_LAWS[type(mechanism.law)]} noise"
         case SparseNoise():
             return f"{described(mechanism.noise)} on all cells, above a threshold"
-        case StableHistogram():
-            return "Laplace noise above a threshold"
         case NoisyWorkload():
             return f"{_LAWS[type(mechanism.law)]} noise, projected"
-        case TableStack():
+        case TableStack() | GuardedTables():
             return f"{_LAWS[type(mechanism.parts[0].law)]} noise on tables, fitted"
-        case ChosenTables():
-            return "chosen tables with noise, fitted"
-        case ShapedNoise() | RecursiveNoise():
-            return "noise in the shape of the queries"
-        case QuantileChoice():
-            return "exponential mechanism"
+        case MedianTree() | NodeTree() | RankWindows():
+            return _curve(mechanism)
+        case SubsetSums() | PrefixTree() | HubEdges():
+            return _sketched(mechanism)
         case FoundGroups():
             rest = [described(part) for part in mechanism.totals]
             return " + ".join(dict.fromkeys([described(mechanism.counts), *rest]))
@@ -141,6 +163,25 @@ def described(mechanism: Mechanism) -> str:
             paid = [words for words in listed if words != "public, free"]
             return " + ".join(paid) or "public, free"
     raise AssertionError(f"{type(mechanism).__name__} has no words.")
+
+
+def _curve(mechanism: MedianTree | NodeTree | RankWindows) -> str:
+    match mechanism:
+        case MedianTree():
+            return f"medians, then {described(mechanism.counts)}"
+        case NodeTree():
+            return f"{described(mechanism.noise)} on {'a tree' if mechanism.levels > 1 else 'every value'}"
+    return "interior points of ranks"
+
+
+def _sketched(mechanism: SubsetSums | PrefixTree | HubEdges) -> str:
+    match mechanism:
+        case SubsetSums():
+            return f"{_LAWS[type(mechanism.law)]} noise on sets of columns"
+        case PrefixTree():
+            return f"{_LAWS[type(mechanism.law)]} noise on a tree of prefixes"
+    both = dict.fromkeys(_LAWS[type(law)] for law in (mechanism.degree_law, mechanism.edge_law))
+    return f"{' and '.join(both)} noise on degrees and hubs"
 
 
 def page() -> str:

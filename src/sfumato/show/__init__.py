@@ -5,6 +5,7 @@ blue one on top of it, so that both are seen where they meet, and told apart in 
 """
 
 from sfumato.show.answers import draw_answer
+from sfumato.show.bands import BandChart, band_chart
 from sfumato.show.bars import Bar, Gauge, bars, gauges
 from sfumato.show.drawing import Drawing
 from sfumato.show.intervals import Dot, Row, intervals
@@ -13,6 +14,7 @@ from sfumato.show.pictures import Line, Panel, Picture, picture
 from sfumato.show.tables import Table, table
 
 __all__ = [
+    "BandChart",
     "Bar",
     "Dot",
     "Drawing",
@@ -22,6 +24,7 @@ __all__ = [
     "Picture",
     "Row",
     "Table",
+    "band_chart",
     "bars",
     "draw_answer",
     "gauges",

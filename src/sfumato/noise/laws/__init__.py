@@ -5,6 +5,7 @@ from sfumato.noise.laws.binomial import Above, Binomial, Chance, Top
 from sfumato.noise.laws.derived import Between, Maximum
 from sfumato.noise.laws.gaussian import DiscreteGaussian
 from sfumato.noise.laws.laplace import DiscreteLaplace, Geometric
+from sfumato.noise.laws.normal import RoundedNormal
 from sfumato.noise.laws.sinh import SinhNormal
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Law",
     "Maximum",
     "Peaked",
+    "RoundedNormal",
     "SinhNormal",
     "Smooth",
     "Top",

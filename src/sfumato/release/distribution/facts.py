@@ -1,0 +1,148 @@
+"""What everybody may know before a distribution is asked for, and the knots that come out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from sfumato.answer import Measured, Released
+from sfumato.domain.base import Domain
+from sfumato.domain.derived import Derived
+from sfumato.errors import SchemaError, UnsupportedSpend
+from sfumato.mechanism import Mechanism
+from sfumato.noise import Law
+from sfumato.privacy import REPLACE_ONE, Approximate, Bound, Concentrated, Pure, Truncated
+from sfumato.privacy.calibrate import concentrated_within
+from sfumato.release.noisy import Moves, moves_of
+from sfumato.release.setting import Setting
+from sfumato.table.predicate import EVERY_ROW, Predicate
+from sfumato.table.predicate import columns as predicate_columns
+from sfumato.table.statistics import COUNT
+
+FAILURE = Fraction(1, 20)
+"""Errors are predicted, and methods compared, for 95 %."""
+ASSUMED_ROWS = 10_000
+"""What a plan is made for where the number of rows is private; only how good the answer is depends on it."""
+MOST_ROWS = 2**40
+"""No table has more rows; where their number is private, bands count with this."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The public facts of one question: column, condition, domain, who moves what, how many rows there may be."""
+
+    setting: Setting
+    column: str
+    where: Predicate
+    domain: Domain
+    moves: Moves
+
+    @classmethod
+    def of(cls, setting: Setting, column: str, where: Predicate) -> Facts:
+        """Read them off the setting, and refuse what has no order or costs nothing."""
+        domain = setting.schema.domain(column)
+        if domain.size is None:
+            raise SchemaError(f"{column!r} holds text, which has no order here; ask for a histogram.")
+        moves = moves_of(setting, COUNT, (column,), where)
+        if moves.free:
+            raise UnsupportedSpend(f"{column!r} has one value only, so nobody moves it; ask for Count().")
+        return cls(setting, column, where, domain, moves)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """All columns that are read."""
+        return frozenset({self.column, *predicate_columns(self.where)})
+
+    @property
+    def size(self) -> int:
+        """How many codes there are."""
+        assert self.domain.size is not None
+        return self.domain.size
+
+    @property
+    def last(self) -> int:
+        """The largest code."""
+        return self.domain.first + self.size - 1
+
+    @property
+    def public_rows(self) -> int | None:
+        """The number of rows, where everybody knows it."""
+        return self.setting.people if self.setting.counted and self.where == EVERY_ROW else None
+
+    @property
+    def rows(self) -> int:
+        """How many rows to plan for: as many as there can be, or a guess where even that is private."""
+        if self.setting.relation is not REPLACE_ONE:
+            return ASSUMED_ROWS
+        return max(1, self.setting.people * self.setting.rule.rows)
+
+    @property
+    def most_rows(self) -> int:
+        """More rows than there can be."""
+        return self.rows if self.setting.relation is REPLACE_ONE else MOST_ROWS
+
+    @property
+    def weight(self) -> int:
+        """How many units one person counts at most."""
+        return self.setting.rule.rows * self.setting.rule.scale
+
+
+def routes(spend: Bound) -> tuple[Bound, ...]:
+    """Return the bounds, each within the spend, that can be shared out: an Approximate one is used in two ways.
+
+    A Truncated spend is used as a Concentrated one: for the few draws of a curve Gaussian noise is as good as any.
+    """
+    match spend:
+        case Approximate():
+            return Pure(spend.epsilon), Concentrated(concentrated_within(spend.epsilon, spend.delta))
+        case Truncated():
+            return (Concentrated(spend.rho, unit=spend.unit),)
+    return (spend,)
+
+
+def share_of(bound: Bound, share: Fraction) -> Bound:
+    """Return this share of a bound; shares that add up to 1 add up to the bound."""
+    match bound:
+        case Pure():
+            return Pure(bound.epsilon * share, unit=bound.unit)
+        case Concentrated():
+            return Concentrated(bound.rho * share, unit=bound.unit)
+    raise AssertionError("A spend is shared out by one of its routes.")
+
+
+class Knot(NamedTuple):
+    """A place in the order of codes: the noisy number of units below `edge`, and how many draws are in it."""
+
+    edge: int
+    below: int
+    draws: int
+
+
+@dataclass(frozen=True)
+class Option:
+    """A method made ready: what runs, how what comes out is read, and the error predicted for it, in rows."""
+
+    method: str
+    mechanism: Mechanism
+    predicted: float
+    knots: Callable[[Any], Sequence[Knot]]
+    facts: dict[str, Fraction]
+    law: Law | None = None
+
+    def released(self, facts: Facts, raw: Any, why: str) -> Released:
+        """Return what leaves: the knots, from the first code to beyond the last one."""
+        knots = self.knots(raw)
+        edges, below, draws = zip(*knots, strict=True)
+        rows = facts.public_rows
+        public = dict(self.facts) if rows is None else {**self.facts, "rows": Fraction(rows)}
+        parts = (
+            Measured("edge", tuple(edges), None),
+            Measured("below", tuple(below), self.law, facts.moves.unit),
+            Measured("draws", tuple(draws), None),
+        )
+        made = {"method": self.method, "why": why, "domain": facts.domain.to_json(), "column": facts.column}
+        if isinstance(facts.domain, Derived):
+            made["base"] = facts.domain.base.to_json()
+        return Released(parts, (), ((),), public, made)

@@ -6,7 +6,9 @@ from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Any
 
-from sfumato import Pure
+import numpy as np
+
+from sfumato import ADD_REMOVE, REPLACE_ONE, Loss, Noise, Pure
 from sfumato.domain import categories, integers
 from sfumato.learn.experimental.padded import PaddedClasses
 from sfumato.learn.facts import Facts, Sample
@@ -14,8 +16,10 @@ from sfumato.learn.sanitized import MedianRows, cell_rows, point_rows
 from sfumato.local.coins import noise_weight
 from sfumato.noise import DiscreteLaplace
 from sfumato.perturb import AdditiveNoise
+from sfumato.privacy.parallel import parallel
 from sfumato.privacy.sensitivity import sensitivity
-from sfumato.release.distribution.medians import MedianTree
+from sfumato.release.distribution.codes import Coded
+from sfumato.release.distribution.medians import MedianTree, level_cost
 from tests.promises.case import PromiseCase
 from tests.promises.printed.sanitized import LabelsThatOccur, PlaceResponse, Unpadded, Unshuffled
 
@@ -86,6 +90,45 @@ def _medians() -> list[PromiseCase]:
     ]
 
 
+class MedianCuts(MedianRows):
+    """The medians of either label without the counts, at what they alone cost by the parallel rule."""
+
+    def loss(self) -> Loss:
+        comes, inside = (level_cost(self.tree.epsilon, relation) for relation in (ADD_REMOVE, REPLACE_ONE))
+        cost = parallel([comes, comes], REPLACE_ONE, inside=[inside, inside])
+        return Loss.flat(self.tree.levels * cost, self.reads)
+
+    def run(self, exact: Sample, noise: Noise) -> Any:
+        found = []
+        for label in (0, 1):
+            codes, counts = np.unique(exact.codes[exact.labels == label, 0], return_counts=True)
+            found.append(self.tree.cuts(Coded.of(codes, counts), noise))
+        return tuple(found)
+
+
+def _cuts() -> list[PromiseCase]:
+    """All of the spend on medians, over four codes; a person moves inside of a label, or to the other one."""
+    counts = AdditiveNoise(law=DiscreteLaplace(2), sensitivity=sensitivity(largest=1, changed=2), reads=READS)
+    tree = MedianTree(first=0, last=3, levels=1, epsilon=Fraction(1, 2), counts=counts, reads=READS)
+    cuts = MedianCuts(tree=tree, reads=READS)
+    crowd = [(0, 0)] * 4 + [(3, 0)] * 3
+    pairs = [
+        (people(*crowd, (0, 0)), people(*crowd, (3, 0))),
+        (people(*crowd, (0, 0)), people(*crowd, (0, 1))),
+        (people((0, 0)), people((3, 1))),
+    ]
+    return [
+        PromiseCase(
+            "sanitized-medians-cuts",
+            ("PL-SAN2LEARN", "PL-SAN-THRESH-RQ"),
+            cuts,
+            pairs,
+            0.5,
+            {"twice the rate": replace(cuts, tree=replace(tree, epsilon=2 * tree.epsilon))},
+        )
+    ]
+
+
 def _padded() -> list[PromiseCase]:
     """The size and the sanitizer cost the same; four people, of whom the first changes label."""
     sanitizer = PlaceResponse(weight=noise_weight(Fraction(1, 2), 2))
@@ -109,4 +152,4 @@ def _padded() -> list[PromiseCase]:
     ]
 
 
-CASES = [*_cells(), *_medians(), *_padded()]
+CASES = [*_cells(), *_medians(), *_cuts(), *_padded()]

@@ -44,7 +44,7 @@ CROWD: People = tuple((who, ((who % 2, 1, 0),)) for who in range(10, 18))
 COUNT, SUM, MEAN, SPREAD = Count("side = 1"), Sum("value"), Mean("value", "side = 1"), Variance("value", "side = 1")
 CELLS, PLAIN_CELLS = Histogram("key", "side = 1"), Histogram("key")
 GROUPS = GroupBy("key", [Count(), Sum("value")])
-MEDIAN, TWO = Quantiles("value", [0.5], "side = 1"), Quantiles("value", [0.25, 0.5])
+MEDIAN, TWO = Quantiles("value", [0.5], "side = 1"), Quantiles("value", [0.25, 0.5], method="split")
 
 
 def larger(spend: Bound, times: int) -> Bound:

@@ -10,6 +10,13 @@ from sfumato.bounds.histograms import (
     histogram_people_pure,
 )
 from sfumato.bounds.information import people_for_information
+from sfumato.bounds.learning import (
+    LEARNING_WARNINGS,
+    median_people_pure,
+    proper_learner_people_pure,
+    sanitizer_people_by_dimension,
+    sanitizer_people_pure,
+)
 from sfumato.bounds.local import leaving_chance, local_count_floor, local_tail_floor
 from sfumato.bounds.queries import (
     WARNINGS,
@@ -23,6 +30,7 @@ from sfumato.bounds.subsampling import subsampled_order, subsampled_rho
 from sfumato.bounds.volume import VolumeFloor, volume_floor, volume_radius
 
 __all__ = [
+    "LEARNING_WARNINGS",
     "WARNINGS",
     "Floor",
     "VolumeFloor",
@@ -33,10 +41,14 @@ __all__ = [
     "leaving_chance",
     "local_count_floor",
     "local_tail_floor",
+    "median_people_pure",
     "packing_error",
     "people_for_information",
+    "proper_learner_people_pure",
     "random_queries_error",
     "sampling_error",
+    "sanitizer_people_by_dimension",
+    "sanitizer_people_pure",
     "selection_gap",
     "selection_gaps",
     "subsampled_order",

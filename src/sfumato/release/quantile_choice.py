@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from sfumato.exact import Number, between_zero_and_one
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import ADD_REMOVE, Cost, Loss
+from sfumato.release.quantiles.measure import Measure
 
 Codes = NDArray[np.int64]
 Distribution = tuple[NDArray[Any], Codes]
@@ -42,6 +44,8 @@ class QuantileChoice(Mechanism):
     size: int
     probabilities: tuple[Fraction, ...]
     epsilon: Fraction
+    zero: int | None = None
+    """The place from which magnitudes are counted, see `Measure`; None if all places weigh the same."""
     weight: int = 1
     scale: int = 1
 
@@ -58,10 +62,13 @@ class QuantileChoice(Mechanism):
     def run(self, exact: Distribution, noise: Noise) -> tuple[int, ...]:
         """Choose a code for each probability; sorting afterwards costs nothing."""
         pieces = _pieces(*exact, self.size)
+        measure = Measure(self.size, self.zero)
+        weights = pieces.weights(measure)
         chosen = []
         for probability in self.probabilities:
-            piece = noise.choose(pieces.scores(probability), self.rate(probability), pieces.lengths)
-            chosen.append(int(pieces.starts[piece]) + noise.uniform(int(pieces.lengths[piece])))
+            piece = noise.choose(pieces.scores(probability), self.rate(probability), weights)
+            start = pieces.starts[piece]
+            chosen.append(measure.draw(start, start + pieces.lengths[piece], noise))
         return tuple(sorted(chosen))
 
     def steepness(self) -> Fraction:
@@ -87,6 +94,13 @@ class Pieces:
     lengths: list[int]
     below: Codes
     up_to: Codes
+
+    def weights(self, measure: Measure) -> list[int]:
+        """Return the public weight of each run."""
+        if len(measure.starts) == 1:
+            return self.lengths
+        below = [measure.weight_below(start) for start in [*self.starts, measure.size]]
+        return [after - before for before, after in pairwise(below)]
 
     def scores(self, probability: Fraction) -> Codes | list[int]:
         """Return min(b·up_to - a·m, a·m - b·below) for the probability a/b, exactly."""

@@ -22,7 +22,7 @@ SHARES = tuple(Fraction(part, 10) for part in (5, 6, 7, 8, 9))
 """What part of the spend the medians may get; the counts get the rest."""
 BRANCHINGS = (2, 4, 8, 16, 32, 64)
 WINDOWS_FROM = 2**64
-"""On smaller domains medians promised less error than windows of ranks wherever we looked, and planning windows is slow."""
+"""On smaller domains medians promised less error than windows wherever we looked, and planning windows is slow."""
 FLAT = 4096
 """Up to so many codes every one of them may be counted at once."""
 

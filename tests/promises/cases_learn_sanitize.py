@@ -123,7 +123,7 @@ def _cuts() -> list[PromiseCase]:
             ("PL-SAN2LEARN", "PL-SAN-THRESH-RQ"),
             cuts,
             pairs,
-            0.5,
+            0.95,
             {"twice the rate": replace(cuts, tree=replace(tree, epsilon=2 * tree.epsilon))},
         )
     ]

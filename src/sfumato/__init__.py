@@ -89,7 +89,20 @@ _HOMES = {
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names}
 _ELSEWHERE = {"workloads": "sfumato.release.workload.builders"}
-_ROOMS = ("audit", "bounds", "domain", "errors", "fair", "learn", "local", "perturb", "plan", "privacy", "select", "show")
+_ROOMS = (
+    "audit",
+    "bounds",
+    "domain",
+    "errors",
+    "fair",
+    "learn",
+    "local",
+    "perturb",
+    "plan",
+    "privacy",
+    "select",
+    "show",
+)
 
 
 def __getattr__(name: str) -> Any:

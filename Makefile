@@ -49,6 +49,13 @@ bench: setup
 	$(BIN)/python -m bench.attribute_marginals
 	$(BIN)/python -m bench.conversation
 	$(BIN)/python -m bench.knorm
+	$(BIN)/python -m bench.quantiles
+	$(BIN)/python -m bench.crossover
+	$(BIN)/python -m bench.distribution
+	$(BIN)/python -m bench.learners
+	$(BIN)/python -m bench.synopsis
+	$(BIN)/python -m bench.synopsis_learned
+	$(BIN)/python -m bench.popular
 	$(BIN)/python -m bench.local
 
 clean:

@@ -51,7 +51,10 @@ def _check_sizes(plan: Plan) -> None:
         bits = method.levels[-1] if isinstance(method, TreeMethod) else getattr(method, "item_bits", items.bits)
         fits = bits == items.bits
     if not fits:
-        raise ParameterError("The method of this plan is made for other items than the plan has.")
+        raise ParameterError(
+            "The method of this plan is made for other items than the plan has; make the method for these items, or "
+            "name it, as in method='soft'."
+        )
 
 
 def _try_roles(plan: Plan) -> None:

@@ -149,7 +149,7 @@ def all_conjunctions(data: Path | None, quick: bool) -> None:
     for size in sizes:
         bits = mixture(PEOPLE, size, seed=size)
         case = Case(bits_schema(size), None, Rows(bits, np.ones(PEOPLE, np.int64)), PEOPLE)
-        conjunctions(f"mixture, {size}", case, 1 if quick else 2, model=size <= 32 and not quick)
+        conjunctions(f"mixture, {size}", case, 1 if quick else 2, model=size <= 64 and not quick)
     if data is not None and (data / "adult.parquet").exists():
         case = adult(data)
         conjunctions(f"adult one-hot, {len(case.columns)}", case, 1 if quick else 2, model=False)

@@ -11,8 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.domain import Domain
-from sfumato.exact import Number
 from sfumato.learn.cells import Codes, rounded_up
 from sfumato.learn.estimator import PrivateLearner
 from sfumato.learn.facts import Facts, Sample
@@ -149,25 +147,6 @@ class PrivateBox(PrivateLearner):
     ...     print(learner.fit(people, full).rule_)
     'yes' if 30 <= x0 <= 60 and 20 <= x1 <= 59, otherwise 'no'
     """
-
-    json_parameters: ClassVar[tuple[str, ...]] = ("accuracy", "failure")
-
-    def __init__(
-        self,
-        spend: Bound | None = None,
-        domains: Domain | Sequence[Domain] | None = None,
-        classes: Sequence[Any] | None = None,
-        *,
-        accuracy: Number = 0.1,
-        failure: Number = 0.05,
-        noise: Noise | None = None,
-    ) -> None:
-        self.spend = spend
-        self.domains = domains
-        self.classes = classes
-        self.accuracy = accuracy
-        self.failure = failure
-        self.noise = noise
 
     def _plan(self, facts: Facts, people: int, spend: Bound) -> Mechanism:
         # With too few people for the proof, as many as half of the accuracy allows are cut off: better on spread data.

@@ -142,13 +142,8 @@ class ExponentialLearner(PrivateLearner):
         failure: Number = 0.05,
         noise: Noise | None = None,
     ) -> None:
+        super().__init__(spend, domains, classes, accuracy=accuracy, failure=failure, noise=noise)
         self.concepts = concepts
-        self.spend = spend
-        self.domains = domains
-        self.classes = classes
-        self.accuracy = accuracy
-        self.failure = failure
-        self.noise = noise
 
     def _plan(self, facts: Facts, people: int, spend: Bound) -> Mechanism:
         return ConceptChoice(

@@ -53,12 +53,22 @@ class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     json_parameters: ClassVar[tuple[str, ...]] = ("accuracy", "failure")
     """The parameters that a ledger stores; a subclass lists its own beside these."""
 
-    spend: Bound | None
-    domains: Domain | Sequence[Domain] | None
-    classes: Sequence[Any] | None
-    accuracy: Number
-    failure: Number
-    noise: Noise | None
+    def __init__(
+        self,
+        spend: Bound | None = None,
+        domains: Domain | Sequence[Domain] | None = None,
+        classes: Sequence[Any] | None = None,
+        *,
+        accuracy: Number = 0.1,
+        failure: Number = 0.05,
+        noise: Noise | None = None,
+    ) -> None:
+        self.spend = spend
+        self.domains = domains
+        self.classes = classes
+        self.accuracy = accuracy
+        self.failure = failure
+        self.noise = noise
 
     # What a learner is
 

@@ -135,13 +135,8 @@ class PrivatePoint(PrivateLearner):
         failure: Number = 0.05,
         noise: Noise | None = None,
     ) -> None:
-        self.spend = spend
-        self.domains = domains
-        self.classes = classes
+        super().__init__(spend, domains, classes, accuracy=accuracy, failure=failure, noise=noise)
         self.method = method
-        self.accuracy = accuracy
-        self.failure = failure
-        self.noise = noise
 
     def _plan(self, facts: Facts, people: int, spend: Bound) -> Mechanism:
         method, _ = self._chosen(facts, spend, float(self.accuracy), float(self.failure))

@@ -84,17 +84,12 @@ class RobustHalfspace(PrivateLearner):
         failure: Number = 0.05,
         noise: Noise | None = None,
     ) -> None:
-        self.spend = spend
-        self.domains = domains
-        self.classes = classes
+        super().__init__(spend, domains, classes, accuracy=accuracy, failure=failure, noise=noise)
         self.candidates = candidates
         self.margin = margin
         self.kept = kept
         self.cuts = cuts
         self.debias = debias
-        self.accuracy = accuracy
-        self.failure = failure
-        self.noise = noise
 
     def _plan(self, facts: Facts, people: int, spend: Bound) -> Mechanism:
         inner, outer = self._margins(len(facts.features))

@@ -90,15 +90,10 @@ class SemiPrivate(PrivateLearner):
         failure: Number = 0.05,
         noise: Noise | None = None,
     ) -> None:
+        super().__init__(spend, domains, classes, accuracy=accuracy, failure=failure, noise=noise)
         self.concepts = concepts
         self.pool = pool
-        self.spend = spend
-        self.domains = domains
-        self.classes = classes
         self.listing = listing
-        self.accuracy = accuracy
-        self.failure = failure
-        self.noise = noise
 
     def _plan(self, facts: Facts, people: int, spend: Bound) -> Mechanism:
         return PoolChoice(

@@ -149,15 +149,10 @@ class PrivateThreshold(PrivateLearner):
         failure: Number = 0.05,
         noise: Noise | None = None,
     ) -> None:
-        self.spend = spend
-        self.domains = domains
-        self.classes = classes
+        super().__init__(spend, domains, classes, accuracy=accuracy, failure=failure, noise=noise)
         self.direction = direction
         self.realizable = realizable
         self.feature = feature
-        self.accuracy = accuracy
-        self.failure = failure
-        self.noise = noise
 
     def _plan(self, facts: Facts, people: int, spend: Bound) -> Mechanism:
         allowed = max(float(self.accuracy) * people / 2, 1)

@@ -12,9 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.domain import Domain
 from sfumato.errors import DomainTooLarge, NotProvable, ParameterError, UnsupportedSpend
-from sfumato.exact import Number
 from sfumato.learn.cells import Codes, rounded_up
 from sfumato.learn.estimator import PrivateLearner
 from sfumato.learn.facts import Facts, Sample
@@ -233,23 +231,6 @@ class BitThreshold(PrivateLearner):
 
     Spec: PDP-THRESH.
     """
-
-    def __init__(
-        self,
-        spend: Bound | None = None,
-        domains: Domain | Sequence[Domain] | None = None,
-        classes: Sequence[Any] | None = None,
-        *,
-        accuracy: Number = 0.1,
-        failure: Number = 0.05,
-        noise: Noise | None = None,
-    ) -> None:
-        self.spend = spend
-        self.domains = domains
-        self.classes = classes
-        self.accuracy = accuracy
-        self.failure = failure
-        self.noise = noise
 
     def _plan(self, facts: Facts, people: int, spend: Bound) -> BitCut:
         return self._cut(facts, people, spend, float(self.accuracy), float(self.failure))

@@ -10,9 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.domain import Domain
 from sfumato.errors import UnsupportedSpend
-from sfumato.exact import Number
 from sfumato.learn.box import BoxRule
 from sfumato.learn.cells import rounded_up
 from sfumato.learn.estimator import PrivateLearner
@@ -103,23 +101,6 @@ class KearnsBox(PrivateLearner):
 
     Spec: PL-RECT-K, with the exponential mechanism for the quantiles. Needs a pure spend.
     """
-
-    def __init__(
-        self,
-        spend: Bound | None = None,
-        domains: Domain | Sequence[Domain] | None = None,
-        classes: Sequence[Any] | None = None,
-        *,
-        accuracy: Number = 0.1,
-        failure: Number = 0.05,
-        noise: Noise | None = None,
-    ) -> None:
-        self.spend = spend
-        self.domains = domains
-        self.classes = classes
-        self.accuracy = accuracy
-        self.failure = failure
-        self.noise = noise
 
     def _plan(self, facts: Facts, people: int, spend: Bound) -> Mechanism:
         return self._axes(facts, spend, float(self.accuracy), float(self.failure))

@@ -162,7 +162,8 @@ def test_reports_of_the_browser_are_read_by_the_server(node, tmp_path, method):
     server = plan.server()
     assert server.ingest(table(plan, made["reports"])) == 12_000
     found = {item.value: item for item in server.popular()}
-    assert set(found) == set(held)
+    # The draws are fresh in every run, and a plan lists an item that nobody holds one time in twenty.
+    assert set(held) <= set(found) and len(found) <= len(held) + 4
     for value, count in held.items():
         assert abs(found[value].share - count / 12_000) < 6 * found[value].error
 
@@ -220,6 +221,10 @@ def test_damaged_plans_are_refused_with_a_sentence(node, tmp_path):
     answers = node("refusals", {"texts": [text for text, _ in cases], "options": {}})
     for (_, wanted), answer in zip(cases, answers, strict=True):
         assert (answer is None) if wanted is None else (wanted in answer and "Error" not in answer)
+    listed = json.loads(saved(local.plan(users=1000, spend=Pure(1), candidates=["red", "green", "blue"]), tmp_path))
+    del listed["tag"]
+    listed["items"]["values"] += ["grey", "pink"]
+    assert "a report that no other item has" in node("refusals", {"texts": [json.dumps(listed)], "options": {}})[0]
     few = node("refusals", {"texts": [json.dumps(good)] * 1, "options": {"mostEpsilon": 1.9}})
     assert "more than the 1.9" in few[0]
     assert node("refusals", {"texts": [json.dumps(good)], "options": {"mostEpsilon": 2}}) == [None]

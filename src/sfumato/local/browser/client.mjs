@@ -83,6 +83,7 @@ export class Client {
     if (!whole(plan.reports) || !this.#roles.every((role) => whole(role.share))) {
       refuse("This is no plan: reports and shares are whole numbers above zero.");
     }
+    this.#tryRoles();
     const running = (numbers) => numbers.reduce((sums, number) => [...sums, sums.at(-1) + number], [0]);
     this.#turns = running(this.#roles.map((role) => role.share));
     this.#offsets = running(this.#roles.map((role) => role.oracle.outcomes));
@@ -97,6 +98,23 @@ export class Client {
     }
     this.#header = join([VERSION], tag);
     this.#width = Math.max(1, Math.ceil(bitLength(BigInt(this.#offsets.at(-1) - 1)) / 8));
+  }
+
+  /** Refuse a plan in which an item could have a report of its own: its first and last one go through every role. */
+  #tryRoles() {
+    this.#roles.forEach(({ oracle: asked }, place) => {
+      if (asked.steps !== undefined && asked.steps !== this.#items.last) refuse("This is no plan: its steps are not those of its items.");
+      for (const code of [0n, this.#items.last]) {
+        const found = this.#method.point(code, place);
+        const point = asked.steps === undefined ? found : Number(found > 0n);
+        for (const drawn of [0, asked.outcomes - 1]) {
+          const value = asked.place(point, drawn);
+          if (!(Number.isInteger(value) && value >= 0 && value < asked.outcomes)) {
+            refuse("This is no plan: one of its items would have a report that no other item has.");
+          }
+        }
+      }
+    });
   }
 
   /** The length of every report of this plan. */

@@ -50,7 +50,7 @@ export function fraction(text) {
   return bottom === 0n ? null : [top, bottom];
 }
 
-// Items: each reader returns { bits, code }, where code(item) is a BigInt, or null for an item that does not fit.
+// Items: each reader returns { bits, last, code }, where code(item) is a BigInt up to last, or null if it does not fit.
 
 const wholeNumber = (item) => {
   if (typeof item === "bigint") return item;
@@ -59,6 +59,7 @@ const wholeNumber = (item) => {
 
 const ranged = (low, high, read) => ({
   bits: Math.max(1, bitLength(high - low)),
+  last: high - low,
   code: (item) => {
     const number = read(item);
     return number === null || number < low || number > high ? null : number - low;
@@ -97,11 +98,17 @@ export const ITEMS = {
   },
   text: ({ max_bytes: most }) => ({
     bits: 8 * most + 1,
+    get last() {
+      return (1n << BigInt(8 * most + 1)) - 1n;
+    },
     // Half of a surrogate pair is no text.
     code: (item) => (typeof item !== "string" || /\p{Cs}/u.test(item) ? null : marked(utf8(item.normalize("NFC")), most)),
   }),
   bytes: ({ max_bytes: most }) => ({
     bits: 8 * most + 1,
+    get last() {
+      return (1n << BigInt(8 * most + 1)) - 1n;
+    },
     code: (item) => (item instanceof Uint8Array ? marked(item, most) : null),
   }),
 };

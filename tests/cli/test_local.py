@@ -70,6 +70,7 @@ def test_plan_refuses_with_one_sentence(wrong: list[str], said: str) -> None:
     assert found.code == 2 and said in found.err and found.err.count("\n") == 1, found.err
 
 
+@pytest.mark.audit
 def test_items_go_all_the_way_to_the_list(words: Path) -> None:
     reports, collected = words / "day1.jsonl", words / "collected"
     assert run("local", "randomize", words / "words.plan", words / "items.txt", "--out", reports).code == 0

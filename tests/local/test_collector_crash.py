@@ -146,6 +146,7 @@ def killed_runs(place: Path, kills: int, seed: int) -> None:
     assert len(shard_paths(place)) < 40
 
 
+@pytest.mark.audit
 def test_killed_processes_lose_nothing_and_count_nothing_twice(tmp_path):
     killed_runs(tmp_path / "c", kills=3, seed=1)
 

@@ -36,6 +36,7 @@ def test_it_is_charged_once_and_then_free() -> None:
         assert len(first.value) == 3
 
 
+@pytest.mark.audit
 def test_intervals_cover_at_their_rate() -> None:
     exact, inside, runs = truth(), 0, 60
     with curate(PEOPLE, SCHEMA, Pure(runs + 1)) as curator:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 import time
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from sfumato.table.bounding import bounding_of
 PEOPLE = 20_000
 PLANTED = 20
 EPSILON = Fraction(3, 4)
+KEY = 2**61 + 12345
 
 
 def planted(space: Space, count: int, seed: int) -> tuple[Records, set[tuple[int, ...]]]:
@@ -65,20 +67,37 @@ def columns_table(sizes: tuple[int, ...], seeds: int) -> None:
 
 
 def points_table() -> None:
+    """Print where a key of a huge domain is published, and how often one is that is predicted to be found with 0.95."""
     schema = Schema({"key": integers(0, 2**62)})
     facts = Setting(schema, PEOPLE, bounding_of(schema))
-    print("\n| method | spend | published from | found with 0.95 from |\n|---|---|---|---|")
+    print("\n| method | spend | published from | found with 0.95 from | found there, of 2000 | one less than needed |")
+    print("|---|---|---|---|---|---|")
     pure = pure_points(Pure(1), 2**62)
-    print(f"| noise on all cells | Pure(1) | {pure.threshold + 1} | {smallest_published(pure)} |")
+    _point("noise on all cells", Pure(1), pure, (pure.threshold + 1, smallest_published(pure)), KEY)
     stable = stable_histogram(Approximate(1, "1e-6"))
-    print(f"| stability | Approximate(1, 1e-6) | {stable.threshold} | {stable.smallest_published()} |")
+    _point("stability", Approximate(1, "1e-6"), stable, (stable.threshold, stable.smallest_published()), (KEY,))
     pick = choosing(Approximate(1, "1e-6"))
-    print(f"| choosing, one key only | Approximate(1, 1e-6) | {pick.threshold} | {pick.required(0.95)} |")
+    _point("choosing, one key only", Approximate(1, "1e-6"), pick, (pick.threshold, pick.required(0.95)), KEY)
     spend = Truncated("1/20", 10)
     prepared = Popular("key", engine="laplace").prepare(facts, spend)
+    sparse: Any = prepared.mechanism
     found = Popular("key").value(prepared.finish(()))
-    law = type(prepared.mechanism.noise.law).__name__
-    print(f"| {law} on all cells | {spend!r} | {prepared.mechanism.threshold + 1} | {found.smallest} |")
+    law = type(sparse.noise.law).__name__
+    _point(f"{law} on all cells", spend, sparse, (sparse.threshold + 1, found.smallest), KEY)
+
+
+def _point(name: str, spend: Any, mechanism: Any, numbers: tuple[int, int], key: Any) -> None:
+    least, needed = numbers
+    shares = []
+    for count in (needed, needed - 1):
+        noise = Noise(insecure_seed=count)
+        shares.append(sum(_named(mechanism.run({key: count}, noise), key) for _ in range(2000)) / 2000)
+    print(f"| {name} | {spend!r} | {least} | {needed} | {shares[0]:.3f} | {shares[1]:.3f} |", flush=True)
+
+
+def _named(released: Any, key: Any) -> bool:
+    """Tell whether a release names the key: alone, or among others with their counts."""
+    return bool(released == key or (isinstance(released, tuple) and any(one[0] == key for one in released)))
 
 
 def main(seeds: int = 3) -> None:

@@ -1,13 +1,17 @@
 """Private multiplicative weights against noise on every query, at the same spend: `python -m bench.conversation`.
 
+    python -m bench.conversation [queries] [seeds]
+
 Simulated people over 2^16 cells, 100,000 random ranges and conjunctions. Both sides answer the same queries in one
 run: the conversation, and discrete Gaussian (or, for a pure spend, Laplace) noise calibrated to all queries at once.
+Each seed draws people, queries and noise anew; "largest" is the largest error over all seeds, the rest are means.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +31,8 @@ from sfumato.table.data import open_table
 OUT = Path("out/bench-conversation.md")
 HEAD = (
     "| domain | people | spend | answered by the model | corrections of paid | bound | largest error | mean error "
-    "| noise on each: largest | CPU µs a query | opening, CPU s |\n|---|---|---|---|---|---|---|---|---|---|---|"
+    "| noise on each: largest | CPU µs a query | opening, CPU s | seeds |\n"
+    "|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
@@ -73,8 +78,23 @@ def boxes(sizes: dict[str, int], count: int, seed: int) -> list[Box]:
     return found
 
 
-def measure(kind: str, people: int, count: int, spend: Bound, seed: int) -> str:
-    """Run both sides once and return a row of the table."""
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one run of both sides showed."""
+
+    from_model: float
+    corrected: int
+    updates: int
+    bound: float
+    largest: float
+    mean: float
+    noise: float
+    microseconds: float
+    opening: float
+
+
+def measure(kind: str, people: int, count: int, spend: Bound, seed: int) -> Run:
+    """Run both sides once."""
     columns, domains = DOMAINS[kind](people, seed)
     schema = Schema(domains)
     queries = boxes({name: domain.size for name, domain in domains.items()}, count, seed)
@@ -93,25 +113,45 @@ def measure(kind: str, people: int, count: int, spend: Bound, seed: int) -> str:
     direct = calibrate(spend, l1=count, l2_squared=count, largest=1, draws=count)
     noisy = np.abs(direct(exact, Noise()) - exact).max() / people
     progress, plan = talk.progress, talk.plan
-    return (
-        f"| {kind} | {people:,} | {spend!r} | {progress.from_model:.2%} | {progress.corrected} of {plan.updates} "
-        f"| {plan.error:.4f} | {missed.max():.4f} | {missed.mean():.4f} | {noisy:.4f} "
-        f"| {(ended - opened) / count * 1e6:.0f} | {opened - start:.1f} |"
+    return Run(
+        progress.from_model,
+        progress.corrected,
+        plan.updates,
+        plan.error,
+        float(missed.max()),
+        float(missed.mean()),
+        float(noisy),
+        (ended - opened) / count * 1e6,
+        opened - start,
     )
 
 
-def main(arguments: list[str]) -> None:
+def row(kind: str, people: int, spend: Bound, runs: list[Run]) -> str:
+    """Show the runs of one setting as a row of the table."""
+
+    def mean(name: str) -> float:
+        return float(np.mean([getattr(run, name) for run in runs]))
+
+    return (
+        f"| {kind} | {people:,} | {spend!r} | {mean('from_model'):.2%} | {mean('corrected'):.0f} of {runs[0].updates} "
+        f"| {runs[0].bound:.4f} | {max(run.largest for run in runs):.4f} | {mean('mean'):.4f} "
+        f"| {max(run.noise for run in runs):.4f} | {mean('microseconds'):.0f} | {mean('opening'):.1f} | {len(runs)} |"
+    )
+
+
+def main(count: int = 100_000, seeds: int = 5) -> None:
     """Print the table, row by row, and write it."""
-    count = int(arguments[0]) if arguments else 100_000
     rows = [HEAD]
     print(HEAD)
     for kind in DOMAINS:
         for people in (100_000, 1_000_000):
             for spend in (Approximate(1, 1e-9), Pure(1)):
-                rows.append(measure(kind, people, count, spend, 7))
+                rows.append(
+                    row(kind, people, spend, [measure(kind, people, count, spend, 7 + k) for k in range(seeds)])
+                )
                 print(rows[-1], flush=True)
     OUT.write_text("\n".join(rows) + "\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(*map(int, sys.argv[1:3]))

@@ -71,7 +71,7 @@ CHOSEN = ChosenTables(
 )
 
 
-def ones_and_pairs(*columns: tuple[int, ...], scale: int = 2) -> TableStack:
+def ones_and_pairs(*columns: tuple[int, ...], scale: int | Fraction = 2) -> TableStack:
     parts = tuple(Part(one, (2,) * len(one), one != (), DiscreteLaplace(scale)) for one in columns)
     return TableStack(parts=parts, shown=("a", "b", "c"), relation=ADD_REMOVE)
 
@@ -85,6 +85,26 @@ GUARDED = GuardedTables(
 )
 
 
+# No table is chosen here, which another case does: what is told apart is which stack stands in for chosen tables.
+INSTEAD = ChosenTables(
+    stack=GuardedTables(
+        first=ones_and_pairs((), scale=1),
+        rich=ones_and_pairs((0, 1), scale=1),
+        poor=ones_and_pairs((0,), scale=1),
+        fewest=Fraction(2),
+        relation=ADD_REMOVE,
+    ),
+    candidates=(Part((0, 1, 2), (2, 2, 2), True, DiscreteLaplace(1)),),
+    count=0,
+    choice=Fraction(0),
+    batches=0,
+    fallback=ones_and_pairs((1, 2), scale=1),
+    poor=ones_and_pairs((1,), scale=1),
+    fewest=Fraction(4),
+    relation=ADD_REMOVE,
+)
+
+
 class CountsFirst(GuardedTables):
     """Chooses by the exact number of rows."""
 
@@ -93,6 +113,17 @@ class CountsFirst(GuardedTables):
         if exact.total < self.fewest:
             return first, (), self.poor.run(exact, noise)
         return first, self.rich.run(exact, noise), ()
+
+
+class CountsBeforeChoosing(ChosenTables):
+    """Decides by the exact number of rows whether tables are chosen."""
+
+    def drowns(self, total: float) -> bool:
+        return self.__dict__["seen"] < self.fewest
+
+    def run(self, exact: Records, noise: Noise) -> Any:
+        object.__setattr__(self, "seen", exact.total)
+        return super().run(exact, noise)
 
 
 def with_laws(stack: TableStack, factor: Fraction) -> TableStack:
@@ -146,8 +177,8 @@ class _Greedy:
         return getattr(self._noise, name)
 
 
-class ScoresOfHalfAPerson(ChosenTables):
-    """Weights exp(epsilon·score), the printed exponential mechanism (QR defect D1)."""
+class SteepScores(ChosenTables):
+    """Weights four times as steep as what is paid for; D1, which is twice, is told apart by the cases of choices."""
 
     def run(self, exact: Records, noise: Noise) -> Any:
         steep = replace(self, choice=4 * self.choice)
@@ -168,6 +199,24 @@ CASES = [
             "half the noise if many": replace(GUARDED, rich=with_laws(GUARDED.rich, Fraction(1, 2))),
         },
         tail=1e-4,
+    ),
+    PromiseCase(
+        name="nothing, pairs or single columns instead of chosen tables, by the noisy number of rows",
+        spec_ids=("PDP-GAUSS", "QR-MWEM", "PDP:C-7"),
+        mechanism=INSTEAD,
+        pairs=[
+            (rows(BITS), rows(BITS, (1, 0, 1))),
+            (rows(BITS, *[(0, 0, 0)] * 3), rows(BITS, *[(0, 0, 0)] * 4)),
+        ],
+        reach=0.97,
+        mutants={
+            "chooses by the exact number": CountsBeforeChoosing(**vars(INSTEAD)),
+            "half the noise if few": replace(INSTEAD, poor=ones_and_pairs((1,), scale=Fraction(1, 2))),
+            "half the noise if too few to choose": replace(
+                INSTEAD, fallback=ones_and_pairs((1, 2), scale=Fraction(1, 2))
+            ),
+        },
+        tail=1e-3,
     ),
     PromiseCase(
         name="pair contrasts of bits, a row replaced",
@@ -241,7 +290,7 @@ CASES = [
         reach=0.6,
         mutants={
             "the best without noise": ChoosesTheBest(**vars(CHOSEN)),
-            "weights twice as steep and no halving (D1)": ScoresOfHalfAPerson(**vars(CHOSEN)),
+            "weights four times as steep": SteepScores(**vars(CHOSEN)),
             "half the noise": replace(
                 CHOSEN,
                 stack=with_laws(CHOSEN.stack, Fraction(1, 2)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
@@ -22,6 +23,7 @@ from sfumato.release.question import question_from_json
 from sfumato.release.setting import Setting
 from sfumato.release.synthesis import Synthesize
 from sfumato.release.synthesis.adaptive import ChosenTables, _Looks
+from sfumato.release.synthesis.guarded import GuardedTables
 from sfumato.release.synthesis.stack import TableStack
 from sfumato.release.workload import Records, Space
 from sfumato.release.workload.builders import marginals
@@ -106,15 +108,31 @@ def test_triples_are_learned_from_few_columns() -> None:
             assert distance(model, records) < 0.05 < distance(alone(records), records)
 
 
-def test_little_data_falls_back_to_pairs() -> None:
+def test_little_data_falls_back_to_pairs_and_still_less_to_single_columns() -> None:
     question, setting = Synthesize(), setting_of(BITS, ADD_REMOVE, 50)
-    prepared = question.prepare(setting, Concentrated("0.01"))
-    assert isinstance(prepared.mechanism, ChosenTables)
-    _, chosen, other = prepared.mechanism.run(chained(BITS, 50), Noise(insecure_seed=1))
-    assert chosen == ()
-    assert len(other) == len(prepared.mechanism.stack.parts)
+    mechanism = question.prepare(setting, Concentrated("0.01")).mechanism
+    assert isinstance(mechanism, ChosenTables) and isinstance(mechanism.stack, GuardedTables)
+    widths = {}
+    for people in (50, 1000, 100_000):
+        raw = mechanism.run(chained(BITS, people), Noise(insecure_seed=1))
+        parts, numbers = mechanism.released(raw)
+        assert [part.shape for part in parts] == [found.shape for found in numbers]
+        widths[people] = Counter(len(part.columns) for part in parts)
+    columns = 8
+    assert max(widths[50]) == 1 and widths[50][1] == 3 * columns
+    assert max(widths[1000]) == 2 and widths[1000][1] == 2 * columns
+    assert max(widths[100_000]) == 3 and widths[100_000][1] == columns
     public = question.prepare(setting_of(BITS, REPLACE_ONE, 50), Concentrated("0.01"))
     assert isinstance(public.mechanism, TableStack)
+
+
+@pytest.mark.parametrize("relation", [REPLACE_ONE, ADD_REMOVE])
+def test_triples_that_stand_out_are_worth_more_than_pairs_with_a_little_less_noise(relation: Relation) -> None:
+    # Laplace noise on the pairs of ten bits would be narrower here, but cannot pay for triples.
+    schema = Schema({f"x{place}": integers(0, 1) for place in range(10)})
+    mechanism = Synthesize().prepare(setting_of(schema, relation, 30_000), Approximate(1, 1e-9)).mechanism
+    assert isinstance(mechanism, ChosenTables)
+    assert len(mechanism.candidates[0].columns) == 3
 
 
 def test_nobody_there_is_data_like_any_other() -> None:

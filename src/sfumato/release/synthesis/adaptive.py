@@ -20,7 +20,7 @@ from sfumato.release.model.base import Model
 from sfumato.release.synthesis.contrasts import contrasted
 from sfumato.release.synthesis.fit import fitted
 from sfumato.release.synthesis.gather import Gathered, gather
-from sfumato.release.synthesis.guarded import dearer
+from sfumato.release.synthesis.guarded import GuardedTables, dearer
 from sfumato.release.synthesis.parts import Part
 from sfumato.release.synthesis.stack import TableStack
 from sfumato.release.workload.records import Records
@@ -44,18 +44,20 @@ class ChosenTables(Mechanism):
     stated ones is withheld.
 
     Where the number of rows is not public, `fallback` is released instead if the noisy number is below `fewest`: the
-    chosen tables would drown in their noise. Both cost at most what is stated.
+    chosen tables would drown in their noise. If the stack is guarded, and found too few rows for its own tables, `poor`
+    is. All of them cost at most what is stated.
     """
 
     spec: ClassVar[str] = "QR-MWEM"
 
-    stack: TableStack
+    stack: TableStack | GuardedTables
     candidates: tuple[Part, ...]
     count: int
     choice: Fraction
     batches: int = 2
     total: int | None = None
     fallback: TableStack | None = None
+    poor: TableStack | None = None
     fewest: Fraction = Fraction(0)
 
     @property
@@ -75,23 +77,24 @@ class ChosenTables(Mechanism):
 
     def later_cost(self) -> Cost:
         """Return what comes after the stack costs at most, whichever way it goes."""
-        chosen = self.count * self.chosen_cost() + self.count * self.measured_cost()
-        if self.fallback is None:
-            return chosen
-        return dearer(chosen, self.fallback.loss().person, pure=self.stack.pure)
+        dearest = self.count * self.chosen_cost() + self.count * self.measured_cost()
+        for other in (self.fallback, self.poor):
+            if other is not None:
+                dearest = dearer(dearest, other.loss().person, pure=self.stack.pure)
+        return dearest
 
     def loss(self) -> Loss:
         """Return the loss of the stack and of all looks after it; a choice reads everything."""
         return self.stack.loss() + Loss.flat(self.later_cost(), self.reads, self.relation)
 
-    def run(
-        self, exact: Records, noise: Noise
-    ) -> tuple[tuple[Integers, ...], tuple[Chosen, ...], tuple[Integers, ...]]:
-        """Return the tables of the stack, the chosen ones, and those of the fallback; one of the last two is empty."""
-        first = self.stack.run(exact, noise)
-        gathered = gather(self.stack.parts, first, exact.space.sizes, self.total)
-        if self.fallback is not None and self.drowns(gathered.total):
-            return first, (), self.fallback.run(exact, noise)
+    def run(self, exact: Records, noise: Noise) -> tuple[Any, tuple[Chosen, ...], tuple[Integers, ...]]:
+        """Return what the stack released, the chosen tables, and others instead; one of the last two is empty."""
+        first: Any = self.stack.run(exact, noise)
+        parts, numbers = self.stack.released(first)
+        gathered = gather(parts, numbers, exact.space.sizes, self.total)
+        instead = self._instead(first)
+        if instead is not None and (instead is self.poor or self.drowns(gathered.total)):
+            return first, (), instead.run(exact, noise)
         looks = _Looks(self, exact, noise)
         for batch in range(self.batches):
             model = fitted(gathered.evidence(), exact.space, gathered.total, quick=True)
@@ -100,6 +103,22 @@ class ChosenTables(Mechanism):
                 gathered.add(self.candidates[place], looks.measure(place))
         looks.require()
         return first, tuple(looks.found), ()
+
+    def released(self, raw: tuple[Any, tuple[Chosen, ...], tuple[Integers, ...]]) -> tuple[list[Part], list[Integers]]:
+        """Return the tables of a run, and their numbers."""
+        first, chosen, other = raw
+        parts, numbers = self.stack.released(first)
+        instead = self._instead(first)
+        if other and instead is not None:
+            parts += instead.parts
+        parts += [self.candidates[place] for place, _ in chosen]
+        return parts, [*numbers, *other, *(found for _, found in chosen)]
+
+    def _instead(self, first: Any) -> TableStack | None:
+        """Return what may be released instead of chosen tables: `poor` if the stack found its rows too few."""
+        if isinstance(self.stack, GuardedTables) and self.stack.found_few(first):
+            return self.poor
+        return self.fallback
 
     def drowns(self, total: float) -> bool:
         """Tell whether so many rows are too few for the chosen tables to stand out of their noise."""
@@ -115,6 +134,7 @@ class ChosenTables(Mechanism):
             "choice": self.choice,
             "batches": self.batches,
             "fallback": self.fallback,
+            "poor": self.poor,
             "fewest": self.fewest,
             "relation": self.relation,
             "reads": self.reads,

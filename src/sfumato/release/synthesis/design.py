@@ -72,8 +72,17 @@ def _designed(facts: Facts, spend: Bound) -> Release:
             plain = _laplace(facts, spend.epsilon, spend)
             # Chosen pairs are fewer than all pairs, so that their noise does not compare.
             choosing = isinstance(plain, ChosenTables) and len(plain.candidates[0].columns) == 2
-            return smooth if choosing else min((smooth, plain), key=_predicted)
+            # Triples are measured only where they stand out of their noise, and then say what no pair can.
+            if choosing or _widest(smooth) > _widest(plain):
+                return smooth
+            return min((smooth, plain), key=_predicted)
     raise UnsupportedSpend(f"{spend!r} is not one of the four bounds.")
+
+
+def _widest(release: Release) -> int:
+    """Return how many columns the widest table has."""
+    parts = release.candidates if isinstance(release, ChosenTables) else release.parts
+    return max(len(part.columns) for part in parts)
 
 
 def _predicted(release: Release) -> float:
@@ -139,13 +148,19 @@ def _with_triples(
     least = SMALLEST_SCALE if pure else SMALLEST_SCALE**2
     candidates = tuple(part_of(facts, columns, not pure, pure, max(width, least)) for columns in triples)
     widest = max(math.sqrt(part.variance() * math.prod(part.sizes)) for part in candidates)
+    private = facts.total is None
+    # Where people turn out too few for triples, pairs get the rest of the spend: the noise that then counts is that of
+    # the whole of it.
+    stack = _guarded(facts, groups, shares, amount - later, spend=spend, pure=pure, judged=whole)
+    ones, begun = _ones(groups, shares)
     found = ChosenTables(
-        stack=stack_of(facts, groups, shares, amount - later, spend, pure=pure),
+        stack=stack,
         candidates=candidates,
         count=count,
         choice=choice,
         total=facts.total,
-        fallback=None if facts.total is not None else stack_of(facts, groups, shares, later, spend, pure=pure),
+        fallback=stack_of(facts, groups, shares, later, spend, pure=pure) if private else None,
+        poor=stack_of(facts, ones, begun, later, spend, pure=pure) if isinstance(stack, GuardedTables) else None,
         fewest=_short(widest / (DROWNED_FEW if count == len(triples) else DROWNED)),
         relation=facts.setting.relation,
         reads=facts.setting.charged(facts.space.names),
@@ -154,23 +169,38 @@ def _with_triples(
 
 
 def _guarded(
-    facts: Facts, groups: Groups, shares: dict[str, float], amount: Fraction, *, spend: Bound, pure: bool
+    facts: Facts,
+    groups: Groups,
+    shares: dict[str, float],
+    amount: Fraction,
+    *,
+    spend: Bound,
+    pure: bool,
+    judged: TableStack | None = None,
 ) -> TableStack | GuardedTables:
-    """Return a stack; where the number of rows is private, its pairs wait until the first tables have shown it."""
+    """Return a stack; where the number of rows is private, its pairs wait until the first tables have shown it.
+
+    How many rows pairs need follows from the noise of `judged`, by default of the pairs themselves.
+    """
     if facts.total is not None or "pairs" not in groups or spend.unit != "person":
         return stack_of(facts, groups, shares, amount, spend, pure=pure)
     paired = Fraction(shares["pairs"]).limit_denominator(10**6)
-    ones = {name: tables for name, tables in groups.items() if name != "pairs"}
-    begun = {name: shares[name] for name in ones}
+    ones, begun = _ones(groups, shares)
     rich = stack_of(facts, {"pairs": groups["pairs"]}, {"pairs": 1.0}, paired * amount, spend, pure=pure)
     return GuardedTables(
         first=stack_of(facts, ones, begun, (1 - paired) * amount, spend, pure=pure),
         rich=rich,
         poor=stack_of(facts, ones, begun, paired * amount, spend, pure=pure),
-        fewest=_short(_fewest(facts, rich)),
+        fewest=_short(_fewest(facts, judged or rich)),
         relation=facts.setting.relation,
         reads=facts.setting.charged(facts.space.names),
     )
+
+
+def _ones(groups: Groups, shares: dict[str, float]) -> tuple[Groups, dict[str, float]]:
+    """Return the groups without pairs, and their shares."""
+    ones = {name: tables for name, tables in groups.items() if name != "pairs"}
+    return ones, {name: shares[name] for name in ones}
 
 
 def _short(number: float) -> Fraction:

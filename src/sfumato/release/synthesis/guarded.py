@@ -35,13 +35,23 @@ class GuardedTables(Mechanism):
     fewest: Fraction
 
     @property
+    def pure(self) -> bool:
+        """Whether the noise is Laplace's."""
+        return self.first.pure
+
+    @property
+    def rows(self) -> int:
+        """How many rows a person has at most."""
+        return self.first.rows
+
+    @property
     def parts(self) -> tuple[Part, ...]:
         """The tables that are measured where people are enough."""
         return (*self.first.parts, *self.rich.parts)
 
     def loss(self) -> Loss:
         """Return the loss of the first stack and of what follows, whichever it is."""
-        later = dearer(self.rich.loss().person, self.poor.loss().person, pure=self.first.pure)
+        later = dearer(self.rich.loss().person, self.poor.loss().person, pure=self.pure)
         return self.first.loss() + Loss.flat(later, self.reads, self.relation)
 
     def run(self, exact: Records, noise: Noise) -> tuple[Tables, Tables, Tables]:
@@ -50,6 +60,16 @@ class GuardedTables(Mechanism):
         if gather(self.first.parts, first, exact.space.sizes, None).total < self.fewest:
             return first, (), self.poor.run(exact, noise)
         return first, self.rich.run(exact, noise), ()
+
+    def found_few(self, raw: tuple[Tables, Tables, Tables]) -> bool:
+        """Tell whether a run found too few rows."""
+        return not raw[1]
+
+    def released(self, raw: tuple[Tables, Tables, Tables]) -> tuple[list[Part], list[Integers]]:
+        """Return the tables of a run, and their numbers."""
+        first, rich, poor = raw
+        later = self.poor if self.found_few(raw) else self.rich
+        return [*self.first.parts, *later.parts], [*first, *rich, *poor]
 
     def event(self) -> Event:
         """Return the public record."""

@@ -15,14 +15,13 @@ from sfumato.privacy import Bound
 from sfumato.release.model.base import Model, model_from_json
 from sfumato.release.question import Question
 from sfumato.release.setting import Prepared, Setting
+from sfumato.release.synthesis.adaptive import ChosenTables
 from sfumato.release.synthesis.building import Facts
 from sfumato.release.synthesis.design import design
 from sfumato.release.synthesis.fit import fitted, judged_tables, predicted_error
 from sfumato.release.synthesis.gather import Gathered, gather
-from sfumato.release.synthesis.guarded import GuardedTables
 from sfumato.release.synthesis.methods import known, method_of
 from sfumato.release.synthesis.parts import Columns, Part
-from sfumato.release.synthesis.stack import TableStack
 from sfumato.release.workload.records import Records
 from sfumato.release.workload.space import Space
 from sfumato.release.workload.workload import Workload
@@ -100,7 +99,8 @@ class Synthesize(Question):
         space, schema, width = facts.space, setting.schema, self._width(facts)
 
         def finish(raw: Any) -> Released:
-            parts, numbers, chosen = _pieces(mechanism, raw)
+            parts, numbers = mechanism.released(raw)
+            chosen = tuple(place for place, _ in raw[1]) if isinstance(mechanism, ChosenTables) else ()
             gathered = gather(parts, numbers, space.sizes, facts.total)
             measured = [
                 Measured(_name(space, part), _flat(found), part.law) for part, found in zip(parts, numbers, strict=True)
@@ -160,25 +160,6 @@ class Synthesize(Question):
         """
         error = released.made.get("error")
         return (0.0, None if error is None else float(error))
-
-
-def _pieces(mechanism: Any, raw: Any) -> tuple[list[Part], list[Any], tuple[int, ...]]:
-    """Return the tables that were released with their numbers, and which ones were chosen."""
-    if isinstance(mechanism, TableStack):
-        return list(mechanism.parts), list(raw), ()
-    if isinstance(mechanism, GuardedTables):
-        begun, rich, poor = raw
-        later = mechanism.rich if rich else mechanism.poor
-        return [*mechanism.first.parts, *later.parts], [*begun, *rich, *poor], ()
-    first, chosen, other = raw
-    parts, numbers = list(mechanism.stack.parts), list(first)
-    if other:
-        assert mechanism.fallback is not None
-        parts += mechanism.fallback.parts
-        numbers += other
-    parts += [mechanism.candidates[place] for place, _ in chosen]
-    numbers += [found for _, found in chosen]
-    return parts, numbers, tuple(place for place, _ in chosen)
 
 
 def _made(gathered: Gathered, space: Space, schema: Schema, width: int) -> dict[str, Any]:

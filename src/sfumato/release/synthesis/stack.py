@@ -99,6 +99,10 @@ class TableStack(Mechanism):
             for table, added in zip(tables, drawn, strict=True)
         )
 
+    def released(self, numbers: tuple[Integers, ...]) -> tuple[list[Part], list[Integers]]:
+        """Return the tables of a run, and their numbers."""
+        return list(self.parts), list(numbers)
+
     def _drawn(self, noise: Noise) -> list[Integers]:
         places: dict[Law, list[int]] = {}
         for place, part in enumerate(self.parts):

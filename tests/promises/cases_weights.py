@@ -18,12 +18,12 @@ from sfumato.perturb.additive import AdditiveNoise
 from sfumato.privacy import REPLACE_ONE, ByCount, Cost, Loss
 from sfumato.release.weights import AttributeWeights, Barak, Candidates, MultiplicativeWeights
 from sfumato.release.weights.choosers import ByAttribute, Disjoint, Partition
-from sfumato.release.workload.builders import marginals, matrix
+from sfumato.release.workload.builders import marginals, matrix, parities
 from sfumato.release.workload.records import Records
 from sfumato.release.workload.workload import Workload
 from tests.promises.case import PromiseCase
 from tests.promises.printed.choices import changed
-from tests.promises.printed.weights import AnySet, Greedy, TrueTotal
+from tests.promises.printed.weights import AllowedByData, AnySet, Greedy, TrueTotal
 
 HALF = Fraction(1, 2)
 THREE = marginals(Schema({"x": integers(0, 2)}), width=1)
@@ -32,6 +32,8 @@ TWO_BITS = marginals(Schema({"x": integers(0, 1), "y": integers(0, 1)}), width=2
 ONE_WAY = marginals(Schema({"x": integers(0, 1), "y": integers(0, 1)}), width=1)
 FIFTY = matrix(Schema({"x": integers(0, 2)}), "x", [[0, 1, 0], *([[1, 0, 0]] * 49)], steps=1)
 BITS = marginals(Schema({name: integers(0, 1) for name in "abc"}), width=1)
+
+FOUR_BITS = parities(Schema({name: integers(0, 1) for name in "abcd"}), sets=[("a", "b"), ("a", "c"), ("c", "d")])
 
 EPSILON = Fraction(2)
 
@@ -71,6 +73,10 @@ TABLES = weights(ONE_WAY, 2, tables=True, rate=EPSILON / 4, law=DiscreteLaplace(
 STARTED = weights(BIT, 2, start_law=DiscreteLaplace(HALF), law=DiscreteLaplace(HALF))
 DOUBLING = weights(BIT, 2, rounds=2, limit=Fraction(4), rate=HALF, law=DiscreteLaplace(1))
 SEVERAL = weights(BIT, None, count_law=DiscreteLaplace(1), rows=2, rate=EPSILON / 8, law=DiscreteLaplace(1))
+
+# After a round about two of the columns, a component of four cells is full: the next one may choose these two again, or
+# two that are still alone.
+FACTORED = weights(FOUR_BITS, 2, rounds=2, max_cells=4, rate=EPSILON / 2, law=DiscreteLaplace(1 / EPSILON))
 
 ENTERING = [(table(BIT, *rest), table(BIT, one, *rest)) for rest in ((), (0,)) for one in (0, 1)]
 CELLS = [(table(TWO_BITS, (0, 0), (0, 1)), table(TWO_BITS, (1, 1), (0, 1)))]
@@ -149,6 +155,22 @@ ROUNDS = [
         pairs=replaced(BIT, 2),
         reach=0.4,
         mutants={"three times the limit": replace(DOUBLING, limit=Fraction(12), law=DiscreteLaplace(Fraction(1, 8)))},
+        tail=1e-3,
+    ),
+    PromiseCase(
+        name="mwem, factored, choices restricted by what fits",
+        spec_ids=("QR-MWEMF", "QR-MWEM"),
+        mechanism=FACTORED,
+        pairs=[
+            (table(FOUR_BITS, (0, 0, 0, 0), (0, 1, 0, 0)), table(FOUR_BITS, (1, 0, 0, 1), (0, 1, 0, 0))),
+            (table(FOUR_BITS, (0, 0, 0, 0), (0, 1, 0, 1)), table(FOUR_BITS, (1, 0, 1, 0), (0, 1, 0, 1))),
+        ],
+        reach=0.5,
+        mutants={
+            "the data say what is allowed": changed(AllowedByData, FACTORED),
+            "half the noise": replace(FACTORED, law=DiscreteLaplace(1 / (2 * EPSILON))),
+            "twice the rate": replace(FACTORED, rate=2 * FACTORED.rate),
+        },
         tail=1e-3,
     ),
     PromiseCase(

@@ -28,6 +28,19 @@ class TrueTotal(MultiplicativeWeights):
         return Transcript(total, (), fixed_rounds(metered, learner, self.stage(), self.rounds))
 
 
+@dataclass(frozen=True, kw_only=True)
+class AllowedByData(MultiplicativeWeights):
+    """Leaves out candidates by the data: those whose first column is hardly ever anything but 0."""
+
+    def run(self, exact: Any, noise: Noise) -> Transcript:
+        """Let the table say what a round may choose from."""
+        metered = Metered(self.candidates, exact, noise)
+        learner = self._learner(None, ())
+        often = [int(exact.table(block.columns[:1])[1:].sum()) for block in self.candidates.blocks]
+        learner.allowed = lambda: np.flatnonzero(np.array(often) == max(often))  # type: ignore[method-assign]
+        return Transcript(None, (), fixed_rounds(metered, learner, self.stage(), self.rounds))
+
+
 def printed_step(model: Factored, one: Evidence, step: float) -> Factored:
     """Return the update of figure 5.1: every cell is multiplied by the same number (QR:D4)."""
     surprise = float(one.surprise(model.marginal(one.columns))[0])

@@ -11,13 +11,17 @@ import pytest
 
 from sfumato import ADD_REMOVE, REPLACE_ONE, Concentrated, Noise, Pure, Schema
 from sfumato.domain import booleans, integers
-from sfumato.errors import ParameterError
+from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.release.setting import Setting
+from sfumato.release.synthesis.methods import method_of
+from sfumato.release.synthesis.question import Synthesize
 from sfumato.release.weights import AttributeWeights, Barak, Candidates, Fitting
 from sfumato.release.weights.choosers import Disjoint, _Sums
 from sfumato.release.weights.methods import METHODS
+from sfumato.release.weights.planning import WIDE_CELLS
 from sfumato.release.workload.builders import marginals
 from sfumato.release.workload.records import Records
+from sfumato.release.workload.workload import Workload
 from sfumato.table.bounding import Bounding, Way
 from tests.release.weights.published import entropies, published
 
@@ -139,6 +143,74 @@ def test_spends_per_person_and_pure_ones_are_kept() -> None:
     assert loss.at("x0").is_zero and loss.at("x1").rho() < loss.at("x2").rho()
 
 
+def test_nobody_at_all_is_no_error() -> None:
+    empty, nobody = Records.from_rows(PAIRS.space, []), Setting(EIGHT, 0, Bounding(Way.ROWS))
+    for method in METHODS:
+        prepared = METHODS[method](nobody, Pure(1), PAIRS, {})
+        exact = prepared.read(_Handing(empty)) if method == "barak" else empty
+        assert prepared.finish(prepared.mechanism(exact, Noise(insecure_seed=1))).made["model"]["total"] == 1
+
+
+def test_rounds_per_attribute_take_wide_tables() -> None:
+    schema = Schema({f"x{place}": integers(0, 7) for place in range(10)})
+    workload, setting = marginals(schema, width=2), Setting(schema, 1000, Bounding(Way.ROWS))
+    spend = Concentrated("0.1").per_attribute()
+    planned: Any = METHODS["pdp-mwem"](setting, spend, workload, {"rounds": 2}).mechanism
+    assert planned.max_cells == WIDE_CELLS
+    records = Records.from_rows(workload.space, [(0,) * 10] * 500 + [(7,) * 10] * 500)
+    model = planned.model_of(planned(records, Noise(insecure_seed=1)))
+    assert 1 < max(one.log_weights.size for one in model.components) <= WIDE_CELLS
+    smaller: Any = METHODS["pdp-mwem"](setting, spend, workload, {"rounds": 1, "max_cells": 64}).mechanism
+    assert smaller.max_cells == 64
+    with pytest.raises(DomainTooLarge, match="output='last'"):
+        METHODS["pdp-mwem"](setting, spend, workload, {"step": "safe"})
+    with pytest.raises(ParameterError, match="max_cells"):
+        METHODS["pdp-mwem"](setting, spend, workload, {"max_cells": 0})
+
+
+class _Handing:
+    """A view that hands out declared columns, and remembers which were asked for."""
+
+    def __init__(self, records: Records) -> None:
+        self.records = records
+        self.asked: set[str] = set()
+
+    def distinct(self, names: Any) -> Any:
+        self.asked |= set(names)
+        codes = self.records.codes[:, list(self.records.space.places(names))]
+        return codes, self.records.counts
+
+
+@pytest.mark.parametrize(
+    ("method", "spend", "options", "columns"),
+    [
+        ("mwem", Pure(1), {"rounds": 2}, {"x0", "x1", "x2", "x3"}),
+        ("mwem", Pure(1), {"rounds": 2, "start": "histogram"}, set(EIGHT.names)),
+        ("barak", Pure(1), {}, {"x0", "x1", "x2", "x3"}),
+        ("agnostic", Pure(1), {"rounds": 1}, {"x0", "x1", "x2", "x3"}),
+        ("pdp-mwem", Pure(1).per_attribute(), {"rounds": 2}, {"x0", "x1", "x2", "x3"}),
+        ("pdp-mwem", Pure(1).per_attribute(), {"rounds": 2, "weights": {"x3": 0}}, {"x0", "x1", "x2"}),
+    ],
+)
+def test_only_columns_that_are_charged_are_read(
+    method: str, spend: Any, options: dict[str, Any], columns: set[str]
+) -> None:
+    whole = marginals(EIGHT, width=2)
+    workload = Workload(whole.space, marginals(EIGHT, sets=[("x0", "x1"), ("x1", "x2"), ("x2", "x3")]).blocks)
+    prepared = method_of(method)(SETTING, spend, workload, options)
+    handing = _Handing(correlated())
+    found = prepared.finish(prepared.mechanism(prepared.read(handing), Noise(insecure_seed=1)))
+    assert handing.asked == prepared.columns == columns
+    assert set(prepared.mechanism.loss().named()) == columns
+    assert Synthesize(workload, method=method).value(found).space.names == EIGHT.names
+
+
+def test_queries_that_all_see_an_attribute_of_weight_zero_are_refused() -> None:
+    workload = marginals(EIGHT, sets=[("x0", "x1"), ("x0", "x2")])
+    with pytest.raises(ParameterError, match="weight 0"):
+        METHODS["pdp-mwem"](SETTING, Pure(1).per_attribute(), workload, {"weights": {"x0": 0}})
+
+
 def test_people_who_come_and_go_are_refused() -> None:
     with pytest.raises(ParameterError, match="REPLACE_ONE"):
         AttributeWeights(
@@ -170,6 +242,37 @@ def test_the_fitted_baseline_is_that_of_the_reference(name: str, epsilon: Any, m
     exact = plan.read(table.records)
     found = entropies(table, lambda noise: plan.model(noisy(exact, noise), noisy), 14)
     assert abs(found.mean() - mean) <= 3 * found.std(ddof=1) * np.sqrt(1 / 14 + 1 / 7) + 0.003
+
+
+@pytest.mark.parametrize(
+    ("schema", "width"),
+    [
+        # 364 tables of up to 4,096 cells, each number with a table of its own.
+        ({f"x{place}": integers(0, 15) for place in range(14)}, 3),
+        # 300 parities, but the model that they join has 2^24 cells.
+        ({f"x{place}": booleans() for place in range(24)}, 2),
+        # All parities of fourteen bits and more are not even listed.
+        ({f"x{place}": booleans() for place in range(20)}, 20),
+        # 1,561 parities would each be fitted to 2^21 cells.
+        ({f"x{place}": booleans() for place in range(21)}, 3),
+    ],
+)
+def test_a_baseline_that_cannot_be_fitted_is_refused_before_anything_is_spent(schema: Any, width: int) -> None:
+    described = Schema(schema)
+    question = Synthesize(marginals(described, width=width), method="barak")
+    with pytest.raises(DomainTooLarge, match="method='auto'") as refused:
+        question.prepare(Setting(described, 1000, Bounding(Way.ROWS)), Pure(1))
+    assert refused.value.method == "auto"
+
+
+def test_wide_tables_of_pairs_without_common_columns_are_fitted_piece_by_piece() -> None:
+    schema = Schema({f"x{place}": integers(0, 3) for place in range(12)})
+    workload = marginals(schema, sets=[(f"x{place}", f"x{place + 1}") for place in range(0, 12, 2)])
+    plan = Barak(workload, REPLACE_ONE, 0)
+    assert plan.fitted_cells == 16 < workload.space.cells
+    mechanism = plan.mechanism(Pure(1), workload.reads)
+    noisy = mechanism(plan.read(Records.from_rows(workload.space, [])), Noise(insecure_seed=1))
+    assert max(one.log_weights.size for one in plan.model(noisy, mechanism).components) == 16
 
 
 def test_columns_that_are_not_bits_are_measured_by_cells() -> None:

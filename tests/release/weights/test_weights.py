@@ -245,6 +245,9 @@ SETTING = Setting(Schema({"a": booleans(), "b": integers(0, 9)}), 100, Bounding(
         ("mwem", {"output": "best"}, ParameterError, "output"),
         ("mwem", {"passses": 3}, ParameterError, "no option"),
         ("mwem", {"max_cells": 3}, DomainTooLarge, "cells"),
+        ("mwem", {"max_cells": 0}, ParameterError, "max_cells"),
+        ("mwem", {"expect": 0}, ParameterError, "expect"),
+        ("mwem", {"expect": "many"}, ParameterError, "expect"),
         ("pdp-mwem", {"together": 9}, ParameterError, "together"),
         ("pdp-mwem", {"weights": {"c": 1}}, ParameterError, "no query reads"),
         ("pdp-mwem", {"weights": {"a": 2}}, ParameterError, "between 0 and 1"),
@@ -255,6 +258,24 @@ def test_bad_options_are_refused(method: str, options: dict[str, Any], error: ty
     workload = marginals(SETTING.schema, width=2)
     with pytest.raises(error, match=words):
         method_of(method)(SETTING, Pure(1), workload, options)
+
+
+def test_rounds_are_planned_for_the_expected_number_where_it_is_private() -> None:
+    schema = Schema({name: booleans() for name in "abcd"})
+    workload = marginals(schema, width=2)
+
+    def planned(people: int, relation: Any, **options: Any) -> Any:
+        setting = Setting(schema, people, Bounding(Way.ROWS), relation)
+        return method_of("mwem")(setting, Pure(1), workload, {"replay": "none", **options}).mechanism
+
+    guessed = [planned(10, ADD_REMOVE, expect=expected).rounds for expected in (246, 247, 5000)]
+    assert guessed[0] < guessed[1] < guessed[2]
+    assert planned(246, ADD_REMOVE).event() == planned(247, ADD_REMOVE).event()
+    assert planned(10, ADD_REMOVE).event() == planned(10, ADD_REMOVE, expect=100_000).event()
+    # The public number is better than any guess.
+    assert planned(246, REPLACE_ONE, expect=5000).event() == planned(246, REPLACE_ONE).event()
+    several = Setting(schema, 246, Bounding(Way.PICK, rows=2), REPLACE_ONE)
+    assert method_of("mwem")(several, Pure(1), workload, {"rounds": "auto"}).mechanism.loss().within(Pure(1))
 
 
 def test_what_costs_nothing_and_people_who_come_and_go() -> None:

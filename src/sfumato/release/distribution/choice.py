@@ -40,8 +40,7 @@ def _reason(chosen: Option, method: str, options: Sequence[Option], facts: Facts
     asked = "has the smallest error" if method == "auto" else "was asked for"
     others = [] if method != "auto" else [f"{one.method} {one.predicted:.0f}" for one in options if one is not chosen]
     beside = f" (beside it: {', '.join(others)})" if others else ""
-    known = "rows" if facts.setting.relation.value == "replace_one" else "rows, a guess because their number is private"
     return (
-        f"{chosen.method} {asked}: at most {chosen.predicted:.0f} of {facts.rows} {known}, at 95 %{beside}. Decided by "
+        f"{chosen.method} {asked}: at most {chosen.predicted:.0f} of {facts.known}, at 95 %{beside}. Decided by "
         "the number of values and of people and by the spend; no data were read."
     )

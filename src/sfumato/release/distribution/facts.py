@@ -79,6 +79,12 @@ class Facts:
         return max(1, self.setting.people * self.setting.rule.rows)
 
     @property
+    def known(self) -> str:
+        """How many rows are planned for, in words that say where this is a guess."""
+        private = self.setting.relation is not REPLACE_ONE
+        return f"{self.rows} rows, a guess because their number is private" if private else f"{self.rows} rows"
+
+    @property
     def most_rows(self) -> int:
         """More rows than there can be."""
         return self.rows if self.setting.relation is REPLACE_ONE else MOST_ROWS

@@ -50,7 +50,7 @@ class Distribution(Question):
         option, why = choose_option(facts, spend, self.method)
         if option.predicted >= facts.rows:
             warnings.warn(
-                f"With {facts.rows} rows nothing is promised about the curve: the noise may be worth "
+                f"With {facts.known}, nothing is promised about the curve: the noise may be worth "
                 f"{option.predicted:.0f} of them. Spend more, or ask for a few quantiles; it is private all the same.",
                 AccuracyWarning,
                 stacklevel=2,

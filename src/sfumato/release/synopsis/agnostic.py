@@ -27,6 +27,7 @@ from sfumato.release.weights.planning import COUNT_SHARE, Amount, amounts, error
 from sfumato.release.weights.predict import Predictor
 from sfumato.release.weights.rounds import law_json, rows_move, shown
 from sfumato.release.workload.records import Records
+from sfumato.release.workload.space import Space
 from sfumato.release.workload.workload import Workload
 from sfumato.select import exponential, permute_and_flip
 from sfumato.select.fit import positive_spend, settle
@@ -257,7 +258,7 @@ def agnostic(setting: Setting, spend: Bound, workload: Workload, options: Mappin
     for name in options or {}:
         if name not in known:
             raise ParameterError(f"This method has no option {name!r}; it has {', '.join(sorted(known))}.")
-    picked, space = setting.picking(), workload.space
+    picked, space = setting.picking(), Space.of(setting.schema, workload.columns)
     mechanism = plan_agnostic(
         Candidates(workload),
         spend,

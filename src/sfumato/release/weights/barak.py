@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.errors import DomainTooLarge
 from sfumato.perturb import AdditiveNoise, calibrate
 from sfumato.privacy import Bound, Relation
 from sfumato.privacy.sensitivity import Sensitivity
@@ -26,12 +28,22 @@ FITTED = Fitting(passes=15, replay_step=1.0)
 """The thesis's way from noisy parities to a distribution: fifteen passes of plain multiplicative updates."""
 
 
+MOST_QUERIED = 2**26
+"""Every measured number has a table of its own in the fit; all of them together have at most so many cells."""
+
+MOST_FITTED = 2**31
+"""A pass of the fit goes through the model for every measured number; longer ones, of minutes, are refused."""
+
+
 @dataclass(frozen=True)
 class Barak:
     """All parities that the tables of a workload need, or all of its cells where columns are not bits (QR-BARAK).
 
     One row moves each of K parity counts by at most 1, whatever the relation, so that they move by K in L1 and by √K
     in L2; where the number of rows is not public it is measured as one more count. One mechanism, no choices.
+
+    What the fit could not do is refused before anything is spent: its memory is that of the measured numbers times the
+    cells of the largest table, and a pass takes the time of the measured numbers times the cells of the model.
     """
 
     workload: Workload
@@ -39,11 +51,45 @@ class Barak:
     people: int | None
     rows: int = 1
 
+    def __post_init__(self) -> None:
+        largest = max(block.cells for block in self.workload.blocks)
+        # All parities of the largest table are measured, so that long lists of them need not be written to be refused.
+        least = largest - 1 if self._of_bits else 1
+        measured = least if least * largest > MOST_QUERIED else self.parts.queries
+        cells = self.fitted_cells
+        if measured * largest > MOST_QUERIED or cells > MOST_CELLS or measured * cells > MOST_FITTED:
+            raise DomainTooLarge(
+                f"The fit of this baseline would take {measured} numbers with tables of up to {largest} cells into a "
+                f"model of {cells} cells, which is too much; write method='auto', ask for fewer columns, or derive "
+                "coarser bins in the schema.",
+                method="auto",
+            )
+
+    @cached_property
+    def fitted_cells(self) -> int:
+        """How many cells the largest component of the fitted model has: that of columns that blocks connect."""
+        space = self.workload.space
+        if space.cells <= MOST_CELLS:
+            return space.cells
+        groups: list[set[str]] = []
+        for block in self.workload.blocks:
+            joined = set(block.columns)
+            for group in [one for one in groups if one & joined]:
+                joined |= group
+                groups.remove(group)
+            groups.append(joined)
+        return max(prod(space.shape(group)) for group in groups)
+
+    @property
+    def _of_bits(self) -> bool:
+        """Whether every column has two codes, so that parities are measured."""
+        return all(size == 2 for size in self.workload.space.shape(self.workload.columns))
+
     @cached_property
     def parts(self) -> Workload:
         """What is measured: parities of bits, otherwise the workload itself."""
         space = self.workload.space
-        if any(size != 2 for size in space.shape(self.workload.columns)):
+        if not self._of_bits:
             return self.workload
         sets = {
             chosen
@@ -77,8 +123,8 @@ class Barak:
         return np.concatenate([*found, *([] if self.people is not None else [np.array([records.total])])])
 
     def total(self, noisy: NDArray[Any]) -> float:
-        """Return the number of rows: public, or the noisy one, at least 1."""
-        return float(self.people if self.people is not None else max(1, int(noisy[-1])))
+        """Return the number of rows, public or noisy, at least 1."""
+        return float(max(1, self.people if self.people is not None else int(noisy[-1])))
 
     def table(self, columns: tuple[str, ...], noisy: NDArray[Any]) -> Floats:
         """Return the noisy counts over some bits by the inverse transform; cells may be negative.

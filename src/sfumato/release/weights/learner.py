@@ -86,11 +86,23 @@ class Learner:
             chances = self.model.components[0].probabilities
             self.sum = chances.copy() if self.sum is None else self.sum + chances
         self.rounds.append((one, laws))
-        batch = [self._take(*found) for found in zip(one.chosen, one.values, laws, strict=True)]
+        batch = [self._take(*found) for found in zip(one.chosen, one.values, laws, strict=True) if self._join(found[0])]
         if not self.fitting.damped:
             self.model = step_towards(self.model, batch, self.fitting.step)
-        if self.fitting.passes:
+        if self.fitting.passes and self.known:
             self.model = replayed(self.model, self.known, self._bounded())
+
+    def _join(self, candidate: int) -> bool:
+        """Join the columns of a candidate; tell whether they fit one component.
+
+        Of several candidates of one round each fits alone, and all of them together need not: the later ones are then
+        left out, by what was released alone.
+        """
+        columns = self.candidates.blocks[self.candidates.block_of(candidate)].columns
+        if self.model.cells_after(columns) > self.model.max_cells:
+            return False
+        self.model = self.model.merge(columns)
+        return True
 
     def _bounded(self) -> Fitting:
         """Return the fitting with fewer passes where one is long: those of later rounds go on where it stopped."""
@@ -151,4 +163,15 @@ def require_fitting(candidates: Candidates, max_cells: int) -> None:
             f"Every table of this workload has more than {max_cells} cells; ask for fewer columns at a time, derive "
             "coarser bins in the schema, or raise max_cells.",
             method="width=2",
+        )
+
+
+def require_whole(candidates: Candidates, max_cells: int, *, needed: bool) -> None:
+    """Refuse what needs all cells in one table where there are more than a component may have: a public fact."""
+    cells = candidates.workload.space.cells
+    if needed and cells > max_cells:
+        raise DomainTooLarge(
+            f"A noisy histogram, an average of models and a dense model need all {cells} cells, and the most is "
+            f"{max_cells}; write output='last' and start='uniform', which use the factored model.",
+            method="output='last'",
         )

@@ -20,10 +20,19 @@ from sfumato.release.weights.candidates import Candidates
 from sfumato.release.weights.choosers import MOST_STATES, states
 from sfumato.release.weights.evidence import Fitting
 from sfumato.release.weights.partial import AttributeWeights
-from sfumato.release.weights.planning import Amount, Options, amounts, one_of, plan_rounds, root_down
+from sfumato.release.weights.planning import (
+    Amount,
+    Options,
+    amounts,
+    largest_component,
+    one_of,
+    plan_rounds,
+    root_down,
+)
 from sfumato.release.weights.rounds import Transcript
 from sfumato.release.workload.blocks import Marginal
 from sfumato.release.workload.records import Records
+from sfumato.release.workload.space import Space
 from sfumato.release.workload.workload import Workload
 from sfumato.table.bounding import Way
 
@@ -36,7 +45,12 @@ class PartialOptions:
 
     `together` is how many queries without a common attribute a round measures, or "auto": as many as fit. `selection`
     is "exact", "partition", or "auto": exact while its sums are few. `step` is "maxent" (damped replay), "safe" (the
-    proved 4 over `together`) or "paper" (1/2). `weights` gives attributes shares of the budget between 0 and 1.
+    proved 4 over `together`) or "paper" (1/2). `weights` gives attributes shares of the budget between 0 and 1; queries
+    that see an attribute of weight 0 are left out, and it is not read. `max_cells` is how large a component of the
+    model may grow.
+
+    >>> PartialOptions(together=2, weights={"age": 1, "sex": "1/2"}).fitting(together=2).passes
+    10
     """
 
     rounds: int | Literal["auto"] = "auto"
@@ -45,8 +59,11 @@ class PartialOptions:
     step: Literal["maxent", "safe", "paper"] = "maxent"
     output: Literal["last", "average", "best_fit"] | None = None
     weights: Mapping[str, Any] | None = None
+    max_cells: int | None = None
 
     def __post_init__(self) -> None:
+        if self.max_cells is not None:
+            positive_integer(self.max_cells, "max_cells")
         object.__setattr__(self, "weights", None if self.weights is None else dict(self.weights))
         one_of(self.selection, "selection", ("auto", "exact", "partition"))
         one_of(self.step, "step", ("maxent", "safe", "paper"))
@@ -62,6 +79,8 @@ def mwem(setting: Setting, spend: Bound, workload: Workload, options: Mapping[st
     """Prepare multiplicative weights for one person's promise (QR-MWEM, QR-MWEMF)."""
     wanted = _options(Options, options)
     picked = setting.picking()
+    # A histogram to start from is one of all cells, so that it reads every column; rounds read those of their queries.
+    columns = workload.space.names if wanted.start == "histogram" else workload.columns
     tables = wanted.candidates == "tables" or (
         wanted.candidates == "auto" and all(isinstance(block, Marginal) for block in workload.blocks)
     )
@@ -72,10 +91,10 @@ def mwem(setting: Setting, spend: Bound, workload: Workload, options: Mapping[st
         counted=setting.counted,
         relation=setting.relation,
         rows=picked.rule.rows,
-        reads=picked.charged(workload.space.names if wanted.start == "histogram" else workload.columns),
+        reads=picked.charged(columns),
         options=wanted,
     )
-    return _prepared(picked, workload, mechanism, mechanism.model_of)
+    return _prepared(picked, columns, mechanism, mechanism.model_of)
 
 
 def pdp_mwem(setting: Setting, spend: Bound, workload: Workload, options: Mapping[str, Any] | None = None) -> Prepared:
@@ -87,7 +106,7 @@ def pdp_mwem(setting: Setting, spend: Bound, workload: Workload, options: Mappin
             "go is no fact that changes; write method='mwem'."
         )
     mechanism = _partial(setting, spend, workload, wanted)
-    return _prepared(setting, workload, mechanism, mechanism.model_of)
+    return _prepared(setting, mechanism.candidates.workload.columns, mechanism, mechanism.model_of)
 
 
 def barak(setting: Setting, spend: Bound, workload: Workload, options: Mapping[str, Any] | None = None) -> Prepared:
@@ -101,7 +120,7 @@ def barak(setting: Setting, spend: Bound, workload: Workload, options: Mapping[s
         model = plan.model(noisy, mechanism, fitting) if fitting else plan.model(noisy, mechanism)
         return _released(setting, model, tuple(noisy.tolist()), mechanism.law)
 
-    space = workload.space
+    space = Space.of(setting.schema, workload.columns)
     read: Callable[[Any], Any] = lambda view: plan.read(Records.read(view, space))  # noqa: E731
     return Prepared(frozenset(space.names), mechanism, read, finish, _way(picked))
 
@@ -114,10 +133,11 @@ METHODS: dict[str, Callable[[Setting, Bound, Workload, Mapping[str, Any] | None]
 
 
 def _partial(setting: Setting, spend: Bound, workload: Workload, wanted: PartialOptions) -> AttributeWeights:
-    candidates = Candidates(workload)
     shares = _shares(workload, wanted.weights)
     names = [name for name, share in shares.items() if share > 0]
-    widest = max((len(workload.space.reads(block.columns)) for block in workload.blocks), default=1)
+    seen = _allowed(workload, frozenset(names))
+    candidates = Candidates(seen)
+    widest = max(len(seen.space.reads(block.columns)) for block in seen.blocks)
     together = _together(wanted, len(names), max(widest, 1))
     exact = wanted.selection == "exact" or (wanted.selection == "auto" and states(len(names), together) <= MOST_STATES)
     if wanted.selection == "exact" and states(len(names), together) > 16 * MOST_STATES:
@@ -140,6 +160,7 @@ def _partial(setting: Setting, spend: Bound, workload: Workload, wanted: Partial
             partition=not exact,
             pure=amount.pure,
             fitting=wanted.fitting(together),
+            max_cells=largest_component(candidates, wanted.max_cells),
         )
         plans.append((_partial_bound(rates.of(count), count, setting.people, candidates, pure=amount.pure), plan))
     return min(plans, key=lambda found: found[0])[1]
@@ -158,6 +179,18 @@ def _shares(workload: Workload, weights: Mapping[str, Any] | None) -> dict[str, 
     if max(shares.values()) == 0:
         raise ParameterError("All weights are 0, so nothing may be measured; give some attribute weight 1.")
     return shares
+
+
+def _allowed(workload: Workload, names: frozenset[str]) -> Workload:
+    """Return the queries that may be measured: others would be read for nothing, and must not be."""
+    space = workload.space
+    kept = tuple(block for block in workload.blocks if frozenset() < space.reads(block.columns) <= names)
+    if not kept:
+        raise ParameterError(
+            "Every query sees an attribute of weight 0, so nothing may be measured; give it some weight, or ask for "
+            "queries about the others."
+        )
+    return Workload(space, kept)
 
 
 def _together(wanted: PartialOptions, attributes: int, widest: int) -> int:
@@ -189,9 +222,10 @@ class _Rates:
 
 def _partial_bound(rate: Fraction, rounds: int, people: int, candidates: Candidates, *, pure: bool) -> float:
     """Return the proved error of the averaged model with the safe step (PDP-MWEM, repaired bound)."""
-    noise = (2 if pure else 1) / float(rate * people) ** 2
+    size = float(rate * max(people, 1))
+    noise = (2 if pure else 1) / size**2
     learned = math.log(max(candidates.workload.space.cells, 2)) / (2 * rounds)
-    return math.sqrt(noise + learned) + math.log(max(candidates.size, 2)) / float(rate * people)
+    return math.sqrt(noise + learned) + math.log(max(candidates.size, 2)) / size
 
 
 def _options(kind: type[Given], given: Mapping[str, Any] | None) -> Given:
@@ -203,9 +237,9 @@ def _options(kind: type[Given], given: Mapping[str, Any] | None) -> Given:
 
 
 def _prepared(
-    setting: Setting, workload: Workload, mechanism: Any, model_of: Callable[[Transcript], Factored]
+    setting: Setting, columns: tuple[str, ...], mechanism: Any, model_of: Callable[[Transcript], Factored]
 ) -> Prepared:
-    space = workload.space
+    space = Space.of(setting.schema, columns)
 
     def finish(transcript: Transcript) -> Released:
         numbers = [number for one in transcript.rounds for values in one.values for number in values]

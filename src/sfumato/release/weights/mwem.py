@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.errors import DomainTooLarge, ParameterError
+from sfumato.errors import ParameterError
 from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law, Noise
 from sfumato.privacy import REPLACE_ONE, Cost, Loss
@@ -19,7 +19,7 @@ from sfumato.release.model.factored import Factored
 from sfumato.release.weights.candidates import Candidates
 from sfumato.release.weights.choosers import OneOfAll
 from sfumato.release.weights.evidence import Fitting
-from sfumato.release.weights.learner import Learner, require_fitting
+from sfumato.release.weights.learner import Learner, require_fitting, require_whole
 from sfumato.release.weights.meter import GRID, Metered, noise_cost, total_cost
 from sfumato.release.weights.rounds import (
     OneLaw,
@@ -70,13 +70,8 @@ class MultiplicativeWeights(Mechanism):
         if (self.people is None) == (self.count_law is None):
             raise ParameterError("Give people= where their number is public, and count_law= where it is not.")
         require_fitting(self.candidates, self.max_cells)
-        cells = self.candidates.workload.space.cells
-        if cells > self.max_cells and (self.start_law or self.dense or self.fitting.output == "average"):
-            raise DomainTooLarge(
-                f"A noisy histogram, an average of models and a dense model need all {cells} cells, and the most is "
-                f"{self.max_cells}; write output='last' and start='uniform', which use the factored model.",
-                method="output='last'",
-            )
+        dense = self.start_law is not None or bool(self.dense) or self.fitting.output == "average"
+        require_whole(self.candidates, self.max_cells, needed=dense)
 
     @property
     def pure(self) -> bool:

@@ -18,7 +18,7 @@ from sfumato.release.model.factored import Factored
 from sfumato.release.weights.candidates import Candidates
 from sfumato.release.weights.choosers import Disjoint, Partition, range_cost, require_possible, top_sum
 from sfumato.release.weights.evidence import Fitting
-from sfumato.release.weights.learner import Learner, require_fitting
+from sfumato.release.weights.learner import Learner, require_fitting, require_whole
 from sfumato.release.weights.meter import GRID, Metered, noise_cost
 from sfumato.release.weights.rounds import Transcript, checked_rounds, fixed_rounds, shown
 from sfumato.release.workload.records import Records
@@ -66,6 +66,7 @@ class AttributeWeights(Mechanism):
         object.__setattr__(self, "reads", frozenset().union(*(s for s in self._seen if s <= positive)))
         require_possible(self.chooser)
         require_fitting(self.candidates, self.max_cells)
+        require_whole(self.candidates, self.max_cells, needed=self.fitting.output == "average")
 
     @cached_property
     def _seen(self) -> tuple[frozenset[str], ...]:
@@ -154,7 +155,7 @@ class AttributeWeights(Mechanism):
         return self.reads
 
     def _learner(self) -> Learner:
-        return Learner(self.candidates, float(self.people), self.fitting, self.max_cells)
+        return Learner(self.candidates, float(max(self.people, 1)), self.fitting, self.max_cells)
 
     def _law(self, rate: Fraction) -> Law:
         width = self.candidates.width

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from sfumato.errors import ParameterError, UnsupportedSpend
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law
 from sfumato.noise.laws.base import SMALLEST_SCALE
-from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Relation, Truncated
+from sfumato.privacy import REPLACE_ONE, Approximate, Bound, Concentrated, Pure, Relation, Truncated
 from sfumato.privacy.calibrate import concentrated_within
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.release.model.base import MOST_CELLS
@@ -33,6 +33,9 @@ START_SHARE = Fraction(1, 5)
 
 WIDE_CELLS = 2**12
 """Components of wide tables grow to so many cells by default: time, not memory, is what larger ones would cost."""
+
+EXPECTED = 100_000
+"""So many rows are planned for where people come and go, so that their number is private, unless told otherwise."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,13 @@ class Options:
     `rounds` is a number or "auto". `split` is the share of a round that its choice gets. `candidates` are single
     "queries", whole "tables", or "auto": tables where the workload asks for tables. `start` is "uniform" or
     "histogram". `schedule` is "fixed", or "doubling" for rounds that grow while nothing is found. `replay` is "damped"
-    (maximum entropy with slack), "plain", or "none"; see `Fitting` for `step`, `passes` and `output`.
+    (maximum entropy with slack), "plain", or "none"; see `Fitting` for `step`, `passes` and `output`. `max_cells` is
+    how large a component of the model may grow. `expect` is about how many rows there are, where that is not public:
+    100,000 if people come and go, otherwise one a person. It decides how many rounds share the budget, never what is
+    promised.
+
+    >>> Options(rounds=10, split=0.5).split, Options(replay="none").fitting().passes
+    (Fraction(1, 2), 0)
     """
 
     rounds: int | Literal["auto"] = "auto"
@@ -101,9 +110,10 @@ class Options:
     slack: float = 0.3
     output: Literal["last", "average", "best_fit"] = "last"
     max_cells: int | None = None
+    expect: int | None = None
 
     def __post_init__(self) -> None:
-        from sfumato.exact import between_zero_and_one
+        from sfumato.exact import between_zero_and_one, positive_integer
 
         object.__setattr__(self, "split", between_zero_and_one(self.split, "split"))
         one_of(self.candidates, "candidates", ("auto", "queries", "tables"))
@@ -114,6 +124,9 @@ class Options:
             raise ParameterError("rounds must be a whole number, or 'auto'.")
         if self.rounds != "auto" and self.rounds < 1:
             raise ParameterError("rounds must be at least 1: without a round nothing is learned; or write 'auto'.")
+        for name in ("max_cells", "expect"):
+            if getattr(self, name) is not None:
+                positive_integer(getattr(self, name), name)
 
     def fitting(self) -> Fitting:
         """Return how the model follows."""
@@ -145,20 +158,20 @@ def plan_rounds(
 ) -> MultiplicativeWeights:
     """Return the mechanism that a spend buys; of two currencies the one whose proved error is smaller.
 
-    `people` is the public number of people, which `counted` says is the number of rows; otherwise that number is
-    bought with a twentieth of the budget.
+    `people` is the number of people, which `counted` says is the public number of rows; otherwise that number is
+    bought with a twentieth of the budget. Where people come and go, `people` is private and plays no part in the plan.
     """
     facts = _Facts(candidates, people, counted, relation, rows, reads, options or Options())
     plans = []
     for amount in amounts(spend):
         plan = facts.plan(amount)
-        plans.append((error_bound(candidates, people, plan.rounds, plan.rate, plan.law), plan))
+        plans.append((error_bound(candidates, facts.expected, plan.rounds, plan.rate, plan.law), plan))
     return min(plans, key=lambda found: found[0])[1]
 
 
 @dataclass(frozen=True)
 class _Facts:
-    """All that is public about a plan."""
+    """What a plan is made from; all of it is public but `people` where they come and go, so `expected` is used."""
 
     candidates: Candidates
     people: int
@@ -167,6 +180,15 @@ class _Facts:
     rows: int
     reads: Any
     options: Options
+
+    @property
+    def expected(self) -> int:
+        """About how many rows there are, from public facts alone: the plan is public before anything is drawn."""
+        if self.counted:
+            return self.people
+        if self.options.expect is not None:
+            return self.options.expect
+        return self.people if self.relation is REPLACE_ONE else EXPECTED
 
     def plan(self, amount: Amount) -> MultiplicativeWeights:
         """Return the mechanism that an amount buys."""
@@ -200,10 +222,7 @@ class _Facts:
             cells = Candidates(self.candidates.workload, tables=True).moves(self.relation, self.rows)
             extras["start_law"] = amount.part(START_SHARE).law(cells)
             left -= START_SHARE
-        if self.options.max_cells is not None:
-            extras["max_cells"] = self.options.max_cells
-        elif self.candidates.workload.space.cells > MOST_CELLS:
-            extras["max_cells"] = WIDE_CELLS
+        extras["max_cells"] = largest_component(self.candidates, self.options.max_cells)
         return amount.part(left), extras
 
     def _priced(self, budget: Amount, rounds: int) -> dict[str, Any]:
@@ -218,7 +237,7 @@ class _Facts:
             return self.options.rounds
         best, least = 1, math.inf
         for rounds in range(1, MOST_ROUNDS + 1):
-            found = error_bound(self.candidates, self.people, rounds, **self._priced(budget, rounds))
+            found = error_bound(self.candidates, self.expected, rounds, **self._priced(budget, rounds))
             if found < least:
                 best, least = rounds, found
             elif rounds > 2 * best + 8:
@@ -228,6 +247,13 @@ class _Facts:
         # Replay remembers every measurement: more rounds than candidates, or than two tables a column, add little.
         tables, columns = self.candidates.tables, len(self.candidates.workload.columns)
         return min(math.ceil(best * REPLAYED), 2 * columns if tables else self.candidates.size)
+
+
+def largest_component(candidates: Candidates, wanted: int | None) -> int:
+    """Return how many cells a component of the model may have: as wanted, or all of a table that is not wide."""
+    if wanted is not None:
+        return wanted
+    return WIDE_CELLS if candidates.workload.space.cells > MOST_CELLS else MOST_CELLS
 
 
 def error_bound(candidates: Candidates, people: int, rounds: int, rate: Fraction, law: Law) -> float:

@@ -27,6 +27,31 @@ def test_random_queries(people: int, cells: int, queries: int, epsilon: float, e
     assert random_queries_error(people, cells, queries, epsilon).value == pytest.approx(expected, abs=0.0006)
 
 
+@pytest.mark.parametrize(("people", "cells", "queries", "epsilon"), [(60, 200, 1000, 0.05), (48, 4000, 300, 0.3)])
+def test_random_queries_agree_with_the_formula_term_by_term(
+    people: int, cells: int, queries: int, epsilon: float
+) -> None:
+    """Whole binomials over all numbers of records and of different ones: what is skipped would not have been best."""
+    best = 0.0
+    for records in (part for part in range(1, people + 1) if people % part == 0):
+        near = sum(
+            math.comb(records, same) * math.comb(cells - records, records - same)
+            for same in range(3 * records // 4 + 1, records + 1)
+        )
+        if math.log(math.comb(cells, records)) - math.log(near) < math.log(3) + epsilon * people:
+            continue
+        for gap in range(1, records + 1):
+            tails = [
+                sum(math.comb(2 * j, heads) for heads in range(2 * j + 1) if abs(heads - j) >= gap) / 4**j
+                for j in range(-(-records // 4), records + 1)
+            ]
+            if min(tails) >= 1 or -queries * math.log1p(-min(tails)) > 2 * (epsilon * people + math.log(3)) - math.log(
+                2
+            ):
+                best = max(best, gap / (2 * records))
+    assert best > 0 and random_queries_error(people, cells, queries, epsilon).value == pytest.approx(best)
+
+
 def test_random_queries_say_nothing_where_nothing_is_known() -> None:
     assert random_queries_error(10, 4, 2, 1).value == 0
 

@@ -71,6 +71,10 @@ WEIGHTED = workloads.matrix(AGES, "age", [[0, 0.5, 1], [1, 0.25, 0]], steps=4)
 BELOW = workloads.prefixes(AGES, "age")
 WIDER = workloads.conjunctions(THREE, sets=[("a", "b", "c"), ("a", "c"), ("b", "c")])
 
+POST = Schema({"zip": integers(0, 99_999)})
+STRIPS = workloads.predicates(POST, ["zip < 30000", "zip >= 30000 AND zip < 60000", "zip >= 60000 AND zip < 90000"])
+NESTED = workloads.predicates(POST, ["zip < 30000", "zip < 60000", "zip < 90000"])
+
 TABLES = noisy(SINGLES, DiscreteLaplace(Fraction(1, 2)))
 ADDED = noisy(SINGLES, DiscreteLaplace(Fraction(1, 2)), relation=ADD_REMOVE)
 CONJUNCTIONS = noisy(PAIRS, DiscreteLaplace(Fraction(1, 2)))
@@ -78,6 +82,7 @@ PARITIES = noisy(ODD, DiscreteGaussian(1))
 FOURIER = noisy(SIGNED, DiscreteLaplace(1))
 STEPS = noisy(WEIGHTED, DiscreteLaplace(2))
 PREFIXES = noisy(BELOW, DiscreteLaplace(1))
+DISJOINT = noisy(STRIPS, DiscreteLaplace(Fraction(1, 2)))
 SEVERAL = noisy(BELOW, DiscreteLaplace(2), rows=2, picked=True)
 
 CASES = [
@@ -177,5 +182,17 @@ CASES = [
         reach=0.95,
         mutants={"one row a person": replace(SEVERAL, law=DiscreteLaplace(1))},
         tail=1e-4,
+    ),
+    PromiseCase(
+        name="disjoint conditions over a large domain: two of three move",
+        spec_ids=("QR-LAP", "PDP-GAUSS"),
+        mechanism=DISJOINT,
+        pairs=changed(STRIPS, ((0,), (45_000,)), ((0,), (99_999,))),
+        reach=0.95,
+        mutants={
+            "noise for one condition": replace(DISJOINT, law=DiscreteLaplace(Fraction(1, 4))),
+            "conditions that hold together": replace(DISJOINT, workload=NESTED),
+        },
+        tail=1e-3,
     ),
 ]

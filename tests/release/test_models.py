@@ -147,7 +147,7 @@ def test_what_is_too_large_is_refused() -> None:
 
 
 def test_unknown_and_repeated_columns_are_refused() -> None:
-    with pytest.raises(SchemaError, match="sex"):
+    with pytest.raises(SchemaError, match="in this model; did you mean 'sex'"):
         dense().marginal(["sxe"])
     with pytest.raises(ParameterError, match="twice"):
         dense().marginal(["sex", "sex"])

@@ -80,6 +80,11 @@ class Answer:
         return Error(self.question.error_unit, chance, self.interval(chance))
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What is known about the error beside the interval, in sentences: what no mechanism can beat, for example."""
+        return tuple(self.released.made.get("notes", ()))
+
+    @property
     def costs(self) -> dict[str, Cost]:
         """What it cost: for the whole person, and for each attribute that it depends on."""
         return {"person": self.loss.person, **{name: self.loss.at(name) for name in sorted(self.loss.profile.names())}}
@@ -122,7 +127,7 @@ class Answer:
     def _repr_html_(self) -> str:
         from sfumato.show.answers import answer_html, title_of
 
-        return answer_html(title_of(self.question.to_json()), self.frame.columns)
+        return answer_html(title_of(self.question.to_json()), self.frame.columns, self.notes)
 
     def to_arrow(self) -> Any:
         """Return the answer as an Arrow table."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -35,6 +33,10 @@ WARNINGS = {
     ),
 }
 """Bounds that are known up to constants only: sentences for planners, never numbers."""
+
+
+MOST_RECORDS = 2**16
+"""Tables of more different records give floors too small to be worth their time."""
 
 
 def packing_error(answers: Any, distance: int, epsilon: Number) -> Floor:
@@ -103,60 +105,57 @@ def random_queries_error(people: int, cells: int, queries: int, epsilon: Number)
     """
     size, domain = positive_integer(people, "people"), positive_integer(cells, "cells")
     count, rate = positive_integer(queries, "queries"), positive(epsilon, "epsilon")
-    best = 0.0
+    best, exponent = 0.0, rate * size
     for records in _divisors(size):
-        if records <= domain // 2 and _packs(domain, records, rate * size):
-            best = max(best, _separation(records, count, rate * size) / (2 * records))
+        # Few records tell most: h coins of 2·records/4 are far from their mean with probability 2·exp(-h²/(records/4)).
+        if records > min(domain // 2, MOST_RECORDS) or _most(records, count, exponent) <= best:
+            break
+        if _packs(domain, records, exponent):
+            best = max(best, _separation(records, count, exponent) / (2 * records))
     return Floor(best, "random queries" if best else "nothing: too few cells or queries")
 
 
-def _divisors(number: int) -> Iterator[int]:
-    return (part for part in range(1, number + 1) if number % part == 0)
+def _divisors(number: int) -> list[int]:
+    small = [part for part in range(1, math.isqrt(number) + 1) if number % part == 0]
+    return sorted({*small, *(number // part for part in small)})
 
 
 def _packs(cells: int, records: int, exponent: float) -> bool:
     """Tell whether more than e^exponent sets of so many records exist, no two with more than 3/4 in common."""
-    near = [
-        _log_choose(records, same) + _log_choose(cells - records, records - same)
-        for same in range(3 * records // 4 + 1, records + 1)
-    ]
-    top = max(near)
-    together = top + math.log(math.fsum(math.exp(term - top) for term in near))
-    return _log_choose(cells, records) - together >= math.log(3) + exponent
+    different = -(-records // 4) - 1
+    near = _log_chooses(records, different) + _log_chooses(cells - records, different)
+    top = float(near.max())
+    together = top + math.log(math.fsum(np.exp(near - top).tolist()))
+    return float(_log_chooses(cells, records)[-1]) - together >= math.log(3) + exponent
+
+
+def _needed(exponent: float) -> float:
+    return 2 * (exponent + math.log(3)) - math.log(2)
+
+
+def _most(records: int, queries: int, exponent: float) -> float:
+    """Return a bound on what so many records can give; it falls with their number."""
+    chance = -math.expm1(-_needed(exponent) / queries)
+    return math.sqrt((records + 3) / 4 * math.log(2 / chance)) / (2 * records)
 
 
 def _separation(records: int, queries: int, exponent: float) -> int:
     """Return the largest h such that random queries tell all pairs of the packing apart by h records."""
-    needed = 2 * (exponent + math.log(3)) - math.log(2)
-    low, high = 0, records
+    from scipy.stats import binom
+
+    # Two coins more spread a symmetric law with one peak, so the fewest different records are the worst pair.
+    different = -(-records // 4)
+    low, high = 0, different
     while low < high:
         middle = (low + high + 1) // 2
-        chance = min(_far(different, middle) for different in _tested(records))
-        enough = -queries * math.log1p(-chance) > needed if chance < 1 else True
+        chance = min(1.0, 2 * float(binom.sf(different + middle - 1, 2 * different, 0.5)))
+        enough = -queries * math.log1p(-chance) > _needed(exponent) if chance < 1 else True
         low, high = (middle, high) if enough else (low, middle - 1)
     return low
 
 
-def _tested(records: int) -> Iterator[int]:
-    """Yield numbers of different records; the chance of a large difference grows with them, up to parity."""
-    start = -(-records // 4)
-    return iter(range(start, min(records, start + 64) + 1))
-
-
-@cache
-def _far(different: int, distance: int) -> float:
-    """Return the probability that 2j fair coins show j heads up to at least `distance`."""
-    from scipy.stats import binom
-
-    if distance <= 0:
-        return 1.0
-    return min(1.0, 2 * float(binom.sf(different + distance - 1, 2 * different, 0.5)))
-
-
-def _log_choose(total: int, part: int) -> float:
-    if not 0 <= part <= total:
-        return -math.inf
-    if part <= 4096 and total > 2**40:
-        # Differences of huge log-gammas would cancel.
-        return math.fsum(math.log(total - place) - math.log(place + 1) for place in range(part))
-    return math.lgamma(total + 1) - math.lgamma(part + 1) - math.lgamma(total - part + 1)
+def _log_chooses(total: int, most: int) -> Any:
+    """Return the logarithms of C(total, 0), …, C(total, most); sums of steps, as huge log-gammas would cancel."""
+    steps = np.arange(most, dtype=np.float64)
+    left = np.full(most, math.log(total)) if total > 2**1000 else np.log(np.maximum(float(total) - steps, 1e-300))
+    return np.concatenate([[0.0], np.cumsum(left - np.log(steps + 1))])

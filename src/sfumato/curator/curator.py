@@ -218,7 +218,17 @@ class Curator:
     def answer(
         self, workload: Workload, *, spend: Bound, projection: str = "auto", analyst: str | None = None
     ) -> Answer:
-        """Answer all queries of a workload at once, each with its error bar."""
+        """Answer all queries of a workload at once, each with its error bar.
+
+        >>> from sfumato import Pure, Schema, booleans, curate, workloads
+        >>> import pyarrow
+        >>> schema = Schema({"rain": booleans(), "wind": booleans()})
+        >>> days = pyarrow.table({"rain": [True, False] * 50, "wind": [True] * 100})
+        >>> with curate(days, schema, Pure(1)) as curator:
+        ...     answer = curator.answer(workloads.marginals(schema, width=2), spend=Pure(0.5))
+        >>> round(sum(answer.value.table(["rain", "wind"])["count"])), answer.loss.person.epsilon
+        (100, Fraction(1, 2))
+        """
         from sfumato.release.workload.question import Answers
 
         return self.ask(Answers(workload, projection), spend, analyst=analyst)
@@ -236,6 +246,14 @@ class Curator:
         """Return a model that stands for the table: read marginals from it, draw rows, write a Parquet file.
 
         `ask(Synthesize(workload), spend)` gives the same model as the value of an answer, with its loss and error.
+
+        >>> from sfumato import Pure, Schema, booleans, curate
+        >>> import pyarrow
+        >>> days = pyarrow.table({"rain": [True, False] * 50, "wind": [True] * 100})
+        >>> with curate(days, Schema({"rain": booleans(), "wind": booleans()}), Pure(1)) as curator:
+        ...     model = curator.synthesize(spend=Pure(1))
+        >>> model.marginal(["rain", "wind"]).shape, model.sample(10).num_rows
+        ((2, 2), 10)
         """
         from sfumato.release.synthesis import Synthesize
 
@@ -278,6 +296,16 @@ class Curator:
         """Open a conversation: questions one by one, of which only those are paid for that the model gets wrong.
 
         The whole spend is reserved at once; options are those of `open_conversation`, such as `name=` to go on later.
+
+        >>> from sfumato import Approximate, Schema, booleans, curate
+        >>> import pyarrow
+        >>> days = pyarrow.table({"rain": [True, False] * 5000, "wind": [True] * 10000})
+        >>> described = Schema({"rain": booleans(), "wind": booleans()})
+        >>> with curate(days, described, Approximate(2, 1e-6)) as curator:
+        ...     with curator.converse(spend=Approximate(2, 1e-6)) as conversation:
+        ...         reply = conversation.ask("rain = true AND wind = true")
+        >>> reply.source in ("model", "data"), conversation.progress.asked
+        (True, 1)
         """
         from sfumato.release.conversation import open_conversation
 

@@ -56,7 +56,7 @@ def at_least_zero(value: Number, name: str) -> Fraction:
     """Return `value` exactly, refusing what is below zero."""
     number = exact(value, name)
     if number < 0:
-        raise ParameterError(f"{name} must be zero or more, and {show(number)} is below zero.")
+        raise ParameterError(f"{name} must be zero or more, and {show(number)} is below zero; {_such_as(name, 0)}")
     return number
 
 
@@ -64,7 +64,7 @@ def above_zero(value: Number, name: str) -> Fraction:
     """Return `value` exactly, refusing zero and below."""
     number = exact(value, name)
     if number <= 0:
-        raise ParameterError(f"{name} must be above zero, and {show(number)} is not.")
+        raise ParameterError(f"{name} must be above zero, and {show(number)} is not; {_such_as(name, 0.1)}")
     return number
 
 
@@ -72,7 +72,10 @@ def between_zero_and_one(value: Number, name: str) -> Fraction:
     """Return `value` exactly, refusing what does not lie strictly between 0 and 1."""
     number = exact(value, name)
     if not 0 < number < 1:
-        raise ParameterError(f"{name} must lie strictly between 0 and 1, and {show(number)} does not.")
+        usual = 1e-6 if name == "delta" else 0.5  # nobody should be advised a large chance of failure
+        raise ParameterError(
+            f"{name} must lie strictly between 0 and 1, and {show(number)} does not; {_such_as(name, usual)}"
+        )
     return number
 
 
@@ -82,8 +85,13 @@ def positive_integer(value: object, name: str) -> int:
         raise ParameterError(f"{name} must be a whole number, not {type(value).__name__}; write for example 10.")
     count = int(value)
     if count < 1:
-        raise ParameterError(f"{name} must be at least 1, and {count} is not.")
+        raise ParameterError(f"{name} must be at least 1, and {count} is not; {_such_as(name, 1)}")
     return count
+
+
+def _such_as(name: str, value: float) -> str:
+    """Say what to write; a name may also be a phrase, which nobody can write before an equals sign."""
+    return f"write for example {name}={value}." if name.isidentifier() else f"write for example {value}."
 
 
 def show(number: Extended, digits: int = 6) -> str:

@@ -49,11 +49,11 @@ def draw_answer(title: str, keys: Sequence[str], columns: Mapping[str, Sequence[
     return intervals(title, rows)
 
 
-def answer_html(title: str, columns: Mapping[str, Sequence[Any]]) -> str:
-    """Return the first rows of a released table as HTML for a notebook."""
+def answer_html(title: str, columns: Mapping[str, Sequence[Any]], notes: Sequence[str] = ()) -> str:
+    """Return the first rows of a released table as HTML for a notebook, with what else is known about its error."""
     rows = [[_text(cell) for cell in row] for row in zip(*columns.values(), strict=True)]
     more = "" if len(rows) <= SHOWN_ROWS else f" The first {SHOWN_ROWS} of {len(rows)} rows."
-    said = f"With intervals that cover 95 % of the privacy noise, not of sampling.{more}"
+    said = " ".join([f"With intervals that cover 95 % of the privacy noise, not of sampling.{more}", *notes])
     return html(title, [table(said, list(columns), rows[:SHOWN_ROWS])])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pyarrow
 
 from sfumato import ADD_REMOVE, REPLACE_ONE, Approximate, Budget, Ledger, Noise, Relation, Schema
 from sfumato.domain import categories, integers
+from sfumato.errors import AccuracyWarning
 from sfumato.release.conversation import Conversation, open_conversation
 from sfumato.release.setting import Setting
 from sfumato.release.workload.space import Space
@@ -40,9 +42,11 @@ def ledger(place: Any = None, relation: Relation = REPLACE_ONE, limit: Approxima
 
 
 def talk(table: Table, book: Ledger, relation: Relation = REPLACE_ONE, **options: Any) -> Conversation:
-    """Open a conversation."""
+    """Open a conversation; small ones are advised against, which has a test of its own."""
     setting = Setting(table.schema, table.people, table.rule(), relation)
-    return open_conversation(table, book, setting, **{"queries": 1000, "spend": SPEND, **options})
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "(Noise on each of|With .* people and this spend)", AccuracyWarning)
+        return open_conversation(table, book, setting, **{"queries": 1000, "spend": SPEND, **options})
 
 
 def space(*sizes: int) -> Space:

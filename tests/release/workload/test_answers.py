@@ -35,7 +35,7 @@ from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.privacy import Loss
 from sfumato.release.question import question_from_json
 from sfumato.release.setting import Setting
-from sfumato.release.workload import Records, Space, Workload
+from sfumato.release.workload import Marginal, Records, Space, Workload
 from sfumato.release.workload.noisy import NoisyWorkload, noisy_workload
 from sfumato.table.bounding import Bounding, Way
 
@@ -279,6 +279,9 @@ def test_a_query_sees_its_own_columns_only():
 NOTES = Schema({"note": text(max_bytes=9), "sex": booleans(), "id": integers(0, 2**40), "one": integers(3, 3)})
 
 
+CROOKED = Marginal(("sex",), (3,))
+
+
 @pytest.mark.parametrize(
     ("make", "error", "said"),
     [
@@ -302,6 +305,33 @@ NOTES = Schema({"note": text(max_bytes=9), "sex": booleans(), "id": integers(0, 
         (lambda: workloads.matrix(BITS, "a", [[0, 1, 1]]), ParameterError, "2 columns"),
         (lambda: workloads.matrix(BITS, "a", [[0, 1], [1]]), ParameterError, "equal length"),
         (lambda: workloads.matrix(BITS, "a", []), ParameterError, "equal length"),
+        (lambda: workloads.matrix(BITS, "a", [0, 1]), ParameterError, r"matrix\(schema, 'sex', \[\[0, 1\]\]\)"),
+        (lambda: workloads.matrix(BITS, "a", 3), ParameterError, "row of numbers for each query"),
+        (lambda: workloads.matrix(BITS, "a", "01"), ParameterError, "row of numbers for each query"),
+        (lambda: workloads.matrix(BITS, 3, [[0, 1]]), ParameterError, "no list of names"),
+        (lambda: workloads.marginals(["a"], width=2), ParameterError, "curator.schema"),
+        (lambda: workloads.predicates(["a"], ["a = true"]), ParameterError, "curator.schema"),
+        (lambda: workloads.conjunctions(["a"], cells=[{"a": True}]), ParameterError, "curator.schema"),
+        (lambda: workloads.marginals(SCHEMA, sets="sex"), ParameterError, r"write for example sets=\['age'"),
+        (lambda: workloads.marginals(SCHEMA, sets=3), ParameterError, "list of sets"),
+        (lambda: workloads.marginals(SCHEMA, sets=[3]), ParameterError, "no list of names"),
+        (lambda: workloads.marginals(SCHEMA, width=1, columns=3), ParameterError, "no list of names"),
+        (lambda: workloads.conjunctions(SCHEMA, cells={"sex": "Male"}), ParameterError, "each of which gives"),
+        (lambda: workloads.conjunctions(SCHEMA, cells=[]), ParameterError, "each of which gives"),
+        (lambda: workloads.predicates(BITS, 3), ParameterError, "SQL text"),
+        (lambda: workloads.marginals(NOTES, sets=["note"]), SchemaError, r"ask about columns=\['sex', 'id', 'one'\]"),
+        (
+            lambda: workloads.marginals(Schema({"note": text(max_bytes=9)}), width=1),
+            SchemaError,
+            "listed; declare it as",
+        ),
+        (lambda: workloads.marginals(BITS, width=0), ParameterError, "0 is not; write for example width=1"),
+        (
+            lambda: Workload(Space.of(SCHEMA), (workloads.marginals(BITS, sets=["a"]).blocks[0], CROOKED)),
+            SchemaError,
+            "no column 'a'",
+        ),
+        (lambda: Workload(Space.of(SCHEMA), (CROOKED,)), SchemaError, "made for 3 values.*have 2; make all"),
         (lambda: workloads.predicates(BITS, []), ParameterError, "needs a condition"),
         (lambda: workloads.predicates(SCHEMA, ["age >= 0"]), ParameterError, "every row"),
         (lambda: workloads.predicates(SCHEMA, ["aeg > 40"]), SchemaError, "did you mean"),

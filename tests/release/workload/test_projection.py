@@ -79,7 +79,9 @@ def test_frank_wolfe_comes_within_its_gap_of_the_nearest_point():
     for _ in range(5):
         target = 100 * np.concatenate([np.ones(block.queries) / block.queries for block in workload.blocks])
         target = target + noise.draw(DiscreteGaussian(400), workload.queries)
-        best, rest = nearest_exactly(hull, target)
+        solved = nearest_exactly(hull, target)
+        assert solved is not None
+        best, rest = solved
         near, gap = frank_wolfe(hull, target, 1.0)
         assert rest < 1e-4 and gap <= 1.0
         nearest = ((target - best) ** 2).sum()
@@ -87,6 +89,28 @@ def test_frank_wolfe_comes_within_its_gap_of_the_nearest_point():
         # <target - near, corner - near> <= gap at every corner, which is what the certificate says.
         corners = np.stack([hull.corner(cell) for cell in range(hull.cells)])
         assert (corners @ (target - near) - near @ (target - near)).max() <= gap + 1e-6
+
+
+def test_an_exact_projection_that_does_not_settle_says_so_and_comes_near(monkeypatch):
+    import scipy.optimize
+
+    def unsettled(*_, **__):
+        raise RuntimeError("Maximum number of iterations reached.")
+
+    workload = workloads.marginals(TEN, width=2)
+    noise = Noise(insecure_seed=7)
+    records = Records.from_rows(workload.space, rows(300, 10, noise))
+    exact, given = noisy(workload, records, 100, noise)
+    settled = project(workload, given, "exact", 300, 100.0)
+    monkeypatch.setattr(scipy.optimize, "nnls", unsettled)
+    found = project(workload, given, "exact", 300, 100.0)
+    assert settled.method == "exact" and found.method == "frank-wolfe"
+    target = np.concatenate(given)
+    apart = [float(((np.concatenate(one.answers) - target) ** 2).sum()) for one in (settled, found)]
+    # The certified gap bounds half of what is left of the squared distance, and it is small.
+    assert found.gap is not None and apart[0] - 1e-6 <= apart[1] <= apart[0] + 2 * found.gap
+    assert found.gap <= 0.05 * 100 * workload.queries
+    assert mean_square(found.answers, exact, 300) < mean_square(given, exact, 300)
 
 
 def test_corners_and_directions_agree():

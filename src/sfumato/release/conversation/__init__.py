@@ -3,7 +3,8 @@
 from sfumato.release.conversation.calibration import PayAsYouGo, pay_as_you_go
 from sfumato.release.conversation.guesses import ApproximateChecking, Checked, Guesses, PureChecking
 from sfumato.release.conversation.opening import open_conversation
-from sfumato.release.conversation.planning import Plan, plan_conversation
+from sfumato.release.conversation.plan import Plan
+from sfumato.release.conversation.planning import plan_conversation
 from sfumato.release.conversation.priors import Prior
 from sfumato.release.conversation.queries import Box, LinearQuery, Weighted, product_query
 from sfumato.release.conversation.session import Conversation, Progress, Reply

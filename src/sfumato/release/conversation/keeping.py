@@ -13,7 +13,7 @@ from sfumato.errors import LedgerError
 from sfumato.ledger import Ledger
 from sfumato.privacy import Attributes
 from sfumato.release.conversation.guesses import checking_from_json
-from sfumato.release.conversation.planning import Plan
+from sfumato.release.conversation.plan import Plan
 
 
 @dataclass

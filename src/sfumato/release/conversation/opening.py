@@ -23,10 +23,12 @@ from sfumato.privacy import Approximate, Attributes, Bound, Cost, Loss, Pure, re
 from sfumato.release.conversation.guesses import ApproximateChecking
 from sfumato.release.conversation.keeping import InLedger, plan_from_json, plan_json
 from sfumato.release.conversation.learner import Learner
-from sfumato.release.conversation.planning import Method, Plan, plan_conversation
+from sfumato.release.conversation.plan import Plan
+from sfumato.release.conversation.planning import Method, plan_conversation
 from sfumato.release.conversation.priors import Prior, Start, start_of
 from sfumato.release.conversation.session import AHEAD, Conversation
 from sfumato.release.conversation.support import Support, reduce_support
+from sfumato.release.floors import possible_rows
 from sfumato.release.setting import Setting
 from sfumato.release.workload.records import Records
 from sfumato.release.workload.space import Space
@@ -81,7 +83,7 @@ class Proposal:
         leaky = isinstance(self.spend, Approximate)
         method = "approximate" if counted and self.method == "auto" and leaky else self.method
         cells = self.space.cells if self.support is None else self.support["draws"]
-        return plan_conversation(
+        plan = plan_conversation(
             spend or self.talking,
             rows,
             cells,
@@ -96,6 +98,8 @@ class Proposal:
             relation=self.setting.relation,
             reads=self.reads,
         )
+        # A floor is one for rows that people can have: an age and its decade determine each other.
+        return replace(plan, cells=possible_rows(self.space, self.space.names))
 
     def losses(self) -> list[Loss]:
         """Return what is reserved, as certificates of which a ledger takes one.
@@ -157,9 +161,12 @@ def open_conversation(
 ) -> Conversation:
     """Open a conversation about some columns, or go on with the one of this name (QR-PMW, QR-PMWPURE).
 
-    The whole loss is reserved here. A conversation goes on after a restart: the ledger holds its model, its
-    corrections and its secret. If it was not closed, whoever ran it may still be alive in the middle of a correction,
-    so going on costs one correction. With another schema, domain, spend or state of the data the name is refused.
+    The whole loss is reserved here. Where the plan advises something else, an `AccuracyWarning` says so: before
+    anything is reserved if the number of people is public, after the paid count of them if it is not.
+
+    A conversation goes on after a restart: the ledger holds its model, its corrections and its secret. If it was not
+    closed, whoever ran it may still be alive in the middle of a correction, so going on costs one correction. With
+    another schema, domain, spend or state of the data the name is refused.
 
     `queries` is how many are expected; it decides the error and not the loss. `practical` and `surprise` are as in
     `plan_conversation`. With `peak` the model lives on a sample of the domain (QR-SMOOTH): for domains too large to
@@ -167,6 +174,15 @@ def open_conversation(
 
     `prior` is where the model starts: a public model, or a law for each of some columns. It must come from elsewhere,
     never from the same data unless they were paid for; a good one saves corrections, a bad one costs some.
+
+    >>> from sfumato import Approximate, Schema, booleans, curate
+    >>> import pyarrow
+    >>> days = pyarrow.table({"rain": [True, False] * 5000, "wind": [True] * 10000})
+    >>> spend = Approximate(2, 1e-6)
+    >>> curator = curate(days, Schema({"rain": booleans(), "wind": booleans()}), spend)
+    >>> with open_conversation(curator.table, curator.ledger, curator.setting, domain=["rain"], spend=spend) as talk:
+    ...     talk.ask("rain = true").error < 0.1
+    True
     """
     bound = require_bound(spend)
     setting.require_unit(bound)
@@ -184,6 +200,8 @@ def open_conversation(
         raise CertificationError(f"This conversation does not provably fit {spend!r}; please report it.")
     if asked.setting.counted:
         _warn_of_leaks(losses[0].person.leak, setting.people)
+        if not _known(ledger, wanted):
+            _warn_of_plan(asked.plan(setting.people))
     reservation = _reserve(ledger, wanted, asked, asked.event(table.snapshot), analyst)
     keeper = InLedger(ledger, wanted)
     source = noise or Noise()
@@ -212,6 +230,8 @@ def open_conversation(
     keeper.save(state)
     if not asked.setting.counted:
         _warn_of_leaks(losses[0].person.leak, plan.people)
+        if reservation.state == "reserved":
+            _warn_of_plan(plan)
     learner = _learner(asked, plan, state["support"])
     return Conversation(
         name=wanted,
@@ -261,6 +281,21 @@ def _learner(asked: Proposal, plan: Plan, support: Mapping[str, Any] | None) -> 
     weights = None if start.print is None else start.weights()
     model = Support(**support).model(asked.space, people, weights)
     return Learner(model, plan.gain / people, plan.learning_margin / people)
+
+
+def _known(ledger: Ledger, name: str) -> bool:
+    """Tell whether there is a conversation of this name to go on with: its advice was given when it was opened."""
+    try:
+        ledger.load_state(name)
+    except LedgerError:
+        return False
+    return True
+
+
+def _warn_of_plan(plan: Plan) -> None:
+    """Say that something else would serve better; where the number of people is private, it has been paid for."""
+    if plan.verdict != "converse":
+        warnings.warn(plan.advice, AccuracyWarning, stacklevel=3)
 
 
 def _warn_of_leaks(leak: Fraction, people: int) -> None:

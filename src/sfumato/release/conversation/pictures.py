@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sfumato.release.conversation.planning import Plan
+from sfumato.release.conversation.plan import Plan
 from sfumato.show import Line, Panel, picture
 
 

@@ -10,14 +10,24 @@ from typing import Literal
 
 from sfumato.errors import CertificationError, ParameterError, UnsupportedSpend
 from sfumato.exact import Number, between_zero_and_one, positive_integer
-from sfumato.privacy import EVERYTHING, REPLACE_ONE, Approximate, Attributes, Bound, Concentrated, Relation, Truncated
+from sfumato.privacy import (
+    EVERYTHING,
+    REPLACE_ONE,
+    Approximate,
+    Attributes,
+    Bound,
+    Concentrated,
+    Pure,
+    Relation,
+    Truncated,
+)
 from sfumato.privacy.calibrate import concentrated_within
 from sfumato.release.conversation.calibration import near_borderline, near_scale, pay_as_you_go
 from sfumato.release.conversation.guesses import ApproximateChecking, Checking, PureChecking
+from sfumato.release.conversation.plan import Plan, Verdict
 from sfumato.select.fit import drawable, positive_spend, pure_epsilon
 
 Method = Literal["auto", "approximate", "pure"]
-Verdict = Literal["converse", "answer", "synthesize"]
 
 PRACTICAL = 1 / 32
 """The part of the largest possible surprise that data are expected to hold where nothing is guaranteed."""
@@ -25,51 +35,7 @@ COUNTS = sorted({round(10 ** (5.3 * step / 200)) for step in range(201)})
 """Numbers of corrections that are looked at."""
 ANSWER_SHARES = (Fraction(1, 10), Fraction(1, 5), Fraction(3, 10))
 USELESS = 0.5
-
-
-@dataclass(frozen=True)
-class Plan:
-    """All public numbers of a conversation.
-
-    `error` is the largest error of an answer, as a part of the people, while corrections are left: with probability
-    1 - `failure`, for `queries` queries. `noise_margin` is how far, in counts, a noisy value then strays, `gain` the
-    least error, in counts, of a guess that is corrected, `learning_margin` how much of a miss the model takes for
-    noise, `slack` what is allowed for a noisy number of people and for a sampled support. `direct` is the error of
-    noise on every query instead.
-    """
-
-    checking: Checking
-    people: int
-    queries: int
-    failure: Fraction
-    gain: int
-    noise_margin: int
-    learning_margin: int
-    slack: int
-    error: float
-    direct: float
-    verdict: Verdict
-    practical: bool = False
-
-    @property
-    def updates(self) -> int:
-        """How many corrections are paid for."""
-        return self.checking.updates
-
-    @property
-    def advice(self) -> str:
-        """Say whether a conversation is the right tool, from public facts only."""
-        if self.verdict == "answer":
-            return (
-                f"Noise on each of {self.queries} queries errs by {self.direct:.3g} at most, less than the "
-                f"{self.error:.3g} of a conversation; if the queries are known, ask them at once with curator.answer."
-            )
-        if self.verdict == "synthesize":
-            return (
-                f"With {self.people} people and this spend a conversation may err by {self.error:.3g}, which says "
-                "next to nothing; write curator.synthesize(…), spend more, or set practical=True."
-            )
-        return f"Each of {self.queries} answers errs by {self.error:.3g} at most, while corrections are left."
+"""An error of half of the people says next to nothing."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +50,7 @@ class _Wish:
     sensitivity: int
     slack: int
     practical: bool
+    cells: int
 
     def lift(self, updates: int) -> float:
         """Return how far above the gain the threshold lies, in noise scales.
@@ -145,6 +112,7 @@ def plan_conversation(
         positive_integer(sensitivity, "sensitivity"),
         slack,
         practical,
+        count,
     )
     return min(_candidates(wish, method, relation, reads), key=lambda plan: plan.error)
 
@@ -246,7 +214,8 @@ def _plan(wish: _Wish, checking: Checking, counts: tuple[int, int, int], error: 
         raise CertificationError(f"The conversation planned does not provably fit {wish.spend!r}; please report it.")
     part = (error + wish.slack) / wish.people
     direct = direct_error(wish.spend, wish.people, wish.queries, wish.failure, wish.sensitivity)
-    verdict: Verdict = "answer" if direct < part else "synthesize" if part >= USELESS else "converse"
+    best = min(direct, part)
+    verdict: Verdict = "synthesize" if best >= USELESS else "answer" if direct < part else "converse"
     gain, margin, learning = counts
     return Plan(
         checking,
@@ -261,6 +230,8 @@ def _plan(wish: _Wish, checking: Checking, counts: tuple[int, int, int], error: 
         direct,
         verdict,
         wish.practical,
+        wish.cells,
+        isinstance(wish.spend, Pure),
     )
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.release.workload.blocks import Block, Conjunction, Marginal
-from sfumato.release.workload.queries import Predicate as Condition
+from sfumato.release.workload.condition import Predicate as Condition
 from sfumato.release.workload.queries import Prefixes, Ranges
 from sfumato.release.workload.space import Space
 from sfumato.release.workload.workload import Workload
@@ -147,21 +147,46 @@ def product_query(weights: Mapping[str, Sequence[int]], denominator: int = 1) ->
 
 def read_query(query: Any, space: Space, schema: Schema) -> LinearQuery:
     """Return the query that a person means: SQL text, an Ibis expression, a predicate, a query, a block of one."""
+    if query is None:
+        raise ParameterError('Nothing was asked; write ask("age > 40"), or ask(Box()) for everybody.')
     if isinstance(query, (Box, Weighted)):
+        _require_talked_about(query.columns, space, schema)
         return query.check(space)
     if isinstance(query, Block):
+        _require_talked_about(query.columns, space, schema)
         listed = list(queries_of(query, space))
         if len(listed) != 1:
             raise ParameterError(f"This block has {len(listed)} queries; write conversation.ask_all(block).")
         return listed[0]
-    return _from_predicate(read_where(query, schema), space)
+    where = read_where(query, schema)
+    _require_talked_about(sorted(columns(where)), space, schema)
+    return _from_predicate(where, space)
+
+
+def _require_talked_about(names: Sequence[str], space: Space, schema: Schema) -> None:
+    """Refuse columns of the schema that the conversation was not opened with; others are refused by their query."""
+    outside = [name for name in names if name in schema.names and name not in space.names]
+    if not outside:
+        return
+    if any(schema.domain(name).size is None for name in outside):
+        raise SchemaError(
+            f"This conversation is about {', '.join(space.names)}, and no model lists the values of a text column; "
+            f"declare {', '.join(map(repr, outside))} as categories with other=, or ask Popular about it."
+        )
+    domain = ", ".join(repr(name) for name in (*space.names, *outside))
+    raise SchemaError(
+        f"This conversation is about {', '.join(space.names)} only; to ask about {', '.join(map(repr, outside))} open "
+        f"it with domain=[{domain}]."
+    )
 
 
 def read_queries(queries: Any, space: Space, schema: Schema) -> list[LinearQuery]:
     """Return the queries of a workload, of a block, or of a list of whatever `read_query` takes."""
     if isinstance(queries, Workload):
+        _require_talked_about(queries.columns, space, schema)
         return [one for block in queries.blocks for one in queries_of(block, space)]
     if isinstance(queries, Block):
+        _require_talked_about(queries.columns, space, schema)
         return list(queries_of(queries, space))
     if isinstance(queries, str) or not hasattr(queries, "__iter__"):
         raise ParameterError("ask_all takes a list of queries, a workload or a block; for one query write ask(…).")

@@ -16,7 +16,7 @@ from sfumato.noise import Noise
 from sfumato.privacy import Loss
 from sfumato.release.conversation.guesses import Guesses
 from sfumato.release.conversation.learner import Learner, Lesson
-from sfumato.release.conversation.planning import Plan
+from sfumato.release.conversation.plan import Plan
 from sfumato.release.conversation.queries import LinearQuery, query_from_json, read_queries, read_query
 from sfumato.release.conversation.tables import Answers, quick_counts, refuse_wide
 from sfumato.release.model.base import Model
@@ -52,6 +52,9 @@ class Reply:
 
     `count` is that part of the number of people. `error` is how far `value` may be off, with the confidence of the
     plan, None where nothing is promised any longer. `source` says whether the data corrected the model.
+
+    >>> Reply(0.5, 50.0, 0.1, "model", Progress(asked=4, repeated=0, corrected=1, left=9)).progress.from_model
+    0.75
     """
 
     value: float
@@ -73,6 +76,16 @@ class Conversation:
 
     Make one with `open_conversation`. Threads share it: a lock keeps the order of the queries. The whole loss was
     reserved when it was opened, so nothing more is charged, whatever is asked.
+
+    >>> from sfumato import Approximate, Noise, Schema, booleans, curate
+    >>> import pyarrow
+    >>> days = pyarrow.table({"rain": [True, False] * 5000, "wind": [True] * 10000})
+    >>> spend, described = Approximate(2, 1e-6), Schema({"rain": booleans(), "wind": booleans()})
+    >>> curator = curate(days, described, spend)
+    >>> with curator.converse(spend=spend, noise=Noise(insecure_seed=1)) as conversation:
+    ...     replies = [conversation.ask("rain = true"), conversation.ask("rain = true")]
+    >>> replies[0] == replies[1], conversation.progress.repeated
+    (True, 1)
     """
 
     def __init__(
@@ -195,7 +208,11 @@ class Conversation:
         return found
 
     def _count_ahead(self, queries: int) -> None:
-        """Store how many queries may be asked before the next time, so that a crash cannot make them fewer."""
+        """Store how many queries may be asked before the next time, so that a crash cannot make them fewer.
+
+        When it is stored follows from the number of queries and from corrections, which everybody sees: no lazy answer
+        is told apart by it.
+        """
         if self._mark < self._asked + queries and self._mark < self.plan.queries:
             self._mark = self._asked + queries + self.plan.queries // AHEAD
             self._save()
@@ -235,7 +252,8 @@ class Conversation:
     def _said(self, query: LinearQuery, part: float, source: Source, promised: bool) -> Reply:
         stretch = query.unit / query.denominator
         value = part * stretch + query.offset / query.denominator
-        error = self.plan.error * stretch if promised else (None if query.unit else 0.0)
+        # No answer leaves the range of its query, so no error is wider than that.
+        error = min(self.plan.error, 1.0) * stretch if promised else (None if query.unit else 0.0)
         return Reply(value, value * self.plan.people, error, source, self.progress)
 
     def _save(self, answer: int | None = None, clean: bool = False) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato.bounds.volume import VolumeFloor, volume_floor
 from sfumato.errors import NotProvable, ParameterError
-from sfumato.privacy import REPLACE_ONE, Bound, Everything, Relation
+from sfumato.privacy import REPLACE_ONE, Bound, Everything, Pure, Relation
 from sfumato.release.geometry.build import ENGINES, Setup, recursive, settled, setup_for
 from sfumato.release.geometry.cut import Cut
 from sfumato.release.geometry.recursive import RecursiveNoise
@@ -103,6 +103,13 @@ def choose_additive(
     order = sorted(found, key=lambda candidate: float(f"{candidate.predicted.rms:.3g}"))
     floor = volume_floor(np.array(setup.generators, dtype=np.float64), setup.epsilon)
     return Choice(tuple(order), tuple(refused), floor)
+
+
+def floor_under(mechanism: ShapedNoise | RecursiveNoise, spend: Bound) -> VolumeFloor:
+    """Return what no pure mechanism with this spend can beat on the workload of a mechanism."""
+    first = mechanism.levels[0] if isinstance(mechanism, RecursiveNoise) else mechanism
+    assert isinstance(spend, Pure)  # nothing else makes shaped noise
+    return volume_floor(np.array(first.generators, dtype=np.float64), spend.epsilon)
 
 
 def _candidate(engine: str, setup: Setup, spend: Bound) -> Candidate:

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from sfumato.answer import Frame, Measured, Released
 from sfumato.errors import ParameterError, UnsupportedSpend
-from sfumato.privacy import Bound
+from sfumato.privacy import Bound, Pure
+from sfumato.release.floors import Beside, beside_shape
 from sfumato.release.geometry.build import ENGINES, Shapes, shaped
-from sfumato.release.geometry.choose import choose_additive
+from sfumato.release.geometry.choose import choose_additive, floor_under
+from sfumato.release.geometry.shaped import predicted
 from sfumato.release.question import Question
 from sfumato.release.setting import Prepared, Setting
 from sfumato.release.workload.question import Answers
@@ -41,7 +43,8 @@ class Shaped(Question):
     """A few queries with pure noise in the shape of what one person can move (QR-KNORM, QR-ENORM, QR-NIKM).
 
     `engine="auto"` takes the shape with the smallest predicted error, which public facts decide. The value is a table
-    with one row for each query. For up to about 7 independent queries; `Answers` takes any number, and other spends.
+    with one row for each query; the answer's `notes` say how far its error is from the best possible. For up to about 7
+    independent queries; `Answers` takes any number, and other spends.
 
     >>> from sfumato.domain import booleans
     >>> from sfumato.release.workload.builders import conjunctions
@@ -72,8 +75,8 @@ class Shaped(Question):
                 "Shaped noise is for one row a person; write rows_per_person=1 in the schema, or ask Answers(workload)."
             )
         workload = self.workload
-        mechanism = self._mechanism(setting, spend)
-        widths = _widths(mechanism)
+        mechanism, beside = self._mechanism(setting, spend)
+        made = {"widths": _widths(mechanism), **beside.made()}
         space = Space.of(setting.schema, workload.columns)
 
         def read(view: Any) -> NDArray[np.int64]:
@@ -86,15 +89,21 @@ class Shaped(Question):
                 Measured(f"block {place}", tuple(found.tolist()), None, Fraction(1, steps * block.denominator))
                 for place, (block, found) in enumerate(zip(workload.blocks, np.split(whole, ends), strict=True))
             )
-            return Released(parts, made={"widths": widths})
+            return Released(parts, made=made)
 
         return Prepared(frozenset(workload.columns), mechanism, read, finish, setting.rule.way)
 
-    def _mechanism(self, setting: Setting, spend: Bound) -> Shapes:
+    def _mechanism(self, setting: Setting, spend: Bound) -> tuple[Shapes, Beside]:
+        """Return the noise, and what no pure mechanism can beat beside its error."""
         people = setting.people if setting.counted else None
         if self.engine == "auto":
-            return choose_additive(self.workload, spend, relation=setting.relation, people=people).mechanism
-        return shaped(self.workload, spend, relation=setting.relation, engine=self.engine, people=people)
+            choice = choose_additive(self.workload, spend, relation=setting.relation, people=people)
+            mechanism, floor, mean = choice.mechanism, choice.floor, choice.best.predicted.mean
+        else:
+            mechanism = shaped(self.workload, spend, relation=setting.relation, engine=self.engine, people=people)
+            floor, mean = floor_under(mechanism, spend), predicted(mechanism.simulate(SIMULATED)).mean
+        assert isinstance(spend, Pure)  # other spends were refused
+        return mechanism, beside_shape(self.workload, setting, spend, floor, mean)
 
     def value(self, released: Released) -> Frame:
         """Return one row for each query: the block, the cell, the noisy value."""

@@ -36,6 +36,12 @@ class RecursiveNoise(Mechanism):
     (QR:D5). Everything after the integer measurements is post-processing, so the output may be floats.
 
     Input: the integer answers. Output: float64 answers, unbiased. Spec: QR-NIKM.
+
+    >>> from sfumato import ADD_REMOVE, Pure
+    >>> from sfumato.release.geometry import shaped
+    >>> made = shaped([[9, 9, 9, 8], [9, 9, 8, 9]], Pure(1), engine="recursive", relation=ADD_REMOVE)
+    >>> len(made.levels), made.loss().person.epsilon <= 1, made(np.array([90, 88]), Noise(insecure_seed=1)).shape
+    (2, True, (2,))
     """
 
     spec: ClassVar[str] = "QR-NIKM"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.noise import Noise
 from sfumato.release.model.rows import BATCH, as_arrow, checked_rows
-from sfumato.release.workload.space import Space
+from sfumato.release.workload.space import Space, column_names
 
 if TYPE_CHECKING:
     from sfumato.release.workload.blocks import Block
@@ -34,6 +34,12 @@ class Model(ABC):
     """A distribution over the columns of `space`, and how many people it speaks of.
 
     It was computed from released numbers alone, so that whatever is read from it costs nothing more.
+
+    >>> from sfumato import Schema, booleans
+    >>> from sfumato.release.model import Factored
+    >>> model = Factored.uniform(Space.of(Schema({"rain": booleans(), "wind": booleans()})), total=100)
+    >>> model.marginal(["wind"]).tolist(), model.sample(8, Noise(insecure_seed=1)).num_rows
+    ([0.5, 0.5], 8)
     """
 
     kind: ClassVar[str]
@@ -50,8 +56,8 @@ class Model(ABC):
 
     def marginal(self, names: Sequence[str]) -> Floats:
         """Return the probabilities over some columns, one axis for each in the order given; exact for the model."""
-        wanted = (names,) if isinstance(names, str) else tuple(names)
-        places = self.space.places(wanted)
+        wanted = column_names(names, "names")
+        places = self.space.places(wanted, "this model")
         if len(set(places)) != len(places):
             raise ParameterError("The same column is listed twice; list each one once.")
         cells = prod(self.space.sizes[place] for place in places)

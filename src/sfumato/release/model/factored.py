@@ -57,6 +57,12 @@ class Factored(Model):
 
     Frozen: `update` and `merge` return another model. Time and memory of an update are those of the component that
     it touches, at most `max_cells` cells.
+
+    >>> from sfumato import Schema, booleans
+    >>> space = Space.of(Schema({"rain": booleans(), "wind": booleans()}))
+    >>> apart = Factored.product(space, 100, {"rain": np.array([0.75, 0.25]), "wind": np.array([0.5, 0.5])})
+    >>> len(apart.components), len(apart.merge(["rain", "wind"]).components), apart.marginal("rain").round(2).tolist()
+    (2, 1, [0.75, 0.25])
     """
 
     kind: ClassVar[str] = "factored"
@@ -108,7 +114,7 @@ class Factored(Model):
     def merge(self, names: Iterable[str]) -> Factored:
         """Return the same distribution with all components that hold one of these columns made into one."""
         wanted = set(names)
-        self.space.places(tuple(wanted))
+        self.space.places(tuple(wanted), "this model")
         touched = [component for component in self.components if wanted & set(component.columns)]
         if len(touched) < 2:
             return self

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 from sfumato.answer import ErrorUnit, Measured, Released
 from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
 from sfumato.privacy import Bound
+from sfumato.release.floors import beside_model
 from sfumato.release.model.base import Model, model_from_json
 from sfumato.release.question import Question
 from sfumato.release.setting import Prepared, Setting
@@ -43,6 +44,11 @@ class Synthesize(Question):
     `options`.
 
     Spec: PDP-GAUSS, QR-BARAK, QR-MWEM. Time: seconds; memory: hundreds of megabytes at most.
+
+    >>> from sfumato import Schema, booleans, workloads
+    >>> schema = Schema({"rain": booleans(), "wind": booleans()})
+    >>> Synthesize(workloads.marginals(schema, width=2), method="mwem", options={"rounds": 3}).options
+    (('rounds', 3),)
     """
 
     kind: ClassVar[str] = "Synthesize"
@@ -97,6 +103,7 @@ class Synthesize(Question):
         facts = self._facts(setting.picking())
         mechanism = design(facts, spend)
         space, schema, width = facts.space, setting.schema, self._width(facts)
+        beside = beside_model(space, width, setting, spend)
 
         def finish(raw: Any) -> Released:
             parts, numbers = mechanism.released(raw)
@@ -107,7 +114,7 @@ class Synthesize(Question):
             ]
             if chosen:
                 measured.append(Measured("chosen", chosen, None))
-            return Released(tuple(measured), made=_made(gathered, space, schema, width))
+            return Released(tuple(measured), made={**_made(gathered, space, schema, width), **beside.made()})
 
         def read(view: Any) -> Records:
             return Records.read(view, space)

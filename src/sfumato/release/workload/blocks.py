@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import product
 from math import prod
 from typing import Any, ClassVar
@@ -83,8 +83,20 @@ class Block(ABC):
                 "to write out; use evaluate and transpose, which do not.",
                 method="evaluate",
             )
-        rows = [self.transpose(unit).ravel() for unit in np.eye(self.queries, dtype=np.int64)]
-        return np.array(rows, dtype=np.int64).reshape(self.queries, self.cells)
+        found = np.zeros((self.queries, self.cells), dtype=np.int64)
+        for place in range(self.queries):
+            unit = np.zeros(self.queries, dtype=np.int64)
+            unit[place] = 1
+            found[place] = self.transpose(unit).ravel()
+        return found
+
+    def edges(self, axis: int) -> NDArray[np.int64]:
+        """Return codes of a column, 0 among them, such that no query tells a code from the last of them below it."""
+        return np.arange(self.shape[axis])
+
+    def restricted(self, codes: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+        """Return the queries on the cells of some codes of each column: one axis for queries, one for each column."""
+        return self.matrix().reshape(self.queries, *self.shape)[np.ix_(np.arange(self.queries), *codes)]
 
     def added(self) -> Sensitivity:
         """Return how far the integers move when one row comes or goes."""
@@ -228,6 +240,16 @@ class Conjunction(Block):
     def replaced(self, moving: Sequence[bool]) -> Sensitivity:
         """A row comes to count, or counts no more."""
         return counted(1) if moves(self.shape, moving) else NOTHING
+
+    def edges(self, axis: int) -> NDArray[np.int64]:
+        """The value, and where it ends."""
+        code = self.cell[axis]
+        return np.unique([0, code, min(code + 1, self.shape[axis] - 1)])
+
+    def restricted(self, codes: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+        """One where every column has its value."""
+        inside = [listed == code for listed, code in zip(codes, self.cell, strict=True)]
+        return reduce(np.multiply.outer, inside, np.ones(1, dtype=np.int64))
 
     def extras(self) -> dict[str, Any]:
         """Return the cell where it is not all ones."""

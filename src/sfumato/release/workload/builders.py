@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.exact import Number, exact, positive_integer
 from sfumato.release.workload.blocks import Block, Conjunction, Marginal, Parity
-from sfumato.release.workload.queries import Matrix, Predicate, Prefixes, Ranges
-from sfumato.release.workload.space import LISTED, Space
+from sfumato.release.workload.condition import Predicate
+from sfumato.release.workload.queries import Matrix, Prefixes, Ranges
+from sfumato.release.workload.space import LISTED, Space, column_names, require_schema
 from sfumato.release.workload.workload import Workload
 from sfumato.table.predicate import columns as predicate_columns
 from sfumato.table.schema import Schema
@@ -26,6 +27,10 @@ MOST_BLOCKS = 200_000
 
 STEPS = 1024
 """Queries with fractional values are rounded to so many parts, unless told otherwise."""
+
+_NOT_A_MATRIX = (
+    "A matrix has a row of numbers for each query; for one query over two cells write matrix(schema, 'sex', [[0, 1]])."
+)
 
 Sets = Iterable[Sequence[str] | str]
 
@@ -67,7 +72,7 @@ def conjunctions(
         return Workload(space, tuple(Conjunction(one, space.shape(one)) for one in chosen))
     if width is not None or sets is not None:
         raise ParameterError("Give width=, sets= or cells=, and not two of them.")
-    listed = [dict(cell) for cell in cells]
+    listed = _cells(cells)
     space = _space(schema, columns, (name for cell in listed for name in cell))
     blocks = []
     for cell in listed:
@@ -86,18 +91,33 @@ def parities(
     """How many rows have an odd number of ones, for all sets of `width` bits or for given `sets`.
 
     With `signed`, even rows less odd ones: the Fourier coefficients of the table.
+
+    >>> from sfumato.domain import booleans
+    >>> schema = Schema({"rain": booleans(), "wind": booleans(), "snow": booleans()})
+    >>> parities(schema, width=2).sensitivity().l1  # of three pairs, two can change at once
+    Fraction(2, 1)
     """
     space, chosen = _chosen(schema, width, columns, sets)
     return Workload(space, tuple(Parity(one, space.shape(one), signed) for one in chosen))
 
 
 def prefixes(schema: Schema, columns: Iterable[str] | str | None = None) -> Workload:
-    """How many rows lie at or below each value, for each column."""
+    """How many rows lie at or below each value, for each column.
+
+    >>> from sfumato.domain import integers
+    >>> prefixes(Schema({"age": integers(0, 9)}), "age").queries  # at or below the last value lie all rows
+    9
+    """
     return _lines(schema, columns, Prefixes)
 
 
 def ranges(schema: Schema, columns: Iterable[str] | str | None = None) -> Workload:
-    """How many rows lie between each two values, for each column."""
+    """How many rows lie between each two values, for each column.
+
+    >>> from sfumato.domain import integers
+    >>> ranges(Schema({"age": integers(0, 9)}), "age").queries
+    55
+    """
     return _lines(schema, columns, Ranges)
 
 
@@ -109,7 +129,8 @@ def predicates(schema: Schema, where: Iterable[Any] | str, columns: Iterable[str
     >>> predicates(schema, ["age > 40 AND income = '>50K'"]).blocks[0].columns
     ('age', 'income')
     """
-    conditions = [read_where(one, schema) for one in ([where] if isinstance(where, str) else where)]
+    require_schema(schema)
+    conditions = [read_where(one, schema) for one in (where if _several(where) else [where])]
     if not conditions:
         raise ParameterError('predicates needs a condition; write predicates(schema, ["age > 40"]).')
     seen = [tuple(name for name in schema.names if name in predicate_columns(one)) for one in conditions]
@@ -136,7 +157,7 @@ def matrix(schema: Schema, columns: Sequence[str] | str, queries: Any, steps: in
     >>> matrix(Schema({"age": integers(0, 3)}), "age", [[0, 0.5, 1, 1]]).blocks[0].denominator
     1024
     """
-    names = (columns,) if isinstance(columns, str) else tuple(columns)
+    names = column_names(columns, "columns")
     space = Space.of(schema, names)
     values, parts = _integers(queries, steps)
     return Workload(space, (Matrix(names, space.listed(names), values, parts),))
@@ -169,7 +190,12 @@ def _chosen(
     if (width is None) == (sets is None):
         raise ParameterError("Give either width=, for all sets of so many columns, or sets=, a list of sets.")
     if sets is not None:
-        chosen = [(one,) if isinstance(one, str) else tuple(one) for one in sets]
+        if isinstance(sets, str) or not isinstance(sets, Iterable):
+            raise ParameterError(
+                f"sets= is a list of sets of columns, and {sets!r} is none; write for example "
+                "sets=['age', ('age', 'sex')]."
+            )
+        chosen = [column_names(one, "sets") for one in sets]
         if not chosen or not all(chosen):
             raise ParameterError("sets= lists sets of columns, each with at least one; write sets=[('age', 'sex')].")
         if any(len(set(one)) != len(one) for one in chosen):
@@ -194,6 +220,7 @@ def _space(schema: Schema, columns: Iterable[str] | None, used: Iterable[str]) -
     """Return the space of the columns that were named, or else of those that are used, in the schema's order."""
     if columns is not None:
         return Space.of(schema, columns)
+    require_schema(schema)
     seen = set(used)
     for name in seen:
         schema.domain(name)
@@ -208,7 +235,12 @@ def _lines(schema: Schema, columns: Iterable[str] | str | None, kind: type[Prefi
 
 def _integers(queries: Any, steps: int | None) -> tuple[NDArray[np.int64], int]:
     """Return numbers from 0 to 1 as whole steps; floor(x·steps + 1/2), so that no half is rounded to even."""
-    given = [list(row) for row in queries]
+    if not isinstance(queries, Iterable) or isinstance(queries, str):
+        raise ParameterError(_NOT_A_MATRIX)
+    listed: list[Any] = [*np.atleast_1d(queries)] if isinstance(queries, np.ndarray) else list(queries)
+    if any(isinstance(row, str) or not isinstance(row, Iterable) or getattr(row, "ndim", 1) == 0 for row in listed):
+        raise ParameterError(_NOT_A_MATRIX)
+    given = [list(row) for row in listed]
     if not given or any(len(row) != len(given[0]) for row in given):
         raise ParameterError("A matrix of queries has rows of equal length, one number for each cell.")
     rows = [[_unit(value) for value in row] for row in given]
@@ -218,6 +250,20 @@ def _integers(queries: Any, steps: int | None) -> tuple[NDArray[np.int64], int]:
         raise ParameterError(f"steps is {parts}; write at most {2**20}, because noise grows with it.")
     values = [[int((value * parts + Fraction(1, 2)) // 1) for value in row] for row in rows]
     return np.array(values, dtype=np.int64), parts
+
+
+def _several(where: object) -> bool:
+    return isinstance(where, Iterable) and not isinstance(where, (str, Mapping))
+
+
+def _cells(cells: object) -> list[dict[str, Any]]:
+    listed: list[Any] = list(cells) if isinstance(cells, Iterable) else [cells]
+    if not listed or not all(isinstance(cell, Mapping) and cell for cell in listed):
+        raise ParameterError(
+            "cells= lists cells, each of which gives some columns a value; write for example "
+            "cells=[{'age': 34, 'sex': 'Male'}]."
+        )
+    return [dict(cell) for cell in listed]
 
 
 def _unit(value: Number) -> Fraction:

@@ -96,7 +96,8 @@ def project(
 ) -> Projected:
     """Return the projected integers of every block, as numbers that need not be whole.
 
-    `variance` is that of the noise in one number: Frank-Wolfe stops where its gap is a hundredth of it a query.
+    `variance` is that of the noise in one number: Frank-Wolfe stops where its gap is a hundredth of it a query. It
+    also takes over, and is named as the method, where an exact solution did not settle.
     """
     plain = tuple(np.asarray(answers, dtype=np.float64) for answers in noisy)
     if method == "none":
@@ -108,10 +109,10 @@ def project(
         return Projected(_local(workload, plain, total, variance**0.5), method)
     hull = Hull(workload, total)
     target = np.concatenate(plain)
-    if method == "exact":
-        found, gap = nearest_exactly(hull, target)
-    else:
-        found, gap = frank_wolfe(hull, target, 0.01 * variance * len(target))
+    nearest = nearest_exactly(hull, target) if method == "exact" else None
+    if nearest is None:
+        method, nearest = "frank-wolfe", frank_wolfe(hull, target, 0.01 * variance * len(target))
+    found, gap = nearest
     ends = np.cumsum([len(answers) for answers in plain])[:-1]
     return Projected(tuple(np.split(found, ends)), method, gap)
 

@@ -1,8 +1,8 @@
-"""Blocks of general queries: prefixes and ranges of a column, conditions, and matrices."""
+"""Blocks of general queries: prefixes and ranges of a column, and matrices."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -15,9 +15,6 @@ from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.release.workload.blocks import Block, moves
 from sfumato.release.workload.moves import NOTHING, counted
 from sfumato.release.workload.space import Space
-from sfumato.table.predicate import All, Codes, Texts, columns, from_json, to_json
-from sfumato.table.predicate import Predicate as Condition
-from sfumato.table.schema import Schema
 
 LONGEST = 2048
 """All ranges of a column are asked for up to so many values: their number grows with the square."""
@@ -62,6 +59,10 @@ class Prefixes(Block):
     def replaced(self, moving: Sequence[bool]) -> Sensitivity:
         """A row that goes from the first value to the last leaves every prefix."""
         return counted(self.queries) if moves(self.shape, moving) else NOTHING
+
+    def restricted(self, codes: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+        """One for each prefix that holds the code."""
+        return (codes[0][None, :] <= np.arange(self.queries)[:, None]).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,11 @@ class Ranges(Block):
         both = (np.minimum(first, second) + 1) * (size - np.maximum(first, second))
         return counted(int((holding[:, None] + holding[None, :] - 2 * both).max()))
 
+    def restricted(self, codes: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+        """One for each range that holds the code."""
+        low, high = (ends[:, None] for ends in self._ends)
+        return ((low <= codes[0]) & (codes[0] <= high)).astype(np.int64)
+
 
 @dataclass(frozen=True, eq=False)
 class Matrix(Block):
@@ -193,90 +199,14 @@ class Matrix(Block):
         """Return the matrix itself."""
         return self.values
 
+    def edges(self, axis: int) -> NDArray[np.int64]:
+        """Where some query differs from one code to the next."""
+        slices = np.moveaxis(self.values.reshape(-1, *self.shape), 1 + axis, 0).reshape(self.shape[axis], -1)
+        return np.append(0, 1 + np.flatnonzero((slices[1:] != slices[:-1]).any(axis=1)))
+
     def extras(self) -> dict[str, Any]:
         """Return all numbers."""
         return {"values": self.values.tolist(), "steps": self.steps}
-
-
-@dataclass(frozen=True)
-class Predicate(Block):
-    """How many rows fulfil a condition on the columns; the condition is worked out for every cell beforehand."""
-
-    kind: ClassVar[str] = "predicate"
-    where: Condition = field(default_factory=All)
-    firsts: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        hidden = sorted(columns(self.where) - set(self.columns))
-        if hidden:
-            raise ParameterError(f"The condition reads {', '.join(hidden)}, which the query does not declare; add it.")
-
-    @cached_property
-    def mask(self) -> NDArray[np.int64]:
-        """Where the condition holds: 1 or 0 for every cell."""
-        found = np.broadcast_to(self._holds(self.where), self.shape).astype(np.int64)
-        found.setflags(write=False)
-        return found
-
-    def _holds(self, where: Condition) -> NDArray[np.bool_]:
-        if isinstance(where, Codes):
-            axis = self.columns.index(where.column)
-            codes = self.firsts[axis] + np.arange(self.shape[axis])
-            inside = np.zeros(len(codes), dtype=bool)
-            for low, high in where.intervals:
-                inside |= (codes >= low) & (codes <= high)
-            return inside.reshape([-1 if place == axis else 1 for place in range(len(self.shape))])
-        assert not isinstance(where, Texts), "A space has no text columns."
-        every = isinstance(where, All)
-        found = np.full((1,) * len(self.shape), every)
-        for part in where.parts:
-            found = found & self._holds(part) if every else found | self._holds(part)
-        return found
-
-    @property
-    def queries(self) -> int:
-        """One."""
-        return 1
-
-    def evaluate(self, table: NDArray[Any]) -> NDArray[Any]:
-        """Return the sum over the cells where the condition holds."""
-        return np.array([(np.asarray(table) * self.mask).sum()])
-
-    def transpose(self, weights: NDArray[Any]) -> NDArray[Any]:
-        """Return the weight where the condition holds."""
-        return np.asarray(np.asarray(weights)[0] * self.mask)
-
-    def labels(self, space: Space) -> list[tuple[Any, ...]]:
-        """Name the columns of the condition."""
-        return [(", ".join(self.columns),)]
-
-    @property
-    def headings(self) -> tuple[str, ...]:
-        """What the condition is about."""
-        return ("condition on",)
-
-    def added(self) -> Sensitivity:
-        """A row counts one if the condition can hold at all."""
-        return counted(int(self.mask.max()))
-
-    def replaced(self, moving: Sequence[bool]) -> Sensitivity:
-        """A row comes to count, or counts no more, if some moving column decides anywhere."""
-        axes = tuple(axis for axis, free in enumerate(moving) if free)
-        return counted(int((self.mask.max(axis=axes) - self.mask.min(axis=axes)).max())) if axes else NOTHING
-
-    def extras(self) -> dict[str, Any]:
-        """Return the condition in its canonical form."""
-        return {"where": to_json(self.where)}
-
-    @classmethod
-    def made(cls, schema: Schema, space: Space, columns: Sequence[str], extras: Mapping[str, Any]) -> Block:
-        """Return the block of a stored condition."""
-        return cls(
-            tuple(columns),
-            space.listed(columns),
-            from_json(extras["where"], schema),
-            tuple(space.domains[place].first for place in space.places(columns)),
-        )
 
 
 def _one_column(block: Block, what: str) -> None:

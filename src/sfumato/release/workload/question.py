@@ -13,6 +13,7 @@ from sfumato.answer import Frame, Measured, Released
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.noise import Law
 from sfumato.privacy import Bound
+from sfumato.release.floors import CONFIDENCE, beside_tables
 from sfumato.release.question import Question
 from sfumato.release.setting import Prepared, Setting
 from sfumato.release.workload.noisy import noisy_workload
@@ -37,7 +38,17 @@ class Answers(Question):
     number of columns (they agree on what they share, none is negative), `"none"` for the bare noisy numbers;
     `"auto"` chooses from public facts.
 
+    `notes` of the answer say what the luck of the draw does anyway (LB-SAMPLE), and what no pure mechanism can beat
+    (QR:LB-HIST).
+
     Spec: PDP-GAUSS, PDP-PROJ, QR-LAP.
+
+    >>> from sfumato import Concentrated, booleans, workloads
+    >>> from sfumato.table.bounding import Bounding, Way
+    >>> schema = Schema({"rain": booleans(), "wind": booleans()})
+    >>> question = Answers(workloads.marginals(schema, width=2))
+    >>> question.prepare(Setting(schema, 100, Bounding(Way.ROWS)), Concentrated(0.5)).mechanism.loss().person.rho(2)
+    Fraction(1, 2)
     """
 
     kind: ClassVar[str] = "Answers"
@@ -76,6 +87,7 @@ class Answers(Question):
         mechanism = noisy_workload(setting, spend, workload)
         space = Space.of(setting.schema, workload.columns)
         people = setting.people if setting.counted else None
+        beside = beside_tables(workload, setting, spend, mechanism.law, mechanism.error(CONFIDENCE))
         law, facts = mechanism.law, {} if people is None else {"people": Fraction(people)}
 
         def finish(raw: Any) -> Released:
@@ -84,7 +96,7 @@ class Answers(Question):
                 for place, (block, answers) in enumerate(zip(workload.blocks, raw, strict=True))
             )
             found = project(workload, raw, method, people, _variance(law))
-            return Released(parts, facts=facts, made=_stored(found))
+            return Released(parts, facts=facts, made={**_stored(found), **beside.made()})
 
         def read(view: Any) -> Records:
             return Records.read(view, space)

@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from sfumato.domain import Domain, nearest
-from sfumato.errors import DomainTooLarge, SchemaError
+from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
 from sfumato.table.schema import Schema
 
 LISTED = 2**22
@@ -38,7 +38,8 @@ class Space:
     @classmethod
     def of(cls, schema: Schema, names: Iterable[str] | None = None) -> Space:
         """Return the space of some columns of a schema, by default of all; text columns are refused."""
-        listed = schema.names if names is None else ((names,) if isinstance(names, str) else tuple(names))
+        require_schema(schema)
+        listed = schema.names if names is None else column_names(names, "columns")
         if not listed:
             raise SchemaError(f"A workload needs at least one column; {nearest('', schema.names)}")
         if len(set(listed)) != len(listed):
@@ -46,11 +47,7 @@ class Space:
         domains = tuple(schema.domain(name) for name in listed)
         for name, domain in zip(listed, domains, strict=True):
             if domain.size is None:
-                finite = [other for other in listed if schema.domain(other).size is not None]
-                raise SchemaError(
-                    f"{name!r} holds text, whose values cannot be listed; leave it out by columns={finite!r}, or"
-                    " declare it as categories with other=."
-                )
+                raise SchemaError(_listing_text(name, listed, schema))
         private = frozenset(schema.attributes)
         bases = tuple(schema.base(name) for name in listed)
         shown = tuple(base if base in private else None for base in bases)
@@ -65,12 +62,15 @@ class Space:
     def _axes(self) -> dict[str, int]:
         return {name: place for place, name in enumerate(self.names)}
 
-    def places(self, names: Iterable[str]) -> tuple[int, ...]:
-        """Return the places of some columns, in the order in which they are asked for."""
+    def places(self, names: Iterable[str], inside: str = "this workload") -> tuple[int, ...]:
+        """Return the places of some columns, in the order in which they are asked for.
+
+        `inside` is what a refusal says that they are missing from.
+        """
         found = []
         for name in names:
             if name not in self._axes:
-                raise SchemaError(f"There is no column {name!r} in this workload; {nearest(str(name), self.names)}")
+                raise SchemaError(f"There is no column {name!r} in {inside}; {nearest(str(name), self.names)}")
             found.append(self._axes[name])
         return tuple(found)
 
@@ -112,3 +112,36 @@ class Space:
     def from_json(cls, record: Mapping[str, Any], schema: Schema) -> Space:
         """Read what `to_json` wrote."""
         return cls.of(schema, record["columns"])
+
+
+def require_schema(schema: object) -> None:
+    """Refuse what is no schema, before it is read as one."""
+    if not isinstance(schema, Schema):
+        raise ParameterError(
+            f"A workload is made from the schema of a table, not from a {type(schema).__name__}; write for example "
+            "workloads.marginals(curator.schema, width=2)."
+        )
+
+
+def column_names(names: object, argument: str) -> tuple[str, ...]:
+    """Return names of columns from one name or a list of them.
+
+    >>> column_names("age", "columns"), column_names(["age", "sex"], "columns")
+    (('age',), ('age', 'sex'))
+    """
+    listed = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, Iterable) else None
+    if listed is None or not all(isinstance(name, str) for name in listed):
+        raise ParameterError(
+            f"{argument}= names columns, and {names!r} is no list of names; write for example "
+            f"{argument}=['age', 'sex']."
+        )
+    return listed
+
+
+def _listing_text(name: str, listed: Sequence[str], schema: Schema) -> str:
+    """Say why a column of text cannot be counted cell by cell, and which columns can."""
+    finite = [other for other in listed if schema.domain(other).size is not None]
+    others = finite or [other for other in schema.names if schema.domain(other).size is not None]
+    leave = f"leave it out by columns={finite!r}" if finite else f"ask about columns={others!r}"
+    advice = f"{leave}, or declare it" if others else "declare it"
+    return f"{name!r} holds text, whose values cannot be listed; {advice} as categories with other=."

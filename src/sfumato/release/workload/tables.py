@@ -32,6 +32,13 @@ class Tables:
     `values` are the answers after the projection, `noisy` the unbiased ones that left the house, both in the unit of
     the query: people for counts. `projection` says how the first were made from the second, and `gap` how far their
     squared distance is from the smallest, where that is known. `people` is the number of people if it is public.
+
+    >>> from sfumato import Schema, booleans, workloads
+    >>> from sfumato.noise import DiscreteLaplace
+    >>> workload = workloads.marginals(Schema({"rain": booleans()}), width=1)
+    >>> counts = np.array([60.0, 41.0])
+    >>> Tables(workload, (counts,), (counts,), DiscreteLaplace(2), "none").table("rain")["count, low"]
+    (54.0, 35.0)
     """
 
     workload: Workload

@@ -19,6 +19,9 @@ TOGETHER = 8
 
 LARGEST_ACTIVE = 1_000
 
+MOST_MOVES = 5_000
+"""So often weight is moved between two corners, where no active set settles."""
+
 
 class Hull:
     """The answers of all distributions over the columns of a workload, times the number of people.
@@ -56,10 +59,15 @@ class Hull:
         return np.asarray(found.ravel() * self.total)
 
 
-def nearest_exactly(hull: Hull, target: Floats) -> tuple[Floats, float]:
-    """Return the nearest point of the hull by an active-set method over all corners, and the gap that rounding left."""
+def nearest_exactly(hull: Hull, target: Floats) -> tuple[Floats, float] | None:
+    """Return the nearest point of the hull by an active-set method over all corners, and the gap that rounding left.
+
+    None where the active set did not settle: then nothing exact is known, and `frank_wolfe` says how near it comes.
+    """
     corners: Floats = hull.workload.matrix().astype(np.float64) * hull.total
-    weights = _on_simplex(corners, target)
+    weights = _solved(corners, target)
+    if weights is None:
+        return None
     found = corners @ weights
     return found, _gap(corners.T @ (target - found), float((target - found) @ found))
 
@@ -96,7 +104,13 @@ def frank_wolfe(hull: Hull, target: Floats, tolerance: float) -> tuple[Floats, f
 
 
 def _on_simplex(corners: Floats, target: Floats) -> Floats:
-    """Return the weights, at least 0 and of sum 1, for which the mean of the corners is nearest to the target.
+    """Return weights, at least 0 and of sum 1, for which the mean of the corners is near to the target."""
+    weights = _solved(corners, target)
+    return _descended(corners, target) if weights is None else weights
+
+
+def _solved(corners: Floats, target: Floats) -> Floats | None:
+    """Return the weights for which the mean of the corners is nearest, None where the active set did not settle.
 
     With B the corners less the target, |B·s·q|² + (s - 1)² is least at s = 1/(1 + |Bq|²), where it is
     |Bq|²/(1 + |Bq|²): so the weights of a problem without the sum, scaled to sum 1, solve the one with it.
@@ -113,10 +127,29 @@ def _on_simplex(corners: Floats, target: Floats) -> Floats:
     aim[-1] = 1
     try:
         weights, _ = nnls(system, aim, maxiter=30 * system.shape[1])
-    except RuntimeError:  # the active set did not settle: any weights are valid, and the gap says how good they are
-        weights = (np.argmin((apart**2).sum(axis=0)) == np.arange(system.shape[1])).astype(np.float64)
+    except RuntimeError:
+        return None
     total = float(weights.sum())
-    return np.asarray(weights / total) if total > 0 else np.full(len(weights), 1 / len(weights))
+    return np.asarray(weights / total) if total > 0 else None
+
+
+def _descended(corners: Floats, target: Floats) -> Floats:
+    """Return good weights without an active set: weight goes from the worst corner in use to the best, step by step."""
+    apart = corners - target[:, None]
+    products = apart.T @ apart
+    weights = np.full(corners.shape[1], 1 / corners.shape[1])
+    slope = products @ weights
+    for _ in range(MOST_MOVES):
+        best, worst = int(np.argmin(slope)), int(np.argmax(np.where(weights > 0, slope, -np.inf)))
+        curve = products[best, best] - 2 * products[best, worst] + products[worst, worst]
+        gain = slope[worst] - slope[best]
+        if curve <= 0 or gain <= 1e-12 * products[best, best]:
+            break
+        step = min(weights[worst], gain / curve)
+        weights[best] += step
+        weights[worst] = weights[worst] - step if step < weights[worst] else 0.0
+        slope += step * (products[:, best] - products[:, worst])
+    return np.asarray(weights / weights.sum())
 
 
 def _gap(along: Floats, here: float) -> float:

@@ -1,12 +1,14 @@
-"""One real PostgreSQL server for all workers of a run; and what pytest must not import: scripts of other environments."""
+"""One real PostgreSQL server and one Spark for all of a run; and what pytest must not import."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 import warnings
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,3 +36,19 @@ def postgres(testrun_uid: str):
         server.cleanup()
         with suppress(OSError):  # another worker may still use it
             place.rmdir()
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One Spark: starting it takes longer than most of what is asked of it."""
+    from tests.table.cluster import spark_session
+
+    yield from spark_session(tmp_path_factory.mktemp("spark"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Send whatever needs Spark to the same worker, so that no other has to start one."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("spark"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
@@ -24,7 +23,7 @@ from sfumato import Approximate, Count, GroupBy, Histogram, Mean, Pure, Quantile
 from sfumato.answer import Answer, Frame
 from sfumato.errors import BudgetExceeded, LedgerError, SchemaError
 from tests.ledger.conftest import schema_on
-from tests.table.cluster import SPARK_MARKS, spark_session
+from tests.table.cluster import SPARK_MARKS
 
 PEOPLE = 240
 DRAWN = Pure(10**7)
@@ -73,11 +72,6 @@ QUESTIONS = (
     GroupBy("sex", [Count(), Mean("gain")]),
     Histogram("year", where=ibis._.sex == "Male"),
 )
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    yield from spark_session(tmp_path_factory.mktemp("spark"))
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,14 +14,9 @@ import pytest
 from sfumato import Noise, local
 from sfumato.errors import ParameterError, SchemaError
 from tests.local.collecting import COLOURS, OTHER, PLAN, SMALL, counts_of, reports
-from tests.table.cluster import SPARK_MARKS, spark_session
+from tests.table.cluster import SPARK_MARKS
 
 pytestmark = SPARK_MARKS
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    yield from spark_session(tmp_path_factory.mktemp("spark"))
 
 
 def hostile(plan: local.Plan, seed: int) -> list[tuple[bytes | None, bytes | None]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +17,11 @@ from sfumato.table.repair import repaired
 from sfumato.table.schema import Schema
 from sfumato.table.source import open_source
 from sfumato.table.statistics import COUNT, Measure, Power
-from tests.table.cluster import SPARK_MARKS, spark_session
+from tests.table.cluster import SPARK_MARKS
 from tests.table.hostile import CELLS, expected_codes, hostile_table
 from tests.table.tables import visits, visits_schema
 
 pytestmark = SPARK_MARKS
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    yield from spark_session(tmp_path_factory.mktemp("spark"))
 
 
 def on_spark(spark: Any, table: pa.Table, place: Path) -> Any:

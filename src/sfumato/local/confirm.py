@@ -15,7 +15,7 @@ import numpy as np
 
 from sfumato.errors import ParameterError
 from sfumato.local.cutoffs import cutoff
-from sfumato.local.linear import LinearHash
+from sfumato.local.linear import LinearHash, crowded
 from sfumato.local.method import Role
 from sfumato.local.oracle import Oracle
 from sfumato.local.popular import Item, Popular
@@ -114,13 +114,16 @@ def share_of_all(count: float, error: float, part: int, everybody: int) -> tuple
 def _passing(reader: Any, points: Any, cut: float) -> dict[int, float]:
     """Return which candidates reach the cut, with their scores; the largest is peeled before the others are read."""
     scores: dict[int, float] = {}
+    before = reader.counts(points)
     error = reader.oracle.deviation(reader.reports)
     left = np.ones(len(points), dtype=np.bool_)
     while left.any():
-        counts = np.where(left, reader.counts(points), -np.inf)
-        best = int(np.argmax(counts))
-        if counts[best] < cut:
+        now = reader.counts(points)
+        reaching = left & (now >= cut * crowded(reader.oracle, reader.reports, before - now))
+        if not reaching.any():
             break
+        counts = np.where(reaching, now, -np.inf)
+        best = int(np.argmax(counts))
         scores[best] = float(counts[best]) / error
         left[best] = False
         reader.peel(points[best], float(counts[best]))

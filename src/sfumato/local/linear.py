@@ -11,14 +11,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.errors import ParameterError
+from sfumato.exact import positive_integer
 from sfumato.local.coins import noise_weight, report_epsilon
 from sfumato.local.oracle import Counts, Oracle, Tally, support_deviation
 from sfumato.privacy import Pure
 
 MOST_SYMBOL_BITS = 8
 MOST_TABLE_BITS = 24
-PEELED = 5.0
-"""How many standard errors make an item heavy enough to be peeled."""
+PEELED_BY_CHANCE = 0.001
+"""The probability that any of the items that are read together is peeled although nobody holds it."""
 PEEL_ROUNDS = 40
 
 
@@ -123,6 +124,12 @@ class LinearReader:
         """What the sum of q - 1 cells is divided by."""
         return self.oracle.signal * (self.oracle.spread - 1)
 
+    def untouched(self) -> LinearReader:
+        """Return a reader of the same reports that peeling this one does not change."""
+        other = LinearReader(self.oracle, self.tally)
+        other.__dict__["table"] = self.table.copy()
+        return other
+
     def counts(self, points: Any) -> Counts:
         """Return the estimates of these hashed items."""
         from sfumato.local.kernels.linear import look_up
@@ -139,10 +146,15 @@ class LinearReader:
     def together(self, points: Any) -> Counts:
         """Return the estimates of all points, heavy ones estimated jointly and peeled before the others are read.
 
-        Two hashes may overlap; without this a heavy item would add a part of itself to an item that nobody holds.
+        Two hashes may overlap; without this a heavy item would add a part of itself to an item that nobody holds. An
+        item is heavy if its estimate is above what one of so many items that nobody holds reaches with a probability
+        of at most `PEELED_BY_CHANCE`. Peeling one of those by chance costs nothing but time.
         """
+        from sfumato.local.cutoffs import cutoff
+
         counts = self.counts(points)
-        heavy = np.flatnonzero(counts > PEELED * self.oracle.deviation(max(1, self.reports)))
+        heaviest = cutoff(self.oracle, self.reports, math.log(PEELED_BY_CHANCE / max(1, len(counts))))
+        heavy = np.flatnonzero(counts > heaviest)
         if not len(heavy):
             return counts
         jointly = self.jointly(np.asarray(points)[heavy])
@@ -175,6 +187,23 @@ class LinearReader:
         return np.ascontiguousarray(np.asarray(points, dtype=np.uint32)[:, : self.oracle.symbol_bits])
 
 
+def crowded(oracle: LinearHash, reports: Any, taken: Any) -> Any:
+    """Return by how much larger errors are where items that were peeled share hashes with one that nobody holds.
+
+    Reports of another item speak for an absent one with chance 1/q if their hashes are in general position, and more
+    often if they depend on each other; peeling takes out what that adds on average, `taken`, but not that it varies.
+    The number of speaking reports has the average chance (1 + signal·(q - 1)·taken/reports)/q, and its tail is at most
+    that of a binomial with this chance (Hoeffding), whose deviation grows like the root.
+
+    >>> from sfumato import Pure
+    >>> oracle = linear_hash(Pure(4), 16)
+    >>> crowded(oracle, 1000, 0.0), round(float(crowded(oracle, 1000, 1000 / 63)), 2)  # all hold it, and half agrees
+    (1.0, 1.21)
+    """
+    rising = 1 + oracle.signal * (oracle.spread - 1) * np.asarray(taken) / np.maximum(reports, 1)
+    return np.sqrt(np.maximum(rising, 1.0))
+
+
 def best_symbol_bits(epsilon: float) -> int:
     """Return the number of symbols, as a power of two, with the smallest error.
 
@@ -186,7 +215,20 @@ def best_symbol_bits(epsilon: float) -> int:
 
 
 def linear_hash(spend: Pure, table_bits: int, *, symbol_bits: int | None = None) -> LinearHash:
-    """Return linear hashing for a spend, by default with the best number of symbols."""
+    """Return linear hashing for a spend, by default with the best number of symbols.
+
+    Reports have `table_bits` bits, and a server holds 2^`table_bits` counts. Take about as many as there are reports:
+    an item of f devices adds about f / sqrt(2^table_bits) to the estimates of others, until it is peeled.
+
+    >>> from sfumato import Noise, Pure
+    >>> from sfumato.local.seed import words
+    >>> oracle = linear_hash(Pure(4), table_bits=16)
+    >>> held = np.array([words(b"public key", item) for item in [b"a"] * 8_000 + [b"b"] * 2_000])
+    >>> reader = oracle.reader(oracle.tally(oracle.run_many(held, Noise(insecure_seed=1))))
+    >>> reader.together(held[[0, -1]]).round(-3).tolist()
+    [8000.0, 2000.0]
+    """
     epsilon = report_epsilon(spend)
-    bits = best_symbol_bits(float(epsilon)) if symbol_bits is None else symbol_bits
+    positive_integer(table_bits, "table_bits")
+    bits = best_symbol_bits(float(epsilon)) if symbol_bits is None else positive_integer(symbol_bits, "symbol_bits")
     return LinearHash(weight=noise_weight(epsilon, 1 << bits), table_bits=table_bits, symbol_bits=bits)

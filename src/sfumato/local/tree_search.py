@@ -5,15 +5,16 @@ Everything here reads counts of reports only, so it costs no privacy (C-POST).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sfumato.local.confirm import share_of_all
-from sfumato.local.cutoffs import tree_cutoffs
+from sfumato.local.cutoffs import cutoff, tree_cutoffs
 from sfumato.local.kernels.beam import thin_families
-from sfumato.local.linear import LinearReader
+from sfumato.local.linear import LinearReader, crowded
 from sfumato.local.popular import Item, Popular
 from sfumato.local.tree import TreeEncoder, TreeMethod, first_bits
 
@@ -29,8 +30,11 @@ GENERATIONS = (2, 3, 4, 6, 8, 12, 16, 24, 32)
 """How many levels back families are told apart."""
 PREFIX_KEEP = 1 << 10
 """How many prefixes the prefix methods keep."""
+PREFIX_CHANCE = 0.0062
+"""The prefix methods keep a prefix that nobody holds, at each level, at most with this probability (an exact binomial
+tail). Of 2^16 first prefixes about 400 stay, well below the 1024 for which there is room."""
 PREFIX_LEVEL = 2.5
-"""How many standard errors a prefix must show at each level, in the prefix methods."""
+"""The normal quantile of that chance, in standard errors: what the planner reckons with."""
 PASSES = 6
 CROWD = 8
 SPILLED = 0.02
@@ -68,6 +72,7 @@ class Search:
         self.readers: list[LinearReader] = [
             method.oracle.reader(server.tally(role)) for role in range(len(method.levels) + 1)
         ]
+        self.untouched = [reader.untouched() for reader in self.readers]
         self.final = method.oracle.reader(server.tally(len(method.levels) + 1))
         self.reports = tuple(reader.reports for reader in self.readers)
         self.total = sum(self.reports)
@@ -105,7 +110,8 @@ class Search:
         """Return the places, among all children in order, of those that stay."""
         if self.method.style != "soft":
             score = here.ravel()
-            good = np.flatnonzero(score >= PREFIX_LEVEL * self.error(self.reports[level]))
+            least = cutoff(self.method.oracle, max(1, self.reports[level]), math.log(PREFIX_CHANCE))
+            good = np.flatnonzero(score >= least)
             return _largest(score, good, beam(self.method))
         score = (history.sum(axis=1, dtype=np.float32)[:, None] + here).ravel()
         room = beam(self.method)
@@ -136,18 +142,25 @@ class Search:
         chosen = rows[best]
         return Leaves(chosen, [self.encoder.prefix_points(chosen, role) for role in range(verify + 1)])
 
-    def evidence(self, leaves: Leaves) -> Any:
-        """Return the estimates of every leaf (row) from every part of the reports (column)."""
-        columns = [reader.counts(points) for reader, points in zip(self.readers, leaves.points, strict=True)]
-        return np.stack(columns, axis=1)
+    def evidence(self, leaves: Leaves, readers: list[LinearReader]) -> Any:
+        """Return the estimates of every leaf (row) from every part of the reports and all after it (column)."""
+        columns = [reader.counts(points) for reader, points in zip(readers, leaves.points, strict=True)]
+        return np.cumsum(np.stack(columns, axis=1)[:, ::-1], axis=1)[:, ::-1]
+
+    def passing(self, suffixes: Any, before: Any) -> Any:
+        """Return the places of the leaves that pass every cut; `before` is their evidence before all peeling."""
+        count = len(self.cuts)
+        reports = np.cumsum(self.reports[::-1])[::-1]
+        wider = crowded(self.method.oracle, reports[:count], (before - suffixes)[:, :count])
+        return np.flatnonzero((suffixes[:, :count] >= self.cuts * wider).all(axis=1))
 
     def accept(self, leaves: Leaves) -> list[tuple[bytes, float]]:
         """Take the best acceptable leaf, peel it from all tables, and look again, until none is left."""
         found: list[tuple[bytes, float]] = []
+        before = self.evidence(leaves, self.untouched) if len(leaves) else None
         while len(leaves):
-            evidence = self.evidence(leaves)
-            suffixes = np.cumsum(evidence[:, ::-1], axis=1)[:, ::-1]
-            passing = np.flatnonzero((suffixes[:, : len(self.cuts)] >= self.cuts).all(axis=1))
+            suffixes = self.evidence(leaves, self.readers)
+            passing = self.passing(suffixes, before)
             if not len(passing):
                 break
             best = passing[np.argmax(suffixes[passing, 0])]

@@ -67,13 +67,14 @@ def linear(epsilon: str, table_bits: int, symbol_bits: int) -> LinearHash:
     return linear_hash(Pure(epsilon), table_bits, symbol_bits=symbol_bits)
 
 
-def tree(seed: int, levels: tuple[int, ...] = (2, 4), symbol_bits: int = 2) -> Client:
-    method = TreeMethod(levels=levels, shares=(1,) * (len(levels) + 2), oracle=linear("1", 4, symbol_bits))
+def tree(seed: int, levels: tuple[int, ...] = (1, 3), style: str = "soft") -> Client:
+    method = TreeMethod(levels=levels, shares=(1,) * (len(levels) + 2), oracle=linear("1", 4, 2), style=style)
     items = Items(domain.integers(0, 2 ** levels[-1] - 1))
     return Client(plan=Plan(10, Pure(1), items, method, Seed(bytes([seed] * 32))))
 
 
-def tree_mutant(client: Client, oracle: Any) -> Client:
+def asking(client: Client, oracle: Any) -> Client:
+    """The same plan with another oracle; its stated spend leaves room for a mutant."""
     plan = client.plan
     method = replace(plan.method, oracle=oracle)  # type: ignore[type-var]
     return Client(plan=replace(plan, method=method, spend=Pure(9)))
@@ -84,12 +85,21 @@ def listed(epsilon: str, labels: tuple[str, ...], oracle: str) -> Client:
     return Client(plan=Plan(10, Pure(epsilon), items, list_method(Pure(epsilon), len(labels), oracle), Seed(bytes(32))))
 
 
+TREES = (
+    ("tree", 0, (1, 3), "soft", ("SOFT-TREE", "PEM")),
+    ("tree", 1, (1, 3), "soft", ("SOFT-TREE", "PEM")),
+    ("tree", 2, (1, 3), "prefix", ("SOFT-TREE", "PEM")),
+    ("treehist", 3, (1, 2, 3), "treehist", ("TREEHIST",)),
+)
+"""Name, seed, lengths of the prefixes, search and IDs; devices do the same whatever the search."""
 TREE = tree(1)
 SPLIT = replace(TREE.plan.method.roles[0].oracle)
 COLOURS = listed("1", ("red", "green", "blue"), "response")
 HISTOGRAM = Hashtogram(weight=noise_weight(Pure(1).epsilon, 4), rows=3, block_bits=1, column_bits=2)
 ROWS = [(0, 0, 0), (1 << 31 | 5, 3, 1), (6, 1 << 31, 1 << 31 | 7), None]
-ADDRESSES = listed("2", tuple("abcdefgh"), "hadamard")
+LETTERS = tuple("abcdefgh")
+ADDRESSES = listed("2", LETTERS, "hadamard")
+HASHED_LIST = listed("2", LETTERS[:4], "linear")
 
 CASES = (
     [
@@ -112,8 +122,8 @@ CASES = (
         PromiseCase(
             name=f"hadamard-response-{epsilon}-{blocks}",
             spec_ids=("FO-HR", "C-NULL", "BERN-EXACT"),
-            mechanism=(hadamard := hadamard_response(Pure(epsilon), 12, block_bits=blocks)),
-            pairs=every_pair(0, 1, 5, 11, ~0, ~11, None),
+            mechanism=(hadamard := hadamard_response(Pure(epsilon), cells, block_bits=blocks)),
+            pairs=every_pair(*range(-hadamard.cells, hadamard.cells), None),
             reach=0.999,
             mutants={
                 "nine tenths of the noise": less_noise(hadamard),
@@ -122,7 +132,7 @@ CASES = (
                 "threshold of fewer blocks": replace(hadamard, block_bits=blocks + 1),
             },
         )
-        for epsilon, blocks in (("0.5", 0), ("1", 1), ("2", 2), ("16", 2), ("0.0001", 0))
+        for epsilon, blocks, cells in (("0.5", 0, 7), ("1", 1, 6), ("2", 2, 12), ("16", 2, 4), ("0.0001", 0, 3))
     ]
     + [
         PromiseCase(
@@ -154,7 +164,7 @@ CASES = (
             name="mean-response",
             spec_ids=("BERN-EXACT",),
             mechanism=(mean := mean_response(Pure(1), 4)),
-            pairs=every_pair(0, 1, 3, 4, None),
+            pairs=every_pair(*range(5), None),
             reach=0.999,
             mutants={"nine tenths of the noise": less_noise(mean)},
         ),
@@ -162,7 +172,7 @@ CASES = (
             name="unary-encoding",
             spec_ids=("BERN-EXACT",),
             mechanism=(unary := unary_encoding(Pure(1), 4)),
-            pairs=every_pair(0, 1, 3, None),
+            pairs=every_pair(*range(4), None),
             reach=0.999,
             mutants={"nine tenths of the noise": less_noise(unary)},
         ),
@@ -170,24 +180,24 @@ CASES = (
             name="local-hash",
             spec_ids=("BERN-EXACT",),
             mechanism=(hashed := local_hash(Pure(1), 6, functions=4)),
-            pairs=every_pair(0, 1, 5, None),
+            pairs=every_pair(*range(6), None),
             reach=0.999,
             mutants={"nine tenths of the noise": less_noise(hashed), "one symbol more": replace(hashed, symbols=5)},
         ),
         *(
             PromiseCase(
-                name=f"tree-client-seed-{seed}",
-                spec_ids=("SOFT-TREE", "PEM", "C-SPLIT", "C-NULL", "C-SEED", "ENC-DOM"),
-                mechanism=(client := tree(seed)),
-                pairs=every_pair(0, 1, 7, 15, 16, "text", None),
+                name=f"{name}-client-seed-{seed}",
+                spec_ids=(*ids, "C-SPLIT", "C-NULL", "C-SEED", "ENC-DOM"),
+                mechanism=(client := tree(seed, levels, style)),
+                pairs=every_pair(*range(8), 8, "text", None),
                 reach=0.999,
                 mutants={
                     "role by item": RoleByItem(plan=client.plan),
-                    "nine tenths of the noise": tree_mutant(client, less_noise(SPLIT)),
-                    "no coin": tree_mutant(client, NoCoin(weight=SPLIT.weight, table_bits=4, symbol_bits=2)),
+                    "nine tenths of the noise": asking(client, less_noise(SPLIT)),
+                    "no coin": asking(client, NoCoin(weight=SPLIT.weight, table_bits=4, symbol_bits=2)),
                 },
             )
-            for seed in (0, 1, 2)
+            for name, seed, levels, style, ids in TREES
         ),
         PromiseCase(
             name="list-client",
@@ -201,9 +211,20 @@ CASES = (
             name="list-client-hadamard",
             spec_ids=("FO-HR", "C-NULL"),
             mechanism=ADDRESSES,
-            pairs=every_pair("a", "b", "h", "i", None),
+            pairs=every_pair(*LETTERS, "i", None),
             reach=0.999,
-            mutants={"more spend": replace(ADDRESSES, plan=listed("2.1", tuple("abcdefgh"), "hadamard").plan)},
+            mutants={"more spend": replace(ADDRESSES, plan=listed("2.1", LETTERS, "hadamard").plan)},
+        ),
+        PromiseCase(
+            name="list-client-linear",
+            spec_ids=("FO-LLH", "C-NULL", "C-SEED"),
+            mechanism=HASHED_LIST,
+            pairs=every_pair(*LETTERS[:4], "i", None),
+            reach=0.999,
+            mutants={
+                "more spend": replace(HASHED_LIST, plan=listed("2.1", LETTERS[:4], "linear").plan),
+                "nine tenths of the noise": asking(HASHED_LIST, less_noise(HASHED_LIST.plan.method.roles[0].oracle)),
+            },
         ),
     ]
 )

@@ -57,7 +57,7 @@ BITS = BitstogramMethod(
     oracle=linear_hash(ONE, 4, symbol_bits=2), item_bits=3, bucket_bits=1, shares=(1, 1, 1), repetitions=2
 )
 
-CODE = UniqueListCode(4, 4, 3, 1, bytes(16), offsets=(1,))
+CODE = UniqueListCode(3, 4, 3, 1, bytes(16), offsets=(1,))
 PAPER = PaperSketch(
     code=CODE,
     bucket_bits=0,
@@ -120,7 +120,7 @@ CASES = [
         name="expander-as-printed",
         spec_ids=("PES", "C-BASIC", "C-NULL"),
         mechanism=PAPER,
-        pairs=every_pair(0, 5, 15, None),
+        pairs=every_pair(None, *CODES),
         reach=0.999,
         mutants={
             "half the noise in the cells": replace(PAPER, cells=half_the_noise(PAPER.cells)),

@@ -10,38 +10,97 @@ from typing import TYPE_CHECKING, Any
 from sfumato.errors import ParameterError
 
 if TYPE_CHECKING:
-    from sfumato.local import Intake, MeanEstimate, Plan, Popular, Server, Shares
+    from sfumato.local import Collected, Intake, MeanEstimate, Plan, Popular, Server, Shares
+
+_PARQUET = (".parquet", ".pq")
 
 
 def merged(places: Sequence[Path], plan: Plan | None, ids: bool) -> tuple[Server, Intake]:
-    """Return one sketch of collections, sketches and Parquet files, and what became of the reports."""
-    from sfumato.local import Intake, aggregate, load, read_collection
+    """Return one sketch of collections, of sketches or of Parquet files, and what became of the reports.
+
+    All places are of one kind: an id can be found again among collections, or among Parquet files, but not across.
+    """
+    from sfumato.local import read_collection
     from sfumato.local.collector.collection import is_collection
 
-    collections = [place for place in places if is_collection(place)]
-    found = []
-    if collections:
-        # Read together, so that an id counts once among all of them.
-        read = read_collection(*collections)
-        found.append((read.server, read.intake))
-    for place in places:
-        if place in collections:
-            continue
-        if place.suffix.lower() in (".parquet", ".pq") or "*" in place.name:
-            if plan is None:
-                raise ParameterError("Parquet files do not say what they were collected for; add --plan.")
-            counted = aggregate(plan, str(place), id="id" if ids else None)
-            found.append((counted.server, counted.intake))
-        else:
-            if not place.is_file():
-                raise ParameterError(f"{str(place)!r} is no collection, sketch or Parquet file; write another path.")
-            server = load(place)
-            found.append((server, Intake(server.accepted, refused=server.refused)))
-    first, intake = found[0]
-    for server, other in found[1:]:
+    known = {path.resolve(): path for place in places for path in _matches(place)}
+    if len(known) < sum(len(_matches(place)) for place in places):
+        raise ParameterError("A place is named twice, and its reports count once; name each one once.")
+    paths = list(known.values())
+    kinds = {
+        "collections": [path for path in paths if is_collection(path)],
+        "Parquet files": [path for path in paths if path.suffix.lower() in _PARQUET],
+    }
+    kinds["sketches"] = [path for path in paths if not any(path in group for group in kinds.values())]
+    _require_one_kind({name: group for name, group in kinds.items() if group})
+    if kinds["sketches"]:
+        return _sketches(kinds["sketches"])
+    # Read together, so that an id counts once among all of them.
+    read = read_collection(*paths) if kinds["collections"] else _tables(paths, plan, ids)
+    return read.server, read.intake
+
+
+def _matches(place: Path) -> list[Path]:
+    """Return the files that a pattern names, or the one place."""
+    if "*" not in place.name:
+        return [place]
+    found = sorted(place.parent.glob(place.name))
+    if not found:
+        raise ParameterError(f"No file is named as {str(place)!r} says; write another path.")
+    return found
+
+
+def _require_one_kind(kinds: dict[str, list[Path]]) -> None:
+    if len(kinds) > 1:
+        raise ParameterError(
+            f"Reports in {' and in '.join(kinds)} cannot be compared by their ids, so one that is in both would count "
+            "twice. Collect them all into one collection with `sfumato local collect`, or save a sketch of each kind "
+            "with --save and decode the sketches, if you know that no report is in two of them."
+        )
+
+
+def _tables(paths: list[Path], plan: Plan | None, ids: bool) -> Collected:
+    """Count all Parquet files together, so that an id counts once among all of them."""
+    import ibis
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from sfumato.local import aggregate
+
+    if plan is None:
+        raise ParameterError("Parquet files do not say what they were collected for; add --plan.")
+    if len(paths) == 1:
+        return aggregate(plan, paths[0], id="id" if ids else None)
+    columns = ["id", "report"] if ids else ["report"]
+    for path in paths:
+        try:
+            names = pq.read_schema(path).names
+        except (pa.ArrowException, OSError) as reason:
+            raise ParameterError(f"{path.name!r} cannot be read as Parquet ({type(reason).__name__}).") from None
+        if missing := [column for column in columns if column not in names]:
+            # A file without the column would be read as one without any report.
+            raise ParameterError(
+                f"{path.name!r} needs a column {missing[0]!r} of bytes; add --no-ids if reports have no ids."
+            )
+    engine = ibis.duckdb.connect()
+    try:
+        together = engine.read_parquet([str(path) for path in paths], union_by_name=True)
+        return aggregate(plan, together.select(columns), id="id" if ids else None)
+    finally:
+        engine.disconnect()
+
+
+def _sketches(paths: list[Path]) -> tuple[Server, Intake]:
+    """Add sketches up; they hold no ids, so whoever names them vouches that no report is in two of them."""
+    from sfumato.local import Intake, load
+
+    for path in paths:
+        if not path.is_file():
+            raise ParameterError(f"{str(path)!r} is no collection, sketch or Parquet file; write another path.")
+    first, *others = (load(path) for path in paths)
+    for server in others:
         first.merge(server)
-        intake += other
-    return first, intake
+    return first, Intake(first.accepted, refused=first.refused)
 
 
 @dataclass(frozen=True)
@@ -67,7 +126,7 @@ class Decoded:
     def text(self) -> str:
         """Return it for people."""
         from sfumato.local import MeanEstimate
-        from sfumato.local.popular import plain
+        from sfumato.local.popular import line
         from sfumato.show import table
 
         if isinstance(self.value, MeanEstimate):
@@ -77,7 +136,7 @@ class Decoded:
         if not self.value:
             return f"No item is popular enough to be told from noise.\n{self.intake}"
         rows = [
-            [str(plain(item.value)), *(f"{100 * part:.3f} %" for part in (item.share, *item.interval()))]
+            [line(item.value), *(f"{100 * part:.3f} %" for part in (item.share, *item.interval()))]
             for item in self.value
         ]
         title = "Popular items" if self.kind == "popular" else "Shares of the list"

@@ -53,6 +53,24 @@ def _whole(text: str, name: str) -> int:
         raise ParameterError(f"{name} needs whole numbers, and {text[:40]!r} is none; write {EXAMPLES}.") from None
 
 
+def read_candidates(path: Path) -> list[str]:
+    """Return the lines of a list, cut where the lines of items are: at the end of a line, and at no other sign."""
+    from sfumato.local.durable import read_bytes
+
+    lines = read_bytes(path, "list of candidates, one a line").split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    found = []
+    for number, line in enumerate(lines, 1):
+        try:
+            found.append(line.rstrip(b"\r").decode())
+        except UnicodeDecodeError:
+            raise ParameterError(
+                f"Line {number} of {path.name!r} is no UTF-8 text; save the list as UTF-8, one candidate a line."
+            ) from None
+    return found
+
+
 def item_reader(domain: Domain) -> Callable[[str], Any]:
     """Return what makes an item of a line; a line that is none stays text, which does not fit and sends noise."""
     from sfumato.domain import Categories, FixedPoint, Integers

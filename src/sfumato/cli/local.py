@@ -45,13 +45,15 @@ def plan_command(
     reports: Annotated[int, typer.Option(help="How many reports a device sends.")] = 1,
     wanted: Annotated[str | None, typer.Option(help="The share you want to find, for example 0.001.")] = None,
     method: Annotated[str, typer.Option(help="auto, soft, prefix, treehist, expander or bitstogram.")] = "auto",
-    false_items: Annotated[float, typer.Option(help="The chance of a listed item that nobody holds.")] = 0.05,
+    false_items: Annotated[
+        float | None, typer.Option(help="The chance of a listed item that nobody holds; by default 0.05.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write the plan.")] = None,
     as_json: Json = False,
 ) -> None:
     """Plan a collection and say what it will find, before anybody is asked."""
     from sfumato import local
-    from sfumato.cli.items import read_domain
+    from sfumato.cli.items import read_candidates, read_domain
     from sfumato.cli.spends import read_bound
 
     if out is not None and out.exists():
@@ -60,7 +62,7 @@ def plan_command(
     if items is not None:
         options["items"] = read_domain(items, "--items")
     if candidates is not None:
-        options["candidates"] = candidates.read_text(encoding="utf-8").splitlines()
+        options["candidates"] = read_candidates(candidates)
     if numbers is not None:
         options["numbers"] = read_domain(numbers, "--numbers")
     with watched("Planning"), warnings.catch_warnings(record=True) as caught:
@@ -81,6 +83,7 @@ def _described(made: Plan, cautions: list[str]) -> dict[str, Any]:
         "floor": made.floor,
         "report_bytes": made.report_bytes,
         "sketch_bytes": made.sketch_bytes,
+        "decoding_bytes": made.decoding_bytes,
         "warnings": cautions,
     }
 

@@ -54,18 +54,18 @@ class Simulated:
 
     def text(self) -> str:
         """Return it for people."""
-        from sfumato.local.popular import plain
+        from sfumato.local.popular import line
         from sfumato.show import table
 
         if self.found.kind == "mean":
             return self.found.text()
         rows = [
-            [str(plain(item.value)), f"{item.share:.3%}", f"{self.truth[item.value] / self.devices:.3%}"]
+            [line(item.value), f"{item.share:.3%}", f"{self.truth[item.value] / self.devices:.3%}"]
             for item in self._items()
         ]
         parts = [table("Found", ["item", "share", "in truth"], rows).text() if rows else "Nothing was found."]
         above = [pair for pair in self.missed() if pair[1] >= self.plan.detectable]
-        said = ", ".join(f"{plain(item)} ({share:.3%})" for item, share in self.missed()[:5])
+        said = ", ".join(f"{line(item)} ({share:.3%})" for item, share in self.missed()[:5])
         parts.append(
             f"{len(above)} items of {self.plan.detectable:.3%} or more were missed; a plan for {self.plan.users} users "
             f"finds each with probability 90 %, and here were {self.devices}."

@@ -210,6 +210,12 @@ class Text(Domain):
         """Accept text that fits uncut."""
         if not isinstance(value, str):
             raise ParameterError(f"{value!r} is no text; write it in quotes.")
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            raise ParameterError(
+                "The text is no UTF-8: it holds half of a surrogate pair; write whole characters."
+            ) from None
         if self.cut(value) != value:
             raise ParameterError(f"The text is longer than the {self.max_bytes} bytes that the column keeps.")
         return self.encode(value)

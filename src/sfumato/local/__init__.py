@@ -14,11 +14,13 @@ from sfumato.local.client import Client
 from sfumato.local.codes import UniqueListCode
 from sfumato.local.coins import noise_weight
 from sfumato.local.collector import Collected, Collector, Intake, envelope, envelopes, read_collection
+from sfumato.local.comparators import LocalHash, UnaryEncoding, local_hash, unary_encoding
 from sfumato.local.device import Device
 from sfumato.local.engines import aggregate
 from sfumato.local.expander import ExpanderMethod, expander_method
 from sfumato.local.expander_paper import PaperSizes, PaperSketch, paper_sketch
 from sfumato.local.hadamard import HadamardResponse, hadamard_response
+from sfumato.local.hashtogram import Hashtogram, hashtogram
 from sfumato.local.items import Bytes, Items, raw
 from sfumato.local.linear import LinearHash, linear_hash
 from sfumato.local.method import Method, Role
@@ -41,10 +43,12 @@ __all__ = [
     "Device",
     "ExpanderMethod",
     "HadamardResponse",
+    "Hashtogram",
     "Intake",
     "Item",
     "Items",
     "LinearHash",
+    "LocalHash",
     "MeanEstimate",
     "MeanResponse",
     "Method",
@@ -59,6 +63,7 @@ __all__ = [
     "Seed",
     "Server",
     "Shares",
+    "UnaryEncoding",
     "UniqueListCode",
     "Wire",
     "aggregate",
@@ -68,8 +73,10 @@ __all__ = [
     "envelopes",
     "expander_method",
     "hadamard_response",
+    "hashtogram",
     "linear_hash",
     "load",
+    "local_hash",
     "mean_response",
     "nearest_distribution",
     "noise_weight",
@@ -80,4 +87,5 @@ __all__ = [
     "read_plan",
     "response",
     "structure",
+    "unary_encoding",
 ]

@@ -78,7 +78,10 @@ class BitstogramMethod(Method):
     def encoder(self, seed: Seed, items: Items) -> BitstogramEncoder:
         """Return the hashes."""
         if items.bits != self.item_bits:
-            raise ParameterError(f"This method is for items of {self.item_bits} bits, and these have {items.bits}.")
+            raise ParameterError(
+                f"This method is for items of {self.item_bits} bits, and these have {items.bits}; write "
+                f"bitstogram_method(spend, {items.bits}, reports)."
+            )
         return BitstogramEncoder(self, seed, items)
 
     def search(self, server: Server, false_items: float) -> Popular:
@@ -109,7 +112,7 @@ class BitstogramMethod(Method):
 
         oracle = oracle_from_json(record["oracle"])
         if not isinstance(oracle, LinearHash):
-            raise ParameterError("A bitstogram asks by linear hashing.")
+            raise ParameterError('A bitstogram asks by linear hashing; give it an oracle of the kind "linear".')
         sizes = {name: value for name, value in record.items() if name not in ("kind", "oracle", "shares")}
         return cls(oracle=oracle, shares=tuple(record["shares"]), **sizes)
 
@@ -187,6 +190,14 @@ def bitstogram_method(spend: Pure, bits: int, reports: int, *, false_items: floa
     """Return the bitstogram for items of so many bits and about so many reports.
 
     There are about sqrt(reports) / 0.25 buckets, and log(1/0.1) / log(1/0.25) repetitions.
+
+    >>> from sfumato import Pure, domain, local
+    >>> method = bitstogram_method(Pure(4), bits=32, reports=1_000_000)
+    >>> method.repetitions, method.bucket_bits
+    (2, 12)
+    >>> plan = local.plan(users=1_000_000, spend=Pure(4), items=domain.integers(0, 2**32 - 1), method=method)
+    >>> plan.method == method
+    True
     """
     if bits > MOST_BITS:
         raise DomainTooLarge(

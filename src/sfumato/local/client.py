@@ -27,6 +27,11 @@ class Client(Mechanism):
     Promise: pure epsilon of the role's oracle for any two items, fitting or not, and every report; the role is drawn
     without looking at the item and is part of the report (C-SPLIT). Never raises because of an item. Keeps no state:
     a second report costs a second time, so call it as often as the plan says, or let it `remember`.
+
+    >>> from sfumato import Pure, local
+    >>> client = local.plan(users=1000, spend=Pure(1), candidates=["red", "green"]).client()
+    >>> len(client.report("red")), len(client.report("no colour at all")), client.reports(["red", "green"]).shape
+    (6, 6, (2, 6))
     """
 
     spec: ClassVar[str] = "C-SPLIT"

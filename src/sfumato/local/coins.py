@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from sfumato.errors import ParameterError, UnsupportedSpend
-from sfumato.exact import enclose_up, rational_ball
+from sfumato.exact import enclose_up, exact, positive_integer, rational_ball
 from sfumato.exact.rational import show
 from sfumato.privacy import Bound, Pure, require_bound
 
@@ -32,7 +32,8 @@ def check_epsilon(epsilon: Fraction) -> Fraction:
     if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
         raise ParameterError(
             f"Each report may spend an epsilon from {show(LEAST_EPSILON)} to {show(MOST_EPSILON)}, and "
-            f"{show(epsilon)} is outside; below there is no signal, above there is no privacy."
+            f"{show(epsilon)} is outside: below there is no signal, above there is no privacy. Write for example "
+            "Pure(2); with reports= each of them gets its part of the spend."
         )
     return epsilon
 
@@ -47,7 +48,7 @@ def noise_weight(epsilon: Fraction, spread: int) -> int:
     >>> round(weight / COIN, 12), loss_of(weight, 2) <= 1
     (0.53788284274, True)
     """
-    check_epsilon(epsilon)
+    epsilon, spread = check_epsilon(exact(epsilon, "epsilon")), positive_integer(spread, "spread")
     chance = enclose_up(lambda: spread / (spread + rational_ball(epsilon).expm1()), 63)
     assert chance is not None
     weight = int(chance * COIN)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import BudgetExceeded, LedgerError, ParameterError
 from sfumato.exact.rational import show
-from sfumato.local.durable import lock, write_durably
+from sfumato.local.durable import UNREADABLE, lock, write_durably
 from sfumato.noise import Noise
 from sfumato.privacy import Bound, Pure, require_bound
 
@@ -30,6 +30,15 @@ class Device:
     reports together would cost more than `lifetime`. It trusts nobody for that: a server that publishes a plan under
     a new seed meets the same limit. The limit is fixed when the file is made. A report is charged, on the disk, before
     it leaves; one that a crash swallows stays charged.
+
+    >>> import tempfile
+    >>> from sfumato import Pure, local
+    >>> client = local.plan(users=1000, spend=Pure(1), candidates=["red", "green"], reports=2).client()
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     device = client.remember(f"{place}/device.json", lifetime=Pure(8))
+    ...     report = device.report("red")
+    ...     print(device.left, device.spent.epsilon <= 1)
+    1 True
     """
 
     client: Client
@@ -100,7 +109,7 @@ class _Memory:
                 raise ValueError(record["format"])
             plans = {str(name): _entry(entry) for name, entry in record["plans"].items()}
             return cls(path, Fraction(record["lifetime"]), plans)
-        except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError):
+        except (*UNREADABLE, ZeroDivisionError):
             # A memory that cannot be read might have been full: nothing is sent.
             raise LedgerError(f"{path.name} is no memory of a device, or is damaged; nothing is sent.") from None
 

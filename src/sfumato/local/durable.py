@@ -8,10 +8,31 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from sfumato.errors import ParameterError
+from sfumato.errors import ParameterError, SfumatoError
 
 PART = ".part"
 """The ending of a file that is still being written; after a crash it may stay, and means nothing."""
+
+
+UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
+"""What reading a record raises that is none: JSON without end, keys that lack, numbers of the wrong kind."""
+
+
+def why(reason: BaseException) -> str:
+    """Say why a record cannot be read: our own sentences as they are, and of others the kind only."""
+    return str(reason) if isinstance(reason, SfumatoError) else f"{type(reason).__name__}."
+
+
+def read_bytes(path: str | Path, what: str) -> bytes:
+    """Return the bytes of a file, refusing in one sentence what cannot be read."""
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError:
+        raise ParameterError(f"There is no file {str(path)!r}; write the path of a {what}.") from None
+    except OSError as reason:
+        raise ParameterError(
+            f"{str(path)!r} cannot be read ({type(reason).__name__}); write the path of a {what} that you may read."
+        ) from None
 
 
 def write_durably(path: Path, pieces: Iterable[bytes]) -> None:

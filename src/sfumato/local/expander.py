@@ -103,7 +103,10 @@ class ExpanderMethod(Method):
     def encoder(self, seed: Seed, items: Items) -> ExpanderEncoder:
         """Return whitening, code and hashes."""
         if items.bits != self.item_bits:
-            raise ParameterError(f"This method is for items of {self.item_bits} bits, and these have {items.bits}.")
+            raise ParameterError(
+                f"This method is for items of {self.item_bits} bits, and these have {items.bits}; write "
+                f"expander_method(spend, {items.bits}, reports)."
+            )
         return ExpanderEncoder(self, seed, items)
 
     def search(self, server: Server, false_items: float) -> Popular:
@@ -140,7 +143,10 @@ class ExpanderMethod(Method):
         rest = {name: value for name, value in record.items() if name not in ("kind", "cells", "whole")}
         cells, whole = oracle_from_json(record["cells"]), oracle_from_json(record["whole"])
         if not isinstance(cells, HadamardResponse) or not isinstance(whole, LinearHash):
-            raise ParameterError("An expander sketch asks by Hadamard response, then by linear hashing.")
+            raise ParameterError(
+                "An expander sketch asks by Hadamard response, then by linear hashing; give it cells of the kind "
+                '"hadamard" and whole of the kind "linear".'
+            )
         rest["offsets"], rest["shares"] = tuple(rest["offsets"]), tuple(rest["shares"])
         return cls(cells=cells, whole=whole, **rest)
 
@@ -224,6 +230,14 @@ def expander_method(
 
     A server holds at most `max_cells` cells for each coordinate. With too few of them for symbols of 8 bits, symbols
     have 4, which limits items to about 32 bits.
+
+    >>> from sfumato import Pure, domain, local
+    >>> method = expander_method(Pure(4), bits=30, reports=1_000_000, max_cells=1 << 17)
+    >>> method.coordinates, method.symbol_bits, method.cells.outcomes
+    (14, 4, 131072)
+    >>> plan = local.plan(users=1_000_000, spend=Pure(4), items=domain.integers(0, 2**30 - 1), method=method)
+    >>> plan.method == method
+    True
     """
     epsilon = report_epsilon(spend)
     smallest = LABEL_BITS * 3 + BUCKET_BITS[0]

@@ -178,7 +178,17 @@ class PaperSketch(Mechanism):
 
 
 def paper_sketch(spend: Pure, code: UniqueListCode, users: int, *, bucket_bits: int) -> PaperSketch:
-    """Return the sketch of the paper for a code: half of the spend for each of the two reports."""
+    """Return the sketch of the paper for a code: half of the spend for each of the two reports.
+
+    >>> from sfumato import Noise, Pure
+    >>> code = UniqueListCode(8, symbol_bits=4, coordinates=6, label_bits=2, key=bytes(16), two_sided=True)
+    >>> sketch = paper_sketch(Pure(2), code, users=10_000, bucket_bits=1)
+    >>> 1.99 < sketch.loss().person.epsilon <= 2, sketch.report_bits
+    (True, 30)
+    >>> place, cell, whole = sketch.run(200, Noise(insecure_seed=1))
+    >>> place < 6, cell < sketch.cells.outcomes, whole < sketch.whole.outcomes
+    (True, True, True)
+    """
     half = report_epsilon(spend) / 2
     blocks = min(best_block_bits(float(half)), bucket_bits)
     cell_bits = code.word_bits + code.label_bits + bucket_bits

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.errors import ParameterError
+from sfumato.exact import positive_integer
 from sfumato.local.coins import noise_weight, report_epsilon
 from sfumato.local.oracle import Counts, Oracle, Tally
 from sfumato.privacy import Pure
@@ -146,11 +147,22 @@ def best_block_bits(epsilon: float) -> int:
 
 
 def hadamard_response(spend: Pure, cells: int, *, block_bits: int | None = None) -> HadamardResponse:
-    """Return the smallest Hadamard response for so many cells; by default with the best number of blocks."""
+    """Return the smallest Hadamard response for so many cells; by default with the best number of blocks.
+
+    >>> from sfumato import Noise, Pure
+    >>> oracle = hadamard_response(Pure(2), cells=3)
+    >>> reports = oracle.run_many(np.repeat([0, 2], [6_000, 4_000]), Noise(insecure_seed=1))
+    >>> oracle.reader(oracle.tally(reports)).counts([0, 1, 2]).round(-3) + 0.0
+    array([6000.,    0., 4000.])
+    """
     epsilon = report_epsilon(spend)
-    bits = best_block_bits(float(epsilon)) if block_bits is None else block_bits
+    count = positive_integer(cells, "cells")
     if block_bits is None:
-        bits = min(bits, max(0, (cells - 1).bit_length() - 1))
-    column_bits = max(1, (-(-cells >> bits)).bit_length())
+        bits = min(best_block_bits(float(epsilon)), max(0, (count - 1).bit_length() - 1))
+    elif isinstance(block_bits, int) and block_bits >= 0:
+        bits = block_bits
+    else:
+        raise ParameterError("block_bits must be a whole number of at least 0; leave it out to get the best one.")
+    column_bits = max(1, (-(-count >> bits)).bit_length())
     weight = noise_weight(epsilon, 2 << bits)
     return HadamardResponse(weight=weight, block_bits=bits, column_bits=column_bits)

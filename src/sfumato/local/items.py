@@ -68,8 +68,23 @@ class Bytes(Domain):
 
 
 def raw(*, max_bytes: int) -> Bytes:
-    """Any bytes, at most `max_bytes` of them."""
+    """Any bytes, at most `max_bytes` of them.
+
+    >>> from sfumato import Pure, local
+    >>> plan = local.plan(users=100_000, spend=Pure(4), items=local.raw(max_bytes=4))
+    >>> plan.check(b"ab")
+    b'ab'
+    """
     return Bytes(max_bytes)
+
+
+def composed(text: str) -> str:
+    r"""Return text in the normal form NFC, in which the same letters are the same bytes on every device.
+
+    >>> len("e\u0301"), len(composed("e\u0301"))
+    (2, 1)
+    """
+    return unicodedata.normalize("NFC", text)
 
 
 @dataclass(frozen=True)
@@ -123,7 +138,7 @@ class Items:
     def strict(self, value: Any) -> int:
         """Return the code of an item, refusing with a sentence what does not fit; for developers only."""
         if isinstance(value, str):
-            value = unicodedata.normalize("NFC", str(value))
+            value = composed(str(value))
         return self.domain.code(value) - self._base
 
     def value(self, code: int) -> Any:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from sfumato.errors import DomainTooLarge
+from sfumato.errors import DomainTooLarge, ParameterError
+from sfumato.exact import between_zero_and_one, positive_integer
 from sfumato.local.hadamard import hadamard_response
 from sfumato.local.items import Items
 from sfumato.local.linear import LinearHash, linear_hash
@@ -24,16 +25,23 @@ if TYPE_CHECKING:
     from sfumato.local.server import Server
 
 MOST_CANDIDATES = 1 << 20
+FALSE_ITEMS = 0.05
+"""The probability of a listed candidate that nobody holds, unless a plan says another one."""
+ORACLES = ("best", "response", "linear", "hadamard")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ListMethod(Method):
-    """The share of every candidate of a list, by one oracle."""
+    """The share of every candidate of a list, by one oracle.
+
+    `false_items` is the probability that `popular()` lists a candidate that nobody holds.
+    """
 
     kind: ClassVar[str] = "list"
 
     oracle: Oracle
     candidates: int
+    false_items: float = FALSE_ITEMS
 
     @cached_property
     def roles(self) -> tuple[Role, ...]:
@@ -48,7 +56,7 @@ class ListMethod(Method):
         """Return the share that differs from zero, over all candidates at once, with this probability."""
         from scipy.special import ndtri
 
-        level = float(-ndtri(0.05 / max(1, self.candidates)))
+        level = float(-ndtri(self.false_items / max(1, self.candidates)))
         return (level + float(ndtri(probability))) * self.oracle.deviation(reports) / reports
 
     def search(self, server: Server, false_items: float) -> Popular:
@@ -56,19 +64,29 @@ class ListMethod(Method):
         return server.shares().popular(false_items)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the oracle and the number of candidates."""
-        return {"kind": self.kind, "candidates": self.candidates, "oracle": self.oracle.to_json()}
+        """Return the oracle, the number of candidates, and the chance of a false one where it is not the usual one."""
+        record = {"kind": self.kind, "candidates": self.candidates, "oracle": self.oracle.to_json()}
+        # Left out where it is the usual one: plans that were made before it could be said keep their digest.
+        return record if self.false_items == FALSE_ITEMS else {**record, "false_items": self.false_items}
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> ListMethod:
         """Read what `to_json` wrote."""
-        return cls(oracle=oracle_from_json(record["oracle"]), candidates=record["candidates"])
+        return cls(
+            oracle=oracle_from_json(record["oracle"]),
+            candidates=record["candidates"],
+            false_items=record.get("false_items", FALSE_ITEMS),
+        )
 
 
 class MeanMethod(ListMethod):
     """The mean of a number between public bounds."""
 
     kind: ClassVar[str] = "mean"
+
+    def search(self, server: Server, false_items: float) -> Popular:
+        """Refuse: there are no items to be found."""
+        raise ParameterError("A plan with numbers= has a mean and no items; ask for mean().")
 
 
 class ListEncoder:
@@ -100,8 +118,17 @@ class ListEncoder:
         return digest_rows(self.key, rows, self.hashed)
 
 
-def list_method(spend: Pure, candidates: int, oracle: str = "best") -> ListMethod:
-    """Return the method for a list; by default with the oracle of the smallest error."""
+def list_method(spend: Pure, candidates: int, oracle: str = "best", *, false_items: float = FALSE_ITEMS) -> ListMethod:
+    """Return the method for a list; by default with the oracle of the smallest error.
+
+    >>> from sfumato import Pure
+    >>> list_method(Pure(1), 3).oracle.kind, list_method(Pure(1), 5000).oracle.kind
+    ('response', 'linear')
+    """
+    candidates = positive_integer(candidates, "candidates")
+    chance = float(between_zero_and_one(false_items, "false_items"))
+    if oracle not in ORACLES:
+        raise ParameterError(f"The oracle of a list is one of {', '.join(ORACLES)}, and {oracle!r} is none.")
     if candidates > MOST_CANDIDATES:
         raise DomainTooLarge(
             f"A list of {candidates} candidates is too long to estimate one by one; leave candidates= out and give "
@@ -114,9 +141,9 @@ def list_method(spend: Pure, candidates: int, oracle: str = "best") -> ListMetho
         "hadamard": lambda: hadamard_response(spend, candidates),
     }
     if oracle != "best":
-        return ListMethod(oracle=makers[oracle](), candidates=candidates)
+        return ListMethod(oracle=makers[oracle](), candidates=candidates, false_items=chance)
     chosen: Oracle = min((makers["response"](), makers["linear"]()), key=lambda one: one.deviation(1.0))
-    return ListMethod(oracle=chosen, candidates=candidates)
+    return ListMethod(oracle=chosen, candidates=candidates, false_items=chance)
 
 
 def mean_method(spend: Pure, steps: int) -> MeanMethod:

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.errors import ParameterError, SfumatoError
+from sfumato.exact import Number, between_zero_and_one
 from sfumato.exact.rational import show
 from sfumato.local.bitstogram import BitstogramMethod
+from sfumato.local.durable import UNREADABLE, read_bytes
 from sfumato.local.expander import ExpanderMethod
 from sfumato.local.items import Items
 from sfumato.local.listed import ListMethod, MeanMethod
@@ -43,6 +45,11 @@ class Plan:
 
     `spend` bounds what one device loses over all of its `reports` under this plan. The plan is public. `why` says why
     this method was chosen; a saved plan carries it, but it is no part of what the plan's digest names.
+
+    >>> from sfumato import Pure, local
+    >>> plan = local.plan(users=1000, spend=Pure(1), candidates=["red", "green"])
+    >>> plan.report_bytes, plan.loss().person.epsilon <= 1, plan.check("red")
+    (6, True, 'red')
     """
 
     users: int
@@ -101,9 +108,10 @@ class Plan:
 
         return local_count_floor(self.users, self.spend.epsilon).value / self.users
 
-    def detectable_at(self, probability: float) -> float:
+    def detectable_at(self, probability: Number) -> float:
         """Return the share of an item that is found with this probability."""
-        return self.method.detectable(self.users * self.reports, probability)
+        chance = float(between_zero_and_one(probability, "probability"))
+        return self.method.detectable(self.users * self.reports, chance)
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -148,6 +156,13 @@ class Plan:
         """The memory of a server."""
         return 8 * self.offsets[-1]
 
+    @property
+    def decoding_bytes(self) -> int:
+        """The memory that decoding takes beside the sketch, at most."""
+        from sfumato.local.memory import decoding_bytes
+
+        return decoding_bytes(self)
+
     def to_json(self) -> dict[str, Any]:
         """Return the plan as JSON; the same plan always gives the same text, which its digest names."""
         return {
@@ -165,22 +180,32 @@ class Plan:
         """Read what `to_json` wrote, and check that its coins keep its spend."""
         try:
             if record["format"] != FORMAT:
-                raise ParameterError(f"This plan has format {record['format']!r}, and this version reads {FORMAT}.")
+                raise ParameterError(
+                    f"This plan has format {str(record['format'])[:20]!r}, and this version reads {FORMAT}; install "
+                    "the version of sfumato that made it, or make the plan again."
+                )
             spend = bound_from_json(dict(record["spend"]))
             if not isinstance(spend, Pure):
-                raise ParameterError("The spend of a local plan is Pure.")
+                raise ParameterError(
+                    f"The spend of a local plan is pure, and this one says {spend!r}; make it again with for example "
+                    "spend=Pure(2)."
+                )
             method = METHODS[record["method"]["kind"]].from_json(record["method"])
             seed = Seed(bytes.fromhex(record["seed"]))
             why = str(record.get("why", ""))
             made = cls(record["users"], spend, Items.from_json(record["items"]), method, seed, record["reports"], why)
             if record.get("tag", made.wire.tag.hex()) != made.wire.tag.hex():
-                raise ParameterError("This plan was changed after it was saved: its tag does not belong to it.")
+                raise ParameterError(
+                    "This plan was changed after it was saved: its tag does not belong to it. Take another copy."
+                )
             return made
         except SfumatoError:
             raise
         except Exception as reason:
             # Whatever is wrong with it is public, and is told in one way.
-            raise ParameterError(f"This is no plan: {type(reason).__name__} at {reason}.") from None
+            raise ParameterError(
+                f"This is no plan ({type(reason).__name__} at {str(reason)[:60]}); take what Plan.save wrote."
+            ) from None
 
     def to_record(self) -> dict[str, Any]:
         """Return what a saved plan holds: its JSON, the tag that its reports carry, and why its method was chosen."""
@@ -203,13 +228,24 @@ class Plan:
             lines.append(f"No protocol can find a share below {self.floor:.3%} among so many users at this spend.")
         if self.why:
             lines.append(self.why)
-        return "\n".join([*lines, f"A server needs {self.sketch_bytes / 2**20:.1f} MiB."])
+        sketch, decoding = (size / 2**20 for size in (self.sketch_bytes, self.decoding_bytes))
+        return "\n".join([*lines, f"A server needs {sketch:.1f} MiB, and to decode at most {decoding:.0f} MiB more."])
 
 
 def read_plan(path: str | Path) -> Plan:
-    """Read a plan that was saved."""
+    """Read a plan that was saved.
+
+    >>> import tempfile
+    >>> from sfumato import Pure, local
+    >>> plan = local.plan(users=1000, spend=Pure(1), candidates=["red", "green"])
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     local.read_plan(plan.save(f"{place}/colours.plan")) == plan
+    True
+    """
     try:
-        record = json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError:
-        raise ParameterError(f"{Path(path).name} is no plan: it is no JSON text.") from None
+        record = json.loads(read_bytes(path, "plan").decode("utf-8"))
+    except SfumatoError:
+        raise
+    except UNREADABLE:
+        raise ParameterError(f"{Path(path).name} is no plan: it is no JSON text. Take what Plan.save wrote.") from None
     return Plan.from_json(record)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,8 +12,8 @@ from sfumato.errors import AccuracyWarning, ParameterError
 from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.local.choice import METHOD_NAMES, choose
 from sfumato.local.coins import report_epsilon
-from sfumato.local.items import Items
-from sfumato.local.listed import list_method, mean_method
+from sfumato.local.items import Items, composed
+from sfumato.local.listed import FALSE_ITEMS, list_method, mean_method
 from sfumato.local.method import Method
 from sfumato.local.plan import FOUND, Plan
 from sfumato.local.seed import Seed
@@ -34,7 +35,7 @@ def plan(
     reports: int = 1,
     wanted: Number | None = None,
     method: str | Method = "auto",
-    false_items: float = 0.05,
+    false_items: Number | None = None,
     seed: bytes | None = None,
 ) -> Plan:
     """Plan a collection of randomized reports: popular items, a known list, or a mean.
@@ -43,8 +44,9 @@ def plan(
     `numbers` (a domain of numbers: their mean). `spend` is for one device and all its `reports`. A `wanted` share that
     this plan would not find, or no protocol can, is told by an `AccuracyWarning` before anybody is asked. `method` is
     how popular items are found: "soft", "prefix", "treehist", "expander", "bitstogram", a `Method` made by hand, or
-    "auto" (the default), which takes the one that guarantees the smallest share; `plan.why` says why. A fresh public
-    `seed` is drawn unless one is given.
+    "auto" (the default), which takes the one that guarantees the smallest share; `plan.why` says why. `false_items` is
+    the probability, by default 0.05, that an item is listed that nobody holds. A fresh public `seed` is drawn unless
+    one is given.
 
     >>> from sfumato import Pure, domain, local
     >>> tiny = local.plan(users=1_000_000, spend=Pure(2), items=domain.integers(0, 2**32 - 1), seed=bytes(32))
@@ -52,17 +54,17 @@ def plan(
     (8, 0.007)
     """
     people, times = positive_integer(users, "users"), positive_integer(reports, "reports")
+    if people > MOST_USERS:
+        raise ParameterError(f"users is at most {MOST_USERS}, more than there are people; write how many will report.")
     each = _each(spend, times)
     if sum(part is not None for part in (items, candidates, numbers)) != 1:
         raise ParameterError("Write one of items=, candidates= and numbers=: what is asked of the devices.")
-    if not 0 < float(false_items) < 1:
-        raise ParameterError("false_items lies between 0 and 1; write for example 0.05.")
+    chance = float(between_zero_and_one(FALSE_ITEMS if false_items is None else false_items, "false_items"))
     if not isinstance(method, Method) and method not in METHOD_NAMES:
         raise ParameterError(f"method is one of {', '.join(METHOD_NAMES)}, and {method!r} is none.")
-    if wanted is not None and numbers is not None:
-        raise ParameterError("wanted= is a share of the users that hold an item; a mean has none, so leave it out.")
+    _refuse_idle(items, numbers, method, None if false_items is None else chance, wanted)
     share = 1.0 if wanted is None else float(between_zero_and_one(wanted, "wanted"))
-    listed = None if candidates is None else tuple(candidates)
+    listed = None if candidates is None else _candidates(candidates)
     public = Seed.fresh() if seed is None else Seed(seed)
 
     def make(count: int) -> Plan:
@@ -73,7 +75,7 @@ def plan(
             candidates=listed,
             numbers=numbers,
             method=method,
-            false_items=float(false_items),
+            false_items=chance,
         )
         return Plan(count, Pure(each.epsilon * times), asked, how, public, times, why)
 
@@ -81,12 +83,44 @@ def plan(
     if items is not None and made.detectable > POOREST:
         raise ParameterError(
             f"With {people} users at {made.spend!r} not even an item of a quarter of them would be found; "
-            f"{_remedy(made, POOREST, make)}, spend more, or allow shorter items."
+            f"{_remedy(made, POOREST, make, ['spend more', 'allow shorter items'])}."
         )
-    if numbers is None and made.detectable > share:
-        remedy = f"{_remedy(made, share, make)}, or spend more"
-        warnings.warn(f"{_shortage(made, share)}; {remedy}.", AccuracyWarning, stacklevel=2)
+    if said := _weak_mean(made) if numbers is not None else _shortage(made, share, make, wanted is not None):
+        warnings.warn(said, AccuracyWarning, stacklevel=2)
     return made
+
+
+def _refuse_idle(
+    items: Domain | None, numbers: Domain | None, method: str | Method, false_items: float | None, wanted: Any
+) -> None:
+    """Refuse what would have no effect: whoever writes it believes that it has one."""
+    if numbers is not None and wanted is not None:
+        raise ParameterError("wanted= is a share of the users that hold an item; a mean has none, so leave it out.")
+    if numbers is not None and false_items is not None:
+        raise ParameterError("false_items= is about items that are listed; a mean lists none, so leave it out.")
+    if items is None and method != "auto":
+        raise ParameterError(
+            "method= says how popular items of a domain are found; leave it out with candidates= and numbers=, or give "
+            "items=."
+        )
+    if isinstance(method, Method) and false_items is not None and false_items != method.false_items:
+        raise ParameterError(
+            f"This method was made with false_items={method.false_items}; leave false_items= out here, and give it to "
+            "the function that makes the method."
+        )
+
+
+def _candidates(given: Sequence[Any]) -> tuple[Any, ...]:
+    """Return a list of candidates, text composed as that of the devices is (ENC-DOM)."""
+    if isinstance(given, (str, bytes)):
+        raise ParameterError(f"candidates= is a list, and one text is none; write [{given[:40]!r}].")
+    try:
+        listed = tuple(given)
+    except TypeError:
+        raise ParameterError(
+            f"candidates= is a list, not {type(given).__name__}; write for example ['red', 'green']."
+        ) from None
+    return tuple(composed(label) if isinstance(label, str) else label for label in listed)
 
 
 def _method(
@@ -101,11 +135,12 @@ def _method(
 ) -> tuple[Items, Method, str]:
     """Return what is asked, how, and why so."""
     if candidates is not None:
-        return *_list(each, candidates), ""
+        return *_list(each, candidates, false_items), ""
     if numbers is not None:
         return *_mean(each, numbers), ""
     assert items is not None
     asked = Items(items)
+    _require_composed(asked.domain)
     if isinstance(method, Method):
         return asked, method, ""
     return asked, *choose(each, asked.bits, reports, method=method, false_items=false_items)
@@ -119,8 +154,20 @@ def _each(spend: Bound, reports: int) -> Pure:
     return each
 
 
-def _list(each: Pure, candidates: tuple[Any, ...]) -> tuple[Items, Method]:
-    return Items(Categories(candidates)), list_method(each, len(candidates))
+def _require_composed(domain: Domain) -> None:
+    """Refuse categories that no device could report, because it composes its text first."""
+    if isinstance(domain, Categories):
+        for label in domain.labels:
+            if isinstance(label, str) and composed(label) != label:
+                raise ParameterError(
+                    f"The category {label!r} is not in the normal form NFC, in which devices report text; write "
+                    f"{composed(label)!r}."
+                )
+
+
+def _list(each: Pure, candidates: tuple[Any, ...], false_items: float) -> tuple[Items, Method]:
+    listed = Items(Categories(candidates))
+    return listed, list_method(each, len(candidates), false_items=false_items)
 
 
 def _mean(each: Pure, numbers: Domain) -> tuple[Items, Method]:
@@ -129,8 +176,30 @@ def _mean(each: Pure, numbers: Domain) -> tuple[Items, Method]:
     return Items(numbers), mean_method(each, numbers.size - 1)
 
 
-def _shortage(made: Plan, share: float) -> str:
-    """Say, from public facts, that a share will not be found, and whether any protocol could find it."""
+def _weak_mean(made: Plan) -> str:
+    """Say, from public facts, that a mean will be worth nothing, and how many users it takes."""
+
+    def error(users: int) -> float:
+        return made.method.roles[0].oracle.deviation(users * made.reports) / (users * made.reports)
+
+    if error(made.users) <= 1:
+        return ""
+    needed = math.ceil(error(1) ** 2)
+    return (
+        f"Among {made.users} users at {made.spend!r} the standard error of the mean is {error(made.users):.3g} times "
+        f"the whole range of the numbers; plan for at least {needed} users, or spend more."
+    )
+
+
+def _shortage(made: Plan, share: float, make: Callable[[int], Plan], wanted: bool) -> str:
+    """Say that a share will not be found, whether any protocol could find it, and what would help."""
+    if made.detectable <= share:
+        return ""
+    others = ["spend more", "want less"] if wanted else ["spend more"]
+    return f"{_lacking(made, share)}; {_remedy(made, share, make, others)}."
+
+
+def _lacking(made: Plan, share: float) -> str:
     among = f"Among {made.users} users at {made.spend!r}"
     if share >= 1:
         return f"{among} not even a candidate that everybody holds would stand out"
@@ -143,8 +212,8 @@ def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def _remedy(made: Plan, share: float, make: Callable[[int], Plan]) -> str:
-    """Say how many users would do: at most about a hundredth more than the smallest number."""
+def _remedy(made: Plan, share: float, make: Callable[[int], Plan], others: list[str]) -> str:
+    """Say how many users would do, at most about a hundredth more than the smallest number, and what else helps."""
 
     def finds(users: int) -> bool:
         return made.method.detectable(users * made.reports, FOUND) <= share
@@ -153,11 +222,11 @@ def _remedy(made: Plan, share: float, make: Callable[[int], Plan]) -> str:
     while not finds(users):
         low, users = users, 2 * users
         if users > MOST_USERS:
-            return "there are not enough people for that, so want less"
+            return f"there are not enough people for that, so {' or '.join(others)}"
     while users - low > max(1, users // 1000):
         middle = (low + users) // 2
         low, users = (low, middle) if finds(middle) else (middle, users)
     # A plan for more users is built for more, and may differ a little from what this one says about them.
     while make(users).detectable > share:
         users += max(1, users // 200)
-    return f"plan for at least {users} users"
+    return ", ".join([f"plan for at least {users} users", *others[:-1], f"or {others[-1]}"])

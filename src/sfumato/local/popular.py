@@ -33,6 +33,10 @@ class Item:
     """An item, the estimated share of the reports that hold it, and the standard error of that share.
 
     `score` is how many standard errors above zero the evidence is that found it.
+
+    >>> low, high = Item("red", share=0.25, error=0.01).interval(0.95)
+    >>> round(low, 3), round(high, 3)
+    (0.23, 0.27)
     """
 
     value: Any
@@ -48,7 +52,12 @@ class Item:
 
 @dataclass(frozen=True)
 class MeanEstimate:
-    """An unbiased mean and its standard error."""
+    """An unbiased mean and its standard error.
+
+    >>> low, high = MeanEstimate(20.0, error=1.0).interval(0.95)
+    >>> round(low, 2), round(high, 2)
+    (18.04, 21.96)
+    """
 
     value: float
     error: float
@@ -96,7 +105,7 @@ class _List(Sequence[Item]):
         from sfumato.show import html, table
 
         rows = [
-            [str(plain(item.value)), *(f"{100 * part:.3f}" for part in (item.share, *item.interval()))]
+            [line(item.value), *(f"{100 * part:.3f}" for part in (item.share, *item.interval()))]
             for item in self._shown
         ]
         said = "Shares of the reports in per cent; the intervals cover 95 % of the reports' noise."
@@ -123,6 +132,15 @@ class Popular(_List):
     `false_items` bounds the probability that an item is listed that nobody holds. A search that grows prefixes has
     the same allowance again for look-alikes of a popular item that it missed; one whose candidates are confirmed by
     other devices ("expander", "bitstogram") needs none. `reports` is how many there were.
+
+    >>> from sfumato import Noise, Pure, local
+    >>> plan = local.plan(users=1000, spend=Pure(4), candidates=["red", "green", "blue"])
+    >>> server = plan.server()
+    >>> server.ingest(plan.client().reports(["red"] * 1000, Noise(insecure_seed=1)))
+    1000
+    >>> found = server.popular()
+    >>> [item.value for item in found], found.false_items, found.reports
+    (['red'], 0.05, 1000)
     """
 
     items: tuple[Item, ...]
@@ -132,30 +150,54 @@ class Popular(_List):
 
 @dataclass(frozen=True)
 class Shares(_List):
-    """The shares of all candidates, in the order of the list: unbiased, so they may be below zero."""
+    """The shares of candidates, in the order of the list: unbiased, so they may be below zero.
+
+    `whole` says whether it is the whole list of the plan, whose shares add up to one. `false_items` is what the plan
+    allows `popular`.
+
+    >>> from sfumato import Noise, Pure, local
+    >>> plan = local.plan(users=1000, spend=Pure(4), candidates=["red", "green", "blue"])
+    >>> server = plan.server()
+    >>> server.ingest(plan.client().reports(["red"] * 700 + ["blue"] * 300, Noise(insecure_seed=1)))
+    1000
+    >>> [(item.value, round(item.share, 1)) for item in server.shares().consistent()]
+    [('red', 0.7), ('green', 0.0), ('blue', 0.3)]
+    """
 
     items: tuple[Item, ...]
     reports: int
+    false_items: float = 0.05
+    whole: bool = True
 
     @classmethod
-    def of(cls, values: Sequence[Any], counts: Any, errors: Any, reports: int) -> Shares:
-        """Return shares from counts."""
+    def of(cls, values: Sequence[Any], counts: Any, errors: Any, reports: int, false_items: float = 0.05) -> Shares:
+        """Return shares of a whole list from counts."""
         made = (
             Item(value, float(count) / reports, float(error) / reports, float(count) / max(float(error), 1e-12))
             for value, count, error in zip(values, counts, errors, strict=True)
         )
-        return cls(tuple(made), reports)
+        return cls(tuple(made), reports, false_items)
 
-    def popular(self, false_items: float = 0.05) -> Popular:
-        """Return the candidates whose share is above zero beyond noise, all of them together at this failure."""
+    def popular(self, false_items: Number | None = None) -> Popular:
+        """Return the candidates whose share is above zero beyond noise, all of them together at this failure.
+
+        `false_items` is the probability that one is listed that nobody holds, by default the plan's.
+        """
         from scipy.special import ndtri
 
-        level = float(-ndtri(false_items / max(1, len(self.items))))
+        given = self.false_items if false_items is None else false_items
+        chance = float(between_zero_and_one(given, "false_items"))
+        level = float(-ndtri(chance / max(1, len(self.items))))
         found = sorted((item for item in self.items if item.score >= level), key=lambda item: -item.share)
-        return Popular(tuple(found), false_items, self.reports)
+        return Popular(tuple(found), chance, self.reports)
 
     def consistent(self) -> Shares:
         """Return the nearest shares that are at least zero and add up to one: better to look at, but biased."""
+        if not self.whole:
+            raise ParameterError(
+                "Only the shares of a whole list add up to one, and these are those of some items; keep them as they "
+                "are, or plan with candidates=."
+            )
         shares = nearest_distribution(np.array([item.share for item in self.items]))
         items = tuple(replace(item, share=float(share)) for item, share in zip(self.items, shares, strict=True))
         return replace(self, items=items)
@@ -186,7 +228,17 @@ def plain(value: Any) -> Any:
     return float(value) if isinstance(value, Fraction) else value
 
 
+def line(value: Any) -> str:
+    r"""Return an item as text for people: one line, and no sign in it that a terminal or a page would obey.
+
+    Whoever sends reports chooses what is found.
+
+    >>> line("a\x1b[31m b\n")
+    'a\ufffd[31m b\ufffd'
+    """
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in str(plain(value)))
+
+
 def _label(value: Any) -> str:
-    """Return an item as a label: one line, nothing in it read as a formula."""
-    text = "".join(letter if letter.isprintable() else "\ufffd" for letter in str(plain(value)))
-    return text.replace("$", r"\$")
+    """Return an item as a label of a picture: nothing in it is read as a formula."""
+    return line(value).replace("$", r"\$")

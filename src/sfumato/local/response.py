@@ -130,5 +130,13 @@ def response(spend: Pure, answers: int = 2) -> Response:
 
 
 def mean_response(spend: Pure, steps: int) -> MeanResponse:
-    """Return the response for a number on a grid of `steps` steps."""
+    """Return the response for a number on a grid of `steps` steps.
+
+    >>> from sfumato import Noise, Pure
+    >>> oracle = mean_response(Pure(2), steps=10)
+    >>> reports = oracle.run_many(np.full(10_000, 7), Noise(insecure_seed=1))
+    >>> ones = oracle.reader(oracle.tally(reports)).counts([1])
+    >>> f"{10 * ones[0] / 10_000:.1f}"
+    '7.0'
+    """
     return MeanResponse(weight=noise_weight(report_epsilon(spend), 2), steps=positive_integer(steps, "steps"))

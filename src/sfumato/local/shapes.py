@@ -27,19 +27,24 @@ def check_shapes(plan: Plan) -> None:
         positive_integer(plan.users, "users")
         positive_integer(plan.reports, "reports")
         if not 0 < plan.method.false_items < 1:
-            raise ParameterError("false_items lies between 0 and 1.")
+            raise ParameterError("false_items lies between 0 and 1; write for example 0.05.")
         _check_sizes(plan)
         _try_roles(plan)
     except SfumatoError:
         raise
     except Exception as reason:
-        raise ParameterError(f"The parts of this plan do not fit together ({type(reason).__name__}).") from None
+        raise ParameterError(
+            f"The parts of this plan do not fit together ({type(reason).__name__}); make it with sfumato.local.plan, "
+            "or ask whoever published it for another copy."
+        ) from None
 
 
 def _check_sizes(plan: Plan) -> None:
     method, items = plan.method, plan.items
     if len(method.roles) > MOST_ROLES:
-        raise ParameterError(f"A plan has at most {MOST_ROLES} roles, and this one has {len(method.roles)}.")
+        raise ParameterError(
+            f"A plan has at most {MOST_ROLES} roles, and this one has {len(method.roles)}; split the devices less."
+        )
     for role in method.roles:
         positive_integer(role.share, "share")
     if isinstance(method, MeanMethod):
@@ -68,4 +73,7 @@ def _try_roles(plan: Plan) -> None:
             said = min(point, 1) if isinstance(oracle, MeanResponse) else point
             for drawn in (0, oracle.outcomes - 1):
                 if not 0 <= oracle.place(said, drawn) < oracle.outcomes:
-                    raise ParameterError("An item of this plan would have a report that no other item has.")
+                    raise ParameterError(
+                        "An item of this plan would have a report that no other item has, which tells who holds it; "
+                        "do not use it, and ask whoever published it for another one."
+                    )

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sfumato.errors import ParameterError, SketchError
-from sfumato.local.durable import write_durably
+from sfumato.errors import SketchError
+from sfumato.local.durable import UNREADABLE, read_bytes, why, write_durably
 from sfumato.local.plan import Plan
 from sfumato.local.wire import Refused
 
@@ -42,11 +42,22 @@ def write(path: str | Path, server: Server) -> Path:
 
 
 def load(path: str | Path) -> Server:
-    """Read a sketch that `Server.save` wrote, with its plan."""
+    """Read a sketch that `Server.save` wrote, with its plan.
+
+    >>> import tempfile
+    >>> from sfumato import Pure, local
+    >>> plan = local.plan(users=1000, spend=Pure(1), candidates=["red", "green"])
+    >>> server = plan.server()
+    >>> server.ingest(plan.client().reports(["red"] * 9))
+    9
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     local.load(server.save(f"{place}/day1.sketch")).accepted
+    9
+    """
     from sfumato.local.server import Server
 
     name = Path(path).name
-    data = Path(path).read_bytes()
+    data = read_bytes(path, "sketch")
     if not data.startswith(MAGIC):
         raise SketchError(f"{name} is no sketch, or one of another version; save it again with Server.save.")
     body, checksum = data[:-_CHECKSUM_BYTES], data[-_CHECKSUM_BYTES:]
@@ -63,9 +74,17 @@ def load(path: str | Path) -> Server:
         room = len(server.counts) * np.dtype(head["width"]).itemsize
         packed = zlib.decompressobj().decompress(body[end:], room + 1)
         counts = np.frombuffer(packed, dtype=head["width"]).astype(np.int64)
-        if len(counts) != len(server.counts) or int(counts.sum()) != head["accepted"]:
-            raise SketchError(f"{name} does not belong to its plan: the counts do not add up.")
-        server.counts, server.accepted, server.refused = counts, head["accepted"], Refused(**head["refused"])
-    except (KeyError, TypeError, ValueError, zlib.error, ParameterError) as reason:
-        raise SketchError(f"{name} cannot be read: {reason}") from None
+        accepted, refused = head["accepted"], Refused.from_json(head["refused"])
+        if len(counts) != len(server.counts) or int(counts.min()) < 0 or int(counts.sum()) != accepted:
+            raise SketchError(
+                f"{name} does not belong to its plan: the counts do not add up. Take another copy, or ingest its "
+                "reports again."
+            )
+        server.counts, server.accepted, server.refused = counts, int(counts.sum()), refused
+    except SketchError:
+        raise
+    except (*UNREADABLE, zlib.error) as reason:
+        raise SketchError(
+            f"{name} cannot be read; take another copy, or ingest its reports again. The reason: {why(reason)}"
+        ) from None
     return server

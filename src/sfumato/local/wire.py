@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from array import array
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+
+from sfumato.errors import ParameterError
+from sfumato.local.containers import arranged, is_table, single
 
 VERSION = 1
 TAG_BYTES = 4
@@ -15,7 +19,11 @@ TAG_BYTES = 4
 
 @dataclass(frozen=True)
 class Refused:
-    """How many reports were refused, and why; a refused report leaves no trace in any estimate."""
+    """How many reports were refused, and why; a refused report leaves no trace in any estimate.
+
+    >>> (Refused(length=2) + Refused(plan=1)).total
+    3
+    """
 
     length: int = 0
     version: int = 0
@@ -26,6 +34,14 @@ class Refused:
     def total(self) -> int:
         """All of them."""
         return self.length + self.version + self.plan + self.value
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Refused:
+        """Read numbers from a file; what is no count is refused."""
+        for name, count in record.items():
+            if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+                raise ParameterError(f"{name} is a number of reports, and {str(count)[:20]!r} is none.")
+        return cls(**record)
 
     def __add__(self, other: Refused) -> Refused:
         return Refused(*(getattr(self, part.name) + getattr(other, part.name) for part in fields(self)))
@@ -64,9 +80,9 @@ class Wire:
 
     def read(self, report: Any) -> int | str:
         """Return the number in a report, or the word for what is wrong with it; never raises."""
-        if not isinstance(report, (bytes, bytearray, memoryview)) or memoryview(report).nbytes != self.report_bytes:
+        data = report if isinstance(report, bytes) else single(report)
+        if data is None or len(data) != self.report_bytes:
             return "length"
-        data = bytes(report)
         if data[0] != VERSION:
             return "version"
         if data[1 : 1 + TAG_BYTES] != self.tag:
@@ -98,12 +114,13 @@ class Wire:
         return values.astype(np.int64), version & plan & inside, wrong
 
     def count(self, reports: Any, counts: Any) -> tuple[int, Refused]:
-        """Add reports to counts: one report, a table of bytes with one a row, or any iterable of reports."""
-        if isinstance(reports, (bytes, bytearray, memoryview)):
-            return self._count_each([reports], counts)
-        if isinstance(reports, np.ndarray) and reports.dtype == np.uint8 and reports.ndim == 2:
-            return self._count_rows(reports, counts)
-        return self._count_each(reports, counts)
+        """Add reports to counts: all of them, or none if what hands them out fails half way.
+
+        See `containers.arranged` for what may hold them.
+        """
+        held, lost = arranged(reports, self.report_bytes)
+        accepted, refused = self._count_rows(held, counts) if is_table(held) else self._count_each(held, counts)
+        return accepted, refused + Refused(length=lost)
 
     def _count_rows(self, rows: Any, counts: Any) -> tuple[int, Refused]:
         from sfumato.local.kernels.rows import tally_rows
@@ -114,12 +131,26 @@ class Wire:
         return accepted, Refused(0, *wrong)
 
     def _count_each(self, reports: Iterable[Any], counts: Any) -> tuple[int, Refused]:
-        accepted, wrong = 0, {part.name: 0 for part in fields(Refused)}
+        # Nothing is added before the last report has come: a stream that breaks, and is sent again, counts once.
+        values, refused = array("q"), Refused()
+        wrong = {part.name: 0 for part in fields(Refused)}
         for report in reports:
-            found = self.read(report)
-            if isinstance(found, str):
-                wrong[found] += 1
+            if is_table(report):
+                found, others = self._read_table(report)
+                values.frombytes(found.tobytes())
+                refused += others
+                continue
+            value = self.read(report)
+            if isinstance(value, str):
+                wrong[value] += 1
             else:
-                counts[found] += 1
-                accepted += 1
-        return accepted, Refused(**wrong)
+                values.append(value)
+        np.add.at(counts, np.asarray(values), 1)
+        return len(values), refused + Refused(**wrong)
+
+    def _read_table(self, rows: Any) -> tuple[Any, Refused]:
+        """Return the numbers of the good reports of a table of any width."""
+        if rows.shape[1] != self.report_bytes:
+            return np.zeros(0, dtype=np.int64), Refused(length=len(rows))
+        values, good, wrong = self.read_many(rows)
+        return values[good], wrong

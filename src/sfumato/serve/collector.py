@@ -45,6 +45,16 @@ def collector_app(
     """Return the service that collects into a directory: POST /reports, GET /plan, GET /health.
 
     Bodies above `most_bytes` are refused. `origins` lists the web pages that may send from a browser.
+
+    >>> import tempfile
+    >>> from fastapi.testclient import TestClient
+    >>> from sfumato import Pure, local
+    >>> colours = local.plan(users=1000, spend=Pure(1), candidates=["red", "green", "blue"])
+    >>> line = local.envelope(colours.client().report("red"))
+    >>> with TestClient(collector_app(f"{tempfile.mkdtemp()}/collected", colours)) as browser:
+    ...     sent = [browser.post("/reports", content=line, headers={"Content-Type": "application/json"}) for _ in "12"]
+    >>> [answer.json()["accepted"] for answer in sent]
+    [1, 0]
     """
     limit = positive_integer(most_bytes, "most_bytes")
     if isinstance(origins, str):

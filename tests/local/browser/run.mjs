@@ -1,7 +1,7 @@
 // Node's side of tests/local/test_browser.py: the first argument says what to do, standard input says with what.
 
 import { readFileSync, writeSync } from "node:fs";
-import { Client, secureSource } from "./client/client.mjs";
+import { Client, envelope, secureSource } from "./client/client.mjs";
 import { Device } from "./client/device.mjs";
 import { checkItems, checkVectors, refusals } from "./check.mjs";
 
@@ -36,6 +36,22 @@ const tasks = {
     }
     const plansOf = () => Object.values(JSON.parse(kept.get("sfumato device")).plans);
     return { told, spent: damage === undefined ? plansOf().map(({ units }) => units / 2 ** 40) : [] };
+  },
+  // What devices POST: one line for each item, and one with an id that was given.
+  envelopes: () => {
+    const { plan, items, id } = JSON.parse(input);
+    const client = new Client(plan);
+    const given = Uint8Array.from(Buffer.from(id, "hex"));
+    const report = client.report(items[0]);
+    const refused = [["text"], [report, given.slice(1)], [report, id]].map((wrong) => {
+      try {
+        return envelope(...wrong);
+      } catch (reason) {
+        return reason.message;
+      }
+    });
+    const sent = { report: Buffer.from(report).toString("hex"), line: envelope(report, given) };
+    return { lines: items.map((item) => envelope(client.report(item))), sent, refused };
   },
   // Items come with how many devices hold them; reports leave end to end, in hexadecimal.
   reports: () => {

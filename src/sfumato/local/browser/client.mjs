@@ -1,8 +1,9 @@
 // Randomized reports in a browser, in Node, in any runtime with crypto.getRandomValues; no dependencies.
 //
-//     import { Client } from "./client.mjs";
+//     import { Client, envelope } from "./client.mjs";
 //     const client = new Client(await (await fetch("words.plan")).text(), { mostEpsilon: 4 });
-//     const report = client.report("example.com");            // a Uint8Array of a few bytes, ready to send
+//     const report = client.report("example.com");            // a Uint8Array of a few bytes
+//     const line = envelope(report);                          // what a collector reads: send it, and again if need be
 //
 // From the same plan and the same draws this makes the same bytes as the Python client. docs/local-wire.md describes
 // them; vectors.json tests them.
@@ -15,6 +16,7 @@ const FORMAT = 1;
 const VERSION = 1;
 const TAG_BYTES = 4;
 const MOST_BITS = 1024;
+const ID_BYTES = 16;
 const OUTSIDE_DIGEST = ["tag", "why"];
 
 /** Draws from the system's cryptographic source. */
@@ -31,6 +33,19 @@ export const secureSource = {
     }
   },
 };
+
+/**
+ * Return a report as a collector reads it: one line of JSON with an id of sixteen bytes, drawn afresh unless one is given.
+ * Make it once for a report, keep it until it is answered, and send the same line again if the network fails: it is
+ * counted once.
+ */
+export function envelope(report, id = toBytes(secureSource.uniform(1n << BigInt(8 * ID_BYTES)), ID_BYTES)) {
+  if (!(report instanceof Uint8Array)) refuse("Give the report as client.report(item) returned it.");
+  if (!(id instanceof Uint8Array && id.length === ID_BYTES)) {
+    refuse(`The id of a report is a Uint8Array of ${ID_BYTES} bytes; leave it out to draw one.`);
+  }
+  return `${JSON.stringify({ id: toHex(id), report: btoa(String.fromCharCode(...report)) })}\n`;
+}
 
 /** What a device runs: one item in, one small report out. */
 export class Client {

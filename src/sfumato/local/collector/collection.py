@@ -14,7 +14,7 @@ from sfumato.errors import ParameterError, SketchError
 from sfumato.local.collector.ids import IdTable
 from sfumato.local.collector.intake import Intake
 from sfumato.local.collector.shards import Layout, Shard, read_shard, shard_paths
-from sfumato.local.durable import write_durably
+from sfumato.local.durable import UNREADABLE, why, write_durably
 from sfumato.local.plan import Plan
 from sfumato.local.server import Server
 
@@ -25,7 +25,10 @@ _TRIES = 20
 
 @dataclass(frozen=True)
 class Collected:
-    """Reports that were put together: the sketch, and what became of all that came in."""
+    """Reports that were put together: the sketch, and what became of all that came in.
+
+    `read_collection` and `aggregate` return one.
+    """
 
     server: Server
     intake: Intake
@@ -65,8 +68,10 @@ def open_collection(place: str | Path) -> Collection:
         if record["format"] != FORMAT:
             raise SketchError(f"This collection has format {record['format']!r}, and this version reads {FORMAT}.")
         return Collection(Path(place), Plan.from_json(record["plan"]), bool(record["ids"]))
-    except (KeyError, TypeError, ValueError) as reason:
-        raise SketchError(f"{path.name} of {str(place)!r} cannot be read: {reason}") from None
+    except UNREADABLE as reason:
+        raise SketchError(
+            f"{path.name} of {str(place)!r} cannot be read; take another copy of it. The reason: {why(reason)}"
+        ) from None
 
 
 class State:
@@ -140,9 +145,20 @@ def read_collection(*places: str | Path) -> Collected:
     """Return the sketch of one or more collections of one plan, also while they are being written.
 
     An id that came to several of them counts once.
+
+    >>> import tempfile
+    >>> from sfumato import Pure, local
+    >>> plan = local.plan(users=1000, spend=Pure(1), candidates=["red", "green"])
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     with local.Collector(place, plan) as collector:
+    ...         said = collector.add(local.envelopes(plan.client().reports(["red"] * 9)))
+    ...     print(local.read_collection(place).intake)
+    9 reports accepted, 0 duplicates dropped, 0 refused.
     """
     if not places:
         raise ParameterError("Name at least one collection to read.")
+    if len({Path(place).resolve() for place in places}) < len(places):
+        raise ParameterError("A collection is named twice, and its reports count once; name each one once.")
     collections = [open_collection(place) for place in places]
     first = collections[0]
     if any((one.plan.digest, one.ids) != (first.plan.digest, first.ids) for one in collections):

@@ -103,12 +103,14 @@ class Collector:
         """Add reports in their envelopes, and return when they are safe on the disk.
 
         `format` is "json", "binary" or "reports". A `batch` that was added before under this name is not counted
-        again. Nothing in `data` can raise or harm: what is no report of this plan is counted and refused.
+        again. No bytes in `data` can raise or harm: what is no report of this plan is counted and refused.
         """
         return self.add_batches([self.batch(data, format, batch)])[0]
 
     def batch(self, data: bytes, format: str = "json", name: str | None = None) -> Batch:
         """Open envelopes without counting them yet; any thread may do this."""
+        if name is not None and not isinstance(name, str):
+            raise ParameterError(f"The name of a batch is text, not {type(name).__name__}; write batch='monday'.")
         return Batch(open_envelopes(data, format, self.plan.report_bytes), name)
 
     def add_batches(self, batches: Sequence[Batch]) -> list[Intake]:
@@ -259,4 +261,5 @@ def _hold(directory: Path) -> BinaryIO:
 
 
 def _key(name: str) -> str:
-    return hashlib.sha256(name.encode()).hexdigest()[:32]
+    # A name may be any text, also one that is no UTF-8.
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -22,6 +22,7 @@ import numpy as np
 
 from sfumato.errors import ParameterError
 from sfumato.local.collector.ids import ID_BYTES
+from sfumato.local.containers import stacked
 from sfumato.noise import Noise
 
 FORMATS = ("json", "binary", "reports")
@@ -51,6 +52,8 @@ def envelope(report: bytes, id: bytes | None = None, *, noise: Noise | None = No
     >>> envelope(b"report", id=bytes(16))
     b'{"id":"00000000000000000000000000000000","report":"cmVwb3J0"}\n'
     """
+    if not isinstance(report, (bytes, bytearray, memoryview)):
+        raise ParameterError(f"A report is bytes, not {type(report).__name__}; give what client.report() returns.")
     drawn = fresh_id(noise) if id is None else id
     if not isinstance(drawn, bytes) or len(drawn) != ID_BYTES:
         raise ParameterError(f"The id of a report is {ID_BYTES} bytes; leave id= out to draw one.")
@@ -64,11 +67,17 @@ def fresh_id(noise: Noise | None = None) -> bytes:
 
 
 def envelopes(reports: Any, format: str = "json", *, noise: Noise | None = None) -> bytes:
-    """Return many reports (a table of bytes, one a row) in one of the formats, each with a fresh id."""
+    """Return many reports (a table of bytes with one a row, or a list) in one of the formats, each with a fresh id.
+
+    >>> envelopes([b"report", b"others"], "reports")
+    b'reportothers'
+    >>> len(envelopes([b"report", b"others"], "binary"))
+    44
+    """
     require_format(format)
-    rows = np.ascontiguousarray(reports, dtype=np.uint8)
+    rows = stacked(reports)
     if format == "reports":
-        return rows.tobytes()
+        return bytes(rows.tobytes())
     words = (Noise() if noise is None else noise).uniform(1 << 32, ID_BYTES // 4 * len(rows))
     ids = words.astype("<u4").view(np.uint8).reshape(-1, ID_BYTES)
     if format == "binary":
@@ -87,9 +96,12 @@ def record_bytes(format: str, report_bytes: int) -> int:
     return {"json": 0, "binary": ID_BYTES + report_bytes, "reports": report_bytes}[format]
 
 
-def open_envelopes(data: bytes, format: str, report_bytes: int) -> Parcel:
+def open_envelopes(data: bytes | bytearray | memoryview, format: str, report_bytes: int) -> Parcel:
     """Return what is in some bytes; whatever they are, this never raises."""
     require_format(format)
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise ParameterError(f"Reports in envelopes are bytes, not {type(data).__name__}; encode text as UTF-8.")
+    data = bytes(data)
     if format == "json":
         return parcel_of((open_line(line) for line in data.split(b"\n") if line.strip()), report_bytes)
     width = record_bytes(format, report_bytes)

@@ -16,6 +16,9 @@ class Intake:
     `envelope` counts what could not be opened: no JSON, no id, no base64, a line that is too long. `refused` counts
     reports of a wrong length, version, plan or value. `repeated` counts batches that had been counted before; their
     reports are not looked at again.
+
+    >>> print(Intake(accepted=7, duplicates=1, envelope=2))
+    7 reports accepted, 1 duplicate dropped, 2 refused (envelope 2).
     """
 
     accepted: int = 0
@@ -52,7 +55,9 @@ class Intake:
         """Read what `to_json` wrote."""
         refused = dict(record["refused"])
         envelope = refused.pop("envelope")
-        return cls(record["accepted"], record["duplicates"], envelope, record["repeated_batches"], Refused(**refused))
+        return cls(
+            record["accepted"], record["duplicates"], envelope, record["repeated_batches"], Refused.from_json(refused)
+        )
 
     def __str__(self) -> str:
         wrong = {name: count for name, count in {"envelope": self.envelope, **vars(self.refused)}.items() if count}

@@ -20,7 +20,7 @@ import numpy as np
 from sfumato.errors import SketchError
 from sfumato.local.collector.ids import ID_BYTES
 from sfumato.local.collector.intake import Intake
-from sfumato.local.durable import PART, sync_directory, write_durably
+from sfumato.local.durable import PART, UNREADABLE, sync_directory, why, write_durably
 
 MAGIC = b"sfumato shard 1\n"
 ENDING = ".shard"
@@ -108,11 +108,23 @@ def read_shard(path: Path, layout: Layout) -> Shard:
             f"The shard {path.name} is damaged: its checksum is wrong. Take another copy of it, or move it away to "
             "read the collection without its reports."
         )
+    try:
+        return _read_head(data, path.name, layout)
+    except SketchError:
+        raise
+    except UNREADABLE as reason:
+        raise SketchError(
+            f"The shard {path.name} cannot be read; take another copy of it, or move it away to read the collection "
+            f"without its reports. The reason: {why(reason)}"
+        ) from None
+
+
+def _read_head(data: bytes, name: str, layout: Layout) -> Shard:
     start = len(MAGIC) + 4
     end = start + int.from_bytes(data[len(MAGIC) : start], "big")
     head = json.loads(data[start:end])
     if (head["plan"], head["width"], head["ids"]) != (layout.digest, layout.width, layout.ids):
-        raise SketchError(f"The shard {path.name} belongs to another collection; move it to where it came from.")
+        raise SketchError(f"The shard {name} belongs to another collection; move it to where it came from.")
     records = np.frombuffer(data, dtype=np.uint8, offset=end, count=head["records"] * layout.width)
     return Shard(
         records.reshape(-1, layout.width),

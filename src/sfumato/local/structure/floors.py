@@ -27,6 +27,10 @@ def tail_floor(users: int, spend: Pure, failure: Number, items: int = 1) -> Floo
     """Return about which error is exceeded with probability `failure`; a rule of thumb (LB-TAIL).
 
     With `items`, the error of the worst of that many counts.
+
+    >>> from sfumato import Pure
+    >>> round(tail_floor(1_000_000, Pure(1), failure=0.05).value)
+    1370
     """
     return local_tail_floor(users, report_epsilon(spend), failure, items)
 

@@ -95,7 +95,13 @@ def loss_quantile(spend: Pure, people: int, delta: Number) -> Fraction:
 
 @dataclass(frozen=True)
 class Household:
-    """How many devices of one group are covered, and by what; see `largest_group`."""
+    """How many devices of one group are covered, and by what; see `largest_group`.
+
+    >>> from sfumato import Approximate, Pure
+    >>> covered = largest_group(Pure(0.1), within=Approximate(1, 1e-6))
+    >>> covered.people, float(covered.bound.epsilon)
+    (10, 1.0)
+    """
 
     people: int
     bound: Approximate

@@ -28,7 +28,13 @@ _SHARES = tuple(Fraction(share, 100) for share in (1, 2, 5, 10, 15, 20, 25, 30, 
 
 @dataclass(frozen=True)
 class Information:
-    """At most `nats` of max-information, except for a probability `beta`. Sums are for one analysis after another."""
+    """At most `nats` of max-information, except for a probability `beta`. Sums are for one analysis after another.
+
+    >>> from sfumato import Pure
+    >>> told = max_information(10_000, Pure("0.01"), beta="0.005")
+    >>> f"{told.bits:.2f} bits", f"{float(told.threshold(0.05)):.4f}"
+    ('3.73 bits', '0.0034')
+    """
 
     nats: Fraction
     beta: Fraction
@@ -92,6 +98,11 @@ def add_information(parts: Iterable[Information]) -> Information:
     """Return what several collections from the same people tell together: nats and betas add.
 
     A later collection may be planned after looking at the earlier ones.
+
+    >>> from sfumato import Pure
+    >>> week = [max_information(10_000, Pure("0.001"), beta="0.001")] * 7
+    >>> print(add_information(week))
+    at most 1.3827 nats, except with probability 0.007
     """
     found = list(parts)
     if not found or not all(isinstance(part, Information) for part in found):
@@ -101,7 +112,15 @@ def add_information(parts: Iterable[Information]) -> Information:
 
 @dataclass(frozen=True)
 class AdaptiveLevel:
-    """Run the test at `threshold`; it then rejects falsely with probability at most `level`."""
+    """Run the test at `threshold`; it then rejects falsely with probability at most `level`.
+
+    >>> from sfumato import Pure
+    >>> honest = adaptive_p_value(0.05, 10_000, Pure("0.01"))
+    >>> print(honest.information)
+    at most 2.14766 nats, except with probability 0.015
+    >>> honest.threshold < honest.level
+    True
+    """
 
     level: Fraction
     threshold: Fraction

@@ -38,6 +38,15 @@ class PureReport(Mechanism):
     with p and r exchanged. It holds for every seed and reference. Spec: GENPROT, C-APX2PURE-X.
 
     `run` takes (user, value): the public number of the device, which must not depend on its value, and the value.
+
+    >>> from sfumato import Noise, Pure
+    >>> from sfumato.local.structure import TableReference
+    >>> coin = TableReference({"no": ["0.55", "0.45"], "yes": ["0.45", "0.55"]}, reference="no")
+    >>> few = pure_report(coin, Pure("0.21"), users=1_000, failure=0.01, seed=Seed(bytes(32)))
+    >>> few.report_bits, float(few.loss().person.epsilon) <= 4 * 0.21
+    (5, True)
+    >>> few.outcome(17, few.run((17, "yes"), Noise(insecure_seed=1)))
+    1
     """
 
     spec: ClassVar[str] = "GENPROT"

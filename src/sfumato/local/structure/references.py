@@ -25,6 +25,16 @@ class Reference(ABC):
     """A randomizer with a reference input that everybody knows.
 
     Write a subclass for a randomizer of your own. Privacy never depends on it: ratios are clamped afterwards.
+
+    >>> class Half(Reference):
+    ...     "Says `True` with chance 1/2 for the reference input, and with the chance of the value otherwise."
+    ...     stream_bytes = 1
+    ...     def outcome(self, stream):
+    ...         return stream[0] < 128
+    ...     def ratio(self, value, outcome):
+    ...         return 2 * (value if outcome else 1 - value)
+    >>> Half().outcome(bytes(1)), Half().ratio(0.55, True)
+    (True, 1.1)
     """
 
     @property
@@ -85,6 +95,12 @@ class GaussianReference(Reference):
     """Normal noise on a vector of length at most `radius`; the reference input is 0.
 
     A value that is longer is shortened; outcomes are tuples of floats.
+
+    >>> noise = GaussianReference(radius=1, deviation=10)
+    >>> [round(part, 3) for part in noise.outcome(bytes([128] * 8))]
+    [0.049]
+    >>> f"{noise.ratio(1, (5.0,)):.4f}"
+    '1.0460'
     """
 
     radius: float
@@ -120,6 +136,10 @@ def gaussian_reference(claim: Approximate, radius: Number, dimensions: int = 1) 
     """Return normal noise that is (epsilon, delta)-private for all vectors of length at most `radius`.
 
     The classical deviation, 2·radius·√(2·log(1.25/delta))/epsilon, for an epsilon of at most 1.
+
+    >>> from sfumato import Approximate
+    >>> round(gaussian_reference(Approximate(0.2, 1e-6), radius=1).deviation, 1)
+    53.0
     """
     if not isinstance(claim, Approximate) or not 0 < claim.epsilon <= 1:
         raise UnsupportedSpend("claim must be Approximate with an epsilon of at most 1; write Approximate(0.2, 1e-6).")

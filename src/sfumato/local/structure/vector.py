@@ -38,6 +38,12 @@ class VectorResponse(Mechanism):
     Promise: a report at distance d of its input has the chance q(d) = f^d·(1-f)^(k-d) inside the shell and the same
     chance q outside; every pair of distances occurs, so epsilon = log of the largest q over the smallest, exactly.
     Input that is no vector of `bits` bits sends a uniform vector, which is one more legal input. Spec: RRK.
+
+    >>> response = VectorResponse(bits=4, flip=COIN // 4, least=0, most=2)
+    >>> f"{float(response.loss().person.epsilon):.3f}", f"{response.signal:.3f}"
+    ('3.439', '0.497')
+    >>> response.run([1, 0, 0, 1], Noise(insecure_seed=1)).shape
+    (4,)
     """
 
     spec: ClassVar[str] = "RRK"

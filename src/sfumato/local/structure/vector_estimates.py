@@ -21,6 +21,15 @@ class VectorReader:
     """Unbiased estimates from a table of reports, one row a device.
 
     A device whose input was no vector of bits counts as one that holds each bit with probability one half.
+
+    >>> from sfumato import Noise, Pure
+    >>> from sfumato.local.structure import vector_response
+    >>> response = vector_response(Pure(4), bits=4)
+    >>> held = [[1, 1, 0, 0]] * 4_000 + [[1, 0, 0, 0]] * 4_000
+    >>> reader = VectorReader(response, response.run_many(held, Noise(insecure_seed=1)))
+    >>> share, error = reader.both(0, 1)
+    >>> round(share, 1), error < 0.02
+    (0.5, True)
     """
 
     response: VectorResponse

@@ -48,6 +48,7 @@ class Found:
         rows = [[_cell(cell) for cell in row] for row in frame.rows()]
         title = "On made-up rows: it shows the shape and the error, nothing else" if self.rehearsed else "Answer"
         lines = [draw(f"{title}, with what the noise may have moved at 95 %", list(frame.columns), rows).text()]
+        lines += self.answer.notes
         if self.rehearsed:
             return "\n".join([*lines, "", f"Nothing was spent. It would cost: {cost_text(self.loss)}."])
         cost = "nothing: the same question was answered before" if self.answer.reused else cost_text(self.loss)

@@ -1,0 +1,176 @@
+"""One method for each question, for those who would rather not name it; all of them ask the curator."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from sfumato.answer import Answer
+from sfumato.exact import Number
+from sfumato.privacy import Bound
+from sfumato.release import Count, Distribution, GroupBy, Histogram, Mean, Quantiles, Question, Sum, Variance
+from sfumato.release.aggregates import Aggregate
+from sfumato.release.groups import Keys
+from sfumato.release.question import Where
+
+if TYPE_CHECKING:
+    from sfumato.ledger import Ledger
+    from sfumato.release.conversation import Conversation
+    from sfumato.release.model.base import Model
+    from sfumato.release.setting import Setting
+    from sfumato.release.synopsis import Synopsis
+    from sfumato.release.workload import Workload
+    from sfumato.table.data import Table
+
+
+class Shorthands(ABC):
+    """What a curator can be asked in one line."""
+
+    table: Table
+    ledger: Ledger
+    setting: Setting
+
+    @abstractmethod
+    def ask(self, question: Question, spend: Bound | None = None, *, analyst: str | None = None) -> Answer:
+        """Answer a question."""
+
+    def count(self, where: Where = None, *, spend: Bound | None = None, analyst: str | None = None) -> Answer:
+        """Count rows; without a condition, and with one row a person, it is public and free."""
+        return self.ask(Count(where), spend, analyst=analyst)
+
+    def sum(self, column: str, where: Where = None, *, spend: Bound, analyst: str | None = None) -> Answer:
+        """Add up a numeric column."""
+        return self.ask(Sum(column, where), spend, analyst=analyst)
+
+    def mean(self, column: str, where: Where = None, *, spend: Bound, analyst: str | None = None) -> Answer:
+        """Average a numeric column."""
+        return self.ask(Mean(column, where), spend, analyst=analyst)
+
+    def variance(self, column: str, where: Where = None, *, spend: Bound, analyst: str | None = None) -> Answer:
+        """Measure how widely a numeric column spreads."""
+        return self.ask(Variance(column, where), spend, analyst=analyst)
+
+    def histogram(
+        self, *columns: str, where: Where = None, keys: Keys = "schema", spend: Bound, analyst: str | None = None
+    ) -> Answer:
+        """Count the values of a column, or the combinations of several."""
+        return self.ask(Histogram(columns, where, keys), spend, analyst=analyst)
+
+    def quantiles(
+        self,
+        column: str,
+        probabilities: Sequence[Number] = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)),
+        where: Where = None,
+        *,
+        spend: Bound,
+        analyst: str | None = None,
+    ) -> Answer:
+        """Find the values below which given parts of the rows lie."""
+        return self.ask(Quantiles(column, tuple(probabilities), where), spend, analyst=analyst)
+
+    def distribution(
+        self, column: str, where: Where = None, *, spend: Bound, method: str = "auto", analyst: str | None = None
+    ) -> Answer:
+        """Learn how rows are spread over an ordered column: ranges, quantiles and made-up values from one release."""
+        return self.ask(Distribution(column, where, method), spend, analyst=analyst)
+
+    def group_by(
+        self,
+        by: str | Sequence[str],
+        aggregates: Sequence[Aggregate],
+        where: Where = None,
+        *,
+        keys: Keys = "schema",
+        spend: Bound,
+        analyst: str | None = None,
+    ) -> Answer:
+        """Compute several aggregates for every combination of some columns."""
+        return self.ask(GroupBy(by, aggregates, where, keys), spend, analyst=analyst)
+
+    def answer(
+        self, workload: Workload, *, spend: Bound, projection: str = "auto", analyst: str | None = None
+    ) -> Answer:
+        """Answer all queries of a workload at once, each with its error bar.
+
+        >>> from sfumato import Pure, Schema, booleans, curate, workloads
+        >>> import pyarrow
+        >>> schema = Schema({"rain": booleans(), "wind": booleans()})
+        >>> days = pyarrow.table({"rain": [True, False] * 50, "wind": [True] * 100})
+        >>> with curate(days, schema, Pure(1)) as curator:
+        ...     answer = curator.answer(workloads.marginals(schema, width=2), spend=Pure(0.5))
+        >>> round(sum(answer.value.table(["rain", "wind"])["count"])), answer.loss.person.epsilon
+        (100, Fraction(1, 2))
+        """
+        from sfumato.release.workload.question import Answers
+
+        return self.ask(Answers(workload, projection), spend, analyst=analyst)
+
+    def synthesize(
+        self,
+        workload: Workload | None = None,
+        *,
+        spend: Bound,
+        columns: Sequence[str] | None = None,
+        method: str = "auto",
+        options: Mapping[str, Any] | None = None,
+        analyst: str | None = None,
+    ) -> Model:
+        """Return a model that stands for the table: read marginals from it, draw rows, write a Parquet file.
+
+        `ask(Synthesize(workload), spend)` gives the same model as the value of an answer, with its loss and error.
+
+        >>> from sfumato import Pure, Schema, booleans, curate
+        >>> import pyarrow
+        >>> days = pyarrow.table({"rain": [True, False] * 50, "wind": [True] * 100})
+        >>> with curate(days, Schema({"rain": booleans(), "wind": booleans()}), Pure(1)) as curator:
+        ...     model = curator.synthesize(spend=Pure(1))
+        >>> model.marginal(["rain", "wind"]).shape, model.sample(10).num_rows
+        ((2, 2), 10)
+        """
+        from sfumato.release.synthesis import Synthesize
+
+        model: Model = self.ask(Synthesize(workload, columns, method, options or {}), spend, analyst=analyst).value
+        return model
+
+    def synopsis(
+        self,
+        method: str = "auto",
+        *,
+        spend: Bound,
+        columns: Sequence[str] | None = None,
+        analyst: str | None = None,
+        **options: Any,
+    ) -> Synopsis:
+        """Return a sketch that answers all conjunctions of binary columns, all parities, or all cuts of a graph.
+
+        `ask(Synopsize(method, columns, options), spend)` gives the same one as the value of an answer.
+        """
+        from sfumato.release.synopsis import Synopsize
+
+        found: Synopsis = self.ask(Synopsize(method, columns, options), spend, analyst=analyst).value
+        return found
+
+    def converse(
+        self, domain: Sequence[str] | None = None, *, queries: int = 100_000, spend: Bound, **options: Any
+    ) -> Conversation:
+        """Open a conversation: questions one by one, of which only those are paid for that the model gets wrong.
+
+        The whole spend is reserved at once; options are those of `open_conversation`, such as `name=` to go on later.
+
+        >>> from sfumato import Approximate, Schema, booleans, curate
+        >>> import pyarrow
+        >>> days = pyarrow.table({"rain": [True, False] * 5000, "wind": [True] * 10000})
+        >>> described = Schema({"rain": booleans(), "wind": booleans()})
+        >>> with curate(days, described, Approximate(2, 1e-6)) as curator:
+        ...     with curator.converse(spend=Approximate(2, 1e-6)) as conversation:
+        ...         reply = conversation.ask("rain = true AND wind = true")
+        >>> reply.source in ("model", "data"), conversation.progress.asked
+        (True, 1)
+        """
+        from sfumato.release.conversation import open_conversation
+
+        return open_conversation(
+            self.table, self.ledger, self.setting, domain=domain, queries=queries, spend=spend, **options
+        )

@@ -1,4 +1,4 @@
-"""One real PostgreSQL server and one Spark for all of a run; and what pytest must not import."""
+"""One real PostgreSQL server for all workers of a run, one Spark for each; and what pytest must not import."""
 
 from __future__ import annotations
 
@@ -40,15 +40,7 @@ def postgres(testrun_uid: str):
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """One Spark: starting it takes longer than most of what is asked of it."""
+    """One Spark a worker: starting it takes longer than most of what is asked of it."""
     from tests.table.cluster import spark_session
 
     yield from spark_session(tmp_path_factory.mktemp("spark"))
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Send whatever needs Spark to the same worker, so that no other has to start one."""
-    for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("spark"))

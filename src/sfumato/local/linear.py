@@ -197,8 +197,8 @@ def crowded(oracle: LinearHash, reports: Any, taken: Any) -> Any:
 
     >>> from sfumato import Pure
     >>> oracle = linear_hash(Pure(4), 16)
-    >>> crowded(oracle, 1000, 0.0), round(float(crowded(oracle, 1000, 1000 / 63)), 2)  # all hold it, and half agrees
-    (1.0, 1.21)
+    >>> [round(float(crowded(oracle, 1000, taken)), 2) for taken in (0, 1000 / 63)]  # all hold another item
+    [1.0, 1.21]
     """
     rising = 1 + oracle.signal * (oracle.spread - 1) * np.asarray(taken) / np.maximum(reports, 1)
     return np.sqrt(np.maximum(rising, 1.0))

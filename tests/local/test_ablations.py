@@ -29,9 +29,8 @@ class NoPeeling(Search):
     """Items that were found stay in the tables."""
 
     def accept(self, leaves: Leaves) -> list[tuple[bytes, float]]:
-        evidence = self.evidence(leaves)
-        suffixes = np.cumsum(evidence[:, ::-1], axis=1)[:, ::-1]
-        passing = np.flatnonzero((suffixes[:, : len(self.cuts)] >= self.cuts).all(axis=1))
+        suffixes = self.evidence(leaves, self.readers)
+        passing = self.passing(suffixes, suffixes)
         return [(leaves.rows[at].tobytes(), float(suffixes[at, 0]) / self.error(self.total)) for at in passing]
 
 

@@ -76,7 +76,9 @@ def _tables(paths: list[Path], plan: Plan | None, ids: bool) -> Collected:
         try:
             names = pq.read_schema(path).names
         except (pa.ArrowException, OSError) as reason:
-            raise ParameterError(f"{path.name!r} cannot be read as Parquet ({type(reason).__name__}).") from None
+            raise ParameterError(
+                f"{path.name!r} cannot be read as Parquet ({type(reason).__name__}); write another path."
+            ) from None
         if missing := [column for column in columns if column not in names]:
             # A file without the column would be read as one without any report.
             raise ParameterError(

@@ -58,7 +58,9 @@ class Server:
         if not isinstance(other, Server) or other.plan.digest != self.plan.digest:
             raise SketchError("Only sketches of the same plan can be merged; nothing was changed.")
         if other is self:
-            raise SketchError("A sketch is not merged with itself, which would count its reports twice.")
+            raise SketchError(
+                "A sketch is not merged with itself, which would count its reports twice; merge another one."
+            )
         self.counts += other.counts
         self.accepted += other.accepted
         self.refused += other.refused

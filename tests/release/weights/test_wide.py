@@ -13,10 +13,17 @@ import pytest
 
 from sfumato import REPLACE_ONE, Noise, Pure, Schema
 from sfumato.domain import booleans, integers
-from sfumato.release.weights import Candidates, plan_rounds
+from sfumato.release.weights import Candidates, MultiplicativeWeights, plan_rounds
 from sfumato.release.weights.planning import WIDE_CELLS
 from sfumato.release.workload.builders import marginals
 from sfumato.release.workload.records import Records
+from sfumato.release.workload.workload import Workload
+
+
+def planned(workload: Workload, people: int) -> MultiplicativeWeights:
+    """Return MWEM on whole tables at Pure(1), its rounds chosen from public facts."""
+    candidates = Candidates(workload, tables=True)
+    return plan_rounds(candidates, Pure(1), people=people, counted=True, relation=REPLACE_ONE, reads=workload.reads)
 
 
 def test_sixteen_columns_with_eight_planted_pairs() -> None:
@@ -27,14 +34,7 @@ def test_sixteen_columns_with_eight_planted_pairs() -> None:
     for place in range(0, 16, 2):
         codes[:, place + 1] = np.where(noise.uniform(10, people) == 0, codes[:, place + 1], codes[:, place])
     records = Records.from_rows(workload.space, codes)
-    mechanism = plan_rounds(
-        Candidates(workload, tables=True),
-        Pure(1),
-        people=people,
-        counted=True,
-        relation=REPLACE_ONE,
-        reads=workload.reads,
-    )
+    mechanism = planned(workload, people)
     assert mechanism.max_cells == WIDE_CELLS and mechanism.rounds <= 32
     model = mechanism.model_of(mechanism(records, Noise(insecure_seed=2)))
     assert max(component.log_weights.size for component in model.components) <= WIDE_CELLS
@@ -68,14 +68,7 @@ def forty_bits() -> tuple[float, float, float, int]:
             bits[:, place] = base ^ (noise.uniform(10, people) == 0)
     records = Records.from_rows(workload.space, bits)
     start = time.process_time()
-    mechanism = plan_rounds(
-        Candidates(workload, tables=True),
-        Pure(1),
-        people=people,
-        counted=True,
-        relation=REPLACE_ONE,
-        reads=workload.reads,
-    )
+    mechanism = planned(workload, people)
     model = mechanism.model_of(mechanism(records, Noise(insecure_seed=2)))
     seconds = time.process_time() - start
     planted = [

@@ -7,7 +7,8 @@ from sfumato.release.conversation.plan import Plan
 from sfumato.release.conversation.planning import plan_conversation
 from sfumato.release.conversation.priors import Prior
 from sfumato.release.conversation.queries import Box, LinearQuery, Weighted, product_query
-from sfumato.release.conversation.session import Conversation, Progress, Reply
+from sfumato.release.conversation.reply import Progress, Reply
+from sfumato.release.conversation.session import Conversation
 from sfumato.release.conversation.support import Support, SupportModel, reduce_support
 
 __all__ = [

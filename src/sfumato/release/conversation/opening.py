@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import AccuracyWarning, CertificationError, LedgerError
+from sfumato.errors import CertificationError, LedgerError
 from sfumato.exact import Number, positive_integer
 from sfumato.ledger import Ledger
 from sfumato.ledger.largest import scaled
@@ -28,6 +27,7 @@ from sfumato.release.conversation.planning import Method, plan_conversation
 from sfumato.release.conversation.priors import Prior, Start, start_of
 from sfumato.release.conversation.session import AHEAD, Conversation
 from sfumato.release.conversation.support import Support, reduce_support
+from sfumato.release.conversation.warned import warn_of_leaks, warn_of_plan
 from sfumato.release.floors import possible_rows
 from sfumato.release.setting import Setting
 from sfumato.release.workload.records import Records
@@ -199,9 +199,9 @@ def open_conversation(
     if not losses[0].within(asked.spend):
         raise CertificationError(f"This conversation does not provably fit {spend!r}; please report it.")
     if asked.setting.counted:
-        _warn_of_leaks(losses[0].person.leak, setting.people)
+        warn_of_leaks(losses[0].person.leak, setting.people)
         if not _known(ledger, wanted):
-            _warn_of_plan(asked.plan(setting.people))
+            warn_of_plan(asked.plan(setting.people))
     reservation = _reserve(ledger, wanted, asked, asked.event(table.snapshot), analyst)
     keeper = InLedger(ledger, wanted)
     source = noise or Noise()
@@ -229,9 +229,9 @@ def open_conversation(
         plan = plan_from_json(state["plan"], asked.reads)
     keeper.save(state)
     if not asked.setting.counted:
-        _warn_of_leaks(losses[0].person.leak, plan.people)
+        warn_of_leaks(losses[0].person.leak, plan.people)
         if reservation.state == "reserved":
-            _warn_of_plan(plan)
+            warn_of_plan(plan)
     learner = _learner(asked, plan, state["support"])
     return Conversation(
         name=wanted,
@@ -290,20 +290,3 @@ def _known(ledger: Ledger, name: str) -> bool:
     except LedgerError:
         return False
     return True
-
-
-def _warn_of_plan(plan: Plan) -> None:
-    """Say that something else would serve better; where the number of people is private, it has been paid for."""
-    if plan.verdict != "converse":
-        warnings.warn(plan.advice, AccuracyWarning, stacklevel=3)
-
-
-def _warn_of_leaks(leak: Fraction, people: int) -> None:
-    """Say that delta is so large that a mechanism could show somebody's row; people are public, or paid for."""
-    if leak * people >= 1:
-        warnings.warn(
-            f"A delta of {float(leak):.2g} is not below 1/{people}: it would allow to show the row of one of the "
-            f"{people} people. Write a delta far below, for example {0.01 / people:.1g}.",
-            AccuracyWarning,
-            stacklevel=3,
-        )

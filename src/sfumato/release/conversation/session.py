@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from sfumato.release.conversation.guesses import Guesses
 from sfumato.release.conversation.learner import Learner, Lesson
 from sfumato.release.conversation.plan import Plan
 from sfumato.release.conversation.queries import LinearQuery, query_from_json, read_queries, read_query
+from sfumato.release.conversation.reply import Progress, Reply, Source
 from sfumato.release.conversation.tables import Answers, quick_counts, refuse_wide
 from sfumato.release.model.base import Model
 from sfumato.table.schema import Schema
@@ -28,40 +29,6 @@ AHEAD = 20
 """The count of the queries is stored this often."""
 FEWEST, MOST = 64, 8192
 """Queries of a list that are checked together."""
-
-Source = Literal["model", "data"]
-
-
-class Progress(NamedTuple):
-    """How far a conversation has come; repeated queries are counted apart and cost nothing."""
-
-    asked: int
-    repeated: int
-    corrected: int
-    left: int
-
-    @property
-    def from_model(self) -> float:
-        """The part of the queries that the model answered alone."""
-        return 1.0 if not self.asked else 1 - self.corrected / self.asked
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """One answer: the mean of the query over all people, for a condition the part that fulfils it.
-
-    `count` is that part of the number of people. `error` is how far `value` may be off, with the confidence of the
-    plan, None where nothing is promised any longer. `source` says whether the data corrected the model.
-
-    >>> Reply(0.5, 50.0, 0.1, "model", Progress(asked=4, repeated=0, corrected=1, left=9)).progress.from_model
-    0.75
-    """
-
-    value: float
-    count: float
-    error: float | None
-    source: Source
-    progress: Progress
 
 
 class Keeper(Protocol):

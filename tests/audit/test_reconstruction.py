@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 from sfumato import Noise, Pure
 from sfumato.audit import reconstruct
@@ -19,14 +18,12 @@ def little(sums: Any, noise: Noise) -> Any:
     return sums + (noise.uniform(2**20, len(sums)) / 2**19 - 1) * (PEOPLE**0.5 / 10)
 
 
-@pytest.mark.audit
 def test_noise_well_below_the_root_of_n_gives_the_column_away() -> None:
     found = reconstruct(little, PEOPLE, QUERIES, trials=3, noise=Noise(insecure_seed=1))
     assert found.recovered >= 0.95 and not found.within(1) and found.largest <= 1.6
     assert found.bound <= found.recovered
 
 
-@pytest.mark.audit
 def test_laplace_answers_with_total_epsilon_one_do_not() -> None:
     private = calibrate(Pure(1), l1=QUERIES, largest=1)
     found = reconstruct(private, PEOPLE, QUERIES, trials=5, noise=Noise(insecure_seed=2))

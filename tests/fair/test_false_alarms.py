@@ -50,10 +50,7 @@ def test_false_alarms_stay_below_the_stated_level(design):
     assert alarms(design, FULL, 90_000)["any"] <= most
 
 
-LONGER = [pytest.param(code, marks=pytest.mark.audit) for code in ("E2", "E4 by two cuts", "E9")]
-
-
-@pytest.mark.parametrize("code", ["E1", "E3", "E4", "E5", "E6 by label", "E8", *LONGER])
+@pytest.mark.parametrize("code", ["E1", "E2", "E3", "E4", "E4 by two cuts", "E5", "E6 by label", "E8", "E9"])
 def test_planted_evils_are_seen_in_mere_decisions(code):
     guilty = [raised(make(code, True, seed).decided(seed + 99)) for seed in range(4)]
     assert sum(code[:2] in found for found in guilty) >= 3
@@ -81,7 +78,6 @@ def many_cuts(seed: int) -> Case:
     )  # fmt: skip
 
 
-@pytest.mark.audit
 def test_searching_many_segments_is_paid_for():
     p_values = np.array([cutting_off(many_cuts(seed)).p_value for seed in range(60)])
     assert (p_values <= 0.05).sum() <= 6
@@ -161,7 +157,6 @@ def test_matrices_are_matched_and_placed_like_points():
         assert sorted(zip(pairs.inside.tolist(), pairs.outside.tolist(), strict=True)) == [(0, 1), (4, 3)]
 
 
-@pytest.mark.audit
 def test_a_gap_of_drawn_decisions_convicts_nobody_by_chance():
     draws = Draws(8, 120)
     skill, inside = draws.uniform(), draws.uniform() < 0.5

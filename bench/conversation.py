@@ -24,9 +24,10 @@ from sfumato.perturb import calibrate
 from sfumato.privacy import Bound
 from sfumato.release.conversation import Box, open_conversation
 from sfumato.release.conversation.tables import Answers
-from sfumato.release.setting import Setting
 from sfumato.release.workload.records import Records
 from sfumato.table.data import open_table
+from sfumato.table.gauge import Basis
+from sfumato.table.measure import Rows
 
 OUT = Path("out/bench-conversation.md")
 HEAD = (
@@ -99,7 +100,7 @@ def measure(kind: str, people: int, count: int, spend: Bound, seed: int) -> Run:
     schema = Schema(domains)
     queries = boxes({name: domain.size for name, domain in domains.items()}, count, seed)
     with open_table(pyarrow.table(columns), schema) as table:
-        setting = Setting(schema, table.people, table.rule())
+        setting = Basis(schema, table.people)
         # A ledger keeps a part of its delta for composing, so its limit is above the one spend.
         limit = Approximate(2 * spend.epsilon, 4 * spend.delta) if isinstance(spend, Approximate) else spend
         start = time.process_time()
@@ -107,7 +108,7 @@ def measure(kind: str, people: int, count: int, spend: Bound, seed: int) -> Run:
         opened = time.process_time()
         replies = talk.ask_all(queries)
         ended = time.process_time()
-        records = Records.read(table.view(talk._space.names), talk._space)
+        records = Records.of(talk._space, Rows(talk._space.names).query(table.view(talk._space.names)))
     exact = Answers(talk._space, records.table).of(queries)
     missed = np.abs(np.array([reply.value for reply in replies]) - exact / people)
     direct = calibrate(spend, l1=count, l2_squared=count, largest=1, draws=count)

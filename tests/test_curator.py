@@ -35,8 +35,9 @@ from sfumato.errors import (
     SchemaError,
     UnsupportedSpend,
 )
-from sfumato.release.setting import Prepared, Setting
+from sfumato.release.prepared import Prepared
 from sfumato.table.data import Table
+from sfumato.table.gauge import Basis
 
 PEOPLE = 300
 SCHEMA = sf.Schema(
@@ -356,7 +357,7 @@ def test_a_question_without_a_filter_can_be_asked_too(curator: sf.Curator) -> No
 
         kind = "Constant"
 
-        def plan(self, setting: Setting, spend: sf.privacy.Bound) -> Prepared:
+        def plan(self, setting: Basis, spend: sf.privacy.Bound) -> Prepared:
             return Count().plan(setting, spend)
 
         def value(self, released: Any) -> Any:

@@ -101,7 +101,7 @@ FOURIER_GAUSS = sums(TWO, HALVES, DiscreteGaussian(1))
 MARGINALS = sums(TWO, COUNTS, DiscreteLaplace(1), method="RL-AIE")
 MARGINALS_ADDED = sums(ONE, ((0, 1),) * 2, DiscreteGaussian(1), relation=ADD_REMOVE, count=1, method="RL-AIE")
 ONE_HOT = sums(JOBS, HALVES, DiscreteLaplace(1))
-SEVERAL = sums(ONE, ((0, 1),) * 2, DiscreteLaplace(1), rows=2, picked=True, count=1)
+SEVERAL = sums(ONE, ((0, 1),) * 2, DiscreteLaplace(1), rows=2, count=1)
 PREFIXES = PrefixTree(
     bits=TWO,
     law=DiscreteLaplace(1),

@@ -83,7 +83,7 @@ FOURIER = noisy(SIGNED, DiscreteLaplace(1))
 STEPS = noisy(WEIGHTED, DiscreteLaplace(2))
 PREFIXES = noisy(BELOW, DiscreteLaplace(1))
 DISJOINT = noisy(STRIPS, DiscreteLaplace(Fraction(1, 2)))
-SEVERAL = noisy(BELOW, DiscreteLaplace(2), rows=2, picked=True)
+SEVERAL = noisy(BELOW, DiscreteLaplace(2), rows=2)
 
 CASES = [
     PromiseCase(

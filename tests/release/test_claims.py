@@ -15,17 +15,16 @@ from sfumato.errors import CertificationError, ParameterError, SchemaError, Unsu
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import Loss
 from sfumato.release import Count, GroupBy, Histogram, Mean, Quantiles, Question, Sum, Variance
-from sfumato.release.noisy import moves_of, noise_on_grid
+from sfumato.release.noisy import Moves, noise_on_grid
+from sfumato.release.prepared import Prepared, Several
 from sfumato.release.private_keys import StableHistogram, stable_histogram
-from sfumato.release.setting import Prepared, Setting, Several
-from sfumato.table.bounding import SCALE, Bounding, Way
-from sfumato.table.predicate import EVERY_ROW
+from sfumato.table.gauge import Basis
+from sfumato.table.measure import Totals
 from sfumato.table.schema import Schema
-from sfumato.table.statistics import COUNT
-from tests.release.tiny import EndToEnd, TinyView, distinct, neighbours
+from tests.release.tiny import EndToEnd, TinyTable, distinct, neighbours
 
 SCHEMA = Schema({"key": integers(0, 1), "side": integers(0, 1), "value": integers(0, 2)})
-ONE = Setting(SCHEMA, 2, Bounding(Way.ROWS))
+ONE = Basis(SCHEMA, 2)
 
 
 def whole_path(question: Question) -> EndToEnd:
@@ -69,7 +68,7 @@ def test_a_claim_for_the_person_by_the_worst_attribute_is_false() -> None:
 
 def test_a_release_that_reads_no_attribute_and_moves_is_charged_to_all() -> None:
     public = Schema({"town": integers(0, 3, public=True), "age": integers(0, 9)})
-    setting = Setting(public, 9, Bounding(Way.ROWS))
+    setting = Basis(public, 9)
     for question, spend in (
         (Histogram("town"), Pure(1)),
         (Quantiles("town"), Pure(1)),
@@ -94,7 +93,7 @@ def test_disjoint_groups_are_one_release_and_columns_are_charged_one_by_one() ->
     """Parallel composition: more cells cost no more. Per-column composition: one histogram a column (PDP-PAR)."""
     few, many = (Schema({"key": integers(0, most), "side": integers(0, 1)}) for most in (1, 999))
     for schema in (few, many):
-        loss = Histogram("key").prepare(Setting(schema, 9, Bounding(Way.ROWS)), Pure(1)).mechanism.loss()
+        loss = Histogram("key").prepare(Basis(schema, 9), Pure(1)).mechanism.loss()
         assert loss.person.epsilon == 1 and loss.at("side").is_zero
     together = sum(
         (Histogram(name).prepare(ONE, Pure(1)).mechanism.loss() for name in ("side", "value")),
@@ -112,7 +111,7 @@ def test_disjoint_groups_are_one_release_and_columns_are_charged_one_by_one() ->
 
 
 def test_the_number_of_rows_is_public_only_where_it_is_the_number_of_people() -> None:
-    weighed = Setting(Schema(dict(SCHEMA.columns), "person", 2), 5, Bounding(Way.WEIGH, 2, None, SCALE))
+    weighed = Basis(Schema(dict(SCHEMA.columns), "person", 2), 5)
     for setting, public in ((ONE, True), (replace(ONE, relation=ADD_REMOVE), False), (weighed, False)):
         for question in (Count(), Mean("value"), Variance("value")):
             prepared = question.prepare(setting, Pure(1))
@@ -125,21 +124,16 @@ def test_the_number_of_rows_is_public_only_where_it_is_the_number_of_people() ->
 
 def test_per_attribute_spends_are_refused_where_they_mean_nothing() -> None:
     spend = Pure(1).per_attribute()
-    several = Setting(Schema(dict(SCHEMA.columns), "person", 2), 5, Bounding(Way.WEIGH, 2, None, SCALE))
-    with pytest.raises(UnsupportedSpend, match="one row a person"):
-        Sum("value").prepare(several, spend)
     with pytest.raises(UnsupportedSpend, match="added or removed"):
         Sum("value").prepare(replace(ONE, relation=ADD_REMOVE), spend)
     constant = Schema({"value": integers(5, 5), "key": integers(0, 1)}, "person", 1)
     with pytest.raises(UnsupportedSpend, match="No single attribute"):
-        Sum("value").prepare(Setting(constant, 5, Bounding(Way.WEIGH, 1, None, SCALE)), spend)
+        Sum("value").prepare(Basis(constant, 5), spend)
 
 
 def test_an_attribute_that_moves_nothing_is_not_charged() -> None:
     constant = Schema({"value": integers(5, 5), "key": integers(0, 1)})
-    loss = (
-        Histogram(["value", "key"]).prepare(Setting(constant, 5, Bounding(Way.ROWS)), Concentrated(1)).mechanism.loss()
-    )
+    loss = Histogram(["value", "key"]).prepare(Basis(constant, 5), Concentrated(1)).mechanism.loss()
     assert loss.at("value").is_zero and loss.at("key").rho() == 1
 
 
@@ -157,7 +151,7 @@ def test_a_plan_that_does_not_fit_its_spend_is_withheld() -> None:
 
         kind = "Greedy"
 
-        def plan(self, setting: Setting, spend: sf.privacy.Bound) -> Prepared:
+        def plan(self, setting: Basis, spend: sf.privacy.Bound) -> Prepared:
             return super().plan(setting, Pure(2))
 
     with pytest.raises(CertificationError, match="does not provably fit"):
@@ -166,7 +160,7 @@ def test_a_plan_that_does_not_fit_its_spend_is_withheld() -> None:
 
 def test_what_a_view_would_refuse_is_refused_before_anything_is_spent() -> None:
     huge = Schema({"value": integers(-(2**40), 2**40), "key": integers(0, 1)})
-    setting = Setting(huge, 5, Bounding(Way.ROWS))
+    setting = Basis(huge, 5)
     with pytest.raises(SchemaError, match="too large"):
         Variance("value").prepare(setting, Pure(1))
     for make in (lambda: Histogram(["key", "key"]), lambda: GroupBy(["key", "key"], [Count()])):
@@ -178,10 +172,10 @@ def test_what_a_view_would_refuse_is_refused_before_anything_is_spent() -> None:
 def test_rounding_to_a_grid_costs_little(rows: int) -> None:
     """A person in a million cells moves each by little: a coarse grid would double the sensitivity."""
     schema = Schema({"key": integers(0, 999_999)}, "person", rows)
-    setting = Setting(schema, 5, Bounding(Way.WEIGH, rows, None, SCALE))
-    moves = moves_of(setting, COUNT, ("key",), EVERY_ROW)
+    setting = Basis(schema, 5)
+    moves = Moves.of(setting.gauge(Totals(("key",))))
     for spend in (Pure(1), Pure("0.1"), Concentrated("0.1")):
-        noise, grid = noise_on_grid(setting, spend, moves, 1_000_000)
+        noise, grid = noise_on_grid(spend, moves, 1_000_000)
         assert noise.sensitivity.l1 * grid <= moves.person.l1 * Fraction(102, 100)
         assert noise.sensitivity.l2_squared * grid**2 <= moves.person.l2_squared * Fraction(102, 100) ** 2
 
@@ -189,9 +183,9 @@ def test_rounding_to_a_grid_costs_little(rows: int) -> None:
 def test_noise_is_never_wider_than_what_can_be_drawn() -> None:
     schema = Schema({"gain": fixed(0, 10**12, step="0.01"), "key": integers(0, 1)})
     for spend in (Pure("1e-6"), Concentrated("1e-9"), Approximate("1e-4", 1e-9), Pure(1)):
-        prepared = Sum("gain", "key = 1").prepare(Setting(schema, 5, Bounding(Way.ROWS)), spend)
+        prepared = Sum("gain", "key = 1").prepare(Basis(schema, 5), spend)
         noise = noise_of(prepared)
-        exact = prepared.read(TinyView(Setting(schema, 5, Bounding(Way.ROWS)), ((1, ((10**14, 1),)),)))
+        exact = prepared.exact(TinyTable(schema, ((1, ((10**14, 1),)),)))
         released = prepared.finish((noise.run(exact[0], sf.Noise(insecure_seed=1)),))
         low, high = Sum("gain").interval(released, Fraction(999_999, 10**6))
         assert low < 10**12 < high

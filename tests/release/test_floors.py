@@ -16,19 +16,20 @@ from sfumato.privacy import REPLACE_ONE, Bound, Relation
 from sfumato.release.floors import beside_model, beside_tables, possible_rows
 from sfumato.release.geometry.choose import choose_additive
 from sfumato.release.geometry.question import Shaped
-from sfumato.release.setting import Setting
 from sfumato.release.workload.noisy import noisy_workload
 from sfumato.release.workload.question import Answers
 from sfumato.release.workload.space import Space
-from sfumato.table.bounding import Bounding, Way
+from sfumato.table.gauge import Basis
+from sfumato.table.measure import Rows
 
 SCHEMA = Schema({"age": integers(0, 31), "decade": bins("age", step=8), "works": booleans(), "car": booleans()})
 BITS = Schema({name: booleans() for name in ("smokes", "drinks", "sleeps")})
 PEOPLE = pyarrow.table({name: [(row >> place) % 3 == 0 for row in range(200)] for place, name in enumerate(BITS.names)})
 
 
-def setting(relation: Relation = REPLACE_ONE, people: int = 1000, rows: int = 1) -> Setting:
-    return Setting(SCHEMA, people, Bounding(Way.ROWS if rows == 1 else Way.PICK, rows), relation)
+def setting(relation: Relation = REPLACE_ONE, people: int = 1000, rows: int = 1) -> Basis:
+    schema = SCHEMA if rows == 1 else Schema(dict(SCHEMA.columns), "person", rows, row_key=("visit",))
+    return Basis(schema, people, relation)
 
 
 def beside(spend: Bound, relation: Relation = REPLACE_ONE, **options: Any) -> Any:
@@ -36,8 +37,9 @@ def beside(spend: Bound, relation: Relation = REPLACE_ONE, **options: Any) -> An
         workloads.marginals(SCHEMA, width=2, columns=["age", "works", "car"]),
         setting(relation, **options),
     )
-    mechanism = noisy_workload(facts, spend, workload)
-    return beside_tables(workload, facts, spend, mechanism.law, mechanism.error(0.95))
+    gauge = facts.gauge(Rows(workload.columns))
+    mechanism = noisy_workload(gauge, spend, workload)
+    return beside_tables(workload, gauge, spend, mechanism.law, mechanism.error(0.95))
 
 
 def test_an_answer_with_shaped_noise_says_how_near_it_is_to_the_best() -> None:
@@ -108,7 +110,7 @@ def test_no_pure_noise_beats_its_floor() -> None:
     schema = Schema({"age": integers(0, 255)})
     workload = workloads.marginals(schema, width=1)
     for epsilon in ("1/10", "1/2", "2"):
-        facts = Setting(schema, 10_000, Bounding(Way.ROWS))
+        facts = Basis(schema, 10_000)
         law = noisy_workload(facts, Pure(epsilon), workload).law
         found = beside_tables(workload, facts, Pure(epsilon), law, 1)
         if found.floor is not None:

@@ -32,10 +32,9 @@ from sfumato.release.popular.certificate import acceptance_cost, path_cost, pred
 from sfumato.release.popular.choice import plan_pure
 from sfumato.release.popular.experimental import san_points
 from sfumato.release.popular.value import projected
-from sfumato.release.setting import Setting
 from sfumato.release.sparse_noise import SparseNoise
 from sfumato.release.workload import Records, Space
-from sfumato.table.bounding import bounding_of
+from sfumato.table.gauge import Basis
 from tests.promises.printed.popular import AllLists
 
 
@@ -43,9 +42,9 @@ def bits(count: int) -> Space:
     return Space.of(Schema({f"q{place}": booleans() for place in range(count)}))
 
 
-def setting(space_of: int | Schema, people: int = 20_000, **options: object) -> Setting:
+def setting(space_of: int | Schema, people: int = 20_000, **options: object) -> Basis:
     schema = Schema({f"q{place}": booleans() for place in range(space_of)}) if isinstance(space_of, int) else space_of
-    return Setting(schema, people, bounding_of(schema), **options)  # type: ignore[arg-type]
+    return Basis(schema, people, **options)  # type: ignore[arg-type]
 
 
 def planted(columns: int, people: int, records: int, count: int, seed: int) -> tuple[Records, list[tuple[int, ...]]]:

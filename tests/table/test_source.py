@@ -17,7 +17,7 @@ import pytest
 
 from sfumato.domain import booleans, categories, dates, fixed, integers, text
 from sfumato.errors import SchemaError
-from sfumato.table import Schema, Way, draft_schema, open_source, open_table
+from sfumato.table import Schema, draft_schema, open_source, open_table
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning"),
@@ -50,7 +50,7 @@ SCHEMA = Schema(
 
 def answers(source: Any, **options: Any) -> tuple[Any, ...]:
     with open_table(source, SCHEMA, **options) as table:
-        view = table.view(SCHEMA.names, Way.PICK)
+        view = table.view(SCHEMA.names, table.rule(whole=True))
         return (
             table.people,
             view.counts(["city", "ok"]).tolist(),
@@ -166,7 +166,7 @@ def test_hostile_csv_lines_do_not_fail_the_others(tmp_path: Path) -> None:
     (tmp_path / "h.csv").write_bytes(b"\n".join(lines) + b"\n")
     schema = Schema({"age": integers(0, 9), "note": text(max_bytes=5)}, person="id")
     with open_table(tmp_path / "h.csv", schema) as table:
-        codes = table.view(["age"], Way.PICK).sorted_codes("age").tolist()
+        codes = table.view(["age"], table.rule(whole=True)).sorted_codes("age").tolist()
         assert table.people == len(codes) >= 5 and codes[-1] == 9
 
 

@@ -16,7 +16,7 @@ from sfumato.table.data import open_table
 from sfumato.table.repair import repaired
 from sfumato.table.schema import Schema
 from sfumato.table.source import open_source
-from sfumato.table.statistics import COUNT, Measure, Power
+from sfumato.table.statistics import COUNT, Part, Power
 from tests.table.cluster import SPARK_MARKS
 from tests.table.hostile import CELLS, expected_codes, hostile_table
 from tests.table.tables import visits, visits_schema
@@ -52,12 +52,12 @@ def test_spark_repairs_every_hostile_cell_as_python_does(spark: Any, cells: str,
 def test_spark_and_duckdb_count_the_same(spark: Any, person: str, way: Way, tmp_path: Path) -> None:
     data = visits(2_000, people=300, seed=5)
     schema = visits_schema(person, rows=3, groups=2)
-    questions: list[tuple[tuple[str, ...], list[Measure], Any]] = [
+    questions: list[tuple[tuple[str, ...], list[Part], Any]] = [
         ((), [COUNT], None),
-        (("town", "decade"), [COUNT, Measure(Power.SUM, "cost"), Measure(Power.SQUARE, "age", 40)], None),
+        (("town", "decade"), [COUNT, Part(Power.SUM, "cost"), Part(Power.SQUARE, "age", 40)], None),
         (
             ("month",),
-            [COUNT, Measure(Power.SUM, "cost", center=2_500)],
+            [COUNT, Part(Power.SUM, "cost", center=2_500)],
             "age > 40 AND NOT town = 'Bath' OR note IN ('naïve')",
         ),
     ]

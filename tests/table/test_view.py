@@ -14,7 +14,7 @@ from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
 from sfumato.table.bounding import Bounding, Way
 from sfumato.table.data import Table, open_table
 from sfumato.table.schema import Schema
-from sfumato.table.statistics import COUNT, Measure, Power
+from sfumato.table.statistics import COUNT, Part, Power
 from sfumato.table.where import read_where
 from tests.table.reference import picked, share
 from tests.table.tables import visits, visits_schema
@@ -23,9 +23,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWar
 
 MEASURES = [
     COUNT,
-    Measure(Power.SUM, "cost"),
-    Measure(Power.SUM, "cost", center=5_000),
-    Measure(Power.SQUARE, "age", 40),
+    Part(Power.SUM, "cost"),
+    Part(Power.SUM, "cost", center=5_000),
+    Part(Power.SQUARE, "age", 40),
 ]
 QUESTIONS = [
     ((), None),
@@ -49,7 +49,7 @@ def people(data: pa.Table, schema: Schema) -> dict[Any, list[dict[str, Any]]]:
     return rows
 
 
-def expected(rows: Any, schema: Schema, rule: Bounding, keys: Any, measure: Measure, where: Any) -> Any:
+def expected(rows: Any, schema: Schema, rule: Bounding, keys: Any, measure: Part, where: Any) -> Any:
     predicate = read_where(where, schema)
     return sum(share(schema, rule, who, mine, keys, measure, predicate) for who, mine in rows.items())
 
@@ -131,7 +131,7 @@ def test_a_view_hands_out_declared_columns_only() -> None:
             with pytest.raises(SchemaError, match="declared to read"):
                 ask()
         assert view.reads == {"town", "age"}
-        assert table.view(["town"], Way.PICK).reads == set(table.schema.attributes)
+        assert table.view(["town"], table.rule(whole=True)).reads == set(table.schema.attributes)
         with pytest.raises(SchemaError, match="did you mean 'town'"):
             table.view(["twon"])
         with pytest.raises(ParameterError, match="Weighed rows"):
@@ -158,7 +158,7 @@ def test_every_person_counts_at_most_what_the_schema_says() -> None:
     with open_table(visits(3_000, 40, 9), schema) as table:
         assert isinstance(table, Table)
         counts = [len(mine) for mine in rows.values()]
-        assert table.view(["town"], Way.PICK).count() == sum(min(count, 4) for count in counts)
+        assert table.view(["town"], table.rule(whole=True)).count() == sum(min(count, 4) for count in counts)
         units = [count * (2**20 if count <= 4 else 4 * 2**20 // count) for count in counts]
         assert table.view(["town"]).count() == sum(units) and max(units) <= 4 * 2**20
         rule = table.rule(Way.PICK)

@@ -23,8 +23,8 @@ from sfumato.privacy.bounds import require_bound
 from sfumato.release import Question
 from sfumato.release.asked import Asked, left_of
 from sfumato.release.question import question_from_json
-from sfumato.release.setting import Setting
 from sfumato.table.data import Table, open_table
+from sfumato.table.gauge import Basis
 from sfumato.table.rehearsal import random_rows
 from sfumato.table.schema import Schema
 
@@ -41,7 +41,7 @@ class Curator(Shorthands):
     def __init__(self, table: Table, ledger: Ledger, relation: Relation = REPLACE_ONE) -> None:
         self.table = table
         self.ledger = ledger
-        self.setting = Setting(table.schema, table.people, table.rule(), relation)
+        self.basis = Basis(table.schema, table.people, relation, table.order_key)
 
     @property
     def schema(self) -> Schema:
@@ -68,7 +68,7 @@ class Curator(Shorthands):
         stored at once, and the same list asked again is free. Questions in it that cost nothing take no part of the
         spend.
         """
-        asked = planned(self.setting, question, spend)
+        asked = planned(self.basis, question, spend)
         answers = self._answers(asked, spend, analyst)
         return answers[0] if isinstance(question, Question) else answers
 
@@ -79,15 +79,15 @@ class Curator(Shorthands):
             asked.event(self.table.snapshot),
             loss,
             lambda: asked.draw(self.table),
-            question_key=key_of(self.setting, asked, spend, self.table.snapshot),
+            question_key=key_of(self.basis, asked, spend, self.table.snapshot),
             analyst=analyst,
             spend=spend,
-            make_loss=lambda part: planned(self.setting, asked.questions, part).loss(),
+            make_loss=lambda part: planned(self.basis, asked.questions, part).loss(),
         )
         assert kept.answer is not None
         left = self.remaining()
         return [
-            Answer(question, Released.from_json(record), prepared.mechanism.loss(), event, left, kept.reused)
+            Answer(question, Released.from_json(record), prepared.loss(), event, left, kept.reused)
             for question, prepared, event, record in zip(
                 asked.questions, asked.prepared, asked.events(self.table.snapshot), json.loads(kept.answer), strict=True
             )
@@ -105,7 +105,7 @@ class Curator(Shorthands):
 
     def loss(self, question: Question | Sequence[Question], spend: Bound) -> Loss:
         """Return what a question or a list would cost; free."""
-        return planned(self.setting, question, require_bound(spend)).loss()
+        return planned(self.basis, question, require_bound(spend)).loss()
 
     def rehearse(self, question: Question, spend: Bound | None = None, people: int = 1000) -> Answer:
         """Answer a question on random rows drawn from the schema: it shows the shape and the error, and nothing else.
@@ -115,8 +115,8 @@ class Curator(Shorthands):
         asked = question.canonical(self.schema)
         bound = self.share(Fraction(1, 10)) if spend is None else spend
         with open_table(random_rows(self.schema, people, Noise()), self.schema, snapshot="rehearsal") as table:
-            setting = Setting(self.schema, table.people, table.rule(), self.setting.relation)
-            plan = Asked((asked,), (asked.prepare(setting, bound),))
+            basis = Basis(self.schema, table.people, self.basis.relation)
+            plan = Asked((asked,), (asked.prepare(basis, bound),))
             (record,) = json.loads(plan.draw(table))
         (event,) = plan.events(table.snapshot)
         return Answer(asked, Released.from_json(record), plan.loss(), event)

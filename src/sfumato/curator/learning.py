@@ -33,8 +33,7 @@ def learned(
         )
     question = Learn.of(learner, features, target)
     answer = curator.ask(question, learner.spend, analyst=analyst)
-    columns = {*question.features, question.target}
-    facts = question.facts(curator.schema, curator.setting.charged(columns))
+    facts = question.facts(curator.schema, curator.basis.gauge(question.measure).charged)
     learner.keep(facts, answer.loss, answer.value)
     learner.feature_names_in_ = np.array(question.features, dtype=object)
     learner.answer_ = answer

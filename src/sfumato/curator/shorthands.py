@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from sfumato.ledger import Ledger
     from sfumato.release.conversation import Conversation
     from sfumato.release.model.base import Model
-    from sfumato.release.setting import Setting
     from sfumato.release.synopsis import Synopsis
     from sfumato.release.workload import Workload
     from sfumato.table.data import Table
+    from sfumato.table.gauge import Basis
 
 
 class Shorthands(ABC):
@@ -30,7 +30,7 @@ class Shorthands(ABC):
 
     table: Table
     ledger: Ledger
-    setting: Setting
+    basis: Basis
 
     @abstractmethod
     def ask(self, question: Question, spend: Bound | None = None, *, analyst: str | None = None) -> Answer:
@@ -172,5 +172,5 @@ class Shorthands(ABC):
         from sfumato.release.conversation import open_conversation
 
         return open_conversation(
-            self.table, self.ledger, self.setting, domain=domain, queries=queries, spend=spend, **options
+            self.table, self.ledger, self.basis, domain=domain, queries=queries, spend=spend, **options
         )

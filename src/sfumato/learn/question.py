@@ -17,8 +17,10 @@ from sfumato.learn.cells import is_narrow, label_domain
 from sfumato.learn.facts import Facts, Sample
 from sfumato.learn.rules import Rule, rule_from_json
 from sfumato.privacy import Bound
+from sfumato.release.prepared import Prepared
 from sfumato.release.question import Question
-from sfumato.release.setting import Prepared, Setting
+from sfumato.table.gauge import Basis
+from sfumato.table.measure import Distinct, Rows
 from sfumato.table.schema import Schema
 
 if TYPE_CHECKING:
@@ -66,6 +68,11 @@ class Learn(Question):
         """Return the question that this estimator answers."""
         return cls(type(estimator).__name__, features, target, _plain_classes(estimator), estimator.options())
 
+    @property
+    def measure(self) -> Rows:
+        """What is read from a table: whole rows of features and label."""
+        return Rows((*self.features, self.target))
+
     def canonical(self, schema: Schema) -> Self:
         """Refuse columns that the schema does not have, and labels that its column cannot hold."""
         self.facts(schema, frozenset())
@@ -83,26 +90,24 @@ class Learn(Question):
         domains = tuple(_feature(schema, name) for name in self.features)
         return Facts(self.features, domains, _labels(schema.domain(self.target), self.classes), self.target, reads)
 
-    def plan(self, setting: Setting, spend: Bound) -> Prepared:
-        """Prepare the learner's mechanism on the exact integers of the columns."""
-        if not setting.counted:
+    def plan(self, basis: Basis, spend: Bound) -> Prepared:
+        """Prepare the learner's mechanism on whole rows of the columns."""
+        gauge = basis.gauge(self.measure)
+        if gauge.total is None:
             raise UnsupportedSpend(
                 "A rule is learned from a public number of rows: one row a person, and people who are replaced, not "
                 "added or removed; write rows_per_person=1 in the schema, and relation=REPLACE_ONE for the ledger."
             )
-        columns = frozenset({*self.features, self.target})
-        facts = self.facts(setting.schema, setting.charged(columns))
-        estimator = self.estimator(spend, facts)
-        mechanism = estimator.planned(facts, max(setting.people, 1), spend)
-        answers = _label_codes(setting.schema.domain(self.target), facts.labels)
-
-        def read(view: Any) -> Sample:
-            return _sample(view, (*self.features, self.target), facts, answers)
+        bound = gauge.priced(spend)
+        facts = self.facts(basis.schema, gauge.charged)
+        estimator = self.estimator(bound, facts)
+        mechanism = estimator.planned(facts, max(gauge.total, 1), bound)
+        answer = _label_codes(basis.schema.domain(self.target), facts.labels)
 
         def finish(raw: Any) -> Released:
             return Released((), made={"rule": estimator.rule(facts, raw).to_json()})
 
-        return Prepared(columns, mechanism, read, finish, setting.rule.way)
+        return Prepared(gauge, mechanism, finish, lambda found: _sample(found, facts, answer))
 
     def value(self, released: Released) -> Rule:
         """Return the rule."""
@@ -158,12 +163,8 @@ def _label_codes(domain: Domain, labels: Booleans | Categories) -> int:
     return domain.code(labels.decode(1))
 
 
-def _sample(view: Any, names: Sequence[str], facts: Facts, answer: int) -> Sample:
-    if all(is_narrow(domain) for domain in facts.domains) and view.table.schema.domain(names[-1]).last is not None:
-        codes, counts = view.distinct(names)
-        return Sample.of(codes[:, :-1], (codes[:, -1] == answer).astype(np.int64), counts)
-    found = view.sparse_counts(names)
-    rows = np.empty((len(found), len(names) - 1), dtype=object)
-    for place, key in enumerate(found):
-        rows[place, :] = key[:-1]
-    return Sample.of(rows, [int(key[-1] == answer) for key in found], list(found.values()))
+def _sample(found: Distinct, facts: Facts, answer: int) -> Sample:
+    labels = (found.codes[:, -1] == answer).astype(np.int64)
+    narrow = all(is_narrow(domain) for domain in facts.domains)
+    rows = found.codes[:, :-1] if narrow else found.codes[:, :-1].astype(object)
+    return Sample.of(rows, labels, found.counts)

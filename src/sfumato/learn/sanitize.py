@@ -37,11 +37,11 @@ from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import DiscreteLaplace, Noise
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import Bound, Loss
-from sfumato.release.setting import Prepared, Setting
+from sfumato.release.prepared import Prepared
 from sfumato.release.synthesis.question import Synthesize
 from sfumato.release.workload.records import Records
 from sfumato.release.workload.space import Space
-from sfumato.table.bounding import Bounding, Way
+from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
 
 SANITIZERS = ("auto", "cells", "points", "medians", "model")
@@ -81,7 +81,7 @@ class ModelRows(Mechanism):
     @cached_property
     def prepared(self) -> Prepared:
         """The question for a model, made ready."""
-        return Synthesize().plan(Setting(self.schema, self.people, Bounding(Way.ROWS)), self.spend)
+        return Synthesize().plan(Basis(self.schema, self.people), self.spend)
 
     def loss(self) -> Loss:
         """Return the loss of the measurements."""

@@ -47,6 +47,7 @@ class AdditiveNoise(Mechanism):
     """
 
     spec: ClassVar[str] = "QR-LAP"
+    weighed: ClassVar[bool] = True
 
     law: Law
     sensitivity: Sensitivity

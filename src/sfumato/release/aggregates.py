@@ -13,10 +13,11 @@ from sfumato.answer import Released
 from sfumato.domain import Derived, FixedPoint, Integers
 from sfumato.errors import SchemaError
 from sfumato.privacy import Bound
+from sfumato.release.prepared import Prepared
 from sfumato.release.question import Question, Where
-from sfumato.release.setting import Prepared, Setting
+from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
-from sfumato.table.statistics import COUNT, Measure, Power
+from sfumato.table.statistics import COUNT, Part, Power
 from sfumato.table.where import read_where
 
 Interval = tuple[Fraction, Fraction]
@@ -30,7 +31,7 @@ class Term:
     """One total that a formula needs: its name, what is added up, and what one unit of it is worth."""
 
     name: str
-    measure: Measure
+    part: Part
     step: Fraction = ONE
 
 
@@ -62,11 +63,11 @@ class Aggregate(Question):
         """Return the public numbers that the formula needs."""
         return {}
 
-    def plan(self, setting: Setting, spend: Bound) -> Prepared:
+    def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare the totals without keys."""
         from sfumato.release.totals import plan_totals
 
-        return plan_totals((self,), setting, spend, (), read_where(self.where, setting.schema))
+        return plan_totals((self,), basis, spend, (), read_where(self.where, basis.schema))
 
     def shown(self, value: Fraction) -> int | float:
         """Return a value of the formula as people expect it."""
@@ -192,7 +193,7 @@ class Sum(ColumnAggregate):
 
     def terms(self, schema: Schema) -> tuple[Term, ...]:
         """Return the sum of the values themselves."""
-        return (Term(self.names[0], Measure(Power.SUM, self.column), number_step(schema, self.column)),)
+        return (Term(self.names[0], Part(Power.SUM, self.column), number_step(schema, self.column)),)
 
     def combine(self, totals: Mapping[str, Interval], facts: Mapping[str, Fraction]) -> Interval:
         """Return the sum itself."""
@@ -215,7 +216,7 @@ class Mean(ColumnAggregate):
 
     def terms(self, schema: Schema) -> tuple[Term, ...]:
         """Return the centred sum and the count."""
-        centred = Measure(Power.SUM, self.column, middle_code(schema, self.column))
+        centred = Part(Power.SUM, self.column, middle_code(schema, self.column))
         return (Term(self.names[0], centred, number_step(schema, self.column)), Term("count", COUNT))
 
     def combine(self, totals: Mapping[str, Interval], facts: Mapping[str, Fraction]) -> Interval:
@@ -239,10 +240,10 @@ class Variance(ColumnAggregate):
     def terms(self, schema: Schema) -> tuple[Term, ...]:
         """Return sums of squares and of values around the middle, and the count."""
         step, center = number_step(schema, self.column), middle_code(schema, self.column)
-        squares = Measure(Power.SQUARE, self.column, center)
+        squares = Part(Power.SQUARE, self.column, center)
         return (
             Term(self.names[0], squares, step**2),
-            Term(self.names[1], Measure(Power.SUM, self.column, center), step),
+            Term(self.names[1], Part(Power.SUM, self.column, center), step),
             Term("count", COUNT),
         )
 

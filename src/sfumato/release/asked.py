@@ -12,8 +12,8 @@ from sfumato.ledger.readings import Reading
 from sfumato.mechanism import Event
 from sfumato.noise import Noise
 from sfumato.privacy import Approximate, Bound, Concentrated, Loss, Pure, Truncated
+from sfumato.release.prepared import Prepared
 from sfumato.release.question import Question
-from sfumato.release.setting import Prepared
 from sfumato.table.data import Table
 
 
@@ -26,7 +26,7 @@ class Asked:
 
     def loss(self) -> Loss:
         """Return the sum of the losses."""
-        return reduce(add, (prepared.mechanism.loss() for prepared in self.prepared))
+        return reduce(add, (prepared.loss() for prepared in self.prepared))
 
     def events(self, snapshot: str) -> list[Event]:
         """Return the public record of each question: its mechanism, the question, and the state of the data."""
@@ -48,8 +48,8 @@ class Asked:
         """Read the table, draw the noise, and return what leaves."""
         found = []
         for prepared in self.prepared:
-            exact = prepared.read(table.view(prepared.columns, prepared.way))
-            found.append(prepared.finish(prepared.mechanism.run(exact, Noise())).to_json())
+            raw = prepared.mechanism.run(prepared.exact(table), Noise())
+            found.append(prepared.finish(raw).to_json())
         return json.dumps(found, separators=(",", ":")).encode()
 
 

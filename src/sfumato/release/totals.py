@@ -11,34 +11,35 @@ from sfumato.answer import Frame, Measured, Released
 from sfumato.errors import DomainTooLarge
 from sfumato.privacy import Bound
 from sfumato.release.aggregates import Aggregate, Term, intervals, plain, points
-from sfumato.release.noisy import moves_of, noisy_total
+from sfumato.release.noisy import Moves, noisy_total
+from sfumato.release.prepared import Prepared, Several
 from sfumato.release.question import flat
-from sfumato.release.setting import Prepared, Setting, Several
+from sfumato.table.gauge import Basis
+from sfumato.table.measure import Totals
 from sfumato.table.predicate import Predicate
-from sfumato.table.predicate import columns as predicate_columns
 from sfumato.table.schema import Schema
 from sfumato.table.statistics import DENSE_CELLS
 
 
 def plan_totals(
-    aggregates: Sequence[Aggregate], setting: Setting, spend: Bound, keys: tuple[str, ...], where: Predicate
+    aggregates: Sequence[Aggregate], basis: Basis, spend: Bound, keys: tuple[str, ...], where: Predicate
 ) -> Prepared:
     """Return what runs for some aggregates over all cells of the keys.
 
     The cells are disjoint, so all of them together are one release with one sensitivity (TCDP:C-PAR). Totals that
     several aggregates share are released once. The spend is split evenly over the totals that cost anything.
     """
-    terms = shared_terms(aggregates, setting.schema)
-    size = number_of_cells(setting.schema, keys)
-    cells = all_cells(setting.schema, keys)
-    moves = [moves_of(setting, term.measure, keys, where, term.step) for term in terms]
-    part = spend.split(max(1, sum(not move.free for move in moves)))
-    totals = [noisy_total(setting, part, move, size) for move in moves]
-    facts = {name: fact for aggregate in aggregates for name, fact in aggregate.facts(setting.schema).items()}
+    terms = shared_terms(aggregates, basis.schema)
+    size, cells = number_of_cells(basis.schema, keys), all_cells(basis.schema, keys)
+    gauge = basis.gauge(Totals(keys, tuple(term.part for term in terms), where))
+    bound = gauge.priced(spend)
+    moves = [Moves.of(gauge, term.part, term.step) for term in terms]
+    share = bound.split(max(1, sum(not move.free for move in moves)))
+    totals = [noisy_total(share, move, size) for move in moves]
+    facts = {name: fact for aggregate in aggregates for name, fact in aggregate.facts(basis.schema).items()}
 
-    def read(view: Any) -> tuple[Any, ...]:
-        found = view.totals(keys, [term.measure for term in terms], where)
-        return tuple(total.rounded(array if keys else int(array)) for total, array in zip(totals, found, strict=True))
+    def arrange(found: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(total.rounded(exact) for total, exact in zip(totals, found, strict=True))
 
     def finish(raw: Sequence[Any]) -> Released:
         parts = [
@@ -47,13 +48,8 @@ def plan_totals(
         ]
         return Released(tuple(parts), keys, cells, facts)
 
-    mechanism = Several(mechanisms=tuple(total.mechanism for total in totals), relation=setting.relation)
-    return Prepared(read_columns(terms, keys, where), mechanism, read, finish, setting.rule.way)
-
-
-def read_columns(terms: Sequence[Term], keys: Sequence[str], where: Predicate) -> frozenset[str]:
-    """Return the columns that a view must hand out: keys, filter and what is added up."""
-    return frozenset(keys) | predicate_columns(where) | {t.measure.column for t in terms if t.measure.column}
+    mechanism = Several(mechanisms=tuple(total.mechanism for total in totals), relation=basis.relation)
+    return Prepared(gauge, mechanism, finish, arrange)
 
 
 def shared_terms(aggregates: Sequence[Aggregate], schema: Schema) -> list[Term]:

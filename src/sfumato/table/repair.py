@@ -30,6 +30,7 @@ from sfumato.domain.calendar import DATE_TEXT, EPOCH
 from sfumato.domain.labels import FALSE_TEXT, TRUE_TEXT
 from sfumato.domain.numbers import NUMBER_TEXT, double_ends
 from sfumato.errors import SchemaError
+from sfumato.table.order import key_text
 from sfumato.table.schema import Schema
 
 if TYPE_CHECKING:
@@ -37,6 +38,11 @@ if TYPE_CHECKING:
 
 PERSON = "sfumato_person"
 """The column that says whose row it is, after repair."""
+
+KEY = "sfumato_key"
+"""The row key, after repair: one text for each combination of its columns."""
+
+KEY_TYPES = ("integer", "string", "date", "timestamp", "boolean")
 
 
 def repaired(table: ir.Table, schema: Schema, names: Sequence[str] | None = None) -> ir.Table:
@@ -53,14 +59,16 @@ def repaired(table: ir.Table, schema: Schema, names: Sequence[str] | None = None
     present = person.notnull()
     if person.type().is_string():
         present = present & (person != "")
-    return table.filter(present).select(**cells, **{PERSON: person})
+    key = {KEY: key_text([table[name] for name in schema.row_key])} if schema.row_key else {}
+    return table.filter(present).select(**cells, **{PERSON: person}, **key)
 
 
 def check_columns(table: ir.Table, schema: Schema) -> None:
     """Refuse a schema that names columns or types that the table does not have."""
     found = dict(table.schema().items())
     base = {schema.base(name) for name in schema.names}
-    lacking = [name for name in (*sorted(base), *([schema.person] if schema.person else [])) if name not in found]
+    wanted = (*sorted(base), *([schema.person] if schema.person else []), *(schema.row_key or ()))
+    lacking = [name for name in dict.fromkeys(wanted) if name not in found]
     if lacking:
         hints = "; ".join(f"{name!r}: {nearest(name, found)}" for name in lacking)
         raise SchemaError(f"The schema names columns that the source does not have: {hints}")
@@ -73,6 +81,9 @@ def check_columns(table: ir.Table, schema: Schema) -> None:
         kind = found[schema.person]
         if not (kind.is_integer() or kind.is_string()):
             wrong.append(f"the person column {schema.person!r} is {kind} and must be integer or string")
+    for name in schema.row_key or ():
+        if not any(getattr(found[name], f"is_{kind}")() for kind in KEY_TYPES):
+            wrong.append(f"the row key {name!r} is {found[name]} and must be {', '.join(KEY_TYPES)}")
     if wrong:
         raise SchemaError(f"The schema does not match the types of the source: {'; '.join(wrong)}.")
 

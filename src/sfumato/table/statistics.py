@@ -36,7 +36,7 @@ class Power(Enum):
 
 
 @dataclass(frozen=True)
-class Measure:
+class Part:
     """One total: how many rows, or the sum of (code - center) or of its square over a column."""
 
     power: Power = Power.COUNT
@@ -51,7 +51,7 @@ class Measure:
         """Return the smallest and the largest value of one row.
 
         >>> from sfumato.domain import integers
-        >>> Measure(Power.SQUARE, "age", center=5).range(Schema({"age": integers(0, 9)}))
+        >>> Part(Power.SQUARE, "age", center=5).range(Schema({"age": integers(0, 9)}))
         (0, 25)
         """
         if self.column is None:
@@ -69,16 +69,16 @@ class Measure:
         return max(abs(end) for end in self.range(schema))
 
 
-COUNT = Measure()
+COUNT = Part()
 
 
-def engine_largest(measure: Measure, schema: Schema) -> int:
+def engine_largest(measure: Part, schema: Schema) -> int:
     """Return the largest size of one row's value inside the engine, where sums are not centred yet."""
-    bare = Measure(Power.SUM, measure.column) if measure.power is Power.SUM else measure
+    bare = Part(Power.SUM, measure.column) if measure.power is Power.SUM else measure
     return bare.largest(schema)
 
 
-def check_fits(measure: Measure, schema: Schema, rule: Bounding) -> None:
+def check_fits(measure: Part, schema: Schema, rule: Bounding) -> None:
     """Refuse, from the schema alone, a measure of which one person's share would not fit 62 bits."""
     if engine_largest(measure, schema) * rule.rows * rule.scale >= 2**62:
         what = "squared and added" if measure.power is Power.SQUARE else "added"
@@ -88,7 +88,7 @@ def check_fits(measure: Measure, schema: Schema, rule: Bounding) -> None:
         )
 
 
-def parts(table: ir.Table, measures: Sequence[Measure]) -> list[Any]:
+def parts(table: ir.Table, measures: Sequence[Part]) -> list[Any]:
     """Return what one row adds to each measure, an engine integer, or None for a count of whole rows.
 
     Centres of sums are taken off later, in Python.

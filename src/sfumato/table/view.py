@@ -16,7 +16,7 @@ from sfumato.table.statistics import (
     CELL,
     COUNT,
     MOST_ROWS,
-    Measure,
+    Part,
     Power,
     cell_index,
     check_fits,
@@ -87,13 +87,13 @@ class View:
 
     def sums(self, column: str, keys: Sequence[str] = (), where: Any = None, *, center: int = 0) -> Any:
         """Return the sums of (code - center), by cell."""
-        return self.totals(keys, [Measure(Power.SUM, column, center)], where)[0]
+        return self.totals(keys, [Part(Power.SUM, column, center)], where)[0]
 
     def squares(self, column: str, keys: Sequence[str] = (), where: Any = None, *, center: int = 0) -> Any:
         """Return the sums of (code - center)², by cell."""
-        return self.totals(keys, [Measure(Power.SQUARE, column, center)], where)[0]
+        return self.totals(keys, [Part(Power.SQUARE, column, center)], where)[0]
 
-    def totals(self, keys: Sequence[str], measures: Sequence[Measure], where: Any = None) -> list[Any]:
+    def totals(self, keys: Sequence[str], measures: Sequence[Part], where: Any = None) -> list[Any]:
         """Return several measures in one pass, each an array over the cells of the keys.
 
         Arrays hold 64-bit integers where the schema proves that all totals fit, Python integers elsewhere.
@@ -125,6 +125,35 @@ class View:
             codes[:, place] = column[arranged]
         return codes, read_total(answer, _part(0))[arranged]
 
+    def people_in(self, keys: Sequence[str], where: Any = None) -> Any:
+        """Return in how many people's rows each cell of some columns occurs; all rows of a person are looked at.
+
+        With a limit on the groups of a person, a person counts in the first of their cells only.
+        """
+        schema, keys = self.table.schema, _listed(keys)
+        if schema.person is None or schema.row_key == ():
+            return self.counts(keys, where)
+        predicate = read_where(where, schema)
+        self._check({*keys, *columns(predicate)})
+        rows = self.table.everybody()
+        if predicate != EVERY_ROW:
+            rows = rows.filter(expression(predicate, rows, schema))
+        rows = rows.select(PERSON, *keys).distinct()
+        limited = schema.groups_per_person is not None and bool(keys)
+        if limited:
+            rule = Bounding(Way.PICK, 1, schema.groups_per_person, key=self.rule.key)
+            rows = self.table.keep_first(
+                rows,
+                lambda part: ordered_groups(part, schema, keys, rule, self.table.engine),
+                schema.groups_per_person or 1,
+                keys,
+            )
+        shape = sizes(schema, keys)
+        answer = self.table.run(_grouped(rows, self._groups(rows, keys, True), {_part(0): rows.count()}))
+        if limited:
+            self.table.forget(rows)
+        return dense(answer, _part(0), shape)
+
     def distribution(self, column: str, where: Any = None) -> tuple[Any, Any]:
         """Return the codes of a column that occur, sorted, and the count of each in units of 1/scale."""
         if self.table.schema.domain(column).last is None:
@@ -153,14 +182,14 @@ class View:
 
     # How a question becomes one query
 
-    def _ask(self, keys: tuple[str, ...], measures: Sequence[Measure], where: Any, *, as_cells: bool) -> Any:
+    def _ask(self, keys: tuple[str, ...], measures: Sequence[Part], where: Any, *, as_cells: bool) -> Any:
         """Return the Arrow answer to one query; the totals of a measure are called by its place."""
         schema = self.table.schema
         predicate = read_where(where, schema)
         self._check({*keys, *columns(predicate), *(measure.column for measure in measures if measure.column)})
         for measure in measures:
             check_fits(measure, schema, self.rule)
-        rows = self.table.bounded(self.rule.way)
+        rows = self.table.bounded(self.rule)
         if predicate != EVERY_ROW:
             rows = rows.filter(expression(predicate, rows, schema))
         limited = self.rule.groups is not None and bool(keys)
@@ -182,7 +211,7 @@ class View:
         index = cell_index(rows, self.table.schema, keys)
         return {} if index is None else {CELL: index}
 
-    def _first_groups(self, rows: ir.Table, keys: tuple[str, ...], measures: Sequence[Measure]) -> ir.Table:
+    def _first_groups(self, rows: ir.Table, keys: tuple[str, ...], measures: Sequence[Part]) -> ir.Table:
         """Add up each person's rows by group, then keep the first groups of each person."""
         rule, schema, engine = self.rule, self.table.schema, self.table.engine
 
@@ -205,7 +234,7 @@ class View:
                 f"{', '.join(hidden)}; declare what a question reads, and it is charged for it."
             )
 
-    def _centered(self, measure: Measure, found: Mapping[Measure, Any]) -> Any:
+    def _centered(self, measure: Part, found: Mapping[Part, Any]) -> Any:
         """Take the centre off a sum: Σ(c - m) = Σc - m·Σ1, in integers."""
         value = found[measure]
         if measure.power is not Power.SUM or not measure.center:
@@ -220,7 +249,7 @@ def _part(place: int) -> str:
     return f"part_{place}"
 
 
-def _with_counts(measures: Sequence[Measure]) -> list[Measure]:
+def _with_counts(measures: Sequence[Part]) -> list[Part]:
     """Add the counts that centred sums need, and drop repetitions."""
     extra = [COUNT] if any(measure.power is Power.SUM and measure.center for measure in measures) else []
     return list(dict.fromkeys([*measures, *extra]))

@@ -22,9 +22,9 @@ from sfumato.release.distribution import DistributionEstimate, MedianTree, NodeT
 from sfumato.release.distribution.band import rising
 from sfumato.release.distribution.codes import Coded
 from sfumato.release.distribution.widths import sum_width
+from sfumato.release.prepared import Prepared
 from sfumato.release.question import question_from_json
-from sfumato.release.setting import Prepared, Setting
-from sfumato.table.bounding import bounding_of
+from sfumato.table.gauge import Basis
 
 WIDE = 2**62
 SPENDS = [Pure(1), Concentrated("0.05"), Truncated("0.05", 10), Approximate(1, "1e-6")]
@@ -34,9 +34,9 @@ def table_of(values: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.unique(np.asarray(values, dtype=np.int64), return_counts=True)
 
 
-def setting_of(last: int, people: int, relation: Any = sf.REPLACE_ONE) -> Setting:
+def setting_of(last: int, people: int, relation: Any = sf.REPLACE_ONE) -> Basis:
     schema = sf.Schema({"x": sf.integers(0, last)})
-    return Setting(schema, people, bounding_of(schema), relation)
+    return Basis(schema, people, relation)
 
 
 def shapes(people: int, last: int) -> dict[str, np.ndarray]:
@@ -57,7 +57,7 @@ def released(prepared: Prepared, values: Any, seed: int) -> DistributionEstimate
     return DistributionEstimate(prepared.finish(prepared.mechanism.run(table_of(values), Noise(insecure_seed=seed))))
 
 
-def curve_of(setting: Setting, spend: Any, values: Any, seed: int = 1, method: str = "auto") -> DistributionEstimate:
+def curve_of(setting: Basis, spend: Any, values: Any, seed: int = 1, method: str = "auto") -> DistributionEstimate:
     return released(Distribution("x", method=method).prepare(setting, spend), values, seed)
 
 

@@ -14,8 +14,8 @@ from sfumato.domain import Booleans, Domain, nearest
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.release.workload.records import Records
 from sfumato.release.workload.space import Space
+from sfumato.table import measure as measures
 from sfumato.table.schema import Schema
-from sfumato.table.view import View
 
 Flags = NDArray[np.bool_]
 
@@ -86,9 +86,14 @@ class Bits:
     def __len__(self) -> int:
         return len(self.names)
 
-    def read(self, view: View) -> Rows:
-        """Read the bits of every row of a view."""
-        return self.rows(Records.read(view, self.space))
+    @property
+    def measure(self) -> measures.Rows:
+        """What is read from a table: whole rows over the columns of the bits."""
+        return measures.Rows(self.space.names)
+
+    def read(self, found: measures.Distinct) -> Rows:
+        """Return the bits of every row that was read."""
+        return self.rows(Records.of(self.space, found))
 
     def rows(self, records: Records) -> Rows:
         """Return the bits of rows of codes."""

@@ -15,7 +15,7 @@ from sfumato.errors import UnsupportedSpend
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Law
 from sfumato.perturb import AdditiveNoise, calibrate
-from sfumato.privacy import EVERYTHING, REPLACE_ONE, Attributes, Bound, Concentrated, Pure, Relation, Truncated
+from sfumato.privacy import EVERYTHING, Attributes, Bound, Concentrated, Pure, Relation, Truncated
 from sfumato.privacy.bounds import Approximate
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.release.prepared import Exact
@@ -52,10 +52,9 @@ class Moves:
         person, public = gauge.sensitivity(part), gauge.public(part)
         if public is not None:
             return cls(person, {}, frozenset(), Fraction(1), gauge.relation, public)
-        singles = gauge.by_attribute(part) if gauge.relation is REPLACE_ONE else {}
         # An attribute that moves nothing is not charged; if none moves it, a person still may, by their rows.
-        charged = frozenset(singles) if gauge.relation is REPLACE_ONE else gauge.attributes
-        return cls(person, singles, charged or EVERYTHING, step * gauge.unit, gauge.relation)
+        singles = gauge.by_attribute(part)
+        return cls(person, singles, frozenset(singles) or EVERYTHING, step * gauge.unit, gauge.relation)
 
     @property
     def free(self) -> bool:

@@ -12,8 +12,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sfumato.errors import UnsupportedSpend
-from sfumato.privacy import EVERYTHING, REPLACE_ONE, Attributes, Bound, Loss, PerAttribute, Relation
+from sfumato.privacy import EVERYTHING, REPLACE_ONE, Attributes, Bound, Loss, Relation
+from sfumato.privacy.bounds import for_each_of_two
+from sfumato.privacy.parallel import twice
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.table.bounding import SCALE, Bounding, Way, bounding_of
 from sfumato.table.measure import Measure, Occurring, Ordered, People, Totals
@@ -178,16 +179,16 @@ class Gauge:
     def priced(self, spend: Bound) -> Bound:
         """Return the spend that a mechanism is made for, so that what it costs here is within the spend.
 
-        Where any attribute can change every row, an attribute costs what the person does.
+        Where any attribute can change every row, an attribute costs what a replaced person does. Where people are
+        added and removed, totals know what a changed attribute moves; for everything else it is a person who leaves
+        and one who enters.
         """
         if spend.unit == "person":
             return spend
-        if self.relation is not REPLACE_ONE:
-            raise UnsupportedSpend(
-                "A spend per attribute speaks of people who change one attribute, and here people are added or "
-                f"removed; write {replace(spend, unit='person')!r}."
-            )
-        return spend if self.matched else replace(spend, unit="person")
+        totals = isinstance(self.measure, (Totals, Occurring, People)) and not self.measure.whole
+        if self.matched and (totals or self.relation is REPLACE_ONE):
+            return spend
+        return replace(spend if self.relation is REPLACE_ONE else for_each_of_two(spend), unit="person")
 
     def charge(self, loss: Loss) -> Loss:
         """Return what a mechanism costs when it is given this reading: its own loss, or more for some attributes.
@@ -200,13 +201,11 @@ class Gauge:
         if not self.matched:
             return Loss.flat(loss.person, self.charged, self.relation)
         keyed = self.schema.key_attributes if self.rule.way is Way.PICK else frozenset()
-        if not keyed or all(loss.at(name) == loss.person for name in keyed):
+        replaced = loss.person if self.relation is REPLACE_ONE else twice(loss.person)
+        if all(loss.at(name) == replaced for name in keyed):
             return loss
-        if loss.person.leak:
-            return Loss.flat(loss.person, self.charged, self.relation)
-        singles = {name: loss.person if name in keyed else loss.at(name) for name in sorted(self.attributes)}
-        kept = tuple((name, cost) for name, cost in singles.items() if not cost.is_zero)
-        return Loss(PerAttribute(kept, loss.person), self.relation)
+        singles = {name: replaced if name in keyed else loss.at(name) for name in sorted(self.attributes)}
+        return Loss.stated(loss.person, singles, self.relation)
 
     def require(self, mechanism: Mechanism) -> None:
         """Refuse a mechanism that was made for another reading: other neighbours, other units, other rows."""

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import pyarrow
 import pytest
 
 import sfumato as sf
-from sfumato import ADD_REMOVE, EVERYTHING, Approximate, Concentrated, Pure, audit
+from sfumato import ADD_REMOVE, EVERYTHING, REPLACE_ONE, Approximate, Concentrated, Pure, Truncated, audit
 from sfumato.domain import fixed, integers
 from sfumato.errors import CertificationError, ParameterError, SchemaError, UnsupportedSpend
 from sfumato.perturb import AdditiveNoise
-from sfumato.privacy import Loss
+from sfumato.privacy import Bound, Loss
 from sfumato.release import Count, GroupBy, Histogram, Mean, Quantiles, Question, Sum, Variance
 from sfumato.release.noisy import Moves, noise_on_grid
 from sfumato.release.prepared import Prepared, Several
 from sfumato.release.private_keys import StableHistogram, stable_histogram
+from sfumato.release.synthesis.question import Synthesize
+from sfumato.release.workload.builders import marginals
+from sfumato.release.workload.question import Answers
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Totals
 from sfumato.table.schema import Schema
@@ -124,11 +128,32 @@ def test_the_number_of_rows_is_public_only_where_it_is_the_number_of_people() ->
 
 def test_per_attribute_spends_are_refused_where_they_mean_nothing() -> None:
     spend = Pure(1).per_attribute()
-    with pytest.raises(UnsupportedSpend, match="added or removed"):
-        Sum("value").prepare(replace(ONE, relation=ADD_REMOVE), spend)
     constant = Schema({"value": integers(5, 5), "key": integers(0, 1)}, "person", 1)
     with pytest.raises(UnsupportedSpend, match="No single attribute"):
         Sum("value").prepare(Basis(constant, 5), spend)
+
+
+@pytest.mark.parametrize("spend", [Pure(1), Concentrated("0.1"), Truncated("0.1", 10)], ids=repr)
+@pytest.mark.parametrize("key", [None, ("visit",)], ids=["contents", "key"])
+@pytest.mark.parametrize("relation", [REPLACE_ONE, ADD_REMOVE])
+def test_a_spend_per_attribute_is_what_one_attribute_costs(relation: Any, key: Any, spend: Bound) -> None:
+    """With several rows a person and under both relations: no attribute costs more, and some one costs that."""
+    schema = Schema(dict(SCHEMA.columns), "person", 2, row_key=key)
+    workload = marginals(schema, width=2)
+    basis, each = Basis(schema, 50, relation), spend.per_attribute()
+    for question in (Histogram("key"), Sum("value", "side = 1"), Quantiles("value"), Answers(workload), Synthesize()):
+        loss = question.prepare(basis, each).loss()
+        for name in schema.names:
+            assert loss.at(name).within(spend), (question, name)
+        most = max(loss.at(name).epsilon_at(Fraction(1, 10**6)) for name in schema.names)
+        assert most >= (loss.person.epsilon_at(Fraction(1, 10**6)) if key is None and relation is REPLACE_ONE else 0)
+
+
+def test_a_changed_attribute_may_cost_more_than_a_person_who_comes() -> None:
+    loss = Histogram("key").prepare(Basis(SCHEMA, 50, ADD_REMOVE), Pure(1)).loss()
+    assert loss.person.epsilon == 1 and loss.at("key").epsilon == 2 and loss.at("side").is_zero
+    centred = Sum("value").prepare(Basis(Schema({"value": integers(0, 100)}), 50, ADD_REMOVE), Pure(1)).loss()
+    assert centred.person.epsilon == centred.at("value").epsilon == 1
 
 
 def test_an_attribute_that_moves_nothing_is_not_charged() -> None:

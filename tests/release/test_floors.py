@@ -87,7 +87,7 @@ def test_nothing_comes_from_a_private_number_of_people() -> None:
     for options in ({"relation": ADD_REMOVE}, {"rows": 2}):
         said = {beside(Pure("1/10"), people=people, **options).notes for people in (7, 1000, 10**9)}
         assert said == {()}
-        assert beside_model(space, 2, setting(**options), Pure(1)).made() == {}
+        assert beside_model(space, 2, setting(**options).gauge(Rows(space.names)), Pure(1)).made() == {}
     workload = workloads.conjunctions(BITS, width=2)
     told = set()
     for people in (3, 200):
@@ -99,10 +99,10 @@ def test_nothing_comes_from_a_private_number_of_people() -> None:
 
 def test_a_model_stands_beside_a_floor_and_the_luck_of_the_draw() -> None:
     space = Space.of(SCHEMA, ["age", "works", "car"])
-    found = beside_model(space, 2, setting(), Pure("1/10"))
+    found = beside_model(space, 2, setting().gauge(Rows(space.names)), Pure("1/10"))
     assert found.floor == histogram_error(128, "1/10", 1000).value / 1000 and found.ratio is None
     assert "all tables of 2 columns" in found.notes[0] and "luck of the draw" in found.notes[1]
-    assert beside_model(space, 2, setting(), Concentrated(1)).floor is None
+    assert beside_model(space, 2, setting().gauge(Rows(space.names)), Concentrated(1)).floor is None
 
 
 def test_no_pure_noise_beats_its_floor() -> None:
@@ -110,7 +110,7 @@ def test_no_pure_noise_beats_its_floor() -> None:
     schema = Schema({"age": integers(0, 255)})
     workload = workloads.marginals(schema, width=1)
     for epsilon in ("1/10", "1/2", "2"):
-        facts = Basis(schema, 10_000)
+        facts = Basis(schema, 10_000).gauge(Rows(workload.columns))
         law = noisy_workload(facts, Pure(epsilon), workload).law
         found = beside_tables(workload, facts, Pure(epsilon), law, 1)
         if found.floor is not None:

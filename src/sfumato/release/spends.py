@@ -54,6 +54,7 @@ COLUMNS = {
 }
 ONE = Schema(COLUMNS)
 MANY = Schema(COLUMNS, person="person", rows_per_person=3)
+KEYED = Schema(COLUMNS, person="person", rows_per_person=3, row_key=("visit",))
 
 QUESTIONS: dict[str, Question] = {
     "`Count()`": Count(),
@@ -91,8 +92,10 @@ SPENDS: dict[str, Bound] = {
 SETTINGS: dict[str, Basis] = {
     "One row a person, a person is replaced (`REPLACE_ONE`)": Basis(ONE, 1000),
     "One row a person, a person is added or removed (`ADD_REMOVE`)": Basis(ONE, 1000, ADD_REMOVE),
-    "Three rows a person, a person is replaced": Basis(MANY, 1000),
-    "Three rows a person, a person is added or removed": Basis(MANY, 1000, ADD_REMOVE),
+    "Three rows a person and a row key, a person is replaced": Basis(KEYED, 1000),
+    "Three rows a person and a row key, a person is added or removed": Basis(KEYED, 1000, ADD_REMOVE),
+    "Three rows a person without a row key, a person is replaced": Basis(MANY, 1000),
+    "Three rows a person without a row key, a person is added or removed": Basis(MANY, 1000, ADD_REMOVE),
 }
 
 _LAWS = {DiscreteLaplace: "Laplace", DiscreteGaussian: "Gaussian", SinhNormal: "sinh-normal"}

@@ -30,14 +30,14 @@ from sfumato.release.private_keys import StableHistogram
 from sfumato.release.quantile_choice import QuantileChoice
 from sfumato.release.quantiles import JointQuantiles
 from sfumato.release.question import Question
-from sfumato.release.setting import Exact, Prepared, Setting, Several
+from sfumato.release.prepared import Exact, Prepared, Several
 from sfumato.release.sparse_noise import SparseNoise
 from sfumato.release.synopsis.binary import Rows
 from sfumato.release.synopsis.hubs import Edges
 from sfumato.release.synthesis.stack import TableStack
 from sfumato.release.workload.records import Records
-from sfumato.table.bounding import bounding_of
 from sfumato.table.data import Table, open_table
+from sfumato.table.gauge import Basis
 from sfumato.table.view import View
 from sfumato.table.where import read_where
 from tests.replay.worlds import World, arrow
@@ -77,11 +77,11 @@ class Plan:
     @property
     def loss(self) -> Loss:
         """What it states to cost."""
-        return self.prepared.mechanism.loss()
+        return self.prepared.loss()
 
     def read(self, table: Table) -> Any:
         """Return exactly what the mechanism would be given."""
-        return self.prepared.read(table.view(self.prepared.columns, self.prepared.way))
+        return self.prepared.exact(table)
 
     def parts(self, exact: Any) -> list[Part]:
         """Lay out what was read."""
@@ -119,11 +119,10 @@ def people_of(table: Table) -> int:
 
 def plan(question: Question, world: World, people: int, relation: Relation, spend: Bound) -> Plan:
     """Prepare a question from public facts, or raise its refusal."""
-    rule = bounding_of(world.schema)
-    setting = Setting(world.schema, people, rule, relation)
+    basis = Basis(world.schema, people, relation)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AccuracyWarning)  # four people are too few for anything
-        return Plan(question.canonical(world.schema).prepare(setting, spend), world, relation)
+        return Plan(question.canonical(world.schema).prepare(basis, spend), world, relation)
 
 
 def _parts(plan: Plan, mechanism: Any, exact: Any) -> list[Part]:
@@ -153,7 +152,7 @@ def _parts(plan: Plan, mechanism: Any, exact: Any) -> list[Part]:
         case StableHistogram():
             return [Part("keys", dict(exact), whole_claim(plan), WHOLE)]
         case ShapedNoise() | RecursiveNoise():
-            return [Part("answers", _array(exact), shaped_claim(mechanism), WHOLE)]
+            return [Part("answers", _array(exact), shaped_claim(plan, mechanism), WHOLE)]
         case TableStack():
             return [
                 Part(f"table {part.columns}", _array(table), stacked_claim(plan, mechanism, part.columns), WHOLE)
@@ -213,11 +212,10 @@ def additive_claim(mechanism: AdditiveNoise) -> Callable[[Changed], Sensitivity]
             return person
         if mechanism.reads != EVERYTHING and not changed & frozenset(mechanism.reads):
             return NOTHING_MOVES
-        if mechanism.relation is ADD_REMOVE:
-            # What is stated for an attribute is the loss of two people: one who leaves and one who comes.
-            return Sensitivity(2 * person.l1, 4 * person.l2_squared, 2 * person.largest, 2 * person.changed)
+        # Where people come and go, an attribute that has no number of its own is one who leaves and one who comes.
+        replaced = person.times(2) if mechanism.relation is ADD_REMOVE else person
         known = dict(mechanism.by_attribute)
-        return known.get(next(iter(changed)), person) if len(changed) == 1 else person
+        return known.get(next(iter(changed)), replaced) if len(changed) == 1 else replaced
 
     return claim
 
@@ -243,14 +241,14 @@ def ordered_claim(plan: Plan, mechanism: Any) -> Callable[[Changed], Sensitivity
     return claim
 
 
-def shaped_claim(mechanism: Any) -> Callable[[Changed], Sensitivity]:
+def shaped_claim(plan: Plan, mechanism: Any) -> Callable[[Changed], Sensitivity]:
     """Return how far answers move by the longest of the generators that the shape was made for."""
     first = mechanism.levels[0] if isinstance(mechanism, RecursiveNoise) else mechanism
     l1 = Fraction(max(sum(abs(step) for step in one) for one in first.generators))
     largest = Fraction(max(abs(step) for one in first.generators for step in one))
 
     def claim(changed: Changed) -> Sensitivity:
-        if changed is not None and mechanism.loss().at(changed).is_zero:
+        if changed is not None and plan.loss.at(changed).is_zero:
             return NOTHING_MOVES
         times = 2 if changed is not None and mechanism.relation is ADD_REMOVE else 1
         return Sensitivity(times * l1, (times * l1) ** 2, times * largest, int(times * l1))
@@ -264,7 +262,7 @@ def stacked_claim(plan: Plan, mechanism: TableStack, columns: tuple[int, ...]) -
     mine = {mechanism.shown[place] for place in columns}
 
     def claim(changed: Changed) -> Sensitivity:
-        if changed is None or not mechanism.attribute_prices:
+        if changed is None or not plan.prepared.gauge.matched or not mechanism.attribute_prices:
             return grown(whole(changed))
         elsewhere = changed <= {*mechanism.shown} and not changed & mine
         return NOTHING_MOVES if elsewhere else grown(whole(changed))

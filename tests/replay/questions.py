@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sfumato.learn import HOMES
 from sfumato.learn.question import Learn
-from sfumato.release import Count, Distribution, GroupBy, Histogram, Mean, Quantiles, Question, Sum, Variance
+from sfumato.release import Count, Distribution, GroupBy, Histogram, Mean, People, Quantiles, Question, Sum, Variance
 from sfumato.release.distribution.choice import METHODS as CURVES
 from sfumato.release.geometry.build import ENGINES as SHAPES
 from sfumato.release.geometry.question import Shaped
@@ -30,6 +30,9 @@ def every_question(schema: Schema) -> dict[str, Question]:
         "Count()": Count(),
         "Count(where)": Count("age > 3"),
         "Count(public where)": Count("ward = 's'"),
+        "People()": People(),
+        "People(where)": People("age > 3"),
+        "People by": People("ill = true", ("job", "ward")),
         "Sum": Sum("pay"),
         "Sum(where)": Sum("pay", "job = 'b'"),
         "Mean": Mean("age"),

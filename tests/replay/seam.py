@@ -26,11 +26,11 @@ from sfumato.release.distribution.nodes import NodeTree
 from sfumato.release.found_keys import FoundGroups
 from sfumato.release.geometry.recursive import RecursiveNoise
 from sfumato.release.geometry.shaped import ShapedNoise
+from sfumato.release.prepared import Exact, Prepared, Several
 from sfumato.release.private_keys import StableHistogram
 from sfumato.release.quantile_choice import QuantileChoice
 from sfumato.release.quantiles import JointQuantiles
 from sfumato.release.question import Question
-from sfumato.release.prepared import Exact, Prepared, Several
 from sfumato.release.sparse_noise import SparseNoise
 from sfumato.release.synopsis.binary import Rows
 from sfumato.release.synopsis.hubs import Edges

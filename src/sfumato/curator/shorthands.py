@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.answer import Answer
 from sfumato.exact import Number
 from sfumato.privacy import Bound
-from sfumato.release import Count, Distribution, GroupBy, Histogram, Mean, Quantiles, Question, Sum, Variance
+from sfumato.release import Count, Distribution, GroupBy, Histogram, Mean, People, Quantiles, Question, Sum, Variance
 from sfumato.release.aggregates import Aggregate
 from sfumato.release.groups import Keys
 from sfumato.release.question import Where
@@ -39,6 +39,17 @@ class Shorthands(ABC):
     def count(self, where: Where = None, *, spend: Bound | None = None, analyst: str | None = None) -> Answer:
         """Count rows; without a condition, and with one row a person, it is public and free."""
         return self.ask(Count(where), spend, analyst=analyst)
+
+    def people(
+        self,
+        where: Where = None,
+        by: str | Sequence[str] = (),
+        *,
+        spend: Bound | None = None,
+        analyst: str | None = None,
+    ) -> Answer:
+        """Count different people, however many rows they have; without a condition and groups it is public and free."""
+        return self.ask(People(where, by), spend, analyst=analyst)
 
     def sum(self, column: str, where: Where = None, *, spend: Bound, analyst: str | None = None) -> Answer:
         """Add up a numeric column."""

@@ -24,6 +24,7 @@ from sfumato.release.geometry.question import Shaped
 from sfumato.release.geometry.recursive import RecursiveNoise
 from sfumato.release.geometry.shaped import ShapedNoise
 from sfumato.release.groups import GroupBy, Histogram
+from sfumato.release.people import People
 from sfumato.release.prepared import Exact, Several
 from sfumato.release.private_keys import StableHistogram
 from sfumato.release.quantile_choice import QuantileChoice
@@ -59,6 +60,9 @@ KEYED = Schema(COLUMNS, person="person", rows_per_person=3, row_key=("visit",))
 QUESTIONS: dict[str, Question] = {
     "`Count()`": Count(),
     "`Count(where)`": Count("age > 40"),
+    "`People()`": People(),
+    "`People(where)`": People("age > 40"),
+    "`People(by)`": People(by="sex"),
     "`Sum`": Sum("age"),
     "`Mean`": Mean("age"),
     "`Mean(where)`": Mean("age", "sex = 'Male'"),

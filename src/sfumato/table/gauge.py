@@ -164,7 +164,8 @@ class Gauge:
 
     def public(self, part: Part = COUNT) -> int | None:
         """Return a total that everybody knows: the number of rows, where each person has one that counts."""
-        bare = isinstance(self.measure, Totals) and not self.measure.keys and self._where == EVERY_ROW
+        counts = isinstance(self.measure, (Totals, People))
+        bare = counts and not getattr(self.measure, "keys", ()) and self._where == EVERY_ROW
         return self.people if bare and part == COUNT and self.rows == 1 else None
 
     def _shape(self, part: Part) -> Shape:

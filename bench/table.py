@@ -79,14 +79,14 @@ def window(path: str) -> Any:
 
 def ours(path: str, way: str) -> Any:
     from sfumato.domain import integers
-    from sfumato.table import COUNT, Part, Power, Schema, Way, open_table
+    from sfumato.table import COUNT, Part, Power, Schema, open_table
 
     columns = {"key": integers(0, KEYS - 1), "value": integers(0, LARGEST)}
     bound = {} if way == "rows" else {"person": "person", "rows_per_person": MOST}
     if way == "groups":
         bound["groups_per_person"] = 3
     with open_table(path, Schema(columns, **bound)) as table:
-        view = table.view(columns, Way.PICK if way == "pick" else None)
+        view = table.view(columns, table.rule(whole=way == "pick"))
         return view.totals(["key"], [COUNT, Part(Power.SUM, "value")])
 
 

@@ -66,7 +66,7 @@ def test_totals_are_those_of_the_plain_twin(person: str | None, groups: int | No
         data = data.set_column(data.column_names.index("note"), "note", pa.array(["a"] * data.num_rows))
         rows = people(data, schema)
     with open_table(data, schema) as table:
-        view = table.view(schema.names, None if person is None else way)
+        view = table.view(schema.names, table.rule(whole=way is Way.PICK))
         assert view.people() == len(rows)
         for keys, where in QUESTIONS:
             found = view.totals(keys, MEASURES, where)
@@ -146,7 +146,7 @@ def test_rows_without_a_person_are_left_out_and_an_empty_table_is_no_error() -> 
         data = pa.table({"who": pa.array(who, pa.string()), "age": pa.array([1] * len(who), pa.int64())})
         with open_table(data, schema) as table:
             for way in (Way.WEIGH, Way.PICK):
-                view = table.view(["age"], way)
+                view = table.view(["age"], table.rule(whole=way is Way.PICK))
                 assert view.count() == rows * view.scale
                 assert view.counts(["age"]).sum() == rows * view.scale
             assert table.people == min(rows, 1)
@@ -161,5 +161,5 @@ def test_every_person_counts_at_most_what_the_schema_says() -> None:
         assert table.view(["town"], table.rule(whole=True)).count() == sum(min(count, 4) for count in counts)
         units = [count * (2**20 if count <= 4 else 4 * 2**20 // count) for count in counts]
         assert table.view(["town"]).count() == sum(units) and max(units) <= 4 * 2**20
-        rule = table.rule(Way.PICK)
+        rule = table.rule(whole=True)
         assert all(len(picked(schema, rule, who, mine)) <= 4 for who, mine in rows.items())

@@ -11,11 +11,12 @@ hull of 0 and the points T·m·e_k. Differences of two such vectors are largest 
 | one person for another, one cell | the width of the possible sums | its square | itself |
 | attributes that choose the cell | 2T·M | T²·max(2M², d²) | T·d |
 | attributes of the filter only | T·d | (T·d)² | T·d |
-| attributes of the value only | T·(b - a) | its square | itself |
+| attributes of the value only | T·h | its square | itself |
 
-with M = max(|a|, |b|), s = max(b, 0) - min(a, 0), and d = s if the value changes too, else M. A filter, or weights that
-may vanish, let a person enter and leave, so zero is always a possible share; without a filter a person of one row is
-always there. Attribute neighbours share the person and the number of rows. Picked rows are chosen by all of their
+with M = max(|a|, |b|), s = max(b, 0) - min(a, 0), d = s if the value changes too, else M, and h = s if the value may be
+missing, else b - a. A filter, weights that may vanish, or a value that may be missing and then adds nothing, let a
+person enter and leave, so zero is always a possible share; otherwise a person of one row is always there. Attribute
+neighbours share the person and the number of rows. Picked rows are chosen by all of their
 contents, so there any attribute can change every row.
 """
 
@@ -65,7 +66,7 @@ def table_sensitivity(
     low, high = measure.range(schema)
     if predicate == NO_ROW or low == high == 0:
         return NOTHING_MOVES
-    shape = _Shape(schema, rule, tuple(keys), (low, high), predicate)
+    shape = _Shape(schema, rule, tuple(keys), measure, predicate)
     changed = attributes(changing)
     if not isinstance(changed, Everything):
         return _attributes(shape, measure, changed)
@@ -78,10 +79,11 @@ class _Shape:
     """The public numbers that all bounds are made of."""
 
     def __init__(
-        self, schema: Schema, rule: Bounding, keys: tuple[str, ...], ends: tuple[int, int], predicate: Predicate
+        self, schema: Schema, rule: Bounding, keys: tuple[str, ...], measure: Measure, predicate: Predicate
     ) -> None:
         self.schema, self.rule, self.keys, self.predicate = schema, rule, keys, predicate
-        self.low, self.high = ends
+        self.low, self.high = measure.range(schema)
+        self.may_be_missing = measure.may_be_missing(schema)
         self.total = rule.rows * rule.scale
         found = [schema.domain(name).size for name in keys]
         self.cells = None if any(size is None for size in found) else prod(size or 1 for size in found)
@@ -119,7 +121,7 @@ def _person(shape: _Shape) -> Sensitivity:
     if shape.cells != 1:
         l2_squared = Fraction(max(2 * shape.size**2, shape.spread**2))
         return shape.bounds(2, l2_squared, shape.spread, 2)
-    always = 0 if shape.filtered or shape.rule.way is Way.WEIGH else 1
+    always = 0 if shape.filtered or shape.may_be_missing or shape.rule.way is Way.WEIGH else 1
     sums = [weight * end for weight in (always, shape.total) for end in (shape.low, shape.high)]
     width = max(sums) - min(sums)
     return Sensitivity(Fraction(width), Fraction(width) ** 2, Fraction(width), min(width, 1))
@@ -145,7 +147,7 @@ def _attributes(shape: _Shape, measure: Measure, changed: frozenset[str]) -> Sen
         return shape.bounds(2, Fraction(max(2 * shape.size**2, reach**2)), reach, 2)
     if enters:
         return shape.bounds(1, Fraction(reach) ** 2, reach, 2)
-    width = shape.high - shape.low
+    width = shape.spread if shape.may_be_missing else shape.high - shape.low
     if value_changes and width:
         return shape.bounds(1, Fraction(width) ** 2, width, 1)
     return NOTHING_MOVES

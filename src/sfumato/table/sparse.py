@@ -7,14 +7,15 @@ from typing import Any
 
 from sfumato.table.predicate import Predicate
 from sfumato.table.statistics import COUNT, Measure, Power, sparse
-from sfumato.table.view import View
+from sfumato.table.view import View, with_counts
 
 
 def sparse_totals(
     view: View, keys: Sequence[str], measures: Sequence[Measure], where: Predicate
 ) -> dict[tuple[int, ...], tuple[int, ...]]:
     """Return for every cell that occurs the totals of some measures, in one pass, as Python integers."""
-    asked = list(dict.fromkeys([*(_bare(measure) for measure in measures), COUNT]))
+    asked = with_counts([*measures, COUNT])
+    asked = list(dict.fromkeys(_bare(measure) for measure in asked))
     answer = view._ask(tuple(keys), asked, where, as_cells=False)
     domains = {name: view.table.schema.domain(name) for name in keys}
     found = {measure: sparse(answer, f"part_{place}", domains) for place, measure in enumerate(asked)}
@@ -31,4 +32,6 @@ def _bare(measure: Measure) -> Measure:
 
 def _centred(measure: Measure, totals: dict[Measure, Any]) -> int:
     value = int(totals[_bare(measure)])
-    return value - measure.center * int(totals[COUNT]) if measure.power is Power.SUM else value
+    if measure.power is not Power.SUM or not measure.center:
+        return value
+    return value - measure.center * int(totals[Measure(Power.PRESENT, measure.column)])

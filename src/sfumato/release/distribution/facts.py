@@ -17,7 +17,7 @@ from sfumato.privacy import REPLACE_ONE, Approximate, Bound, Concentrated, Pure,
 from sfumato.privacy.calibrate import concentrated_within
 from sfumato.release.noisy import Moves, moves_of
 from sfumato.release.setting import Setting
-from sfumato.table.predicate import EVERY_ROW, Predicate
+from sfumato.table.predicate import EVERY_ROW, Predicate, every, is_present
 from sfumato.table.predicate import columns as predicate_columns
 from sfumato.table.statistics import COUNT
 
@@ -31,7 +31,10 @@ MOST_ROWS = 2**40
 
 @dataclass(frozen=True)
 class Facts:
-    """The public facts of one question: column, condition, domain, who moves what, how many rows there may be."""
+    """The public facts of one question: column, condition, domain, who moves what, how many rows there may be.
+
+    The condition says of a column with missing cells that they are left out.
+    """
 
     setting: Setting
     column: str
@@ -45,10 +48,11 @@ class Facts:
         domain = setting.schema.domain(column)
         if domain.size is None:
             raise SchemaError(f"{column!r} holds text, which has no order here; ask for a histogram.")
-        moves = moves_of(setting, COUNT, (column,), where)
-        if moves.free:
+        if domain.highest == domain.first:
             raise UnsupportedSpend(f"{column!r} has one value only, so nobody moves it; ask for Count().")
-        return cls(setting, column, where, domain, moves)
+        # Missing cells have no place in the order: how many rows are left is then as private as behind a filter.
+        among = every([where, is_present(setting.schema, column)], setting.schema)
+        return cls(setting, column, among, domain, moves_of(setting, COUNT, (column,), among))
 
     @property
     def columns(self) -> frozenset[str]:
@@ -57,9 +61,9 @@ class Facts:
 
     @property
     def size(self) -> int:
-        """How many codes there are."""
-        assert self.domain.size is not None
-        return self.domain.size
+        """How many codes cells that are there can have."""
+        assert self.domain.highest is not None
+        return self.domain.highest - self.domain.first + 1
 
     @property
     def last(self) -> int:

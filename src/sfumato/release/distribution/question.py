@@ -57,7 +57,7 @@ class Distribution(Question):
             )
 
         def read(view: Any) -> Any:
-            return view.distribution(self.column, where)
+            return view.distribution(self.column, facts.where)
 
         def finish(raw: Any) -> Released:
             return option.released(facts, raw, why)

@@ -10,7 +10,6 @@ import pytest
 
 import sfumato as sf
 from sfumato import ADD_REMOVE, EVERYTHING, Approximate, Concentrated, Pure, audit
-from sfumato.domain import fixed, integers
 from sfumato.errors import CertificationError, ParameterError, SchemaError, UnsupportedSpend
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import Loss
@@ -22,6 +21,7 @@ from sfumato.table.bounding import SCALE, Bounding, Way
 from sfumato.table.predicate import EVERY_ROW
 from sfumato.table.schema import Schema
 from sfumato.table.statistics import COUNT
+from tests.imputed import fixed, integers
 from tests.release.tiny import EndToEnd, TinyView, distinct, neighbours
 
 SCHEMA = Schema({"key": integers(0, 1), "side": integers(0, 1), "value": integers(0, 2)})

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow
 import pytest
 
-from sfumato.domain import integers
 from sfumato.release.setting import Setting
 from sfumato.table.bounding import Way
 from sfumato.table.data import open_table
@@ -17,6 +16,7 @@ from sfumato.table.schema import Schema
 from sfumato.table.sparse import sparse_totals
 from sfumato.table.statistics import COUNT, Measure, Power
 from sfumato.table.where import read_where
+from tests.imputed import integers
 from tests.release.tiny import People, TinyView, plain
 
 MEASURES = [COUNT, Measure(Power.SUM, "value", 1), Measure(Power.SQUARE, "value", 1)]

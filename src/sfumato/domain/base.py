@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, ClassVar, Literal
 
@@ -96,6 +96,10 @@ class Domain(ABC):
     def is_missing(self, code: int) -> bool:
         """Tell whether a code is the level of missing cells."""
         return self.may_be_missing and code == self.missing_code
+
+    def filled(self, value: Any) -> Domain:
+        """Return the domain in which missing cells count as a value; the codes of all others stay as they are."""
+        return replace(self, missing=value)
 
     def _settle_missing(self) -> None:
         """Read the declared `missing`: "skip" or nothing keeps missing cells apart, a value stands for them."""

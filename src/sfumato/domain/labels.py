@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any, ClassVar
@@ -51,7 +51,7 @@ class Categories(Domain):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(self.values))
-        _check_labels(self.values if self.other is None else (*self.values, self.other))
+        _check_labels(self.values if self.other in (None, OTHER) else (*self.values, self.other))
         if len(set(self.values)) != len(self.values):
             raise ParameterError("The same category is listed twice; list each one once.")
         asked = self._asked_missing()
@@ -140,6 +140,10 @@ class Categories(Domain):
         kind = "text" if self.is_text else "a whole number"
         wrong = isinstance(value, str) is not self.is_text
         raise ParameterError(f"{value!r} is none of the categories; " + (f"they are {kind}." if wrong else hint))
+
+    def filled(self, value: Any) -> Categories:
+        """Return the categories with one of them for missing cells; unlisted ones keep the level that they have."""
+        return replace(self, other=self.labels[self.other_code], missing=value)
 
     def to_json(self) -> dict[str, Any]:
         """Return the list, `other` if there is one, and the missing category."""

@@ -6,8 +6,8 @@ wrote never reaches an engine.
 
 A predicate holds or not. What a person writes has three values, as in SQL: a comparison with a missing cell is
 unknown. A `Condition` keeps the rows for which it is true apart from those for which it is false; NOT exchanges the
-two, AND and OR join them by De Morgan's rules, and only the true rows pass. On false < unknown < true AND is the minimum
-and OR the maximum, and "is true" and "is false" commute with both, so nothing is lost.
+two, AND and OR join them by De Morgan's rules, and only the true rows pass. On false < unknown < true AND is the
+minimum and OR the maximum, and "is true" and "is false" commute with both, so nothing is lost.
 """
 
 from __future__ import annotations

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.domain import bins, integers
 from sfumato.errors import SchemaError
 from sfumato.privacy import ADD_REMOVE, EVERYTHING, REPLACE_ONE
 from sfumato.privacy.sensitivity import Sensitivity
@@ -23,13 +22,23 @@ from sfumato.table.schema import Schema
 from sfumato.table.sensitivity import NOTHING_MOVES, table_sensitivity
 from sfumato.table.statistics import COUNT, Measure, Power
 from sfumato.table.where import read_where
+from tests.imputed import bins, integers
 from tests.table.reference import Row, all_rows, share
 
 SIGNED = Schema({"key": integers(0, 1), "side": integers(0, 1), "value": integers(-1, 2)})
 POSITIVE = Schema({"key": integers(0, 1), "side": integers(0, 1), "value": integers(1, 2)})
 NEGATIVE = Schema({"key": integers(0, 1), "side": integers(0, 1), "value": integers(-2, -1)})
-SCHEMAS = {"signed": SIGNED, "positive": POSITIVE, "negative": NEGATIVE}
-MEASURES = [COUNT, Measure(Power.SUM, "value"), Measure(Power.SQUARE, "value", center=1)]
+NULLABLE = {
+    f"{name} or missing": Schema({**schema.columns, "value": replace(schema.columns["value"], missing=None)})
+    for name, schema in {"signed": SIGNED, "positive": POSITIVE, "negative": NEGATIVE}.items()
+}
+SCHEMAS = {"signed": SIGNED, "positive": POSITIVE, "negative": NEGATIVE, **NULLABLE}
+MEASURES = [
+    COUNT,
+    Measure(Power.SUM, "value"),
+    Measure(Power.SQUARE, "value", center=1),
+    Measure(Power.PRESENT, "value"),
+]
 KEYS: list[tuple[str, ...]] = [(), ("key",), ("key", "side")]
 FILTERS = [None, "side = 1", "side = 1 AND key = 0"]
 RULES = [

@@ -15,9 +15,9 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.domain import booleans, categories, dates, fixed, integers, text
 from sfumato.errors import SchemaError
 from sfumato.table import Schema, Way, draft_schema, open_source, open_table
+from tests.imputed import booleans, categories, dates, fixed, integers, text
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning"),

@@ -66,7 +66,6 @@ LABELS: dict[str, domain.Domain] = {
     "many": domain.categories(*"abcdefghij", "Male", "Ünïcode", "naïve🙂", other="elsewhere", missing="b"),
     "flag": domain.booleans(missing=True),
     "maybe": domain.booleans(),
-    "merged": domain.categories("Female", "Male", missing="other"),
     "named": domain.categories("Female", "z", other="z"),
 }
 WHOLE_LABELS: dict[str, domain.Domain] = {

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sfumato import domain
 from sfumato.errors import SchemaError
 from sfumato.privacy import ADD_REMOVE, EVERYTHING, REPLACE_ONE
 from sfumato.privacy.sensitivity import Sensitivity
@@ -29,16 +30,11 @@ SIGNED = Schema({"key": integers(0, 1), "side": integers(0, 1), "value": integer
 POSITIVE = Schema({"key": integers(0, 1), "side": integers(0, 1), "value": integers(1, 2)})
 NEGATIVE = Schema({"key": integers(0, 1), "side": integers(0, 1), "value": integers(-2, -1)})
 NULLABLE = {
-    f"{name} or missing": Schema({**schema.columns, "value": replace(schema.columns["value"], missing=None)})
-    for name, schema in {"signed": SIGNED, "positive": POSITIVE, "negative": NEGATIVE}.items()
+    f"{low}..{high} or missing": Schema({**SIGNED.columns, "value": domain.integers(low, high)})
+    for low, high in ((-1, 1), (1, 2), (-2, -1))
 }
-SCHEMAS = {"signed": SIGNED, "positive": POSITIVE, "negative": NEGATIVE, **NULLABLE}
-MEASURES = [
-    COUNT,
-    Measure(Power.SUM, "value"),
-    Measure(Power.SQUARE, "value", center=1),
-    Measure(Power.PRESENT, "value"),
-]
+SCHEMAS = {"signed": SIGNED, "positive": POSITIVE, "negative": NEGATIVE}
+MEASURES = [COUNT, Measure(Power.SUM, "value"), Measure(Power.SQUARE, "value", center=1)]
 KEYS: list[tuple[str, ...]] = [(), ("key",), ("key", "side")]
 FILTERS = [None, "side = 1", "side = 1 AND key = 0"]
 RULES = [
@@ -86,14 +82,23 @@ def attribute_pairs(schema: Schema, kept: list[tuple[Row, ...]], changing: froze
 @pytest.mark.parametrize("name", SCHEMAS)
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.way.value}-{rule.rows}-{rule.groups}-{rule.scale}")
 def test_no_tiny_neighbours_exceed_the_bounds_and_some_attain_them(name: str, rule: Bounding) -> None:
-    schema = SCHEMAS[name]
+    check_all(SCHEMAS[name], rule, MEASURES)
+
+
+@pytest.mark.parametrize("name", NULLABLE)
+@pytest.mark.parametrize("rule", [Bounding(Way.ROWS), Bounding(Way.WEIGH, 1, None, 4), Bounding(Way.PICK, 1, key="k")])
+def test_values_that_may_be_missing_enter_and_leave(name: str, rule: Bounding) -> None:
+    check_all(NULLABLE[name], rule, [Measure(Power.SUM, "value"), Measure(Power.PRESENT, "value")])
+
+
+def check_all(schema: Schema, rule: Bounding, measures: Sequence[Measure]) -> None:
     kept = records(schema, rule)
     changes = [
         frozenset(part)
         for part in (("key",), ("side",), ("value",), ("key", "value"), ("side", "value"), ("key", "side"))
     ]
     pairs = {changing: np.array(list(attribute_pairs(schema, kept, changing))) for changing in changes}
-    for keys, measure, where in product(KEYS, MEASURES, FILTERS):
+    for keys, measure, where in product(KEYS, measures, FILTERS):
         found = shares(schema, rule, keys, measure, where)
         label = (keys, measure, where)
         arguments = {"keys": keys, "measure": measure, "where": where}

@@ -30,6 +30,7 @@ from sfumato.domain.calendar import DATE_TEXT, EPOCH
 from sfumato.domain.labels import FALSE_TEXT, TRUE_TEXT
 from sfumato.domain.numbers import NUMBER_TEXT, double_ends
 from sfumato.errors import SchemaError
+from sfumato.table.cells import place, real
 from sfumato.table.schema import Schema
 
 if TYPE_CHECKING:
@@ -148,7 +149,8 @@ def _number(cell: Any, domain: Integers | FixedPoint, step: Fraction) -> Any:
     elif not kind.is_float64():
         cell = cell.cast("float64")
     least, most = double_ends(Fraction(domain.low), Fraction(domain.high))
-    absent = cell.isnull() | _is_nan(cell)
+    cell = real(cell)
+    absent = cell.isnull()
     # NaN is replaced before the cast and not only behind a CASE: an optimiser may compute both branches.
     stand_in = float(domain.low if domain.missing is None else domain.missing)
     value = ibis.ifelse(absent, _double(stand_in), cell)
@@ -159,23 +161,6 @@ def _number(cell: Any, domain: Integers | FixedPoint, step: Fraction) -> Any:
     if domain.encode(stand_in) == domain.missing_code:
         return code
     return ibis.ifelse(absent, ibis.literal(domain.missing_code, "int64"), code)
-
-
-def _is_nan(cell: Any) -> Any:
-    """Tell NaN apart in a way that no engine can decide from statistics.
-
-    DuckDB folds `isnan` of a Parquet column to false when the file's statistics, which leave NaN out, are finite. The
-    repair of one person's NaN would then depend on whether somebody else's cell is infinite. `isfinite` is computed.
-    """
-    import ibis
-
-    if cell.get_backend().name != "duckdb":
-        return cell.isnan()
-
-    @ibis.udf.scalar.builtin(name="isfinite")  # type: ignore[untyped-decorator]
-    def isfinite(number: float) -> bool: ...  # type: ignore[empty-body]
-
-    return ~(isfinite(cell) | cell.isinf())
 
 
 def _double(value: float) -> Any:
@@ -211,6 +196,10 @@ def _category(cell: Any, domain: Categories) -> Any:
     import ibis
 
     known: list[tuple[Any, int]] = [(label, domain.code(label)) for label in domain.listed]
+    if cell.type().is_string() and cell.get_backend().name == "duckdb":
+        code = place(cell, [str(label) for label in domain.listed]).fill_null(_literal(domain.other_code))
+        apart = domain.missing_code != domain.other_code
+        return ibis.ifelse(cell.isnull(), _literal(domain.missing_code), code) if apart else code
     if cell.type().is_string():
         known = [(str(label), code) for label, code in known]
         # Halving needs the order in which engines compare text: by the bytes of UTF-8.

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Pure, Truncated
-from sfumato.domain import integers
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
 from sfumato.perturb import calibrate
@@ -24,6 +23,7 @@ from sfumato.release import Count, GroupBy, Histogram, Mean, Quantiles, Question
 from sfumato.release.noisy import Total
 from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
+from tests.imputed import integers
 from tests.promises.case import PromiseCase
 from tests.release.tiny import EndToEnd, Later, People, distinct, neighbours
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from sfumato import ADD_REMOVE, EVERYTHING, REPLACE_ONE, Noise, Schema, booleans, categories
+from sfumato import ADD_REMOVE, EVERYTHING, REPLACE_ONE, Noise, Schema
 from sfumato.audit import Neighbours
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.release.synopsis.binary import Bits, Rows
 from sfumato.release.synopsis.hubs import Edges, HubEdges, Hubs
 from sfumato.release.synopsis.prefixes import FrequentRows, PrefixTree
 from sfumato.release.synopsis.weighted import SubsetSums
+from tests.imputed import booleans, categories
 from tests.promises.case import PromiseCase
 
 ONE = Bits.of(Schema({"a": booleans()}))

@@ -11,7 +11,6 @@ import pytest
 
 import sfumato as sf
 from sfumato import ADD_REMOVE, EVERYTHING, REPLACE_ONE, Approximate, Concentrated, Pure, Truncated, audit
-from sfumato.domain import fixed, integers
 from sfumato.errors import CertificationError, ParameterError, SchemaError, UnsupportedSpend
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import Bound, Loss
@@ -25,6 +24,7 @@ from sfumato.release.workload.question import Answers
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Totals
 from sfumato.table.schema import Schema
+from tests.imputed import fixed, integers
 from tests.release.tiny import EndToEnd, TinyTable, distinct, neighbours
 
 SCHEMA = Schema({"key": integers(0, 1), "side": integers(0, 1), "value": integers(0, 2)})

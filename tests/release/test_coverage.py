@@ -12,13 +12,13 @@ from scipy.stats import binom
 
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Truncated
 from sfumato.answer import Frame
-from sfumato.domain import integers
 from sfumato.privacy import Bound
 from sfumato.release import Count, GroupBy, Histogram, Mean, Quantiles, Question, Sum, Variance
 from sfumato.release.prepared import Prepared
 from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
 from sfumato.table.statistics import COUNT
+from tests.imputed import integers
 
 RUNS = 2_000
 LEVEL = Fraction(95, 100)

@@ -11,7 +11,7 @@ import pytest
 
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Schema, curate, workloads
 from sfumato.bounds import histogram_error, sampling_error
-from sfumato.domain import bins, booleans, integers
+from sfumato.domain import bins
 from sfumato.privacy import REPLACE_ONE, Bound, Relation
 from sfumato.release.floors import beside_model, beside_tables, possible_rows
 from sfumato.release.geometry.choose import choose_additive
@@ -21,6 +21,7 @@ from sfumato.release.workload.question import Answers
 from sfumato.release.workload.space import Space
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Rows
+from tests.imputed import booleans, integers
 
 SCHEMA = Schema({"age": integers(0, 31), "decade": bins("age", step=8), "works": booleans(), "car": booleans()})
 BITS = Schema({name: booleans() for name in ("smokes", "drinks", "sleeps")})

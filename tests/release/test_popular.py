@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Schema, audit, booleans, categories, integers
+from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Schema, audit
 from sfumato.answer import Released
 from sfumato.errors import AccuracyWarning, DomainTooLarge, ParameterError, UnsupportedSpend
 from sfumato.noise import DiscreteLaplace
@@ -35,6 +35,7 @@ from sfumato.release.popular.value import projected
 from sfumato.release.sparse_noise import SparseNoise
 from sfumato.release.workload import Records, Space
 from sfumato.table.gauge import Basis
+from tests.imputed import booleans, categories, integers
 from tests.promises.printed.popular import AllLists
 
 

@@ -12,7 +12,6 @@ import pyarrow
 import pytest
 
 from sfumato import ADD_REMOVE, Approximate, Noise, Pure, Schema, curate
-from sfumato.domain import integers
 from sfumato.errors import SfumatoError
 from sfumato.learn.question import Learn
 from sfumato.privacy import Bound
@@ -36,6 +35,7 @@ from sfumato.release.workload.space import Space
 from sfumato.table.data import Table, open_table
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Rows
+from tests.imputed import integers
 
 NUMBERS = (0, 1, 2, 3, 10, 33, 100, 246, 247, 1000, 10**4, 10**5, 10**6)
 """Numbers of people that a plan might take to be few or many."""

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Truncated, audit
-from sfumato.domain import dates, fixed, integers, text
 from sfumato.errors import ParameterError, UnsupportedSpend
 from sfumato.release import Quantiles
 from sfumato.release.quantiles import Facts, JointQuantiles, choose_quantiles
@@ -23,6 +22,7 @@ from sfumato.release.quantiles.text_order import TextOrder
 from sfumato.table import open_table
 from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
+from tests.imputed import dates, fixed, integers, text
 
 DECILES = tuple(Fraction(tenth, 10) for tenth in range(1, 10))
 SPENDS = [Pure(1), Concentrated("0.1"), Truncated("0.1", 5), Approximate(1, "1e-6")]

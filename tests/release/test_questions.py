@@ -15,7 +15,7 @@ import pytest
 
 from sfumato import Approximate, Noise, Pure, audit
 from sfumato.answer import Answer, Frame, Measured, Released
-from sfumato.domain import bins, booleans, categories, dates, fixed, integers, months, text
+from sfumato.domain import bins, months
 from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
 from sfumato.mechanism import Mechanism
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, SinhNormal
@@ -25,6 +25,7 @@ from sfumato.release.quantile_choice import QuantileChoice, _pieces, rank_error
 from sfumato.release.sparse_noise import SparseNoise, cell_at, place_of, sparse_noise
 from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
+from tests.imputed import booleans, categories, dates, fixed, integers, text
 from tests.release.tiny import TinyTable
 
 SCHEMA = Schema(

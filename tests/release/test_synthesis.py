@@ -15,7 +15,6 @@ import pytest
 
 from sfumato import ADD_REMOVE, REPLACE_ONE, Approximate, Concentrated, Noise, Pure, Schema, Truncated, curate
 from sfumato.answer import Released
-from sfumato.domain import categories, integers, text
 from sfumato.errors import CertificationError, DomainTooLarge, ParameterError, SchemaError, UnsupportedSpend
 from sfumato.privacy import Bound, Relation
 from sfumato.release.model import Factored, Mixture, Model
@@ -27,6 +26,7 @@ from sfumato.release.synthesis.stack import TableStack
 from sfumato.release.workload import Records, Space
 from sfumato.release.workload.builders import marginals
 from sfumato.table.gauge import Basis
+from tests.imputed import categories, integers, text
 
 PEOPLE = 20_000
 BITS = Schema({f"x{place}": integers(0, 1) for place in range(8)})

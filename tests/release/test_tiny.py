@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow
 import pytest
 
-from sfumato.domain import integers
 from sfumato.table.bounding import Bounding, Way
 from sfumato.table.data import open_table
 from sfumato.table.schema import Schema
 from sfumato.table.sparse import sparse_totals
 from sfumato.table.statistics import COUNT, Part, Power
 from sfumato.table.where import read_where
+from tests.imputed import integers
 from tests.release.tiny import People, TinyView, plain
 
 MEASURES = [COUNT, Part(Power.SUM, "value", 1), Part(Power.SQUARE, "value", 1)]

@@ -25,7 +25,7 @@ def person_parts(person: Any) -> list[int]:
 def cell_parts(schema: Schema, name: str, code: Any) -> list[int]:
     domain = schema.domain(name)
     if isinstance(domain, Text):
-        return limbs(text_number(code), 0, 2**60 - 1)
+        return limbs(0 if code is None else text_number(code), 0, 2**60 - 1)
     assert domain.last is not None
     return limbs(code, domain.first, domain.last)
 
@@ -71,9 +71,23 @@ def picked(schema: Schema, rule: Bounding, person: Any, rows: Sequence[Row]) -> 
         for name in sorted(schema.names):
             if schema.base(name) == name:
                 parts = parts + cell_parts(schema, name, row[name])
-        return (keyed_hash(parts, f"rows {rule.key}"), *(row[name] for name in schema.names))
+        cells = ((row[name] is None, "" if row[name] is None else row[name]) for name in schema.names)
+        return (keyed_hash(parts, f"rows {rule.key}"), *cells)
 
     return sorted(rows, key=place)[: rule.rows]
+
+
+def added(schema: Schema, measure: Part, row: Row) -> int:
+    """Return what one row adds to a total; a row whose cell is missing adds nothing."""
+    if measure.column is None:
+        return 1
+    code, domain = row[measure.column], schema.domain(measure.column)
+    if domain.may_be_missing and (code is None or code == domain.missing_code):
+        return 0
+    if measure.power is Power.PRESENT:
+        return 1
+    distance = int(code) - measure.center
+    return distance**2 if measure.power is Power.SQUARE else distance
 
 
 def share(
@@ -98,8 +112,7 @@ def share(
     for row in counted:
         if holds(where, row):
             cell = tuple(row[name] for name in keys)
-            value = 1 if measure.column is None else row[measure.column] - measure.center
-            groups[cell] = groups.get(cell, 0) + weight * (value**2 if measure.power is Power.SQUARE else value)
+            groups[cell] = groups.get(cell, 0) + weight * added(schema, measure, row)
     if rule.groups is not None and keys:
 
         def place(cell: tuple[int, ...]) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.domain import bins, integers
+from sfumato import domain
 from sfumato.privacy import ADD_REMOVE, REPLACE_ONE
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.table.bounding import Way
@@ -24,6 +24,7 @@ from sfumato.table.schema import Schema
 from sfumato.table.sensitivity import NOTHING_MOVES
 from sfumato.table.statistics import COUNT, Part, Power
 from sfumato.table.where import read_where
+from tests.imputed import bins, integers
 from tests.table.reference import Row, all_rows, share
 
 COLUMNS = {
@@ -31,6 +32,10 @@ COLUMNS = {
     "positive": {"key": integers(0, 1), "side": integers(0, 1), "value": integers(1, 2)},
     "negative": {"key": integers(0, 1), "side": integers(0, 1), "value": integers(-2, -1)},
     "narrow": {"key": integers(0, 1), "side": integers(0, 1), "value": integers(-1, 0)},
+}
+NULLABLE = {
+    f"{low}..{high} or missing": {**COLUMNS["signed"], "value": domain.integers(low, high)}
+    for low, high in ((-1, 1), (1, 2), (-2, -1))
 }
 PARTS = [COUNT, Part(Power.SUM, "value"), Part(Power.SQUARE, "value", center=1)]
 KEYS: list[tuple[str, ...]] = [(), ("key",), ("key", "side")]
@@ -111,11 +116,11 @@ def attribute_pairs(kept: Sequence[tuple[Row, ...]], changing: frozenset[str]) -
         yield from product(members, members)
 
 
-def check_all(setting: Setting, columns: Any) -> None:
+def check_all(setting: Setting, columns: Any, parts: Sequence[Part] = tuple(PARTS)) -> None:
     schema = setting.basis(columns).schema
     kept = records(setting, schema)
     pairs = {changing: np.array(list(attribute_pairs(kept, changing))) for changing in CHANGES}
-    for keys, part, where in product(KEYS, PARTS, FILTERS):
+    for keys, part, where in product(KEYS, parts, FILTERS):
         gauges = [setting.gauge(columns, keys, part, where, relation=rule) for rule in (REPLACE_ONE, ADD_REMOVE)]
         rule, predicate = gauges[0].rule, read_where(where, schema)
         found = np.array(
@@ -160,6 +165,12 @@ def test_no_tiny_neighbours_exceed_the_bounds_and_some_attain_them(setting: Sett
 @pytest.mark.parametrize("setting", SETTINGS[:-4], ids=lambda setting: setting.name)
 def test_the_same_for_values_of_one_sign(name: str, setting: Setting) -> None:
     check_all(setting, COLUMNS[name])
+
+
+@pytest.mark.parametrize("name", NULLABLE)
+@pytest.mark.parametrize("setting", [SETTINGS[0], SETTINGS[1], SETTINGS[3], SETTINGS[10]], ids=lambda one: one.name)
+def test_values_that_may_be_missing_enter_and_leave(name: str, setting: Setting) -> None:
+    check_all(setting, NULLABLE[name], [Part(Power.SUM, "value"), Part(Power.PRESENT, "value")])
 
 
 def test_half_a_bound_is_exceeded(monkeypatch: pytest.MonkeyPatch) -> None:

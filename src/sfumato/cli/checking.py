@@ -9,6 +9,7 @@ from sfumato.domain import Booleans, Categories, Dates, Domain, FixedPoint, Inte
 from sfumato.domain.calendar import DATE_TEXT
 from sfumato.domain.labels import FALSE_TEXT, TRUE_TEXT
 from sfumato.domain.numbers import NUMBER_TEXT
+from sfumato.table.reading import readable
 from sfumato.table.repair import check_columns
 from sfumato.table.schema import Schema
 from sfumato.table.source import open_source
@@ -51,6 +52,7 @@ def check_table(data: Any, schema: Schema, table: str | None = None) -> Check:
     """Count what the schema would repair, cell by cell, and who has more rows than count."""
     opened = open_source(data, table=table)
     try:
+        opened = readable(opened, schema)
         check_columns(opened.table, schema)
         return _counted(opened.table, schema)
     finally:

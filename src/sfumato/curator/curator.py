@@ -156,16 +156,23 @@ class Curator(Shorthands):
         )
 
     def learn(
-        self, learner: Learner, *, features: str | Sequence[str], target: str, analyst: str | None = None
+        self,
+        learner: Learner,
+        *,
+        features: str | Sequence[str],
+        target: str,
+        missing: Mapping[str, Any] | None = None,
+        analyst: str | None = None,
     ) -> Learner:
         """Fit a private learner to columns of the table: its spend is reserved first, and the rule is stored.
 
-        Domains come from the schema. The same learner on the same columns again is free. Returns the learner, fitted,
-        with the answer as `answer_`.
+        Domains come from the schema; `missing={"age": 0}` says what a missing cell counts as, which a column that
+        keeps missing cells apart needs. The same learner on the same columns again is free. Returns the learner,
+        fitted, with the answer as `answer_`.
         """
         from sfumato.curator.learning import learned
 
-        return learned(self, learner, features, target, analyst)
+        return learned(self, learner, features, target, missing=missing, analyst=analyst)
 
     def guarantee(self, names: Any = EVERYTHING, people: int = 1) -> Any:
         """Return what everything answered, now and later, satisfies."""

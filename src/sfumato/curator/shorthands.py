@@ -107,7 +107,7 @@ class Shorthands(ABC):
 
         >>> from sfumato import Pure, Schema, booleans, curate, workloads
         >>> import pyarrow
-        >>> schema = Schema({"rain": booleans(), "wind": booleans()})
+        >>> schema = Schema({"rain": booleans(missing=False), "wind": booleans(missing=False)})
         >>> days = pyarrow.table({"rain": [True, False] * 50, "wind": [True] * 100})
         >>> with curate(days, schema, Pure(1)) as curator:
         ...     answer = curator.answer(workloads.marginals(schema, width=2), spend=Pure(0.5))
@@ -135,7 +135,8 @@ class Shorthands(ABC):
         >>> from sfumato import Pure, Schema, booleans, curate
         >>> import pyarrow
         >>> days = pyarrow.table({"rain": [True, False] * 50, "wind": [True] * 100})
-        >>> with curate(days, Schema({"rain": booleans(), "wind": booleans()}), Pure(1)) as curator:
+        >>> bit = booleans(missing=False)
+        >>> with curate(days, Schema({"rain": bit, "wind": bit}), Pure(1)) as curator:
         ...     model = curator.synthesize(spend=Pure(1))
         >>> model.marginal(["rain", "wind"]).shape, model.sample(10).num_rows
         ((2, 2), 10)
@@ -173,7 +174,7 @@ class Shorthands(ABC):
         >>> from sfumato import Approximate, Schema, booleans, curate
         >>> import pyarrow
         >>> days = pyarrow.table({"rain": [True, False] * 5000, "wind": [True] * 10000})
-        >>> described = Schema({"rain": booleans(), "wind": booleans()})
+        >>> described = Schema({"rain": booleans(missing=False), "wind": booleans(missing=False)})
         >>> with curate(days, described, Approximate(2, 1e-6)) as curator:
         ...     with curator.converse(spend=Approximate(2, 1e-6)) as conversation:
         ...         reply = conversation.ask("rain = true AND wind = true")

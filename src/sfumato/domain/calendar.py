@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, ClassVar
 
-from sfumato.domain.base import Domain
+from sfumato.domain.base import SKIP, Domain
 from sfumato.errors import ParameterError
 
 DATE_TEXT = r" *([1-9][0-9]{3}-[0-9]{2}-[0-9]{2}) *"
@@ -42,8 +42,8 @@ class Dates(Domain):
     """The days from `earliest` to `latest`; the code is the number of days since 1970-01-01.
 
     >>> born = Dates("1900-01-01", "2030-12-31")
-    >>> born.encode("1970-01-03"), born.decode(-1), born.encode("2020-02-30") == born.first
-    (2, datetime.date(1969, 12, 31), True)
+    >>> born.encode("1970-01-03"), born.decode(-1), born.decode(born.encode("2020-02-30"))
+    (2, datetime.date(1969, 12, 31), None)
     """
 
     kind: ClassVar[str] = "date"
@@ -57,8 +57,7 @@ class Dates(Domain):
             raise ParameterError(f"earliest is {self.earliest} and latest is {self.latest}; write the earlier first.")
         if self.earliest.year < 1000:
             raise ParameterError(f"earliest is {self.earliest}; dates start with the year 1000.")
-        missing = self.earliest if self.missing is None else self.decode(self.code(self.missing))
-        object.__setattr__(self, "missing", missing)
+        self._settle_missing()
 
     @property
     def first(self) -> int:
@@ -66,7 +65,7 @@ class Dates(Domain):
         return day_number(self.earliest)
 
     @property
-    def last(self) -> int:
+    def highest(self) -> int:
         """The number of the latest day."""
         return day_number(self.latest)
 
@@ -83,11 +82,11 @@ class Dates(Domain):
             value = value.date() if isinstance(value.year, int) else None
         if not isinstance(value, date):
             return self.missing_code
-        return min(max(day_number(value), self.first), self.last)
+        return min(max(day_number(value), self.first), self.highest)
 
-    def decode(self, code: int) -> date:
+    def decode(self, code: int) -> date | None:
         """Return the day."""
-        return day_of_number(self._check_code(code))
+        return None if self.is_missing(code) else day_of_number(self._check_code(code))
 
     def code(self, value: Any) -> int:
         """Accept a day of the range, as a date or as text."""
@@ -98,5 +97,5 @@ class Dates(Domain):
 
     def to_json(self) -> dict[str, Any]:
         """Return the ends and the missing day in ISO form."""
-        ends = {"earliest": self.earliest, "latest": self.latest, "missing": self.missing}
-        return self._record(**{name: day.isoformat() for name, day in ends.items()})
+        ends = {"earliest": self.earliest.isoformat(), "latest": self.latest.isoformat()}
+        return self._record(**ends, missing=SKIP if self.missing is None else self.missing.isoformat())

@@ -36,7 +36,7 @@ def column_from_json(record: Mapping[str, Any]) -> Domain | Rule:
     """Read what `to_json` of a domain or of a rule wrote, or what a person wrote in TOML.
 
     >>> column_from_json({"type": "integer", "low": 17, "high": 90})
-    Integers(missing=17, public=False, low=17, high=90)
+    Integers(missing=None, public=False, low=17, high=90)
     """
     kind = record.get("type") if isinstance(record, Mapping) else None
     if kind not in _SHAPES:

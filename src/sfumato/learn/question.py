@@ -32,7 +32,8 @@ class Learn(Question):
     """A rule that tells one of two labels of a column from other columns.
 
     `learner` is the name of a class of `sfumato.learn`, `options` are its own parameters. Domains come from the schema;
-    `classes` are needed only where the label's column has more than two values. The value is a `learn.Rule`.
+    `classes` are needed only where the label's column has more than two values. `missing` says what a missing cell of
+    a feature counts as, where the schema keeps missing cells apart. The value is a `learn.Rule`.
     """
 
     kind: ClassVar[str] = "Learn"
@@ -41,6 +42,7 @@ class Learn(Question):
     target: str
     classes: tuple[Any, ...] | None
     options: tuple[tuple[str, Any], ...]
+    missing: tuple[tuple[str, Any], ...]
 
     def __init__(
         self,
@@ -49,6 +51,8 @@ class Learn(Question):
         target: str,
         classes: Sequence[Any] | None = None,
         options: Mapping[str, Any] | Sequence[Sequence[Any]] = (),
+        *,
+        missing: Mapping[str, Any] | Sequence[Sequence[Any]] = (),
     ) -> None:
         named = (features,) if isinstance(features, str) else tuple(features)
         if not named or len(set(named)) != len(named) or target in named:
@@ -56,17 +60,27 @@ class Learn(Question):
                 "A rule is learned from one or more features, each named once, and the label is none of them; write "
                 "features=['age', 'hours'], target='income'."
             )
-        given = options.items() if isinstance(options, Mapping) else options
         object.__setattr__(self, "learner", _learner_class(learner).__name__)
         object.__setattr__(self, "features", named)
         object.__setattr__(self, "target", target)
         object.__setattr__(self, "classes", None if classes is None else tuple(classes))
-        object.__setattr__(self, "options", tuple(sorted((str(name), value) for name, value in given)))
+        object.__setattr__(self, "options", _pairs(options))
+        object.__setattr__(self, "missing", _pairs(missing))
+        for name, _ in self.missing:
+            if name not in named:
+                raise ParameterError(f"missing= speaks of {name!r}, which is no feature; {nearest(name, named)}")
 
     @classmethod
-    def of(cls, estimator: PrivateLearner, features: str | Sequence[str], target: str) -> Learn:
+    def of(
+        cls,
+        estimator: PrivateLearner,
+        features: str | Sequence[str],
+        target: str,
+        missing: Mapping[str, Any] | None = None,
+    ) -> Learn:
         """Return the question that this estimator answers."""
-        return cls(type(estimator).__name__, features, target, _plain_classes(estimator), estimator.options())
+        classes, options = _plain_classes(estimator), estimator.options()
+        return cls(type(estimator).__name__, features, target, classes, options, missing=missing or ())
 
     @property
     def measure(self) -> Rows:
@@ -78,6 +92,11 @@ class Learn(Question):
         self.facts(schema, frozenset())
         return self
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the question as JSON; without anything to fill in, as it was before cells could be missing."""
+        record = super().to_json()
+        return record if self.missing else {name: value for name, value in record.items() if name != "missing"}
+
     def estimator(self, spend: Bound, facts: Facts) -> PrivateLearner:
         """Return the learner with these options, for a schema's domains."""
         kind = _learner_class(self.learner)
@@ -87,7 +106,8 @@ class Learn(Question):
 
     def facts(self, schema: Schema, reads: Any) -> Facts:
         """Return the public facts of the columns."""
-        domains = tuple(_feature(schema, name) for name in self.features)
+        fill = dict(self.missing)
+        domains = tuple(_feature(schema, name, fill) for name in self.features)
         return Facts(self.features, domains, _labels(schema.domain(self.target), self.classes), self.target, reads)
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
@@ -107,7 +127,7 @@ class Learn(Question):
         def finish(raw: Any) -> Released:
             return Released((), made={"rule": estimator.rule(facts, raw).to_json()})
 
-        return Prepared(gauge, mechanism, finish, lambda found: _sample(found, facts, answer))
+        return Prepared(gauge, mechanism, finish, lambda found: _sample(found, facts, basis.schema, answer))
 
     def value(self, released: Released) -> Rule:
         """Return the rule."""
@@ -136,11 +156,22 @@ def _plain_classes(estimator: PrivateLearner) -> tuple[Any, Any] | None:
     return labels.decode(0), labels.decode(1)
 
 
-def _feature(schema: Schema, name: str) -> Domain:
+def _pairs(given: Mapping[str, Any] | Sequence[Sequence[Any]]) -> tuple[tuple[str, Any], ...]:
+    listed = given.items() if isinstance(given, Mapping) else given
+    return tuple(sorted((str(name), value) for name, value in listed))
+
+
+def _feature(schema: Schema, name: str, missing: Mapping[str, Any]) -> Domain:
     domain = schema.domain(name)
     if isinstance(domain, Derived):
         raise SchemaError(f"{name!r} is derived from {domain.rule.of!r}; learn from that column instead.")
-    return domain
+    if name not in missing:
+        return domain
+    if not domain.may_be_missing:
+        raise ParameterError(
+            f"missing= speaks of {name!r}, whose missing cells are {domain.missing!s} by the schema; leave it out."
+        )
+    return domain.filled(missing[name])
 
 
 def _labels(domain: Domain, classes: Sequence[Any] | None) -> Booleans | Categories:
@@ -163,8 +194,13 @@ def _label_codes(domain: Domain, labels: Booleans | Categories) -> int:
     return domain.code(labels.decode(1))
 
 
-def _sample(found: Distinct, facts: Facts, answer: int) -> Sample:
+def _sample(found: Distinct, facts: Facts, schema: Schema, answer: int) -> Sample:
+    """Return the rows that were read, missing cells filled in as the question says."""
     labels = (found.codes[:, -1] == answer).astype(np.int64)
     narrow = all(is_narrow(domain) for domain in facts.domains)
-    rows = found.codes[:, :-1] if narrow else found.codes[:, :-1].astype(object)
+    rows = found.codes[:, :-1].copy() if narrow else found.codes[:, :-1].astype(object)
+    for place, (name, domain) in enumerate(zip(facts.features, facts.domains, strict=True)):
+        stored = schema.domain(name)
+        if stored.may_be_missing:
+            rows[:, place] = np.where(rows[:, place] == stored.missing_code, domain.missing_code, rows[:, place])
     return Sample.of(rows, labels, found.counts)

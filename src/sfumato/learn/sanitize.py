@@ -75,7 +75,7 @@ class ModelRows(Mechanism):
         """The columns of the model: coarse features, and the label."""
         columns: dict[str, Domain] = {}
         for name, domain, width in zip(self.facts.features, self.facts.domains, self.widths, strict=True):
-            columns[name] = domain if width == 1 else integers(0, ((domain.size or 1) - 1) // width)
+            columns[name] = domain if width == 1 else integers(0, ((domain.size or 1) - 1) // width, missing=0)
         return Schema({**columns, self.facts.target: self.facts.labels})
 
     @cached_property
@@ -126,7 +126,7 @@ class SanitizeThenLearn(PrivateLearner):
     >>> ages = [[age] for age in range(18, 90)] * 60
     >>> ill = [age >= 65 for (age,) in ages]
     >>> learner = SanitizeThenLearn(
-    ...     "cuts", Pure(1), integers(0, 120), (False, True), noise=Noise(insecure_seed=1), accuracy=0.5
+    ...     "cuts", Pure(1), integers(0, 120, missing=0), (False, True), noise=Noise(insecure_seed=1), accuracy=0.5
     ... )
     >>> print(learner.fit(ages, ill).rule_)
     True if x0 >= 65, otherwise False

@@ -126,7 +126,8 @@ def possible_rows(space: Space, names: Iterable[str]) -> int:
 
     >>> from sfumato.domain import bins, booleans, integers
     >>> from sfumato.table.schema import Schema
-    >>> schema = Schema({"age": integers(0, 99), "decade": bins("age", step=10), "works": booleans()})
+    >>> columns = {"age": integers(0, 99, missing=0), "decade": bins("age", step=10), "works": booleans(missing=False)}
+    >>> schema = Schema(columns)
     >>> possible_rows(Space.of(schema), schema.names), possible_rows(Space.of(schema), ["decade", "works"])
     (200, 20)
     """

@@ -46,12 +46,12 @@ from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
 
 COLUMNS = {
-    "age": integers(0, 99),
-    "sex": categories("Female", "Male"),
-    "town": text(max_bytes=20),
-    "address": integers(0, 10**12),
-    "caller": integers(0, 9_999),
-    "called": integers(0, 9_999),
+    "age": integers(0, 99, missing=0),
+    "sex": categories("Female", "Male", missing="Female"),
+    "town": text(max_bytes=20, missing=""),
+    "address": integers(0, 10**12, missing=0),
+    "caller": integers(0, 9_999, missing=0),
+    "called": integers(0, 9_999, missing=0),
 }
 ONE = Schema(COLUMNS)
 MANY = Schema(COLUMNS, person="person", rows_per_person=3)

@@ -10,11 +10,12 @@ Fraction(2, 1)
 from sfumato.table.bounding import SCALE, Bounding, Way, bounding_of
 from sfumato.table.data import Table, open_table
 from sfumato.table.draft import Draft, draft_schema
+from sfumato.table.engine import Source
 from sfumato.table.gauge import Basis, Gauge
 from sfumato.table.measure import Found, Measure, Occurring, Ordered, People, Rows, Totals
 from sfumato.table.predicate import EVERY_ROW, NO_ROW, Predicate
 from sfumato.table.schema import FILL, Schema
-from sfumato.table.source import Source, open_source
+from sfumato.table.source import open_source
 from sfumato.table.statistics import COUNT, Part, Power
 from sfumato.table.view import View
 from sfumato.table.where import read_where, where_table

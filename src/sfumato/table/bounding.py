@@ -138,15 +138,17 @@ def told_apart(coded: ir.Table, schema: Schema) -> ir.Table:
     grouped = coded.group_by(by).agg(sfumato_rows=coded.count(), **cells)
     twice = grouped.sfumato_rows > 1
     empty = {
-        name: ibis.ifelse(twice, ibis.literal(_missing(schema, name), coded[name].type()), grouped[name])
-        for name in schema.names
+        name: ibis.ifelse(twice, _missing(schema, name, coded[name].type()), grouped[name]) for name in schema.names
     }
     return grouped.select(**empty, **{name: grouped[name] for name in by})
 
 
-def _missing(schema: Schema, name: str) -> Any:
+def _missing(schema: Schema, name: str, kind: Any) -> Any:
+    import ibis
+
     domain = schema.domain(name)
-    return domain.missing if isinstance(domain, Text) else domain.missing_code
+    code = domain.missing if isinstance(domain, Text) else domain.missing_code
+    return ibis.null(kind) if code is None else ibis.literal(code, kind)
 
 
 def ordered(coded: ir.Table, schema: Schema, rule: Bounding, engine: str) -> ir.Table:

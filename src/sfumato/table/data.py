@@ -21,9 +21,11 @@ from sfumato.table.bounding import (
     weigh_in_memory,
     weighed,
 )
+from sfumato.table.engine import Source
+from sfumato.table.reading import guarded, readable
 from sfumato.table.repair import KEY, PERSON, check_columns, repaired
 from sfumato.table.schema import Schema
-from sfumato.table.source import Source, copied_to_duckdb, open_source
+from sfumato.table.source import open_source
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -51,16 +53,8 @@ def open_table(
         raise SchemaError(f"A table needs a Schema, not {type(schema).__name__}; draft_schema(source) drafts one.")
     opened = open_source(source, table=table)
     try:
+        opened = readable(opened, schema)
         check_columns(opened.table, schema)
-        own = [*([schema.person] if schema.person else []), *(schema.row_key or ())]
-        names = list(dict.fromkeys([*(schema.base(name) for name in schema.names), *own]))
-        if opened.engine.name not in ("duckdb", "pyspark"):
-            opened = copied_to_duckdb(opened, names)
-            check_columns(opened.table, schema)
-        elif opened.kind == "csv":
-            # Which lines of a CSV file can be read depends on the columns that are asked for, so it is read once.
-            raw = opened.table.select(*names)
-            opened = replace(opened, table=_guarded(lambda: opened.stored(raw)))
         found = Table(opened, schema, snapshot, order_key)
         if schema.person is not None:
             found.bounded(found.rule())
@@ -184,7 +178,7 @@ class Table:
 
     @cached_property
     def _coded(self) -> ir.Table:
-        return _guarded(lambda: self._source.named(repaired(self._source.table, self.schema)))
+        return guarded(lambda: self._source.named(repaired(self._source.table, self.schema)))
 
     @cached_property
     def _rows_by_person(self) -> ir.Table:
@@ -192,7 +186,7 @@ class Table:
 
     def _cached(self, table: ir.Table) -> ir.Table:
         with watched("Bounding what a person adds", self._source.part_done):
-            return _guarded(lambda: self._source.stored(table))
+            return guarded(lambda: self._source.stored(table))
 
     def forget(self, table: ir.Table) -> None:
         """Let go of a table that `keep_first` made for one question."""
@@ -201,7 +195,7 @@ class Table:
     def run(self, query: ir.Table) -> Any:
         """Run a query and return an Arrow table."""
         with watched("Reading the table", self._source.part_done):
-            return _guarded(query.to_pyarrow)
+            return guarded(query.to_pyarrow)
 
     def close(self) -> None:
         """Let go of the source and of what was kept."""
@@ -215,17 +209,3 @@ class Table:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _guarded(work: Any) -> Any:
-    """Run engine work; an engine's message can quote a cell, so only the kind of failure leaves."""
-    try:
-        return work()
-    except (AttributeError, NameError, TypeError, NotImplementedError):
-        raise  # a bug of ours or of a library, not a word about the data
-    except Exception as error:
-        kind = type(error).__name__
-    raise SchemaError(
-        f"The engine could not read the source ({kind}): a file is damaged, or breaks its own format; check it with "
-        "the tool that wrote it."
-    )

@@ -1,8 +1,8 @@
 """Every cell to an integer code inside the engine, the same on every engine, without ever raising.
 
-The order of work is fixed, because engines differ on everything else: null to the declared cell, NaN to the
-declared cell, clamp in the cell's own type, floor(x·scale + 1/2), and only then a cast. Python's
-`Domain.encode` does the same steps on one value; the tests hold the two together.
+The order of work is fixed, because engines differ on everything else: null and NaN to some value of the range, clamp
+in the cell's own type, floor(x·scale + 1/2), only then a cast, and at the end the code of missing cells where they are.
+Python's `Domain.encode` does the same steps on one value; the tests hold the two together.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from sfumato.domain.calendar import DATE_TEXT, EPOCH
 from sfumato.domain.labels import FALSE_TEXT, TRUE_TEXT
 from sfumato.domain.numbers import NUMBER_TEXT, double_ends
 from sfumato.errors import SchemaError
+from sfumato.table.cells import place, real
 from sfumato.table.order import key_text
 from sfumato.table.schema import Schema
 
@@ -111,7 +112,8 @@ def repaired_cell(table: ir.Table, schema: Schema, name: str) -> Any:
         return _narrow(_derived(cell, domain), domain)
     if isinstance(domain, Text):
         # The engine keeps as many characters as there may be bytes; the last bytes are cut in Python, cell by cell.
-        return cell.fill_null(domain.missing).substr(0, domain.max_bytes)
+        filled = cell if domain.may_be_missing else cell.fill_null(domain.missing)
+        return filled.substr(0, domain.max_bytes)
     return _narrow(_code(cell, domain), domain)
 
 
@@ -134,7 +136,14 @@ def _code(cell: Any, domain: Domain) -> Any:
     if isinstance(domain, Booleans):
         return _boolean(cell, domain)
     assert isinstance(domain, Dates)
-    return _days(_date(cell, domain))
+    return _or_missing(_days(_clamped_date(_date(cell), domain)), _date(cell), domain)
+
+
+def _or_missing(code: Any, cell: Any, domain: Domain) -> Any:
+    """Return the code, and the level of missing cells where the cell is null; elsewhere it was filled before."""
+    import ibis
+
+    return ibis.ifelse(cell.isnull(), _literal(domain.missing_code), code) if domain.may_be_missing else code
 
 
 def _number(cell: Any, domain: Integers | FixedPoint, step: Fraction) -> Any:
@@ -151,33 +160,18 @@ def _number(cell: Any, domain: Integers | FixedPoint, step: Fraction) -> Any:
     elif not kind.is_float64():
         cell = cell.cast("float64")
     least, most = double_ends(Fraction(domain.low), Fraction(domain.high))
-    absent = cell.isnull() | _is_nan(cell)
+    cell = real(cell)
+    absent = cell.isnull()
     # NaN is replaced before the cast and not only behind a CASE: an optimiser may compute both branches.
-    value = ibis.ifelse(absent, _double(float(domain.missing)), cell)
+    stand_in = float(domain.low if domain.missing is None else domain.missing)
+    value = ibis.ifelse(absent, _double(stand_in), cell)
     clamped = ibis.greatest(ibis.least(value, _double(most)), _double(least))
     scaled = clamped if step.denominator == 1 else clamped * _double(float(step.denominator))
     scaled = scaled if step.numerator == 1 else scaled / _double(float(step.numerator))
     code = (scaled + _double(0.5)).floor().cast("int64")
-    if domain.encode(float(domain.missing)) == domain.missing_code:
+    if domain.encode(stand_in) == domain.missing_code:
         return code
     return ibis.ifelse(absent, ibis.literal(domain.missing_code, "int64"), code)
-
-
-def _is_nan(cell: Any) -> Any:
-    """Tell NaN apart in a way that no engine can decide from statistics.
-
-    DuckDB folds `isnan` of a Parquet column to false when the file's statistics, which leave NaN out, are finite. The
-    repair of one person's NaN would then depend on whether somebody else's cell is infinite. `isfinite` is computed.
-    """
-    import ibis
-
-    if cell.get_backend().name != "duckdb":
-        return cell.isnan()
-
-    @ibis.udf.scalar.builtin(name="isfinite")  # type: ignore[untyped-decorator]
-    def isfinite(number: float) -> bool: ...  # type: ignore[empty-body]
-
-    return ~(isfinite(cell) | cell.isinf())
 
 
 def _double(value: float) -> Any:
@@ -192,13 +186,17 @@ def _whole(cell: Any, domain: Integers | FixedPoint) -> Any:
 
     kind = cell.type()
     smallest, greatest = kind.bounds
-    low, high = max(domain.first, smallest), min(domain.last, greatest)
+    low, high = max(domain.first, smallest), min(domain.highest, greatest)
     if low > high or not smallest <= domain.missing_code <= greatest:
-        # The ends or the missing value lie outside the cell's type; half of the unsigned ones do not fit a signed
+        # The ends or the missing code lie outside the cell's type; half of the unsigned ones do not fit a signed
         # one, so they are clamped from above first.
-        number = ibis.least(cell, ibis.literal(max(domain.last, 0), kind)) if kind.is_uint64() else cell
-        clamped = ibis.greatest(ibis.least(number.cast("int64"), _literal(domain.last)), _literal(domain.first))
+        number = ibis.least(cell, ibis.literal(max(domain.highest, 0), kind)) if kind.is_uint64() else cell
+        clamped = ibis.greatest(ibis.least(number.cast("int64"), _literal(domain.highest)), _literal(domain.first))
         return ibis.ifelse(cell.isnull(), _literal(domain.missing_code), clamped)
+    if domain.may_be_missing:
+        # The level of missing cells lies outside the range, so it is put in after the clamp.
+        clamped = ibis.greatest(ibis.least(cell, ibis.literal(high, kind)), ibis.literal(low, kind))
+        return ibis.ifelse(cell.isnull(), ibis.literal(domain.missing_code, kind), clamped)
     value = cell.fill_null(ibis.literal(domain.missing_code, kind))
     if high < greatest:
         value = ibis.least(value, ibis.literal(high, kind))
@@ -208,7 +206,11 @@ def _whole(cell: Any, domain: Integers | FixedPoint) -> Any:
 def _category(cell: Any, domain: Categories) -> Any:
     import ibis
 
-    known: list[tuple[Any, int]] = [(label, code) for code, label in enumerate(domain.labels)]
+    known: list[tuple[Any, int]] = [(label, domain.code(label)) for label in domain.listed]
+    if cell.type().is_string() and cell.get_backend().name == "duckdb":
+        code = place(cell, [str(label) for label in domain.listed]).fill_null(_literal(domain.other_code))
+        apart = domain.missing_code != domain.other_code
+        return ibis.ifelse(cell.isnull(), _literal(domain.missing_code), code) if apart else code
     if cell.type().is_string():
         known = [(str(label), code) for label, code in known]
         # Halving needs the order in which engines compare text: by the bytes of UTF-8.
@@ -218,7 +220,7 @@ def _category(cell: Any, domain: Categories) -> Any:
         known.sort()
         if cell.type().is_uint64():
             known = [(label, code) for label, code in known if label >= 0]
-    return ibis.ifelse(cell.isnull(), _literal(domain.missing_code), _found(cell, known, domain.unknown_code))
+    return ibis.ifelse(cell.isnull(), _literal(domain.missing_code), _found(cell, known, domain.other_code))
 
 
 def _literal(code: int) -> Any:
@@ -254,15 +256,18 @@ def _boolean(cell: Any, domain: Booleans) -> Any:
     return ibis.ifelse(true, _literal(1), ibis.ifelse(false, _literal(0), _literal(domain.missing_code)))
 
 
-def _date(cell: Any, domain: Dates) -> Any:
-    """Return the clamped day, never null, as a date."""
+def _date(cell: Any) -> Any:
+    """Return the day that a cell holds, null where it holds none."""
+    if cell.type().is_string():
+        return cell.re_extract(f"^{DATE_TEXT}\\z", 1).try_cast("date")
+    return cell.date() if cell.type().is_timestamp() else cell
+
+
+def _clamped_date(day: Any, domain: Dates) -> Any:
+    """Return a day of the range, never null."""
     import ibis
 
-    if cell.type().is_string():
-        cell = cell.re_extract(f"^{DATE_TEXT}\\z", 1).try_cast("date")
-    elif cell.type().is_timestamp():
-        cell = cell.date()
-    filled = cell.fill_null(ibis.date(domain.missing.isoformat()))
+    filled = day.fill_null(ibis.date((domain.missing or domain.earliest).isoformat()))
     latest, earliest = ibis.date(domain.latest.isoformat()), ibis.date(domain.earliest.isoformat())
     return ibis.greatest(ibis.least(filled, latest), earliest)
 
@@ -277,22 +282,36 @@ def _derived(cell: Any, domain: Derived) -> Any:
     rule, base = domain.rule, domain.base
     if isinstance(rule, (Months, Years, Weekdays)):
         assert isinstance(base, Dates)
-        day = _date(cell, base)
-        if isinstance(rule, Months):
-            return day.year().cast("int64") * 12 + day.month().cast("int64") - (1970 * 12 + 1)
-        if isinstance(rule, Years):
-            return day.year().cast("int64")
-        # Whole weeks are added until the remainder is taken of nothing negative, on which engines differ.
-        return (_days(day) + (3 - (base.first + 3) // 7 * 7)) % 7
+        return _or_missing(_calendar_part(_clamped_date(_date(cell), base), rule, base), _date(cell), domain)
     assert isinstance(rule, Bins)
     code = _code(cell, base)
-    if rule.step is not None:
-        width = rule.width(base)
-        # Engines round the quotient of negative numbers in different ways, so the dividend starts at zero.
-        start = domain.first * width
-        shifted = code - start
-        return ((shifted - shifted % width) / width).cast("int64") + domain.first
-    return _place(code, list(rule.edge_codes(base)))
+    if not base.may_be_missing:
+        return _bin(code, rule, domain)
+    import ibis
+
+    absent = code == base.missing_code
+    # The level of missing cells lies above the range: it is replaced before the bins are counted.
+    there = ibis.ifelse(absent, _literal(base.first), code)
+    return ibis.ifelse(absent, _literal(domain.missing_code), _bin(there, rule, domain))
+
+
+def _calendar_part(day: Any, rule: Months | Years | Weekdays, base: Dates) -> Any:
+    if isinstance(rule, Months):
+        return day.year().cast("int64") * 12 + day.month().cast("int64") - (1970 * 12 + 1)
+    if isinstance(rule, Years):
+        return day.year().cast("int64")
+    # Whole weeks are added until the remainder is taken of nothing negative, on which engines differ.
+    return (_days(day) + (3 - (base.first + 3) // 7 * 7)) % 7
+
+
+def _bin(code: Any, rule: Bins, domain: Derived) -> Any:
+    if rule.step is None:
+        return _place(code, list(rule.edge_codes(domain.base)))
+    width = rule.width(domain.base)
+    # Engines round the quotient of negative numbers in different ways, so the dividend starts at zero.
+    start = domain.first * width
+    shifted = code - start
+    return ((shifted - shifted % width) / width).cast("int64") + domain.first
 
 
 def _place(code: Any, starts: list[int], before: int = 0) -> Any:

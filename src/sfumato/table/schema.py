@@ -47,7 +47,7 @@ class Schema:
     >>> from sfumato.domain import bins, integers
     >>> schema = Schema({"age": integers(17, 90), "decade": bins("age", step=10)})
     >>> schema.domain("decade").size, schema.reads(["decade"]), schema.attributes
-    (9, frozenset({'age'}), ('age',))
+    (10, frozenset({'age'}), ('age',))
     """
 
     columns: Mapping[str, Domain | Rule]

@@ -76,7 +76,7 @@ class Shape:
     @property
     def value_may_vanish(self) -> bool:
         """Whether a row may add nothing because its value is missing."""
-        return self.part.column is not None and getattr(self.schema.domain(self.part.column), "may_be_missing", False)
+        return self.part.may_be_missing(self.schema)
 
     @property
     def still(self) -> bool:

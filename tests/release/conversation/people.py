@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow
 
 from sfumato import ADD_REMOVE, REPLACE_ONE, Approximate, Budget, Ledger, Noise, Relation, Schema
-from sfumato.domain import categories, integers
 from sfumato.errors import AccuracyWarning
 from sfumato.release.conversation import Conversation, open_conversation
 from sfumato.release.workload.records import Records
@@ -17,6 +16,7 @@ from sfumato.release.workload.space import Space
 from sfumato.table.data import Table, open_table
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Rows
+from tests.imputed import categories, integers
 
 SPEND, LIMIT = Approximate(1, 1e-9), Approximate(4, 1e-6)
 COLUMNS = {"age": integers(0, 63), "income": categories("<=50K", ">50K"), "hours": integers(0, 15)}

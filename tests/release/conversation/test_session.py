@@ -16,7 +16,6 @@ import pyarrow
 import pytest
 
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Schema, errors
-from sfumato.domain import integers, text
 from sfumato.ledger import Budget, Ledger
 from sfumato.release.conversation import ApproximateChecking, Box, Weighted, product_query
 from sfumato.release.conversation.tables import Answers
@@ -25,6 +24,7 @@ from sfumato.release.workload.builders import marginals
 from sfumato.release.workload.space import Space
 from sfumato.table.data import Table, open_table
 from sfumato.table.gauge import Basis
+from tests.imputed import integers, text
 from tests.release.conversation.people import COLUMNS, SPEND, ledger, opened, records_of, rows, talk
 
 

@@ -16,11 +16,7 @@ from sfumato import (
     Pure,
     Schema,
     Synopsize,
-    booleans,
-    categories,
     curate,
-    integers,
-    text,
 )
 from sfumato.errors import AccuracyWarning, DomainTooLarge, ParameterError, SchemaError
 from sfumato.release import question_from_json
@@ -31,6 +27,7 @@ from sfumato.release.synopsis.deviation import deviation
 from sfumato.release.synopsis.fourier import FourierSynopsis
 from sfumato.release.synopsis.marginals import MarginalSynopsis
 from sfumato.table.gauge import Basis
+from tests.imputed import booleans, categories, integers, text
 from tests.release.synopsis.tables import mixture, rms, schema_of, table_of, true_shares
 
 PEOPLE, SIZE = 20_000, 16

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow
 import pytest
 
-from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Schema, Synopsize, curate, integers
+from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Schema, Synopsize, curate
 from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
 from sfumato.release.synopsis import Cuts, Parities, plan_parities, synopsis_from_json
 from sfumato.release.synopsis.binary import Rows
@@ -18,6 +18,7 @@ from sfumato.release.synopsis.hubs import Edges
 from sfumato.release.synopsis.parities import ParitySynopsis
 from sfumato.release.synopsis.queries import pack, unpack
 from sfumato.table.gauge import Basis
+from tests.imputed import integers
 from tests.release.synopsis.tables import mixture, rms, schema_of, table_of
 
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from sfumato import ADD_REMOVE, REPLACE_ONE, Concentrated, Noise, Pure, Schema
-from sfumato.domain import booleans, integers
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.release.synthesis.methods import method_of
 from sfumato.release.synthesis.question import Synthesize
@@ -23,6 +22,7 @@ from sfumato.release.workload.builders import marginals
 from sfumato.release.workload.records import Records
 from sfumato.release.workload.workload import Workload
 from sfumato.table.gauge import Basis
+from tests.imputed import booleans, integers
 from tests.release.weights.published import entropies, published
 
 EIGHT = Schema({f"x{place}": booleans() for place in range(8)})

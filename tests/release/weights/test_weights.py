@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from sfumato import ADD_REMOVE, REPLACE_ONE, Approximate, Concentrated, Noise, Pure, Schema
-from sfumato.domain import booleans, integers
 from sfumato.errors import CertificationError, DomainTooLarge, ParameterError, SfumatoError, UnsupportedSpend
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.release.model.factored import Factored
@@ -22,6 +21,7 @@ from sfumato.release.weights.meter import Metered
 from sfumato.release.workload.builders import marginals, matrix, parities
 from sfumato.release.workload.records import Records
 from sfumato.table.gauge import Basis
+from tests.imputed import booleans, integers
 from tests.promises.printed.weights import printed_step
 from tests.release.weights.published import entropies, plain, published
 

@@ -22,11 +22,7 @@ from sfumato import (
     Schema,
     Truncated,
     bins,
-    booleans,
-    categories,
     curate,
-    integers,
-    text,
     workloads,
 )
 from sfumato.answer import Frame
@@ -38,6 +34,7 @@ from sfumato.release.workload import Marginal, Records, Space, Workload
 from sfumato.release.workload.noisy import NoisyWorkload, noisy_workload
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Rows
+from tests.imputed import booleans, categories, integers, text
 
 SCHEMA = Schema(
     {

@@ -18,7 +18,7 @@ from sfumato.privacy.calibrate import concentrated_within
 from sfumato.release.noisy import Moves
 from sfumato.table.gauge import Basis, Gauge
 from sfumato.table.measure import Ordered
-from sfumato.table.predicate import Predicate
+from sfumato.table.predicate import Predicate, every, is_present
 
 FAILURE = Fraction(1, 20)
 """Errors are predicted, and methods compared, for 95 %."""
@@ -30,7 +30,10 @@ MOST_ROWS = 2**40
 
 @dataclass(frozen=True)
 class Facts:
-    """The public facts of one question: column, condition, domain, who moves what, how many rows there may be."""
+    """The public facts of one question: column, condition, domain, who moves what, how many rows there may be.
+
+    The condition says of a column with missing cells that they are left out.
+    """
 
     gauge: Gauge
     column: str
@@ -43,17 +46,17 @@ class Facts:
         domain = basis.schema.domain(column)
         if domain.size is None:
             raise SchemaError(f"{column!r} holds text, which has no order here; ask for a histogram.")
-        gauge = basis.gauge(Ordered(column, where))
-        moves = Moves.of(gauge)
-        if moves.free:
+        if domain.highest == domain.first:
             raise UnsupportedSpend(f"{column!r} has one value only, so nobody moves it; ask for Count().")
-        return cls(gauge, column, domain, moves)
+        # Missing cells have no place in the order: how many rows are left is then as private as behind a filter.
+        gauge = basis.gauge(Ordered(column, every([where, is_present(basis.schema, column)], basis.schema)))
+        return cls(gauge, column, domain, Moves.of(gauge))
 
     @property
     def size(self) -> int:
-        """How many codes there are."""
-        assert self.domain.size is not None
-        return self.domain.size
+        """How many codes cells that are there can have."""
+        assert self.domain.highest is not None
+        return self.domain.highest - self.domain.first + 1
 
     @property
     def last(self) -> int:

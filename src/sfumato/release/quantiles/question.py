@@ -33,7 +33,7 @@ class Quantiles(Question):
     """The values below which given parts of the rows lie, chosen from the column's public range.
 
     Duplicates, values at the ends of the range, a single row: there is always an answer. The error is one of rank,
-    the same whatever the values are.
+    the same whatever the values are. Missing cells are left out.
     """
 
     kind: ClassVar[str] = "Quantiles"
@@ -132,20 +132,24 @@ class Order:
         """How many places there are."""
         if self.text is not None:
             return self.text.size
-        assert self.domain.last is not None
-        return self.domain.last - self.domain.first + 1
+        assert self.domain.highest is not None
+        return self.domain.highest - self.domain.first + 1
 
     def value(self, place: int) -> Any:
         """Return the value at a place."""
         return self.domain.decode(self.first + place) if self.text is None else self.text.text(place)
 
     def places(self, found: Codes) -> tuple[Any, Any]:
-        """Return the places that occur, sorted, and their counts."""
+        """Return the places that occur, sorted, and their counts; missing cells have no place."""
         codes, counts = found
         if self.text is None:
             # A difference of codes of a domain of at most 2^63 fits; of a wider one it is a Python integer.
             return (codes - self.first if self.size <= 1 << 63 else codes.astype(object) - self.first), counts
-        placed = {self.text.place(self.domain.decode(code)): n for code, n in zip(codes, counts.tolist(), strict=True)}
+        placed = {
+            self.text.place(self.domain.decode(code)): n
+            for code, n in zip(codes, counts.tolist(), strict=True)
+            if not self.domain.is_missing(code)
+        }
         places = sorted(placed)
         return np.array([*places, None], object)[:-1], np.array([placed[place] for place in places], np.int64)
 

@@ -51,6 +51,8 @@ class Rows:
 class Bits:
     """Binary columns in a fixed order, each a public set of codes of one column of the table.
 
+    A bit is one where its condition is true, so it is zero where the cell is missing.
+
     >>> from sfumato.domain import booleans, categories, integers
     >>> schema = Schema({"smokes": booleans(), "job": categories("nurse", "clerk"), "age": integers(0, 99)})
     >>> bits = Bits.of(schema, ["smokes", "job=clerk", "age>=65"])
@@ -144,7 +146,7 @@ def one_hot(schema: Schema, columns: Iterable[str] | None = None) -> tuple[str, 
 
     >>> from sfumato.domain import booleans, categories
     >>> one_hot(Schema({"smokes": booleans(), "job": categories("nurse", "clerk")}))
-    ('smokes', 'job=nurse', 'job=clerk')
+    ('smokes', 'job=nurse', 'job=clerk', 'job=other')
     """
     listed = schema.names if columns is None else ((columns,) if isinstance(columns, str) else tuple(columns))
     found: list[str] = []
@@ -163,8 +165,9 @@ def _booleans(schema: Schema) -> list[str]:
 
 
 def _codes(domain: Domain) -> range:
-    assert domain.last is not None
-    return range(domain.first, domain.last + 1)
+    """Return the codes of cells that are there: a missing cell fulfils no condition, so all of its bits are 0."""
+    assert domain.present is not None
+    return domain.present
 
 
 def _check_listed(name: str, domain: Domain) -> None:
@@ -195,7 +198,7 @@ def _bit(schema: Schema, name: Any) -> tuple[str, frozenset[int]]:
 
 
 def _some(domain: Domain) -> Any:
-    return "…" if domain.last is None else domain.decode(domain.last)
+    return "…" if domain.highest is None else domain.decode(domain.highest)
 
 
 def _matching(column: str, domain: Domain, sign: str, value: str) -> frozenset[int]:

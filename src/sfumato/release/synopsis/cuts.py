@@ -63,9 +63,9 @@ def _ends(schema: Schema, columns: Columns) -> Space:
         )
     space = Space.of(schema, columns)
     one, two = space.domains
-    if (one.first, one.last) != (two.first, two.last) or [one.decode(one.first), one.decode(one.last or 0)] != [
+    if (one.first, one.last) != (two.first, two.last) or [one.decode(one.first), one.decode(one.highest or 0)] != [
         two.decode(two.first),
-        two.decode(two.last or 0),
+        two.decode(two.highest or 0),
     ]:
         raise SchemaError("Both ends of an edge are vertices of one public list; give both columns the same domain.")
     if space.sizes[0] > MOST_VERTICES:

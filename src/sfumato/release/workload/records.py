@@ -39,7 +39,7 @@ class Records:
 
         >>> from sfumato.domain import booleans
         >>> from sfumato.table.schema import Schema
-        >>> space = Space.of(Schema({"rain": booleans(), "wind": booleans()}))
+        >>> space = Space.of(Schema({"rain": booleans(missing=False), "wind": booleans(missing=False)}))
         >>> Records.from_rows(space, [(1, 0), (0, 1), (1, 0)]).counts
         array([1, 2])
         """
@@ -59,7 +59,7 @@ class Records:
 
         >>> from sfumato.domain import booleans
         >>> from sfumato.table.schema import Schema
-        >>> space = Space.of(Schema({"rain": booleans(), "wind": booleans()}))
+        >>> space = Space.of(Schema({"rain": booleans(missing=False), "wind": booleans(missing=False)}))
         >>> Records.from_rows(space, [(1, 0), (0, 1), (1, 0)]).table(["wind"])
         array([2, 1])
         """

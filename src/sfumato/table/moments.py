@@ -178,7 +178,5 @@ class _Parts:
         offset = self.text("offset")
         parts = (offset.substr(1, 2), offset.right(2))
         hours, minutes = (part.try_cast("int64").fill_null(_whole(0)) for part in parts)
-            part.try_cast("int64").fill_null(_whole(0)) for part in (offset.substr(1, 2), offset.right(2))
-        )
         ahead = hours * 3600 + minutes * 60
         return seconds - ibis.ifelse(offset.substr(0, 1) == "+", ahead, -ahead)

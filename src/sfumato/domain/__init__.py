@@ -14,11 +14,12 @@ A missing cell is a value of its own (`missing="skip"`) unless `missing=` says w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, datetime
 from typing import Any, Literal
 
 from sfumato.domain.base import SKIP, Domain, nearest
 from sfumato.domain.calendar import Dates
+from sfumato.domain.clock import Times
 from sfumato.domain.derived import Bins, Derived, Months, Rule, Weekdays, Years
 from sfumato.domain.labels import Booleans, Categories, Label, Text
 from sfumato.domain.numbers import FixedPoint, Integers
@@ -65,10 +66,42 @@ def booleans(*, missing: bool | Skip | None = SKIP, public: bool = False) -> Boo
 
 
 def dates(
-    earliest: date | str, latest: date | str, *, missing: date | str | None = SKIP, public: bool = False
+    earliest: date | str,
+    latest: date | str,
+    *,
+    format: str | None = None,
+    missing: date | str | None = SKIP,
+    public: bool = False,
 ) -> Dates:
-    """Days from `earliest` to `latest`; null and text that is no date stay missing, or become `missing`."""
-    return Dates(earliest, latest, missing=missing, public=public)  # type: ignore[arg-type]
+    """Days from `earliest` to `latest`; null and text that is no date stay missing, or become `missing`.
+
+    Text is ISO 8601, or as `format` says, made of %Y %m %b %d %j and the parts of `times`.
+
+    >>> dates("1970-01-01", "2030-12-31", format="%d.%m.%Y").encode("3.1.1970")
+    2
+    """
+    return Dates(earliest, latest, format, missing=missing, public=public)  # type: ignore[arg-type]
+
+
+def times(
+    earliest: datetime | date | str,
+    latest: datetime | date | str,
+    *,
+    step: str = "1s",
+    zone: str | None = None,
+    format: str | None = None,
+    missing: datetime | str | None = SKIP,
+    public: bool = False,
+) -> Times:
+    """Moments from `earliest` to `latest`, cut to whole steps of '1ns' to days; null and what is no time stay missing.
+
+    `zone="UTC"` where cells carry an offset, which is then subtracted. A `format` is made of
+    %Y %m %b %d %j %H %M %S %f %p and the signs between them.
+
+    >>> times("2020-01-01", "2030-01-01", step="1h").size
+    87674
+    """
+    return Times(earliest, latest, step, zone, format, missing=missing, public=public)
 
 
 def text(*, max_bytes: int, missing: str | None = SKIP, public: bool = False) -> Text:
@@ -111,6 +144,7 @@ __all__ = [
     "Rule",
     "Skip",
     "Text",
+    "Times",
     "Weekdays",
     "Years",
     "bins",
@@ -125,6 +159,7 @@ __all__ = [
     "months",
     "nearest",
     "text",
+    "times",
     "weekdays",
     "years",
 ]

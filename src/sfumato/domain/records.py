@@ -7,6 +7,7 @@ from typing import Any
 
 from sfumato.domain.base import Domain, nearest
 from sfumato.domain.calendar import Dates
+from sfumato.domain.clock import Times
 from sfumato.domain.derived import Bins, Months, Rule, Weekdays, Years
 from sfumato.domain.labels import Booleans, Categories, Text
 from sfumato.domain.numbers import FixedPoint, Integers
@@ -18,7 +19,8 @@ _SHAPES: dict[str, tuple[Callable[..., Domain | Rule], tuple[str, ...], tuple[st
     "fixed": (FixedPoint, ("low", "high", "step"), ("missing", "public")),
     "category": (Categories, ("values",), ("other", "missing", "public")),
     "boolean": (Booleans, (), ("missing", "public")),
-    "date": (Dates, ("earliest", "latest"), ("missing", "public")),
+    "date": (Dates, ("earliest", "latest"), ("format", "missing", "public")),
+    "time": (Times, ("earliest", "latest"), ("step", "zone", "format", "missing", "public")),
     "text": (Text, ("max_bytes",), ("missing", "public")),
     "bins": (Bins, ("of",), ("step", "edges")),
     "months": (Months, ("of",), ()),

@@ -7,7 +7,7 @@ from datetime import date
 from fractions import Fraction
 from typing import Any
 
-from sfumato.domain import Dates, Derived, Domain, FixedPoint, Integers, Text, Weekdays
+from sfumato.domain import Dates, Derived, Domain, FixedPoint, Integers, Text, Times, Weekdays
 from sfumato.domain.calendar import as_date
 from sfumato.errors import ParameterError
 from sfumato.exact import exact
@@ -48,7 +48,7 @@ def among(schema: Schema, column: str, values: Sequence[Any]) -> Condition:
 def _has_order(domain: Domain) -> bool:
     if isinstance(domain, Derived):
         return not isinstance(domain.rule, Weekdays)
-    return isinstance(domain, (Integers, FixedPoint, Dates))
+    return isinstance(domain, (Integers, FixedPoint, Dates, Times))
 
 
 def _equal(schema: Schema, column: str, literal: Any) -> Predicate:
@@ -80,6 +80,11 @@ def _strict(column: str, code: Callable[[Any], int], value: Any) -> int:
 
 def _typed(column: str, domain: Domain, value: Any) -> Any:
     """Refuse a literal of another type than the column's before anything compares the two."""
+    if isinstance(domain, Times):
+        try:
+            return domain.instant(value)
+        except ParameterError:
+            raise ParameterError(f"{column!r} holds times; compare it with one, like '2020-05-17 10:30:00'.") from None
     if isinstance(domain.decode(domain.first), date):
         try:
             return as_date(value)
@@ -101,7 +106,8 @@ def _ordered(schema: Schema, column: str, how: str, literal: Any) -> Predicate:
     inclusive = how in ("<=", ">")
     while low < high:
         middle = (low + high) // 2
-        value = domain.decode(middle)
+        # Moments are compared in nanoseconds, which no type of Python's calendar has.
+        value = middle * domain.nanoseconds if isinstance(domain, Times) else domain.decode(middle)
         low, high = (middle + 1, high) if value < literal or (inclusive and value == literal) else (low, middle)
     interval = (domain.first, low - 1) if how in ("<", "<=") else (low, domain.highest)
     return codes_between(schema, column, [interval])

@@ -22,6 +22,7 @@ from sfumato.domain import (
     Integers,
     Months,
     Text,
+    Times,
     Weekdays,
     Years,
     nearest,
@@ -31,6 +32,7 @@ from sfumato.domain.labels import FALSE_TEXT, TRUE_TEXT
 from sfumato.domain.numbers import NUMBER_TEXT, double_ends
 from sfumato.errors import SchemaError
 from sfumato.table.cells import place, real
+from sfumato.table.moments import moment_code, quotient, written_day, written_month
 from sfumato.table.order import key_text
 from sfumato.table.schema import Schema
 
@@ -76,7 +78,9 @@ def check_columns(table: ir.Table, schema: Schema) -> None:
     wrong = []
     for name in sorted(base):
         readable = _readable(schema.domain(name))
-        if not any(getattr(found[name], f"is_{kind}")() for kind in readable) or _has_zone(found[name]):
+        if not any(getattr(found[name], f"is_{kind}")() for kind in readable) or _has_zone(
+            found[name], schema.domain(name)
+        ):
             wrong.append(f"{name!r} is {found[name]} and its domain reads {' or '.join(readable)}")
     if schema.person is not None:
         kind = found[schema.person]
@@ -96,11 +100,13 @@ def _readable(domain: Domain) -> tuple[str, ...]:
         return ("string",) if domain.is_text else ("integer", "string")
     if isinstance(domain, Booleans):
         return ("boolean", "integer", "string")
-    return ("date", "timestamp", "string") if isinstance(domain, Dates) else ("string",)
+    return ("date", "timestamp", "string") if isinstance(domain, (Dates, Times)) else ("string",)
 
 
-def _has_zone(kind: Any) -> bool:
+def _has_zone(kind: Any, domain: Domain) -> bool:
     # The day of a moment depends on the zone in which somebody looks at it, so moments with zones are no dates.
+    if isinstance(domain, Times) and domain.zone is not None:
+        return False
     return bool(kind.is_timestamp() and kind.timezone is not None)
 
 
@@ -135,8 +141,23 @@ def _code(cell: Any, domain: Domain) -> Any:
         return _category(cell, domain)
     if isinstance(domain, Booleans):
         return _boolean(cell, domain)
+    if isinstance(domain, Times):
+        return moment_code(cell, domain).fill_null(_literal(domain.missing_code))
     assert isinstance(domain, Dates)
+    if domain.format is not None and cell.type().is_string():
+        return _inside(written_day(cell, domain.written), domain)
     return _or_missing(_days(_clamped_date(_date(cell), domain)), _date(cell), domain)
+
+
+def _inside(code: Any, domain: Domain) -> Any:
+    """Clamp a code that is null where the cell is missing."""
+    import ibis
+
+    assert domain.highest is not None
+    clamped = ibis.ifelse(
+        code < domain.first, _literal(domain.first), ibis.ifelse(code > domain.highest, _literal(domain.highest), code)
+    )
+    return clamped.fill_null(_literal(domain.missing_code))
 
 
 def _or_missing(code: Any, cell: Any, domain: Domain) -> Any:
@@ -282,6 +303,8 @@ def _derived(cell: Any, domain: Derived) -> Any:
     rule, base = domain.rule, domain.base
     if isinstance(rule, (Months, Years, Weekdays)):
         assert isinstance(base, Dates)
+        if base.format is not None and cell.type().is_string():
+            return _formatted_part(cell, rule, domain)
         return _or_missing(_calendar_part(_clamped_date(_date(cell), base), rule, base), _date(cell), domain)
     assert isinstance(rule, Bins)
     code = _code(cell, base)
@@ -293,6 +316,27 @@ def _derived(cell: Any, domain: Derived) -> Any:
     # The level of missing cells lies above the range: it is replaced before the bins are counted.
     there = ibis.ifelse(absent, _literal(base.first), code)
     return ibis.ifelse(absent, _literal(domain.missing_code), _bin(there, rule, domain))
+
+
+def _formatted_part(cell: Any, rule: Months | Years | Weekdays, domain: Derived) -> Any:
+    """Return a month, year or weekday of a text that is read by a format.
+
+    A month of a clamped day is the clamped month, because months grow with days; a weekday is that of the clamped day.
+    """
+    import ibis
+
+    base = domain.base
+    assert isinstance(base, Dates)
+    if isinstance(rule, Weekdays):
+        day = _inside(written_day(cell, base.written), base)
+        found = (day + (3 - (base.first + 3) // 7 * 7)) % 7
+        absent = day == base.missing_code
+        return ibis.ifelse(absent, _literal(domain.missing_code), found) if base.may_be_missing else found
+    months = written_month(cell, base.written)
+    if isinstance(rule, Months):
+        return _inside(months, domain)
+    # Years count from 0 here, so that the quotient is of nothing negative.
+    return _inside(quotient(months + 1970 * 12, 12), domain)
 
 
 def _calendar_part(day: Any, rule: Months | Years | Weekdays, base: Dates) -> Any:

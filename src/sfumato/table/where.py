@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from sfumato.domain import Domain, Text
+from sfumato.domain import Domain, Text, Times
 from sfumato.domain.calendar import as_date
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.exact import exact
@@ -170,6 +170,8 @@ class _SqlReader:
             return str(node.this) if node.is_string else _number(node.this)
         if kind == "Boolean":
             return bool(node.this)
+        if kind == "Cast" and str(node.args["to"]).upper() == "TIMESTAMP" and type(node.this).__name__ == "Literal":
+            return str(node.this.this)
         if kind == "Cast" and str(node.args["to"]).upper() == "DATE" and type(node.this).__name__ == "Literal":
             return as_date(node.this.this, "a date in where=")
         raise ParameterError(f"where= compares a column with a literal; {_shown(node)} is none.")
@@ -210,6 +212,8 @@ def where_table(schema: Schema) -> Any:
 
 
 def _ibis_type(domain: Domain) -> str:
+    if isinstance(domain, Times):
+        return "timestamp" if domain.zone is None else "timestamp('UTC')"
     shown = domain.decode(domain.first) if not isinstance(domain, Text) else ""
     kinds: list[tuple[type, str]] = [(bool, "boolean"), (int, "int64"), (str, "string"), (date, "date")]
     return next((name for kind, name in kinds if isinstance(shown, kind)), "float64")

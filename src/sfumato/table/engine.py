@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from sfumato.errors import SchemaError
 from sfumato.table.frames import Frame, arrow_frame
 
 if TYPE_CHECKING:
@@ -130,14 +131,17 @@ def duckdb_engine(path: str | None = None) -> Any:
     # The engine counts its own progress and prints nothing: `show.progress` draws the bar.
     engine.raw_sql("SET enable_progress_bar = true")
     engine.raw_sql("SET enable_progress_bar_print = false")
-    # Statistics of a file are other people's cells: no reading may follow them. Filters are on codes, which no file can
-    # answer from its statistics; this is the second net below that rule.
-    engine.raw_sql("SET disabled_optimizers = 'statistics_propagation,filter_pushdown'")
+    # Statistics of a file are other people's cells. Filters are on codes, which no file answers from its statistics;
+    # that no filter moves down into the scan is a second net below that rule.
+    engine.raw_sql("SET disabled_optimizers = 'filter_pushdown'")
     return engine
 
 
 def frame_source(frame: Frame, kind: str) -> Source:
     """Return a frame as a table of a DuckDB of its own."""
+    if not frame.data.column_names:
+        kinds = ", ".join(f"{name!r} is {kind}" for name, kind in frame.refused.items())
+        raise SchemaError(f"The source has no column of a type that is read: {kinds or 'it has no column at all'}.")
     engine = duckdb_engine()
     engine.con.register("sfumato_source", frame.data)
     return Source(engine.table("sfumato_source"), engine, kind, frame.load, frame.refused, [engine.disconnect])

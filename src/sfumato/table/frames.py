@@ -39,9 +39,6 @@ def arrow_frame(data: Any, refused: Mapping[str, str] | None = None) -> Frame:
 
     odd = {field.name: str(field.type) for field in data.schema if isinstance(field.type, pyarrow.BaseExtensionType)}
     plain = _describable(data.drop_columns(list(odd)))
-    if not plain.column_names:
-        kinds = ", ".join(f"{name!r} is {kind}" for name, kind in {**odd, **(refused or {})}.items())
-        raise SchemaError(f"The source has no column of a type that is read: {kinds or 'it has none at all'}.")
     if len(set(plain.column_names)) != len(plain.column_names):
         raise SchemaError("Two columns have the same name; rename one.")
     return Frame(plain, lambda names, _: physical(plain, names), {**odd, **(refused or {})})

@@ -86,7 +86,7 @@ def is_packed(content: bytes) -> bool:
 @cache
 def _shape(name: str) -> type[Any]:
     if name not in SHAPES:
-        raise LedgerError(f"A packed draw holds a {name!r}, which this version does not know; use the one that drew it.")
+        raise LedgerError(f"A packed draw holds {name!r}, which this version does not know; use the one that drew it.")
     found: type[Any] = getattr(import_module(SHAPES[name]), name.rpartition(".")[2])
     return found
 
@@ -154,7 +154,7 @@ class _Writer:
         return [tag, *map(self.tree, value)]
 
     def _numbers(self, numbers: Sequence[int]) -> Any:
-        if -(2**63) <= min(numbers) and max(numbers) < 2**63:
+        if min(numbers) >= -(2**63) and max(numbers) < 2**63:
             self.blocks.append(np.array(numbers, dtype="<i8").tobytes())
             return len(numbers)
         return [f"{number:x}" for number in numbers]
@@ -168,7 +168,7 @@ class _Writer:
         # The order in memory is kept: sums in floating point follow it.
         turned = little.ndim > 1 and little.flags.f_contiguous and not little.flags.c_contiguous
         laid = np.ascontiguousarray(little.T if turned else little)
-        self.blocks.append(memoryview(laid.reshape(-1).view(np.uint8)) if laid.size else b"")
+        self.blocks.append(laid.reshape(-1).view(np.uint8).data if laid.size else b"")
         return ["a", little.dtype.str, list(array.shape), "F" if turned else "C"]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -33,8 +32,6 @@ from sfumato.privacy.filters import Meter
 if TYPE_CHECKING:
     from sfumato.ledger.session import Session
     from sfumato.mechanism import Event
-
-_log = logging.getLogger(__name__)
 
 
 class Ledger:
@@ -149,24 +146,10 @@ class Ledger:
         request = request_of(
             self._journal.terms, request_id, event, loss, question=question_key, analyst=analyst, spend=spend
         )
-        with self._journal.session(write=True) as session:
-            found = self._charge(session, request)
-            if isinstance(found, Reservation) and found.state != "committed":
-                lifecycle.start(session, request_id)
-        if isinstance(found, Verdict):
-            raise self._refusal(found, spend, make_loss, analyst)
+        found = self._begin(request, make_loss, sealed=False)
         if found.state == "committed":
             return found
-        answer: bytes | None = None
-        try:
-            answer = lifecycle.as_bytes(draw(), "An answer")
-        except Exception:
-            _log.exception("The request %r died.", request_id)
-        if answer is None:
-            # Raised outside the handler, so that nothing of the cause travels with it.
-            self.fail(request_id)
-            raise LedgerError(wording.DEAD)
-        return self.commit(request_id, answer)
+        return self.commit(request_id, running.draw_once(self._journal, request_id, draw))
 
     def run_sealed(
         self,
@@ -189,13 +172,18 @@ class Ledger:
         request = request_of(
             self._journal.terms, request_id, event, loss, question=question_key, analyst=analyst, spend=spend
         )
-        with self._journal.session(write=True) as session:
-            found = self._charge(session, request, resume=self._private is not None)
-            if isinstance(found, Reservation) and found.state != "committed":
-                lifecycle.begin(session, found)
-        if isinstance(found, Verdict):
-            raise self._refusal(found, spend, make_loss, analyst)
+        found = self._begin(request, make_loss, sealed=True)
         return found if found.reused else running.complete(self._journal, self._private, found.id, work)
+
+    def _begin(self, request: Request, make_loss: MakeLoss | None, sealed: bool) -> Reservation:
+        """Reserve and start in one transaction, unless there is an answer."""
+        with self._journal.session(write=True) as session:
+            found = self._charge(session, request, resume=sealed and self._private is not None)
+            if isinstance(found, Reservation) and found.state != "committed":
+                lifecycle.begin(session, found) if sealed else lifecycle.start(session, found.id)
+        if isinstance(found, Verdict):
+            raise self._refusal(found, request.spend, make_loss, request.analyst)
+        return found
 
     def stored(self, request_id: str) -> Reservation:
         """Return what became of a request; its answer is there once it is committed."""

@@ -60,6 +60,18 @@ class Frozen:
     sealed: bool
 
 
+def draw_once(journal: Journal, request_id: str, draw: Callable[[], bytes]) -> bytes:
+    """Call a draw of which only its bytes are known; whatever ends it is the end of the request."""
+    try:
+        return lifecycle.as_bytes(draw(), "An answer")
+    except Exception:
+        _log.exception("The request %r died.", request_id)
+    # Raised outside the handler, so that nothing of the cause travels with it.
+    with journal.session(write=True) as session:
+        lifecycle.fail(session, request_id)
+    raise LedgerError(wording.DEAD)
+
+
 def complete(journal: Journal, place: Place | None, request_id: str, work: Work) -> Reservation:
     """Carry a request that was begun to its stored answer, from wherever it stands."""
     while True:

@@ -63,7 +63,7 @@ def curate(
 
 def _given(ledger: Ledger, schema: Schema, relation: Relation | None, rest: Sequence[object]) -> Ledger:
     if any(part is not None for part in rest):
-        raise ParameterError("An open ledger has all this already; leave budget, population, analysts and private out.")
+        raise ParameterError("An open ledger has its budget already; leave budget, population, analysts, private out.")
     if relation not in (None, ledger.relation):
         raise LedgerError(
             f"The ledger speaks of {ledger.relation!r} neighbours, not of {relation!r}; leave relation= out."

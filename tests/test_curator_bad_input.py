@@ -201,5 +201,5 @@ def test_neighbours_are_those_of_the_ledger(house: House) -> None:
     place = house.data.with_name("moving.ledger")
     sf.curate(house.data, SCHEMA, Pure(1), ledger=place, relation=ADD_REMOVE).close()
     with sf.curate(house.data, SCHEMA, ledger=place) as later:
-        assert later.ledger.relation is ADD_REMOVE is later.setting.relation
+        assert later.ledger.relation is ADD_REMOVE is later.basis.relation
         assert later.count("age > 30", spend=Pure(0.5)).loss.relation is ADD_REMOVE

@@ -26,6 +26,7 @@ def curate(
     population: str | None = None,
     analysts: Mapping[str, Budget | Bound] | None = None,
     relation: Relation | None = None,
+    private: str | Path | None = None,
 ) -> Curator:
     """Open a table and its ledger in one line, in memory or on disk.
 
@@ -34,7 +35,8 @@ def curate(
     `ledger` is a path or an address, without it the ledger is in memory and gone when the program ends.
     `snapshot` is your name for this state of the data: a question asked again of the same state is free.
     `analysts` have budgets of their own under the one of all. A new ledger speaks of REPLACE_ONE neighbours, or
-    of those that `relation` names.
+    of those that `relation` names. `private` is a directory where a draw in progress is kept, so that a kill does not
+    lose it: beside a ledger's file by default, to be named for PostgreSQL.
 
     >>> from sfumato import Pure
     >>> from sfumato.domain import categories, integers
@@ -49,9 +51,10 @@ def curate(
     opened = open_table(source, described, snapshot=snapshot, table=table)
     try:
         if isinstance(ledger, Ledger):
-            book = _given(ledger, described, relation, [budget, population, analysts])
+            book = _given(ledger, described, relation, [budget, population, analysts, private])
         else:
-            book = _ledger(ledger, described, budget, analysts, population=population, relation=relation)
+            more = {"population": population, "relation": relation, "private": private}
+            book = _ledger(ledger, described, budget, analysts, **more)
         return Curator(opened, book, book.relation)
     except BaseException:
         opened.close()
@@ -60,7 +63,7 @@ def curate(
 
 def _given(ledger: Ledger, schema: Schema, relation: Relation | None, rest: Sequence[object]) -> Ledger:
     if any(part is not None for part in rest):
-        raise ParameterError("An open ledger has its budget already; leave budget, population and analysts out.")
+        raise ParameterError("An open ledger has its budget already; leave budget, population, analysts, private out.")
     if relation not in (None, ledger.relation):
         raise LedgerError(
             f"The ledger speaks of {ledger.relation!r} neighbours, not of {relation!r}; leave relation= out."

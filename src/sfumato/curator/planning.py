@@ -22,13 +22,13 @@ def planned(basis: Basis, question: Question | Sequence[Question], spend: Bound 
         raise ParameterError("ask takes a question or a list of questions; write ask(Histogram('age'), Pure(0.1)).")
     canonical = tuple(one.canonical(basis.schema) for one in listed)
     if spend is None:
-        return Asked(canonical, tuple(_free(basis, one) for one in canonical))
+        return Asked(canonical, tuple(_free(basis, one) for one in canonical), basis.schema)
     bound = require_bound(spend)
     prepared = _prepared(basis, canonical, bound.split(len(canonical)))
     paid = sum(not one.loss().person.is_zero for one in prepared)
     if 0 < paid < len(canonical):
         prepared = _prepared(basis, canonical, bound.split(paid))
-    return Asked(canonical, prepared)
+    return Asked(canonical, prepared, basis.schema)
 
 
 def _prepared(basis: Basis, questions: Sequence[Question], part: Bound) -> tuple[Prepared, ...]:

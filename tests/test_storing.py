@@ -21,7 +21,7 @@ from sfumato.curator.planning import key_of, planned
 from sfumato.errors import FitError, LedgerError
 from sfumato.ledger import Ledger, lifecycle, running
 from sfumato.noise import Noise
-from sfumato.release.asked import Asked, _exact
+from sfumato.release.asked import Asked
 from sfumato.release.packing import is_packed, pack, unpack
 from sfumato.release.prepared import Several
 from tests.release.every_question import BITS, QUESTIONS, SCHEMA, cells, rows, table
@@ -229,7 +229,7 @@ def digests(wanted: set[str]) -> dict[str, str]:
     with table() as opened:
         for name, prepared in cells(opened, wanted=wanted):
             for one in islice(prepared, 1):
-                raw = one.mechanism.run(_exact(one, opened), Noise(key=bytes(32), names=(name,)))
+                raw = one.mechanism.run(one.exact(opened), Noise(key=bytes(32), names=(name,)))
                 shown = json.dumps(one.finish(raw).to_json())
                 found[name] = hashlib.sha256(pack(raw) + shown.encode()).hexdigest()
     return found

@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow
 
 from sfumato import Approximate, Concentrated, Pure, Schema, Truncated
-from sfumato.domain import booleans, categories, integers, text
 from sfumato.errors import SfumatoError
 from sfumato.learn import (
     ExponentialLearner,
@@ -23,7 +22,7 @@ from sfumato.learn import (
 )
 from sfumato.learn.question import Learn
 from sfumato.privacy import REPLACE_ONE, Bound, Relation
-from sfumato.release import Count, GroupBy, Histogram, Mean, Question, Sum, Variance
+from sfumato.release import Count, GroupBy, Histogram, Mean, People, Question, Sum, Variance
 from sfumato.release.distribution.choice import METHODS as CURVES
 from sfumato.release.distribution.question import Distribution
 from sfumato.release.geometry.build import ENGINES as BODIES
@@ -40,6 +39,7 @@ from sfumato.release.workload.builders import marginals
 from sfumato.release.workload.question import Answers
 from sfumato.table.data import Table, open_table
 from sfumato.table.gauge import Basis
+from tests.imputed import booleans, categories, integers, text
 
 PEOPLE = 240
 BITS = tuple(f"b{place}" for place in range(8))
@@ -102,6 +102,7 @@ def _questions() -> dict[str, Question]:
     return {
         "Count": Count(),
         "Count where": Count("age > 40"),
+        "People": People("age > 40", by="sex"),
         "Sum": Sum("age"),
         "Mean": Mean("age"),
         "Mean where": Mean("age", "sex = 'Male'"),

@@ -38,7 +38,12 @@ class Asked:
         found = []
         for question, prepared in zip(self.questions, self.prepared, strict=True):
             inner = prepared.mechanism.event()
-            parameters = {"mechanism": inner.to_json(), "question": question.to_json(), "snapshot": snapshot}
+            parameters = {
+                "mechanism": inner.to_json(),
+                "question": question.to_json(),
+                "snapshot": snapshot,
+                "notes": list(prepared.gauge.notes()),
+            }
             found.append(Event(inner.name, inner.spec, parameters, inner.version))
         return found
 

@@ -18,6 +18,7 @@ from sfumato.privacy.parallel import twice
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.table.bounding import SCALE, Bounding, Way, bounding_of
 from sfumato.table.measure import Measure, Occurring, Ordered, People, Totals
+from sfumato.table.notes import notes_of
 from sfumato.table.predicate import EVERY_ROW, Predicate
 from sfumato.table.schema import Schema
 from sfumato.table.sensitivity import (
@@ -216,6 +217,10 @@ class Gauge:
             raise TypeError(f"{type(mechanism).__name__} reads whole rows, and these are weighed.")
         if getattr(mechanism, "rows", self.rows) != self.rows:
             raise TypeError(f"{type(mechanism).__name__} was made for another number of rows a person.")
+
+    def notes(self) -> tuple[str, ...]:
+        """Return the public rules by which cells and people are counted, in sentences."""
+        return notes_of(self)
 
     # The one door to the data
 

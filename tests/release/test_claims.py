@@ -83,14 +83,26 @@ def test_a_release_that_reads_no_attribute_and_moves_is_charged_to_all() -> None
 
 
 def test_parts_that_read_different_columns_charge_each_attribute_for_its_own() -> None:
-    mechanism = Mean("value", "side = 1").prepare(ONE, Pure(2)).mechanism
-    loss = mechanism.loss()
-    assert loss.person.epsilon == 2
-    assert loss.at("side").epsilon == Fraction(3, 2), "whoever enters moves the centred sum by 1, of 2 for a person"
-    assert loss.at("value").epsilon == 1, "the count does not read the value"
-    assert loss.at("key").is_zero
-    assert loss.at({"key", "value"}).epsilon == 1
-    assert loss.at({"side", "value"}).epsilon == 2
+    loss = GroupBy("key", [Count(), Sum("value")]).prepare(ONE, Pure(2)).loss()
+    assert loss.person.epsilon == loss.at("key").epsilon == 2
+    assert loss.at("value").epsilon == Fraction(1, 2), (
+        "the count does not read the value, which moves the sum by 2 of 4"
+    )
+    assert loss.at("side").is_zero and loss.at({"side", "value"}).epsilon == Fraction(1, 2)
+    assert loss.at({"key", "value"}).epsilon == 2
+
+
+def test_a_mean_is_one_release_of_sum_and_count() -> None:
+    """A count beside the sum costs nothing: the sum has the noise of one whose number of rows is public."""
+    prepared = Mean("value", "side = 1").prepare(ONE, Pure(2))
+    assert isinstance(prepared.mechanism, Several) and len(prepared.mechanism.mechanisms) == 1
+    public = Mean("value").prepare(ONE, Pure(2)).mechanism
+    assert isinstance(public, Several) and public.mechanisms[1].loss().person.is_zero
+    noise, alone = prepared.mechanism.mechanisms[0], public.mechanisms[0]
+    assert isinstance(noise, AdditiveNoise) and isinstance(alone, AdditiveNoise)
+    assert noise.law.scale == 2 * alone.law.scale, "it counts twice the sum"  # type: ignore[union-attr]
+    loss = prepared.loss()
+    assert [loss.at(name).epsilon for name in ("side", "value", "key")] == [2, 2, 0] and loss.person.epsilon == 2
 
 
 def test_disjoint_groups_are_one_release_and_columns_are_charged_one_by_one() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ class Rows:
     def __init__(self, scale: int = 1) -> None:
         place = np.arange(400)
         self.codes = {"key": place % 7 % 4, "side": place % 3 % 2, "value": (place * 11) % 21}
-        self.scale = scale
+        self.scale, self.table = scale, SimpleNamespace(schema=SCHEMA)
 
     def totals(self, keys: Any, measures: Any, where: Any) -> list[Any]:
         kept = self.codes["side"] == 1 if "side" in str(where) else np.ones(400, bool)
@@ -84,8 +85,8 @@ def test_numbers(question: Question, setting: Basis, spend: Bound) -> None:
     view = Rows(prepared.gauge.rule.scale)
     exact, noise = given(prepared, view), Noise(insecure_seed=5)
     true = truth(question, prepared, view)
-    every = tuple(np.repeat(np.asarray(part, object), RUNS) for part in exact)
-    drawn = zip(*(part.tolist() for part in prepared.mechanism.run(every, noise)), strict=True)
+    every = tuple(np.repeat(np.asarray(part, object)[np.newaxis], RUNS, axis=0) for part in exact)
+    drawn = zip(*prepared.mechanism.run(every, noise), strict=True)
     hits, seen, widths, errors = 0, 0, [], []
     for raw in drawn:
         released = prepared.finish(raw)

@@ -265,3 +265,48 @@ def check_people(seen: tuple[int, int, int, int], bound: Sensitivity) -> None:
     # One person's order of groups decides which of the far cells can be reached, so that equality is for the norm.
     assert all(one <= limit for one, limit in zip(seen, stated(bound), strict=True))
     assert seen[0] >= min(1, bound.l1)
+
+
+@pytest.mark.parametrize("setting", [*SETTINGS[:3], SETTINGS[4], SETTINGS[6]], ids=lambda setting: setting.name)
+@pytest.mark.parametrize("name", ["may be missing", "always there"])
+def test_a_mean_is_one_vector(name: str, setting: Setting) -> None:
+    """All people of up to two rows: twice the sum around the middle, and a multiple of the count (SM-MISSING)."""
+    value = domain.integers(-1, 1) if name == "may be missing" else integers(-1, 1)
+    columns = {"key": integers(0, 1), "side": integers(0, 1), "value": value}
+    schema = setting.basis(columns).schema
+    kept = records(setting, schema)
+    total, present = Part(Power.SUM, "value"), Part(Power.PRESENT, "value")
+    pairs = {changing: np.array(list(attribute_pairs(kept, changing))) for changing in CHANGES}
+    for keys, where, factor in product(KEYS[:2], FILTERS[:2], (2, 3)):
+        gauges = [setting.gauge(columns, keys, total, where, relation=rule) for rule in (REPLACE_ONE, ADD_REMOVE)]
+        rule, predicate = gauges[0].rule, read_where(where, schema)
+        found = np.array([[_mean(schema, rule, keys, rows, predicate, factor) for rows in kept]])
+        everyone = np.unique(found.reshape(-1, found.shape[-1]), axis=0)
+        below(measured(everyone), gauges[1].mean_sensitivity(total, factor))
+        if where is not None or name == "may be missing" or setting.name.startswith("weigh"):
+            exact = where is not None or name == "may be missing"
+            below(measured(everyone[:, None] - everyone[None]), gauges[0].mean_sensitivity(total, factor), exact)
+        for changing in CHANGES:
+            first, second = pairs[changing].T
+            seen = measured(found[:, first] - found[:, second])
+            for gauge in gauges:
+                below(seen, gauge.mean_sensitivity(total, factor, changing), exact=not (where and "side" in changing))
+    assert present.range(schema) == (1, 1)
+
+
+def _mean(schema: Schema, rule: Any, keys: tuple[str, ...], rows: Any, where: Any, factor: int) -> Any:
+    sums, counts = (
+        share(schema, rule, 3, rows, keys, Part(power, "value"), where).ravel() for power in (Power.SUM, Power.PRESENT)
+    )
+    return np.concatenate([2 * sums, factor * counts])
+
+
+def below(seen: tuple[int, int, int, int], bound: Sensitivity, exact: bool = True) -> None:
+    assert all(one <= limit for one, limit in zip(seen, stated(bound), strict=True)), (seen, bound)
+    assert not exact or seen[:3] == stated(bound)[:3], (seen, bound)
+
+
+def test_golden_numbers_of_a_mean() -> None:
+    gauge = Basis(Schema({"age": domain.integers(0, 99)}), 50).gauge(Totals((), (Part(Power.SUM, "age"),)))
+    part = Part(Power.SUM, "age")
+    assert gauge.mean_sensitivity(part, 99).l1 == 198 and gauge.mean_sensitivity(part, 171).l2_squared == 39204

@@ -85,7 +85,7 @@ class Answer:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """By which public rules people and cells were counted, and what is known about the error beside the interval."""
+        """By which public rules people and cells were counted, and what is known of the error beside the interval."""
         return (*self.event.parameters.get("notes", ()), *self.released.made.get("notes", ()))
 
     @property

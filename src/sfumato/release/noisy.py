@@ -56,6 +56,14 @@ class Moves:
         singles = gauge.by_attribute(part)
         return cls(person, singles, frozenset(singles) or EVERYTHING, step * gauge.unit, gauge.relation)
 
+    @classmethod
+    def of_mean(cls, gauge: Gauge, part: Part, factor: int, step: Fraction) -> Moves:
+        """Return how far twice a sum around the middle and `factor` times its count move together."""
+        found = {name: gauge.mean_sensitivity(part, factor, {name}) for name in sorted(gauge.attributes)}
+        singles = {name: moves for name, moves in found.items() if moves.l1}
+        person = gauge.mean_sensitivity(part, factor)
+        return cls(person, singles, frozenset(singles) or EVERYTHING, step * gauge.unit, gauge.relation)
+
     @property
     def free(self) -> bool:
         """Whether nobody moves the total, so that it costs nothing."""

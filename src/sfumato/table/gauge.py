@@ -24,6 +24,7 @@ from sfumato.table.schema import Schema
 from sfumato.table.sensitivity import (
     Shape,
     attributes_changed,
+    mean_moved,
     people_moved,
     person_replaced,
     person_there_or_not,
@@ -157,6 +158,12 @@ class Gauge:
         if self.rule.way is Way.PICK and names & self.schema.key_attributes:
             return person_replaced(shape)
         return attributes_changed(shape, names, matched=self.matched)
+
+    def mean_sensitivity(self, part: Part, factor: int, changed: Any = None) -> Sensitivity:
+        """Return how far a sum around the middle of a column and `factor` times its count move, as one vector."""
+        names = None if changed is None else frozenset(changed)
+        replaced = self.relation is REPLACE_ONE
+        return mean_moved(self._shape(part), factor, names, replaced=replaced)
 
     def by_attribute(self, part: Part = COUNT) -> dict[str, Sensitivity]:
         """Return how far each attribute alone moves a part of the totals; those that move nothing are left out."""

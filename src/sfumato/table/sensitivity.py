@@ -23,8 +23,9 @@ an attribute that is part of the row key can change the person's rows as a repla
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import reduce
 from math import prod
 
 from sfumato.privacy.sensitivity import Sensitivity
@@ -143,6 +144,41 @@ def attributes_changed(shape: Shape, changed: frozenset[str], *, matched: bool) 
     low, high = shape.ends
     width = shape.spread if shape.value_may_vanish else high - low
     return shape.bounds(1, width**2, width, 1) if value_changes and width else NOTHING_MOVES
+
+
+def mean_moved(shape: Shape, factor: int, changed: frozenset[str] | None, *, replaced: bool) -> Sensitivity:
+    """Return how far a sum and its count move as one vector: rows add (2x - a - b, factor), or nothing (SM-MISSING).
+
+    A value that changes moves the sum alone, by at most 2(b - a). A row that enters or leaves moves the sum by at most
+    b - a, because it is taken around the middle, and the count by `factor`; one that goes to another cell does both
+    there. With factor b - a a count beside the sum costs nothing. `changed` is None for the whole person.
+    """
+    low, high = shape.ends
+    width = high - low
+    apart = Sensitivity(Fraction(2 * width), Fraction(4 * width**2), Fraction(2 * width), 1)
+    enters = Sensitivity(Fraction(width + factor), Fraction(width**2 + factor**2), Fraction(max(width, factor)), 2)
+    moves = Sensitivity(2 * enters.l1, 2 * enters.l2_squared, enters.largest, 4)
+    schema = shape.schema
+
+    def touched(names: Iterable[str]) -> bool:
+        return changed is None or not schema.reads(names).isdisjoint(changed)
+
+    found: list[Sensitivity] = []
+    if changed is None:
+        found = [enters] if not replaced else [apart, enters if shape.cells == 1 else moves]
+    else:
+        value = touched([shape.part.column or ""])
+        found += [apart] if value else []
+        if touched(name for name in shape.keys if schema.domain(name).size != 1):
+            found.append(moves)
+        elif touched(columns(shape.where)) or (value and shape.value_may_vanish):
+            found.append(enters)
+    if not found:
+        return NOTHING_MOVES
+    one = reduce(Sensitivity.cover, found)
+    places = shape.total if shape.rule.way is Way.WEIGH else shape.rule.rows
+    limits = [places * one.changed] + ([] if shape.cells is None else [2 * shape.cells])
+    return replace(one.times(shape.total), changed=min(limits))
 
 
 def people_moved(

@@ -149,6 +149,13 @@ def spark_identity(cell: str, kind: str) -> str | None:
 # Expressions that both engines share
 
 
+def clamped(cell: Any, low: Any, high: Any) -> Any:
+    """Return a cell inside a range, null where it is null; on days this is faster than `least` and `greatest`."""
+    import ibis
+
+    return ibis.cases((cell < low, low), (cell > high, high), else_=cell)
+
+
 def real(cell: Any) -> Any:
     """Return a double that is null where the cell is NaN, told apart in a way that no engine decides from statistics.
 
@@ -166,8 +173,8 @@ def real(cell: Any) -> Any:
     return ibis.ifelse(isfinite(cell) | cell.isinf(), cell, ibis.null("float64"))
 
 
-def place(cell: Any, labels: Sequence[str]) -> Any:
-    """Return the place of a text among labels, null for every other text, inside DuckDB.
+def place(cell: Any, labels: Sequence[str], unlisted: int) -> Any:
+    """Return the place of a text among labels inside DuckDB, `unlisted` for every other text and for null.
 
     DuckDB reads a text as a member of an enumeration once for each distinct text of a Parquet page; comparisons are
     made for every row. The enumeration hides behind a macro, because Ibis has no such type.
@@ -177,10 +184,14 @@ def place(cell: Any, labels: Sequence[str]) -> Any:
     listed = ", ".join("'" + label.replace("'", "''") + "'" for label in labels)
     name = f"sfumato_place_{hashlib.sha256(listed.encode()).hexdigest()[:32]}"
     cell.get_backend().con.execute(
-        f"CREATE OR REPLACE TEMP MACRO {name}(label) AS enum_code(TRY_CAST(label AS ENUM({listed})))"
+        f"CREATE OR REPLACE TEMP MACRO {name}(label) AS CAST(enum_code(TRY_CAST(label AS ENUM({listed}))) AS INTEGER)"
     )
 
-    @ibis.udf.scalar.builtin(name=name)  # type: ignore[untyped-decorator]
-    def found(label: str) -> int: ...  # type: ignore[empty-body]
+    @ibis.udf.scalar.builtin(name=name, signature=(("string",), "int32"))  # type: ignore[untyped-decorator]
+    def found(label): ...  # type: ignore[no-untyped-def]
 
-    return found(cell)
+    unknown = ibis.literal(unlisted, "int32")
+    # DuckDB's least and greatest pass over null, and are functions of distinct texts too; its coalesce is none.
+    if unlisted >= len(labels) - 1:
+        return ibis.least(found(cell), unknown)
+    return ibis.greatest(found(cell), unknown) if unlisted == 0 else found(cell).fill_null(unknown)

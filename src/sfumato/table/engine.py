@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from sfumato.errors import SchemaError
 from sfumato.table.frames import Frame, arrow_frame
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ class Source:
     """One table of one engine: `engine` is the Ibis backend that runs it, `kind` says what it was made from.
 
     Where there is a `load`, `table` is there for its types, and `loaded` brings the cells. `refused` are columns of
-    types that no engine is handed.
+    types that no engine is handed. `scan` is how a file is read in SQL: an engine looks at the statistics of every
+    column that it binds, so undeclared columns are never bound.
     """
 
     table: ir.Table
@@ -28,6 +30,7 @@ class Source:
     kind: str
     load: Callable[[Sequence[str], str | None], Any] | None = field(default=None, repr=False)
     refused: Mapping[str, str] = field(default_factory=dict, repr=False)
+    scan: str = field(default="", repr=False)
     _closers: list[Callable[[], Any]] = field(default_factory=list, repr=False)
     _kept: dict[str, Callable[[], Any]] = field(default_factory=dict, repr=False)
 
@@ -35,6 +38,11 @@ class Source:
     def is_duckdb(self) -> bool:
         """Whether DuckDB runs it, in this process."""
         return bool(self.engine.name == "duckdb")
+
+    @property
+    def relation(self) -> str:
+        """The table as SQL names it after FROM."""
+        return self.scan or f"({self.engine.compile(self.table)})"
 
     def loaded(self, names: Sequence[str], person: str | None = None) -> Source:
         """Return the source with some columns in a DuckDB of this process; files and clusters stay where they are.
@@ -81,12 +89,11 @@ class Source:
         name = fresh_name()
         quote = '"' if self.is_duckdb else "`"
         columns = ", ".join(f"{cell} AS {quoted(column, quote)}" for column, cell in cells.items())
-        raw = self.engine.compile(self.table)
         if self.is_duckdb:
-            self.engine.con.execute(f'CREATE TEMP VIEW "{name}" AS SELECT {columns} FROM ({raw}) AS raw')
+            self.engine.con.execute(f'CREATE TEMP VIEW "{name}" AS SELECT {columns} FROM {self.relation} AS raw')
             self._kept[name] = lambda: self.engine.con.execute(f'DROP VIEW IF EXISTS "{name}"')
         else:
-            frame = self.engine.raw_sql(f"SELECT {columns} FROM ({raw}) AS raw")
+            frame = self.engine.raw_sql(f"SELECT {columns} FROM {self.relation} AS raw")
             frame.createOrReplaceTempView(name)
             self._kept[name] = lambda: frame.sparkSession.catalog.dropTempView(name)
         return self.engine.table(name)
@@ -130,14 +137,17 @@ def duckdb_engine(path: str | None = None) -> Any:
     # The engine counts its own progress and prints nothing: `show.progress` draws the bar.
     engine.raw_sql("SET enable_progress_bar = true")
     engine.raw_sql("SET enable_progress_bar_print = false")
-    # Statistics of a file are other people's cells: no reading may follow them. Filters are on codes, which no file can
-    # answer from its statistics; this is the second net below that rule.
-    engine.raw_sql("SET disabled_optimizers = 'statistics_propagation,filter_pushdown'")
+    # Statistics of a file are other people's cells. Filters are on codes, which no file answers from its statistics;
+    # that no filter moves down into the scan is a second net below that rule.
+    engine.raw_sql("SET disabled_optimizers = 'filter_pushdown'")
     return engine
 
 
 def frame_source(frame: Frame, kind: str) -> Source:
     """Return a frame as a table of a DuckDB of its own."""
+    if not frame.data.column_names:
+        kinds = ", ".join(f"{name!r} is {kind}" for name, kind in frame.refused.items())
+        raise SchemaError(f"The source has no column of a type that is read: {kinds or 'it has no column at all'}.")
     engine = duckdb_engine()
     engine.con.register("sfumato_source", frame.data)
-    return Source(engine.table("sfumato_source"), engine, kind, frame.load, frame.refused, [engine.disconnect])
+    return Source(engine.table("sfumato_source"), engine, kind, frame.load, frame.refused, _closers=[engine.disconnect])

@@ -39,9 +39,6 @@ def arrow_frame(data: Any, refused: Mapping[str, str] | None = None) -> Frame:
 
     odd = {field.name: str(field.type) for field in data.schema if isinstance(field.type, pyarrow.BaseExtensionType)}
     plain = _describable(data.drop_columns(list(odd)))
-    if not plain.column_names:
-        kinds = ", ".join(f"{name!r} is {kind}" for name, kind in {**odd, **(refused or {})}.items())
-        raise SchemaError(f"The source has no column of a type that is read: {kinds or 'it has none at all'}.")
     if len(set(plain.column_names)) != len(plain.column_names):
         raise SchemaError("Two columns have the same name; rename one.")
     return Frame(plain, lambda names, _: physical(plain, names), {**odd, **(refused or {})})
@@ -158,7 +155,8 @@ def _physical(column: Any) -> Any:
     if types.is_run_end_encoded(kind):
         return _physical(_chunks(column, pyarrow.compute.run_end_decode, kind.value_type))
     if types.is_dictionary(kind):
-        return _physical(_chunks(column, _undictionaried, kind.value_type))
+        value = pyarrow.large_binary() if _holds_bytes(kind.value_type) else kind.value_type
+        return _physical(_chunks(column, _undictionaried, value))
     if kind in _bytes():
         return column.cast(_bytes()[kind])
     if types.is_date64(kind):
@@ -185,7 +183,20 @@ def _chunks(column: Any, change: Callable[[Any], Any], kind: Any) -> Any:
 
 
 def _undictionaried(chunk: Any) -> Any:
-    return chunk.dictionary.take(chunk.indices)
+    import pyarrow
+
+    values = chunk.dictionary
+    if _holds_bytes(values.type):
+        # In two steps, of which none validates; views cannot be chosen from.
+        values = values.cast(_bytes().get(values.type, values.type)).cast(pyarrow.large_binary())
+    return values.take(chunk.indices)
+
+
+def _holds_bytes(kind: Any) -> bool:
+    import pyarrow
+
+    types = pyarrow.types
+    return kind in _bytes() or types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind)
 
 
 def _days(chunk: Any) -> Any:

@@ -40,7 +40,7 @@ def connect(address: str, schema: str | None = None) -> Database:
     except ImportError:
         raise SchemaError("PostgreSQL needs one more package; run pip install 'sfumato[postgres]'.") from None
     try:
-        connection = psycopg.connect(address)
+        connection = psycopg.connect(address, client_encoding="UTF8")
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.read_only = True
         return Database(connection, schema or connection.execute("SELECT current_schema()").fetchone()[0])

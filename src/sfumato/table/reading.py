@@ -63,7 +63,7 @@ def _unread(name: str, kind: str) -> SchemaError:
 def _kinds(source: Source) -> dict[str, str]:
     """Return the engine's own types of all columns."""
     if source.is_duckdb:
-        described = source.engine.con.execute(f"DESCRIBE {source.engine.compile(source.table)}").fetchall()
+        described = source.engine.con.execute(f"DESCRIBE SELECT * FROM {source.relation}").fetchall()
         return {name: kind for name, kind, *_ in described}
     return dict(source.engine.raw_sql(source.engine.compile(source.table)).dtypes)
 
@@ -118,13 +118,15 @@ def _failure(source: Source, names: Sequence[str]) -> str | None:
 
 
 def _hashed(source: Source, names: Sequence[str]) -> None:
-    raw = source.engine.compile(source.table)
+    quote, digest = ('"', "hash") if source.is_duckdb else ("`", "xxhash64")
+    columns = [quoted(name, quote) for name in names]
+    hashes = ", ".join(f"bit_xor({digest}({column}))" for column in columns)
+    # From a query and not from the file itself: then DuckDB reads the statistics of the columns too.
+    query = f"SELECT {hashes} FROM (SELECT {', '.join(columns)} FROM {source.relation} AS raw) AS declared"
     if source.is_duckdb:
-        hashes = ", ".join(f"bit_xor(hash({quoted(name)}))" for name in names)
-        source.engine.con.execute(f"SELECT {hashes} FROM ({raw}) AS raw").fetchall()
+        source.engine.con.execute(query).fetchall()
     else:
-        hashes = ", ".join(f"bit_xor(xxhash64({quoted(name, '`')}))" for name in names)
-        source.engine.raw_sql(f"SELECT {hashes} FROM ({raw}) AS raw").collect()
+        source.engine.raw_sql(query).collect()
 
 
 # Failures of engines

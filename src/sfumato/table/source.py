@@ -33,6 +33,7 @@ _CSV_OPTIONS = {
     "strict_mode": False,
     "parallel": False,
 }
+_PARQUET_SCAN = "read_parquet('{}')"
 _DUCKDB = (".duckdb", ".ddb", ".db")
 _POSTGRES = ("postgres://", "postgresql://")
 _STORE_IT = "Its conversions would run before the clamps of the schema: store it as a table first, and open that one."
@@ -69,12 +70,15 @@ def _open_file(path: str, table: str | None) -> Source:
         raise SchemaError(f"There is no file {path!r}; write the path of {_WAYS}.")
     if name.endswith(_DUCKDB):
         return _open_database(path, table)
-    engine = duckdb_engine()
+    engine, scan = duckdb_engine(), ""
     try:
         if name.endswith(_CSV):
             opened = _read_csv(engine, path, "\t" if ".tsv" in name[-7:] else ",")
         elif name.endswith(_PARQUET) or Path(path).is_dir():
-            opened = engine.read_parquet(f"{path}/**/*.parquet" if Path(path).is_dir() else path)
+            pattern = f"{path}/**/*.parquet" if Path(path).is_dir() else path
+            scan = _PARQUET_SCAN.format(pattern.replace("'", "''"))
+            engine.con.execute(f'CREATE TEMP VIEW "sfumato_source" AS SELECT * FROM {scan}')
+            opened = engine.table("sfumato_source")
         else:
             raise SchemaError(f"The ending of {path!r} is unknown; write the path of {_WAYS}.")
     except SchemaError:
@@ -83,7 +87,7 @@ def _open_file(path: str, table: str | None) -> Source:
     except Exception as error:
         engine.disconnect()
         raise SchemaError(f"{path!r} cannot be read as what its ending says ({type(error).__name__}).") from None
-    return Source(opened, engine, "csv" if name.endswith(_CSV) else "parquet", _closers=[engine.disconnect])
+    return Source(opened, engine, "parquet" if scan else "csv", scan=scan, _closers=[engine.disconnect])
 
 
 def _read_csv(engine: Any, path: str, divider: str) -> Any:

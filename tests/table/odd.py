@@ -12,12 +12,13 @@ import pyarrow as pa
 
 import sfumato as sf
 from sfumato import Pure
-from sfumato.domain import Domain, Text, booleans, categories, dates, fixed, integers, text
+from sfumato.domain import Domain, Text
 from sfumato.errors import SfumatoError
 from sfumato.table import Schema
+from tests.imputed import booleans, categories, dates, fixed, integers, text
 
 NUMBER, CENTS = integers(0, 99, missing=7), fixed(0, 10, step="0.01", missing=5)
-LABEL = categories("a", "b", "?", other="?")
+LABEL = categories("a", "b", other="?")
 DAY = dates("1999-12-01", "2000-03-31", missing="2000-01-01")
 NOTE, TRUTH = text(max_bytes=5), booleans()
 ENDS = [2**62, -(2**62), 2**63 - 1, -(2**63) + 1, -(2**63)]

@@ -31,7 +31,7 @@ PICTURE = Path("docs/pictures/attribute-marginals.svg")
 
 def measured(bits: int, width: int, seed: int = 1) -> tuple[float, float, float]:
     """Return both mean squared errors (of fractions of people), and the person's rho of the first."""
-    schema = sf.Schema({f"b{place}": sf.booleans() for place in range(bits)})
+    schema = sf.Schema({f"b{place}": sf.booleans(missing=False) for place in range(bits)})
     workload = sf.workloads.marginals(schema, width=width)
     setting = Basis(schema, PEOPLE)
     draw = np.random.default_rng(seed)

@@ -43,7 +43,7 @@ def grid(people: int, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
     group = random.integers(0, 4, people)
     first = np.clip(random.normal(60 + 45 * group, 12), 0, 255).astype(int)
     second = np.clip(random.gamma(2, 20, people) + 15 * group, 0, 255).astype(int)
-    return {"a": first, "b": second}, {"a": integers(0, 255), "b": integers(0, 255)}
+    return {"a": first, "b": second}, {"a": integers(0, 255, missing=0), "b": integers(0, 255, missing=0)}
 
 
 def four(people: int, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -51,7 +51,7 @@ def four(people: int, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
     random = np.random.default_rng(seed)
     group, centres = random.integers(0, 5, people), random.uniform(2, 13, (5, 4))
     columns = {f"c{place}": np.clip(random.normal(centres[group, place], 2.5), 0, 15).astype(int) for place in range(4)}
-    return columns, dict.fromkeys(columns, integers(0, 15))
+    return columns, dict.fromkeys(columns, integers(0, 15, missing=0))
 
 
 def bits(people: int, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -59,7 +59,7 @@ def bits(people: int, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
     random = np.random.default_rng(seed)
     group, chances = random.integers(0, 4, people), random.uniform(0.1, 0.9, (4, 16))
     columns = {f"b{place}": (random.random(people) < chances[group, place]).astype(int) for place in range(16)}
-    return columns, dict.fromkeys(columns, integers(0, 1))
+    return columns, dict.fromkeys(columns, integers(0, 1, missing=0))
 
 
 DOMAINS = {"256 × 256": grid, "16^4": four, "2^16": bits}

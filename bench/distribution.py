@@ -68,7 +68,7 @@ def runs(prepared: Prepared, table: Table, ordered: np.ndarray, seeds: int) -> t
 
 def compare(people: int, bits: int, spend: Bound, seeds: int) -> None:
     """Print one line for each shape: the error and the band of every method that serves, and which one is chosen."""
-    schema = Schema({"x": integers(0, 2**bits - 1)})
+    schema = Schema({"x": integers(0, 2**bits - 1, missing=0)})
     setting = Basis(schema, people)
     ready: dict[str, Prepared] = {}
     for method in METHODS:
@@ -93,7 +93,7 @@ def compare(people: int, bits: int, spend: Bound, seeds: int) -> None:
 def timed(people: int) -> None:
     """Print CPU seconds of one distribution of many different values of 62 bits."""
     values = Noise(insecure_seed=1).uniform(2**62, people).astype(np.int64)
-    schema = Schema({"x": integers(0, 2**62 - 1)})
+    schema = Schema({"x": integers(0, 2**62 - 1, missing=0)})
     table = np.unique(values, return_counts=True)
     for method, spend in (("medians", Pure(1)), ("tree", Concentrated("0.1"))):
         begun = time.process_time()

@@ -45,7 +45,7 @@ def columns_table(sizes: tuple[int, ...], seeds: int) -> None:
     print("|---|---|---|---|---|---|---|---|---|")
     stable = stable_histogram(Approximate(EPSILON, "1e-8")).smallest_published()
     for columns in sizes:
-        space = Space.of(Schema({f"q{place}": booleans() for place in range(columns)}))
+        space = Space.of(Schema({f"q{place}": booleans(missing=False) for place in range(columns)}))
         start = time.process_time()
         search = plan_hitters(space, Pure(EPSILON).per_attribute(), PEOPLE)
         planned, count = time.process_time() - start, search.smallest_found()
@@ -67,7 +67,7 @@ def columns_table(sizes: tuple[int, ...], seeds: int) -> None:
 
 def points_table() -> None:
     """Print where a key of a huge domain is published, and how often one is that is predicted to be found with 0.95."""
-    schema = Schema({"key": integers(0, 2**62)})
+    schema = Schema({"key": integers(0, 2**62, missing=0)})
     facts = Basis(schema, PEOPLE)
     print("\n| method | spend | published from | found with 0.95 from | found there, of 2000 | one less than needed |")
     print("|---|---|---|---|---|---|")

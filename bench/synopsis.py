@@ -43,7 +43,7 @@ def mixture(people: int, size: int, seed: int, kinds: int = 8) -> Any:
 
 
 def bits_schema(size: int) -> Schema:
-    return Schema({f"c{place}": booleans() for place in range(size)})
+    return Schema({f"c{place}": booleans(missing=False) for place in range(size)})
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ def parities(seeds: int) -> None:
 
 def cuts(seeds: int) -> None:
     vertices, edges = 10_000, 100_000
-    schema = Schema({"a": integers(0, vertices - 1), "b": integers(0, vertices - 1)})
+    schema = Schema({"a": integers(0, vertices - 1, missing=0), "b": integers(0, vertices - 1, missing=0)})
     print("\n| graph | spend | coin cuts: rms | predicted | one in ten: rms | by degree: rms / worst | seconds |")
     print("|---|---|---|---|---|---|---|")
     for name in ("even", "hubs"):

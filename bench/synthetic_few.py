@@ -62,7 +62,7 @@ def distance(question: Synthesize, records: Records, setting: Basis, spend: Boun
 
 def row(name: str, rows: Any, sizes: tuple[int, ...], relation: Relation, seeds: int) -> str:
     """Return one line of the table."""
-    schema = Schema({f"c{place}": integers(0, size - 1) for place, size in enumerate(sizes)})
+    schema = Schema({f"c{place}": integers(0, size - 1, missing=0) for place, size in enumerate(sizes)})
     records = Records.from_rows(Space.of(schema), rows.tolist())
     setting = Basis(schema, len(rows), relation)
     cells = []

@@ -12,9 +12,10 @@ import pyarrow as pa
 
 import sfumato as sf
 from sfumato import Pure
-from sfumato.domain import Domain, Text, booleans, categories, dates, fixed, integers, text
+from sfumato.domain import Domain, Text
 from sfumato.errors import SfumatoError
 from sfumato.table import Schema
+from tests.imputed import booleans, categories, dates, fixed, integers, text
 
 NUMBER, CENTS = integers(0, 99, missing=7), fixed(0, 10, step="0.01", missing=5)
 LABEL = categories("a", "b", other="?")

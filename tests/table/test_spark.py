@@ -20,6 +20,8 @@ from sfumato.table.statistics import COUNT, Part, Power
 from tests.table.cluster import SPARK_MARKS
 from tests.table.hostile import CELLS, expected_codes, hostile_table
 from tests.table.tables import visits, visits_schema
+from tests.table.test_moments import SCHEMA as MOMENTS
+from tests.table.test_moments import TEXTS
 
 pytestmark = SPARK_MARKS
 
@@ -46,6 +48,18 @@ def test_spark_repairs_every_hostile_cell_as_python_does(spark: Any, cells: str,
             (cell, got, want) for cell, got, want in zip(raw, answer[name], expected[name], strict=True) if got != want
         ]
         assert not wrong, (name, wrong)
+
+
+def test_spark_reads_moments_and_formats_as_python_does(spark: Any, tmp_path: Path) -> None:
+    bases = dict.fromkeys(MOMENTS.base(name) for name in MOMENTS.names)
+    table = pa.table({**{name: pa.array(TEXTS, pa.string()) for name in bases}, "place": range(len(TEXTS))})
+    source = open_source(on_spark(spark, table, tmp_path))
+    with_place = Schema({**MOMENTS.columns, "place": domain.integers(0, len(TEXTS))})
+    answer = repaired(source.table, with_place).to_pyarrow().sort_by("place").to_pydict()
+    source.close()
+    for name in MOMENTS.names:
+        wanted = [MOMENTS.domain(name).encode(cell) for cell in TEXTS]
+        assert [pair for pair in zip(TEXTS, answer[name], wanted, strict=True) if pair[1] != pair[2]] == [], name
 
 
 @pytest.mark.parametrize(("person", "way"), [("number", Way.WEIGH), ("name", Way.PICK)])

@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.domain import Domain, integers
 from sfumato.errors import SchemaError
 from sfumato.table import Schema, Way, cells, open_table, reading
+from tests.imputed import Domain, integers
 from tests.table.odd import CENTS, DAY, LABEL, NOTE, NUMBER, in_memory, moved, outcome
 
 pytestmark = [

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.domain import Domain
 from sfumato.errors import SchemaError
 from sfumato.table import Schema, open_table
+from tests.imputed import Domain
 from tests.table.cluster import SPARK_MARKS
 from tests.table.odd import CENTS, DAY, ENDS, LABEL, NOTE, NUMBER, in_memory, outcome
 

@@ -94,14 +94,12 @@ class Times(Domain):
             found = read_moment(value, self.written)
             return None if found is None else (found.days * 86_400 + found.seconds) * SECOND + found.fraction
         if isinstance(value, datetime):
-            if not isinstance(value.year, int):
+            year: Any = value.year
+            if not isinstance(year, int) or (value.tzinfo is not None and self.zone is None):
                 return None  # pandas' missing time is a datetime too, but it has no year
-            if value.tzinfo is not None:
-                if self.zone is None:
-                    return None
-                value = value.astimezone(UTC).replace(tzinfo=None)
-            rest = value - datetime(value.year, value.month, value.day)
-            return (day_number(value) * 86_400 + rest.seconds) * SECOND + rest.microseconds * 1000
+            moment = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
+            rest = moment - datetime(moment.year, moment.month, moment.day)
+            return (day_number(moment) * 86_400 + rest.seconds) * SECOND + rest.microseconds * 1000
         return day_number(value) * 86_400 * SECOND if isinstance(value, date) else None
 
     def instant(self, value: Any, name: str = "the time") -> int:

@@ -73,7 +73,7 @@ class Categories(Domain):
                 return None
             if self.missing == OTHER and self.other is not None:
                 return self.other
-        return self.missing  # type: ignore[no-any-return]
+        return self.missing
 
     @cached_property
     def labels(self) -> tuple[Label, ...]:

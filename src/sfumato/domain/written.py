@@ -79,7 +79,8 @@ def compiled(text: str, *, clock: bool) -> Written:
     parts = re.findall(r"%.|[^%]", text)
     if "".join(parts) != text or not all(len(part) == 2 or " " <= part <= "~" for part in parts):
         raise ParameterError(f"The format {text!r} ends in a percent sign or holds an odd sign; write {_EXAMPLE}.")
-    pattern, groups = "", {}
+    pattern = ""
+    groups: dict[str, int] = {}
     for place, part in enumerate(parts):
         if len(part) == 1:
             pattern += part if part.isalnum() or part == " " else f"[{part}]" if part not in "^\\]" else f"\\{part}"

@@ -78,7 +78,7 @@ def _stored(cell: Any) -> tuple[Any, Any]:
     name = ("epoch_ns" if fine else "epoch_us") if cell.get_backend().name == "duckdb" else "unix_micros"
     units = SECOND if fine else 10**6
 
-    @ibis.udf.scalar.builtin(name=name, signature=((cell.type(),), "int64"))  # type: ignore[untyped-decorator]
+    @ibis.udf.scalar.builtin(name=name, signature=((cell.type(),), "int64"))
     def counted(moment): ...  # type: ignore[no-untyped-def]
 
     # Engines differ on the remainder of a negative number; taken twice it is the same everywhere.

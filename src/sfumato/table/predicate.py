@@ -210,8 +210,7 @@ def _merge(first: Predicate, second: Predicate, schema: Schema, every: bool) -> 
     assert isinstance(first, Texts) and isinstance(second, Texts)
     if every:
         # Not in either list is not in the other's complement: De Morgan turns it into the case below.
-        outside = _merge(complement(first, schema), complement(second, schema), schema, False)
-        return complement(outside, schema)
+        return complement(_merge(complement(first, schema), complement(second, schema), schema, False), schema)
     one, two = set(first.values), set(second.values)
     missing = first.missing or second.missing
     if first.included and second.included:

@@ -153,13 +153,8 @@ def _code(cell: Any, domain: Domain) -> Any:
 
 def _inside(code: Any, domain: Domain) -> Any:
     """Clamp a code that is null where the cell is missing."""
-    import ibis
-
     assert domain.highest is not None
-    clamped = ibis.ifelse(
-        code < domain.first, _literal(domain.first), ibis.ifelse(code > domain.highest, _literal(domain.highest), code)
-    )
-    return clamped.fill_null(_literal(domain.missing_code))
+    return clamped(code, _literal(domain.first), _literal(domain.highest)).fill_null(_literal(domain.missing_code))
 
 
 def _or_missing(code: Any, cell: Any, domain: Domain) -> Any:

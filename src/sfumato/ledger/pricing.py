@@ -179,7 +179,10 @@ class Prices:
         return kind
 
     def _compute(self, names: Attributes, people: int) -> Cost:
-        single = self.loss.at(names)
+        try:
+            single = self.loss.at(names)
+        except NotProvable:
+            return UNBOUNDED_COST  # a leak under add-remove neighbours may have no form for changed attributes
         if people == 1 or single.is_zero:
             return single
         if people not in self._groups:

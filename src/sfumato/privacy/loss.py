@@ -47,6 +47,20 @@ class Loss:
         """The cost when the whole record of one person changes."""
         return self.profile.at(EVERYTHING)
 
+    def person_for(self, names: Iterable[str] | str | Everything) -> Cost:
+        """Return the person's cost as far as it bounds that of these attributes (SM-ATTR).
+
+        Under add-remove neighbours that is the cost of two people: `person` is about who is there, and a record
+        that changes is one that leaves and one that enters.
+
+        >>> loss = Loss.flat(Cost.pure(1), relation=Relation.ADD_REMOVE)
+        >>> loss.person_for("age").epsilon, loss.person_for(EVERYTHING).epsilon
+        (Fraction(2, 1), Fraction(1, 1))
+        """
+        whole = self.person
+        doubled = self.relation.people_for(attributes(names)) == 2 and not whole.is_zero
+        return twice(whole) if doubled else whole
+
     def at(self, names: Iterable[str] | str | Everything) -> Cost:
         """Return the cost when only these attributes of one person change.
 
@@ -90,7 +104,7 @@ class Loss:
         if not 1 <= size <= len(every):
             raise ParameterError(f"size must lie between 1 and {len(every)}, the number of attributes.")
         if comb(len(every), size) > ENUMERATED:
-            return frozenset(), self.person.epsilon_at(delta)
+            return frozenset(), self.person_for(every).epsilon_at(delta)
         sets = [frozenset(chosen) for chosen in combinations(every, size)]
         worst = max(sets, key=lambda chosen: (self.at(chosen).epsilon_at(delta), sorted(chosen)))
         return worst, self.at(worst).epsilon_at(delta)

@@ -149,7 +149,6 @@ def test_a_second_ledger_on_the_same_people_is_refused(tmp_path):
         (ParameterError, "secrets=Secrets", lambda: Ledger(None, Budget(Pure(1), each_attribute=Pure(1)))),
         (ParameterError, "needs a Budget, not Pure", lambda: Ledger(None, Pure(1))),
         (ParameterError, "must be a Budget", lambda: Ledger(None, BUDGET, analysts={"ana": Pure(1)})),
-        (ParameterError, "leave relation= out", lambda: Ledger(None, BUDGET, relation=ADD_REMOVE)),
         (ParameterError, "orders above|order above 1", lambda: Odometer(1e-6, orders=((1, 1),))),
         (LedgerError, "A head looks like", lambda: Ledger(None, BUDGET, head="yesterday")),
     ],

@@ -9,6 +9,7 @@ from typing import Any
 from sfumato.curator.curator import Curator
 from sfumato.errors import LedgerError, ParameterError, SchemaError
 from sfumato.ledger import Budget, Ledger
+from sfumato.ledger.keeping import Keep
 from sfumato.privacy import Bound, Relation
 from sfumato.privacy.bounds import require_bound
 from sfumato.table.data import open_table
@@ -26,6 +27,7 @@ def curate(
     population: str | None = None,
     analysts: Mapping[str, Budget | Bound] | None = None,
     relation: Relation | None = None,
+    keep_head: Keep | None = None,
 ) -> Curator:
     """Open a table and its ledger in one line, in memory or on disk.
 
@@ -34,7 +36,8 @@ def curate(
     `ledger` is a path or an address, without it the ledger is in memory and gone when the program ends.
     `snapshot` is your name for this state of the data: a question asked again of the same state is free.
     `analysts` have budgets of their own under the one of all. A new ledger speaks of REPLACE_ONE neighbours, or
-    of those that `relation` names.
+    of those that `relation` names. `keep_head` is where the end of the ledger's chain is kept, best on another disk, so
+    that a ledger which was rolled back or rewritten is noticed.
 
     >>> from sfumato import Pure
     >>> from sfumato.domain import categories, integers
@@ -49,9 +52,11 @@ def curate(
     opened = open_table(source, described, snapshot=snapshot, table=table)
     try:
         if isinstance(ledger, Ledger):
-            book = _given(ledger, described, relation, [budget, population, analysts])
+            book = _given(ledger, described, relation, [budget, population, analysts, keep_head])
         else:
-            book = _ledger(ledger, described, budget, analysts, population=population, relation=relation)
+            book = _ledger(
+                ledger, described, budget, analysts, population=population, relation=relation, keep_head=keep_head
+            )
         return Curator(opened, book, book.relation)
     except BaseException:
         opened.close()
@@ -60,7 +65,9 @@ def curate(
 
 def _given(ledger: Ledger, schema: Schema, relation: Relation | None, rest: Sequence[object]) -> Ledger:
     if any(part is not None for part in rest):
-        raise ParameterError("An open ledger has its budget already; leave budget, population and analysts out.")
+        raise ParameterError(
+            "An open ledger has its budget already; leave budget, population, analysts and keep_head out."
+        )
     if relation not in (None, ledger.relation):
         raise LedgerError(
             f"The ledger speaks of {ledger.relation!r} neighbours, not of {relation!r}; leave relation= out."

@@ -15,10 +15,11 @@ from sfumato.ledger.chain import Head
 from sfumato.ledger.guarantee import Unbounded
 from sfumato.ledger.history import Entry, entries
 from sfumato.ledger.journal import Journal
+from sfumato.ledger.keeping import Keep
 from sfumato.ledger.largest import MakeLoss, largest
 from sfumato.ledger.plan import Plan, planned
 from sfumato.ledger.readings import Odometer, Reading, Statement
-from sfumato.ledger.request import Losses, Request, analyst_of, losses_of, request_of
+from sfumato.ledger.request import Losses, Request, asker_of, losses_of, request_of
 from sfumato.ledger.reservation import Conversation, Preview, Reservation
 from sfumato.ledger.rules import Rule, Verdict
 from sfumato.ledger.statements import Names
@@ -40,7 +41,8 @@ class Ledger:
 
     `place` is a path (SQLite), a PostgreSQL URL, or None for memory. A new ledger needs a budget; an existing one
     is opened with the same budget or with none. `schema` is a fingerprint of the public schema, `head` a head kept
-    elsewhere, which shows whether the ledger was rolled back.
+    elsewhere, which shows whether the ledger was rolled back. `keep_head` keeps it there by itself: a file, best on
+    another disk, or a function that stores the head it is given and, given None, returns the last.
 
     >>> from sfumato import Cost, Event, Loss, Pure
     >>> ledger = Ledger(None, Budget(person=Pure(1)))
@@ -62,8 +64,10 @@ class Ledger:
         analysts: Mapping[str, Budget] | None = None,
         odometer: Odometer | None = None,
         head: str | None = None,
+        keep_head: Keep | None = None,
     ) -> None:
-        self._journal = Journal(place, Opening(budget, analysts, population, relation, schema, odometer), head)
+        opening = Opening(budget, analysts, population, relation, schema, odometer)
+        self._journal = Journal(place, opening, head, keep_head)
 
     def reserve(
         self,
@@ -99,10 +103,11 @@ class Ledger:
 
     def _charge(self, session: Session, request: Request) -> Reservation | Verdict:
         """Return the reservation, known or new, or the verdict that refuses it; then nothing was written."""
+        sums = self._journal.checked_sums(session)
         found = lifecycle.known(session, request)
         if found is not None:
             return found
-        verdict = self._journal.book.weigh(self._journal.sums(session), request.losses, request.analyst)
+        verdict = self._journal.book.weigh(sums, request.losses, request.analyst)
         return lifecycle.write(session, request, verdict) if verdict.fits else verdict
 
     def start(self, request_id: str) -> Reservation:
@@ -195,7 +200,7 @@ class Ledger:
         return largest(make_loss, require_bound(spend), lambda loss: self._weigh(loss, analyst))
 
     def _weigh(self, loss: Losses, analyst: str | None) -> Verdict:
-        losses, who = losses_of(self._journal.terms, loss), analyst_of(self._journal.terms, analyst)
+        losses, who = losses_of(self._journal.terms, loss), asker_of(self._journal.terms, analyst)
         with self._journal.session(write=False) as session:
             return self._journal.book.weigh(self._journal.sums(session), losses, who)
 

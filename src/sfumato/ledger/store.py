@@ -19,8 +19,8 @@ from sfumato.errors import LedgerError, ParameterError
 from sfumato.ledger.chain import FIRST, Head
 from sfumato.ledger.session import Session, head_table, metadata, sums_table
 
-FORMAT = 1
-"""Raised when an older version could not read what a newer one writes."""
+FORMAT = 2
+"""Raised when an older version could not go on with what a newer one writes; since 2 every row seals the sums."""
 
 APPLICATION = 0x73667564
 """What marks a SQLite file as a ledger."""
@@ -121,7 +121,7 @@ class Store:
                     f"The ledger at {self.name} was written by a newer version of sfumato (format {line.format}, this "
                     f"version reads {FORMAT}); run pip install --upgrade sfumato."
                 )
-            session = Session(connection, Head(line.length, line.seal), line.rules)
+            session = Session(connection, Head(line.length, line.seal), line.rules, line.format)
             yield session
             session.finish()
 

@@ -35,7 +35,7 @@ from sfumato.errors import (
     SchemaError,
     UnsupportedSpend,
 )
-from sfumato.release.setting import Prepared, Setting
+from sfumato.release.setting import Prepared, Setting, Several
 from sfumato.table.data import Table
 
 PEOPLE = 300
@@ -334,10 +334,19 @@ def test_what_dies_while_drawing_stays_spent_and_says_nothing(curator: sf.Curato
         with pytest.raises(LedgerError) as died:
             curator.histogram("sex", spend=Pure(0.5))
     assert "secret" not in str(died.value) and died.value.__cause__ is None and died.value.__context__ is None
+    assert "costs nothing more" in str(died.value)
     assert curator.ledger.spent().left[1] == Fraction(5, 2)
-    # Asking again is a new request, with a charge of its own.
+    # Nothing had been drawn, so asking again completes what was charged.
     assert not curator.histogram("sex", spend=Pure(0.5)).reused
-    assert curator.ledger.spent().left[1] == 2
+    assert curator.ledger.spent().left[1] == Fraction(5, 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(Several, "run", dies)
+        with pytest.raises(LedgerError, match="ended without an answer") as died:
+            curator.histogram("age", spend=Pure(0.5))
+    assert "secret" not in str(died.value) and died.value.__cause__ is None and died.value.__context__ is None
+    # What died while drawing is over: asking again is a new request, with a charge of its own.
+    assert not curator.histogram("age", spend=Pure(0.5)).reused
+    assert curator.ledger.spent().left[1] == Fraction(3, 2)
 
 
 def test_the_data_are_touched_after_the_charge_only(curator: sf.Curator, monkeypatch: Any) -> None:

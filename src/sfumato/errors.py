@@ -66,6 +66,18 @@ class LedgerError(SfumatoError):
     """A ledger cannot be read, was rolled back, or belongs to other people."""
 
 
+class FitError(SfumatoError):
+    """An answer was drawn and stored, but what is shown of it could not be computed; nothing is lost.
+
+    `request` is its id for `curator.refit`, which tries again and costs nothing; `raw` is what was drawn.
+    """
+
+    def __init__(self, message: str, request: str = "", raw: Any = None) -> None:
+        super().__init__(message)
+        self.request = request
+        self.raw = raw
+
+
 class SketchError(SfumatoError):
     """A sketch of local reports is damaged, or belongs to another plan."""
 

@@ -13,6 +13,7 @@ from sfumato import Cost, Event, Loss, Pure
 from sfumato.errors import LedgerError, ParameterError
 from sfumato.ledger import Budget, Ledger, Limit
 from sfumato.ledger.chain import FIRST, Row, canonical, digest, sums_after, with_sums
+from sfumato.ledger.session import FORMAT
 
 from .conftest import SECRETS
 
@@ -223,7 +224,7 @@ def test_a_ledger_of_an_older_version_is_verified_and_sealed_once(open_ledger, m
     assert older.verify().ok and older.spent().sums[1] == Pure("3/5").epsilon
     spend(older, "third")
     with older._journal.session(write=False) as session:
-        assert session.form == 2
+        assert session.form == FORMAT
         kinds = [(row.kind, sums_after(row.body) is not None) for row, _ in session.rows()]
     assert kinds[8] == ("sealed", True) and not any(sealed for _, sealed in kinds[:8])
     assert older.verify().ok and older.spent().sums[1] == Pure("4/5").epsilon

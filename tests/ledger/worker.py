@@ -12,8 +12,10 @@ from pathlib import Path
 
 from sfumato import Cost, Event, Loss
 from sfumato.errors import BudgetExceeded, LedgerError
-from sfumato.ledger import Ledger, lifecycle
+from sfumato.ledger import Ledger, frozen, lifecycle
+from sfumato.ledger.frozen import Directory
 from sfumato.ledger.request import request_of
+from sfumato.ledger.running import Coins, Work
 from sfumato.ledger.session import Session
 from sfumato.ledger.store import Store
 
@@ -98,6 +100,62 @@ def spend(place: str, folder: Path, request: str, by_steps: bool, kill: tuple[in
         write_line(folder / "shown", f"{request} {answer.decode()}")
         if kill == "shown":
             die()
+    ledger.close()
+
+
+def sealed_work(folder: Path, content: bytes, kill: object = None) -> Work:
+    """Return a draw of eight numbers that notes what it read, which key it had and what it drew."""
+
+    def read() -> bytes:
+        if kill == "read":
+            die()
+        return content
+
+    def draw(frozen: bytes, coins: Coins) -> bytes:
+        assert frozen.startswith(b"private input"), "drawn from something else"
+        write_line(folder / "keys", coins.key.hex())
+        if kill == "key":
+            die()
+        value = frozen[-1:].hex() + "-" + "-".join(map(str, coins.noise().uniform(2**60, 8).tolist()))
+        write_line(folder / "drawn", value)
+        if kill == "drawn":
+            die()
+        return value.encode()
+
+    return Work(read, draw)
+
+
+def spend_sealed(
+    place: str, folder: Path, request: str, kill: object, attempt: int, question: str = "question"
+) -> None:
+    """Ask one thing that is frozen before it is drawn; every attempt reads another state of the source."""
+    if isinstance(kill, tuple):
+        arm(*kill)
+    if kill == "written":
+        written = Directory.write
+
+        def write_and_die(self: Directory, *rest: object) -> str:
+            written(self, *rest)  # type: ignore[arg-type]
+            die()
+            return ""
+
+        Directory.write = write_and_die  # type: ignore[method-assign]
+    if kill in ("writing", "erasing"):
+        name = "_write" if kill == "writing" else "_overwrite"
+        original = getattr(frozen, name)
+
+        def half(path: Path, *rest: object) -> None:
+            original(path, *rest)
+            die()
+
+        setattr(frozen, name, half)
+    ledger = Ledger(place, private=folder / "private")
+    work = sealed_work(folder, b"private input %d" % attempt, kill)
+    answer = ledger.run_sealed(request, EVENT, LOSS, work, question_key=question).answer
+    assert answer is not None
+    write_line(folder / "shown", answer.decode())
+    if kill == "shown":
+        die()
     ledger.close()
 
 

@@ -11,8 +11,9 @@ import pytest
 from sfumato.errors import CertificationError, ParameterError
 from sfumato.exact import rational_ball
 from sfumato.noise import Binomial, DiscreteGaussian, DiscreteLaplace, Geometric, Maximum, Noise, SinhNormal
+from sfumato.noise.inverse import Inverse
 from sfumato.noise.laws import Law
-from sfumato.noise.samplers import FEW, Samplers
+from sfumato.noise.samplers import FEW, Samplers, Tally
 from sfumato.noise.table import Table
 from sfumato.noise.uniform import Uniform
 from tests.noise.fit import chi_square
@@ -208,7 +209,8 @@ def test_a_seed_reproduces_its_draws_whatever_was_asked_before():
 def test_a_few_draws_need_no_table_and_many_share_one():
     samplers = Samplers()
     law = DiscreteLaplace("98765/44")
-    ways = [type(samplers.of(law, 1, reproducible=False)).__name__ for _ in range(FEW + 2)]
+    ways = [type(samplers.of(law, 1, samplers.process)).__name__ for _ in range(FEW + 2)]
     assert ways == ["Inverse"] * FEW + ["Table"] * 2
-    assert isinstance(Samplers().of(law, FEW + 1, reproducible=False), Table)
-    assert isinstance(Samplers().of(law, 1, reproducible=True), Table)
+    assert isinstance(samplers.of(law, FEW + 1, Tally()), Table)
+    assert isinstance(samplers.of(law, 1, Tally()), Inverse)  # whatever tables there are
+    assert isinstance(Samplers().of(law, 1, None), Table)

@@ -52,7 +52,9 @@ class Error:
 class Answer:
     """A value with its error, its loss and what is left.
 
-    `reused` says that the same question had been answered before, and that this cost nothing.
+    `reused` says that the same question had been answered before, and that this cost nothing. `raw` is what the
+    mechanism drew, before anything was fitted to it, and `request` the id under which the ledger keeps it; both are
+    empty where an answer was read back from JSON.
     """
 
     question: Reader
@@ -61,6 +63,8 @@ class Answer:
     event: Event
     remaining: Mapping[str, str] = field(default_factory=dict)
     reused: bool = False
+    raw: Any = field(default=None, repr=False, compare=False)
+    request: str = field(default="", repr=False, compare=False)
 
     @property
     def value(self) -> Any:

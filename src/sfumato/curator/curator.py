@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from types import TracebackType
@@ -10,18 +9,21 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import sfumato.learn.question  # noqa: F401  a stored question about a rule can then be read back
 from sfumato.answer import Answer, Released
+from sfumato.curator.finishing import answers_of, asked_before
 from sfumato.curator.planning import key_of, planned
 from sfumato.curator.shorthands import Shorthands
-from sfumato.errors import BudgetExceeded, ParameterError
+from sfumato.errors import BudgetExceeded, LedgerError, ParameterError
 from sfumato.exact import Number, exact
 from sfumato.ledger import Ledger, Preview
 from sfumato.ledger.largest import scaled
+from sfumato.ledger.running import Coins
 from sfumato.mechanism import Event
-from sfumato.noise import Noise
+from sfumato.noise import Noise, new_key
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Loss, Relation
 from sfumato.privacy.bounds import require_bound
 from sfumato.release import Question
 from sfumato.release.asked import Asked, left_of
+from sfumato.release.packing import unpack
 from sfumato.release.question import question_from_json
 from sfumato.release.setting import Setting
 from sfumato.table.data import Table, open_table
@@ -73,25 +75,32 @@ class Curator(Shorthands):
         return answers[0] if isinstance(question, Question) else answers
 
     def _answers(self, asked: Asked, spend: Bound | None, analyst: str | None) -> list[Answer]:
-        loss = asked.loss()
-        kept = self.ledger.run(
+        kept = self.ledger.run_sealed(
             f"{Noise().uniform(1 << 128):032x}",
             asked.event(self.table.snapshot),
-            loss,
-            lambda: asked.draw(self.table),
+            asked.loss(),
+            asked.work(self.table),
             question_key=key_of(self.setting, asked, spend, self.table.snapshot),
             analyst=analyst,
             spend=spend,
             make_loss=lambda part: planned(self.setting, asked.questions, part).loss(),
         )
-        assert kept.answer is not None
-        left = self.remaining()
-        return [
-            Answer(question, Released.from_json(record), prepared.mechanism.loss(), event, left, kept.reused)
-            for question, prepared, event, record in zip(
-                asked.questions, asked.prepared, asked.events(self.table.snapshot), json.loads(kept.answer), strict=True
+        return answers_of(self.ledger, asked, kept, self.table.snapshot)
+
+    def refit(self, request: str) -> Answer | list[Answer]:
+        """Compute again what is shown of a stored draw, and return it: after a `FitError`, say; free, no data are read.
+
+        `request` is the id of an answer or of a `FitError`; a list of questions gives a list of answers.
+        """
+        entry = next((one for one in self.ledger.history() if one.id == request), None)
+        if entry is None or entry.state != "committed":
+            raise LedgerError(
+                f"The ledger holds no draw for the request {request!r}; give answer.request, or the request of a "
+                "FitError."
             )
-        ]
+        asked, kept = asked_before(self.setting, entry), self.ledger.stored(request)
+        answers = answers_of(self.ledger, asked, kept, str(entry.event["parameters"]["snapshot"]), again=True)
+        return answers if "parts" in entry.event["parameters"] else answers[0]
 
     def preview(self, question: Question | Sequence[Question], spend: Bound, *, analyst: str | None = None) -> Preview:
         """Say whether a question or a list would fit, which limits it would break, and what it would cost; free."""
@@ -116,10 +125,11 @@ class Curator(Shorthands):
         bound = self.share(Fraction(1, 10)) if spend is None else spend
         with open_table(random_rows(self.schema, people, Noise()), self.schema, snapshot="rehearsal") as table:
             setting = Setting(self.schema, table.people, table.rule(), self.setting.relation)
-            plan = Asked((asked,), (asked.prepare(setting, bound),))
-            (record,) = json.loads(plan.draw(table))
-        (event,) = plan.events(table.snapshot)
-        return Answer(asked, Released.from_json(record), plan.loss(), event)
+            plan = Asked((asked,), (asked.prepare(setting, bound),), self.schema)
+            work, coins = plan.work(table), Coins("rehearsal", new_key())
+            raw = unpack(work.draw(work.read(), coins), self.schema)
+        (released,), (event,) = plan.finish(raw), plan.events(table.snapshot)
+        return Answer(asked, Released.from_json(released.to_json()), plan.loss(), event, raw=raw[0])
 
     def share(self, part: Number) -> Bound:
         """Return this part of what the person limit has left, as a spend.

@@ -28,6 +28,7 @@ def curate(
     analysts: Mapping[str, Budget | Bound] | None = None,
     relation: Relation | None = None,
     keep_head: Keep | None = None,
+    private: str | Path | None = None,
 ) -> Curator:
     """Open a table and its ledger in one line, in memory or on disk.
 
@@ -37,7 +38,8 @@ def curate(
     `snapshot` is your name for this state of the data: a question asked again of the same state is free.
     `analysts` have budgets of their own under the one of all. A new ledger speaks of REPLACE_ONE neighbours, or
     of those that `relation` names. `keep_head` is where the end of the ledger's chain is kept, best on another disk, so
-    that a ledger which was rolled back or rewritten is noticed.
+    that a ledger which was rolled back or rewritten is noticed. `private` is a directory where a draw in progress is
+    kept, so that a kill does not lose it: beside a ledger's file by default, to be named for PostgreSQL.
 
     >>> from sfumato import Pure
     >>> from sfumato.domain import categories, integers
@@ -52,11 +54,10 @@ def curate(
     opened = open_table(source, described, snapshot=snapshot, table=table)
     try:
         if isinstance(ledger, Ledger):
-            book = _given(ledger, described, relation, [budget, population, analysts, keep_head])
+            book = _given(ledger, described, relation, [budget, population, analysts, keep_head, private])
         else:
-            book = _ledger(
-                ledger, described, budget, analysts, population=population, relation=relation, keep_head=keep_head
-            )
+            more = {"population": population, "relation": relation, "keep_head": keep_head, "private": private}
+            book = _ledger(ledger, described, budget, analysts, **more)
         return Curator(opened, book, book.relation)
     except BaseException:
         opened.close()
@@ -66,7 +67,7 @@ def curate(
 def _given(ledger: Ledger, schema: Schema, relation: Relation | None, rest: Sequence[object]) -> Ledger:
     if any(part is not None for part in rest):
         raise ParameterError(
-            "An open ledger has its budget already; leave budget, population, analysts and keep_head out."
+            "An open ledger has all this already; leave budget, population, analysts, keep_head and private out."
         )
     if relation not in (None, ledger.relation):
         raise LedgerError(

@@ -21,13 +21,13 @@ def planned(setting: Setting, question: Question | Sequence[Question], spend: Bo
         raise ParameterError("ask takes a question or a list of questions; write ask(Histogram('age'), Pure(0.1)).")
     canonical = tuple(one.canonical(setting.schema) for one in listed)
     if spend is None:
-        return Asked(canonical, tuple(_free(setting, one) for one in canonical))
+        return Asked(canonical, tuple(_free(setting, one) for one in canonical), setting.schema)
     bound = require_bound(spend)
     prepared = _prepared(setting, canonical, bound.split(len(canonical)))
     paid = sum(not one.mechanism.loss().person.is_zero for one in prepared)
     if 0 < paid < len(canonical):
         prepared = _prepared(setting, canonical, bound.split(paid))
-    return Asked(canonical, prepared)
+    return Asked(canonical, prepared, setting.schema)
 
 
 def _prepared(setting: Setting, questions: Sequence[Question], part: Bound) -> tuple[Prepared, ...]:

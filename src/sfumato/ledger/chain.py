@@ -56,6 +56,16 @@ def sums_after(body: str) -> str | None:
     return None if found is None else found[1]
 
 
+def without_sums(body: str) -> str:
+    """Return the body of a row as it was handed in.
+
+    >>> without_sums(with_sums('{"step":1}', "0" * 64)), without_sums(with_sums("{}", "0" * 64))
+    ('{"step":1}', '{}')
+    """
+    found = _SUMS_AFTER.search(body, max(0, len(body) - 96))
+    return body if found is None else f"{body[: max(found.start(), 1)]}}}"
+
+
 @dataclass(frozen=True)
 class Row:
     """One thing that happened."""

@@ -74,8 +74,7 @@ class Journal:
             self.use_schema(fingerprint)
 
     def _create(self, terms: Terms) -> None:
-        from sfumato.ledger.session import Session
-        from sfumato.ledger.store import FORMAT
+        from sfumato.ledger.session import FORMAT, Session
 
         rules = first_rules(terms.budget, terms.analysts)
         body = canonical({**terms.to_json(), "rules": rules_to_json(rules)})
@@ -118,7 +117,7 @@ class Journal:
 
     def _seal_older(self, session: Session) -> None:
         """Seal the sums of a ledger of a version that sealed none, once everything in it has been verified."""
-        from sfumato.ledger.store import FORMAT
+        from sfumato.ledger.session import FORMAT
         from sfumato.ledger.verify import verify
 
         if session.form >= FORMAT:

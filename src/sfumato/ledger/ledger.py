@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.errors import BudgetExceeded, LedgerError
-from sfumato.ledger import lifecycle, statements, wording
+from sfumato.ledger import lifecycle, running, statements, wording
 from sfumato.ledger.budget import Budget, Limit
 from sfumato.ledger.chain import Head
+from sfumato.ledger.frozen import Directory, private_place
 from sfumato.ledger.guarantee import Unbounded
 from sfumato.ledger.history import Entry, entries
 from sfumato.ledger.journal import Journal
@@ -22,6 +22,7 @@ from sfumato.ledger.readings import Odometer, Reading, Statement
 from sfumato.ledger.request import Losses, Request, asker_of, losses_of, request_of
 from sfumato.ledger.reservation import Conversation, Preview, Reservation
 from sfumato.ledger.rules import Rule, Verdict
+from sfumato.ledger.running import Work
 from sfumato.ledger.statements import Names
 from sfumato.ledger.terms import Opening
 from sfumato.ledger.verify import Verification, verify
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from sfumato.ledger.session import Session
     from sfumato.mechanism import Event
 
-_log = logging.getLogger(__name__)
-
 
 class Ledger:
     """A durable account of what everything answered about one population has cost.
@@ -42,7 +41,9 @@ class Ledger:
     `place` is a path (SQLite), a PostgreSQL URL, or None for memory. A new ledger needs a budget; an existing one
     is opened with the same budget or with none. `schema` is a fingerprint of the public schema, `head` a head kept
     elsewhere, which shows whether the ledger was rolled back. `keep_head` keeps it there by itself: a file, best on
-    another disk, or a function that stores the head it is given and, given None, returns the last.
+    another disk, or a function that stores the head it is given and, given None, returns the last. `private` is a
+    directory on the side of the data, as secret as they are, where a draw in progress is kept, so that a kill does not
+    lose it: beside a SQLite file by default, to be named for PostgreSQL.
 
     >>> from sfumato import Cost, Event, Loss, Pure
     >>> ledger = Ledger(None, Budget(person=Pure(1)))
@@ -65,9 +66,13 @@ class Ledger:
         odometer: Odometer | None = None,
         head: str | None = None,
         keep_head: Keep | None = None,
+        private: str | Path | None = None,
     ) -> None:
         opening = Opening(budget, analysts, population, relation, schema, odometer)
         self._journal = Journal(place, opening, head, keep_head)
+        self._private = private_place(self._journal.store, private)
+        if isinstance(self._private, Directory):
+            running.sweep(self._journal, self._private)
 
     def reserve(
         self,
@@ -101,10 +106,12 @@ class Ledger:
         fit = self.largest(make_loss, spend, analyst) if make_loss is not None and spend is not None else None
         return BudgetExceeded(wording.refusal_text(verdict.breaks, fit), verdict.breaks, fit)
 
-    def _charge(self, session: Session, request: Request) -> Reservation | Verdict:
+    def _charge(self, session: Session, request: Request, resume: bool = False) -> Reservation | Verdict:
         """Return the reservation, known or new, or the verdict that refuses it; then nothing was written."""
         sums = self._journal.checked_sums(session)
         found = lifecycle.known(session, request)
+        if found is None and resume:
+            found = lifecycle.unfinished(session, request)
         if found is not None:
             return found
         verdict = self._journal.book.weigh(sums, request.losses, request.analyst)
@@ -122,8 +129,7 @@ class Ledger:
 
     def fail(self, request_id: str) -> Reservation:
         """Mark a reservation as dead: its charge stays, it never runs again, its cause is not stored."""
-        with self._journal.session(write=True) as session:
-            return lifecycle.fail(session, request_id)
+        return running.bury(self._journal, self._private, request_id)
 
     def run(
         self,
@@ -140,29 +146,64 @@ class Ledger:
         """Reserve and start in one transaction, call `draw` once, store its bytes and return them.
 
         What is stored already is returned, free. Whatever `draw` raises goes to the operator's log; the caller sees
-        one fixed text.
+        one fixed text. A kill inside `draw` loses what was paid: `run_sealed` does not.
         """
         request = request_of(
             self._journal.terms, request_id, event, loss, question=question_key, analyst=analyst, spend=spend
         )
-        with self._journal.session(write=True) as session:
-            found = self._charge(session, request)
-            if isinstance(found, Reservation) and found.state != "committed":
-                lifecycle.start(session, request_id)
-        if isinstance(found, Verdict):
-            raise self._refusal(found, spend, make_loss, analyst)
+        found = self._begin(request, make_loss, sealed=False)
         if found.state == "committed":
             return found
-        answer: bytes | None = None
-        try:
-            answer = lifecycle.as_bytes(draw(), "An answer")
-        except Exception:
-            _log.exception("The request %r died.", request_id)
-        if answer is None:
-            # Raised outside the handler, so that nothing of the cause travels with it.
-            self.fail(request_id)
-            raise LedgerError(wording.DEAD)
-        return self.commit(request_id, answer)
+        return self.commit(request_id, running.draw_once(self._journal, request_id, draw))
+
+    def run_sealed(
+        self,
+        request_id: str,
+        event: Event,
+        loss: Losses,
+        work: Work,
+        *,
+        question_key: str | None = None,
+        analyst: str | None = None,
+        spend: Bound | None = None,
+        make_loss: MakeLoss | None = None,
+    ) -> Reservation:
+        """Reserve, read, freeze what was read with a key, draw from that, store the bytes and return them.
+
+        What is stored already is returned, free. A request that was cut short, by a kill or by an interrupt, is
+        completed by the same request or the same question: the same bytes come out, and nothing is charged. Only where
+        there is no private place a request whose draw had begun stays lost.
+        """
+        request = request_of(
+            self._journal.terms, request_id, event, loss, question=question_key, analyst=analyst, spend=spend
+        )
+        found = self._begin(request, make_loss, sealed=True)
+        return found if found.reused else running.complete(self._journal, self._private, found.id, work)
+
+    def _begin(self, request: Request, make_loss: MakeLoss | None, sealed: bool) -> Reservation:
+        """Reserve and start in one transaction, unless there is an answer."""
+        with self._journal.session(write=True) as session:
+            found = self._charge(session, request, resume=sealed and self._private is not None)
+            if isinstance(found, Reservation) and found.state != "committed":
+                lifecycle.begin(session, found) if sealed else lifecycle.start(session, found.id)
+        if isinstance(found, Verdict):
+            raise self._refusal(found, request.spend, make_loss, request.analyst)
+        return found
+
+    def stored(self, request_id: str) -> Reservation:
+        """Return what became of a request; its answer is there once it is committed."""
+        with self._journal.session(write=False) as session:
+            return lifecycle.stage(session, request_id).reservation
+
+    def finished(self, request_id: str) -> bytes | None:
+        """Return what `keep_finished` kept for a request; it is a convenience, and nothing is promised about it."""
+        with self._journal.session(write=False) as session:
+            return session.finished(request_id)
+
+    def keep_finished(self, request_id: str, content: bytes) -> None:
+        """Keep what was computed from a stored answer, outside the chain, so that it is not computed again."""
+        with self._journal.session(write=True) as session:
+            session.keep_finished(request_id, lifecycle.as_bytes(content, "What was computed"))
 
     def plan(self, request_id: str, parts: Sequence[tuple[Event, Loss]], analyst: str | None = None) -> Plan:
         """Reserve a list of releases fixed before the data are touched, as one; its steps are not charged again.
@@ -287,6 +328,11 @@ class Ledger:
     def place(self) -> str:
         """Where the ledger lives."""
         return self._journal.place
+
+    @property
+    def private(self) -> Path | None:
+        """The directory on the side of the data, None for a ledger in memory or one without."""
+        return self._private.path if isinstance(self._private, Directory) else None
 
     @property
     def head(self) -> str:

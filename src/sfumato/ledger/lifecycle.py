@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import LedgerError, ParameterError
 from sfumato.ledger import wording
@@ -46,7 +47,80 @@ def write(session: Session, request: Request, verdict: Verdict) -> Reservation:
     return Reservation(request.id, "reserved", request.event, request.losses, request.analyst, request.question)
 
 
-def start(session: Session, request_id: str) -> Reservation:
+FREEZES = canonical({"freezes": True})
+"""What a started row says if no coin is thrown before a frozen row follows it; earlier versions threw them at once."""
+
+
+@dataclass(frozen=True)
+class Seal:
+    """What was put beyond change: the seal, None if nobody but its drawer can go on, and the versions that decide."""
+
+    seal: str | None
+    made_by: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """How far a request has come that freezes before it draws."""
+
+    reservation: Reservation
+    frozen: Seal | None
+
+
+def unfinished(session: Session, request: Request) -> Reservation | None:
+    """Return what was begun for the same question and can be completed: it was charged, and asking again is free."""
+    if request.question is None:
+        return None
+    for stored in session.begun(digest(request.question)):
+        frozen = _frozen(session, stored.id)
+        if session.said(stored.id, "started") != FREEZES or (frozen is not None and frozen.seal is None):
+            continue
+        begun, asked = json.loads(session.body(stored.row)), request.to_json()
+        if any(canonical(begun[part]) != canonical(asked[part]) for part in ("event", "loss")):
+            raise LedgerError(wording.OTHERWISE.format(id=stored.id))
+        return _reservation(session, stored)
+    return None
+
+
+def begin(session: Session, reservation: Reservation) -> None:
+    """Start a request that freezes before it draws, or find it started by one that does."""
+    if reservation.state == "reserved":
+        start(session, reservation.id, FREEZES)
+    elif reservation.state != "started" or session.said(reservation.id, "started") != FREEZES:
+        start(session, reservation.id)  # raises: it is dead, or was started by who may have drawn
+
+
+def stage(session: Session, request_id: str) -> Stage:
+    """Return how far a request has come."""
+    return Stage(_reservation(session, _find(session, request_id)), _frozen(session, request_id))
+
+
+def freeze(session: Session, request_id: str, record: Mapping[str, Any]) -> bool:
+    """Compare and set: say what will be drawn from, once; False if that was said before, or it is over."""
+    stored = _find(session, request_id)
+    if stored.state != "started" or _frozen(session, request_id) is not None:
+        return False
+    session.append("frozen", request_id, canonical(record))
+    return True
+
+
+def settle(session: Session, request_id: str, answer: bytes) -> Reservation:
+    """Store the answer of a frozen request, unless somebody who drew from the same bytes has stored it."""
+    stored = _find(session, request_id)
+    if stored.state in ("committed", "dead"):
+        return _reservation(session, stored)
+    return commit(session, request_id, answer)
+
+
+def _frozen(session: Session, request_id: str) -> Seal | None:
+    said = session.said(request_id, "frozen")
+    if said is None:
+        return None
+    record = json.loads(said)
+    return Seal(record["seal"], record["made_by"])
+
+
+def start(session: Session, request_id: str, body: str = "{}") -> Reservation:
     """Compare and set reserved to started: whoever finds it started does not run it."""
     stored = _find(session, request_id)
     if not session.change(replace(stored, state="reserved"), state="started"):
@@ -56,7 +130,7 @@ def start(session: Session, request_id: str) -> Reservation:
             f"The request {request_id!r} is {stored.state} and does not run again: one charge buys one draw. "
             "Ask for its answer with reserve; if whoever ran it is gone, mark it with fail and ask as a new request."
         )
-    session.append("started", request_id, "{}")
+    session.append("started", request_id, body)
     return _reservation(session, replace(stored, state="started"))
 
 

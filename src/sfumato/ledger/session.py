@@ -8,7 +8,13 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from sfumato.ledger.chain import FIRST, Head, Row, digest, sums_after, with_sums
+from sfumato.ledger.chain import FIRST, Head, Row, digest, sums_after, with_sums, without_sums
+
+FORMAT = 3
+"""Raised when an older version could not go on with what a newer one writes.
+
+Since 2 answers may be raw draws; since 3 every row seals the sums after it.
+"""
 
 metadata = sa.MetaData()
 head_table = sa.Table(
@@ -48,6 +54,14 @@ reservation_table = sa.Table(
     sa.Column("memory", sa.LargeBinary),
 )
 
+finished_table = sa.Table(
+    "sfumato_finished",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("content", sa.LargeBinary, nullable=False),
+)
+"""What was computed from answers, kept to save the time; no part of the chain, and nothing is lost with it."""
+
 
 # Statements are built once: building them costs more than running them.
 _ID: sa.BindParameter[Any] = sa.bindparam("wanted")
@@ -72,6 +86,19 @@ _ANSWERED = (
     .order_by(reservation_table.c.row)
     .limit(1)
 )
+_BEGUN = (
+    sa.select(reservation_table)
+    .where(reservation_table.c.question == _ID, reservation_table.c.state == "started")
+    .order_by(reservation_table.c.row)
+)
+_SAID = (
+    sa.select(row_table.c.body)
+    .where(row_table.c.reservation == _ID, row_table.c.kind == sa.bindparam("of_kind"))
+    .order_by(row_table.c.number)
+    .limit(1)
+)
+_FINISHED = sa.select(finished_table.c.content).where(finished_table.c.id == _ID)
+_FORGET_FINISHED = sa.delete(finished_table).where(finished_table.c.id == _ID)
 _STATES = sa.select(reservation_table.c.id, reservation_table.c.state)
 _STEPS = sa.select(sa.func.count()).where(row_table.c.reservation == _ID, row_table.c.kind == "answered")
 _CHANGE = sa.update(reservation_table).where(
@@ -184,6 +211,27 @@ class Session:
     def answered(self, question: str) -> Stored | None:
         """Return the first committed answer to a question."""
         return self._one(_ANSWERED, question)
+
+    def begun(self, question: str) -> list[Stored]:
+        """Return what was started for a question and has neither an answer nor died, first ones first."""
+        return [Stored(*line) for line in self.connection.execute(_BEGUN, {"wanted": question})]
+
+    def said(self, request_id: str, kind: str) -> str | None:
+        """Return what the first row of a kind says about a request, None if there is none."""
+        found = self.connection.scalar(_SAID, {"wanted": request_id, "of_kind": kind})
+        return None if found is None else without_sums(str(found))
+
+    def finished(self, request_id: str) -> bytes | None:
+        """Return what was computed from an answer before, if it was kept."""
+        if not sa.inspect(self.connection).has_table(finished_table.name):
+            return None  # a ledger that an earlier version made
+        return self.connection.scalar(_FINISHED, {"wanted": request_id})
+
+    def keep_finished(self, request_id: str, content: bytes) -> None:
+        """Keep what was computed from an answer."""
+        finished_table.create(self.connection, checkfirst=True)
+        self.connection.execute(_FORGET_FINISHED, {"wanted": request_id})
+        self.connection.execute(sa.insert(finished_table), {"id": request_id, "content": content})
 
     def reservations(self) -> Iterator[Stored]:
         """Return all reservations in the order of their rows."""

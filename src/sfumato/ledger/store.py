@@ -17,10 +17,7 @@ from sqlalchemy.pool import StaticPool
 
 from sfumato.errors import LedgerError, ParameterError
 from sfumato.ledger.chain import FIRST, Head
-from sfumato.ledger.session import Session, head_table, metadata, sums_table
-
-FORMAT = 2
-"""Raised when an older version could not go on with what a newer one writes; since 2 every row seals the sums."""
+from sfumato.ledger.session import FORMAT, Session, head_table, metadata, sums_table
 
 APPLICATION = 0x73667564
 """What marks a SQLite file as a ledger."""

@@ -22,6 +22,7 @@ NEXT: dict[str, dict[str | None, str]] = {
     "committed": {"started": "committed"},
     "dead": {"reserved": "dead", "started": "dead"},
     "answered": {"started": "started"},
+    "frozen": {"started": "started"},
 }
 """For each kind of row the states in which it may find a reservation, and what it makes of them."""
 
@@ -54,6 +55,7 @@ class _Audit:
     states: dict[str, str] = field(default_factory=dict)
     steps: dict[str, int] = field(default_factory=dict)
     answers: dict[str, str] = field(default_factory=dict)
+    frozen: set[str] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
     sealed: str | None = None
 
@@ -147,6 +149,10 @@ def _replay_state(audit: _Audit, row: Row, body: dict[str, Any]) -> None:
         _replay_charges(audit, row, body)
     elif row.kind == "committed":
         audit.answers[name] = body["answer"]
+    elif row.kind == "frozen":
+        if name in audit.frozen:
+            audit.wrong(row, f"{name!r} was frozen before, and one charge buys one draw")
+        audit.frozen.add(name)
     elif row.kind == "answered":
         audit.steps[name] = audit.steps.get(name, 0) + 1
         if body["step"] != audit.steps[name]:

@@ -21,6 +21,30 @@ METER = (
     "The guarantee is the limit."
 )
 DEAD = "This request ended without an answer. What it reserved stays spent; ask again as a new request."
+UNREAD = (
+    "The table could not be read. Nothing was drawn, and what was reserved is kept for this question: ask it again, it "
+    "costs nothing more. The operator's log says what went wrong."
+)
+CUT_SHORT = (
+    "The draw was cut short by the machine (memory, disk or a missing package; the operator's log says which). Nothing "
+    "is lost: ask the same question again, it costs nothing more and gives the answer that was being drawn."
+)
+UNSEALED = (
+    "The request {id!r} was begun where there was no private place to keep a draw, so only whoever began it can end "
+    "it. If that process is gone, mark the request with ledger.fail({id!r}) and ask as a new request."
+)
+ELSEWHERE = (
+    "The request {id!r} was begun with another private directory, on another machine perhaps, or its directory is "
+    "lost. Ask where it was begun, or give it up with ledger.fail({id!r}) and ask as a new request."
+)
+OTHER_VERSION = (
+    "The request {id!r} was begun with {then}, and only these finish it as it was begun. Ask again with them, or give "
+    "it up with ledger.fail({id!r}) and ask as a new request."
+)
+OTHERWISE = (
+    "This question was begun as the request {id!r} when other public facts held, such as the number of people. Open "
+    "the data as they were and ask again, or give it up with ledger.fail({id!r}) and ask as a new request."
+)
 SHOWN_BREAKS = 5
 
 

@@ -18,6 +18,7 @@ from sfumato.noise.laws import (
     Top,
 )
 from sfumato.noise.noise import Noise
+from sfumato.noise.source import new_key
 
 __all__ = [
     "Above",
@@ -32,4 +33,5 @@ __all__ = [
     "Noise",
     "SinhNormal",
     "Top",
+    "new_key",
 ]

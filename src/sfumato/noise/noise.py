@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, overload
 
@@ -23,8 +24,8 @@ from sfumato.noise.laws import (
     Smooth,
     Top,
 )
-from sfumato.noise.samplers import SAMPLERS
-from sfumato.noise.source import SeededSource, SystemSource, integer
+from sfumato.noise.samplers import SAMPLERS, Tally
+from sfumato.noise.source import KeyedSource, SeededSource, SystemSource, integer
 from sfumato.noise.table import Table
 from sfumato.noise.uniform import Uniform
 
@@ -41,13 +42,26 @@ class Noise:
     forked processes never share a key. With `insecure_seed` (for tests) call number i always draws the
     same; a copy or a forked child of a seeded Noise repeats its parent's draws.
 
+    With a secret `key` of 32 bytes call number i draws the same in every process, whatever was drawn there before:
+    a draw that was cut short can be finished as it would have been. `names` (a request, a part, a step) keep apart
+    what is drawn with one key. It draws in one thread, and copies are refused.
+
     >>> noise = Noise(insecure_seed=7)
     >>> noise.discrete_laplace(10, size=5)
     array([-10,   1, -10, -28,  -1])
     """
 
-    def __init__(self, *, insecure_seed: int | None = None) -> None:
-        self._source = SystemSource() if insecure_seed is None else SeededSource(insecure_seed)
+    def __init__(
+        self, *, key: bytes | None = None, names: Sequence[str | int] = (), insecure_seed: int | None = None
+    ) -> None:
+        self._source: SystemSource | KeyedSource | SeededSource
+        self._own: Tally | None = None
+        if key is not None:
+            if insecure_seed is not None:
+                raise ParameterError("A seed is for tests and a key for real draws; leave insecure_seed= out.")
+            self._source, self._own = KeyedSource(key, names), Tally()
+        else:
+            self._source = SystemSource() if insecure_seed is None else SeededSource(insecure_seed)
 
     # The seven primitives. Whoever overrides these (audit does) controls every draw of the house.
 
@@ -108,7 +122,8 @@ class Noise:
                 f"law must be a law of sfumato.noise, not {type(law).__name__}; write for example DiscreteLaplace(10)."
             )
         count = _size(size)
-        sampler = SAMPLERS.of(law, count or 1, reproducible=isinstance(self._source, SeededSource))
+        tally = SAMPLERS.process if isinstance(self._source, SystemSource) else self._own
+        sampler = SAMPLERS.of(law, count or 1, tally)
         stream = self._source.stream()
         if count is None:
             return sampler.one(stream)

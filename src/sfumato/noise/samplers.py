@@ -16,34 +16,48 @@ FEW = 16
 """A table takes as long to build as this many draws without one, about."""
 
 
-class Samplers:
-    """Tables of the laws that were asked for last, and how often the others were.
+class Tally:
+    """How many draws the laws asked for last have been asked for, so that a table is built only where it pays."""
 
-    All ways draw the same law exactly. A seed must reproduce its draws whatever was asked before, so with a seed the
-    way depends on the law alone.
+    def __init__(self) -> None:
+        self._asked: OrderedDict[Law, int] = OrderedDict()
+
+    def still_few(self, law: Law, count: int) -> bool:
+        """Count `count` more draws of a law; tell whether a table would still take longer than they do."""
+        self._asked[law] = self._asked.pop(law, 0) + count
+        while len(self._asked) > CACHED:
+            self._asked.popitem(last=False)
+        return self._asked[law] <= FEW
+
+
+class Samplers:
+    """Tables of the laws that were asked for last.
+
+    All ways draw the same law exactly, but not the same number from the same bits. What must be repeated in another
+    process, one that has other tables at hand, therefore never asks which tables there are: with a seed the way
+    depends on the law alone, with a key on the law and on the earlier calls of the same Noise.
     """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._tables: OrderedDict[Law, Table] = OrderedDict()
-        self._asked: OrderedDict[Law, int] = OrderedDict()
+        self.process = Tally()
+        """What all sources that need not be repeated have asked for."""
 
-    def of(self, law: Law, count: int, *, reproducible: bool) -> Table | Peak | Inverse:
-        """Return what draws from a law, for `count` draws now; public parameters decide, never what was drawn."""
+    def of(self, law: Law, count: int, tally: Tally | None) -> Table | Peak | Inverse:
+        """Return what draws from a law, for `count` draws now; public parameters decide, never what was drawn.
+
+        Without a tally the law alone decides.
+        """
         if not isinstance(law, Smooth):
             # The others need no preparation worth keeping, and `largest` makes them from values it drew.
             return Peak.of(law) if isinstance(law, Peaked) else Inverse(law)
         # Threads that need the same table wait for one of them to build it.
         with self._lock:
-            if law not in self._tables and not reproducible and self._still_few(law, count):
+            at_hand = tally is self.process and law in self._tables
+            if tally is not None and not at_hand and tally.still_few(law, count):
                 return Inverse(law)
             return self._table(law)
-
-    def _still_few(self, law: Law, count: int) -> bool:
-        self._asked[law] = self._asked.pop(law, 0) + count
-        while len(self._asked) > CACHED:
-            self._asked.popitem(last=False)
-        return self._asked[law] <= FEW
 
     def _table(self, law: Law) -> Table:
         assert isinstance(law, Smooth)

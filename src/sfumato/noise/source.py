@@ -2,16 +2,19 @@
 
 Nothing outlives a call. There is no buffer of future noise to steal, no state that a fork, a thread or
 a pickle could duplicate, and no lock. This is the only module that asks the operating system for
-randomness.
+randomness. The exception is a source with a key of its own, from which the same draws can be made again:
+it stays in the thread that made it, and copies of it are refused.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
+import json
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -113,6 +116,43 @@ class SeededSource:
 
     def _key(self, call: int, number: int) -> bytes:
         return hashlib.sha256(f"sfumato/{self._seed}/{call}/{number}".encode()).digest()
+
+
+class KeyedSource:
+    """Keys from a secret key and public names: whoever has both makes the same draws again, and nobody else can.
+
+    The words of call number i depend on the key, the names and i only, whatever else the process does.
+    """
+
+    def __init__(self, key: bytes, names: Sequence[str | int]) -> None:
+        if not isinstance(key, bytes) or len(key) != KEY_BYTES:
+            raise ParameterError(f"key must be {KEY_BYTES} bytes that nobody knows, such as new_key() gives.")
+        # JSON keeps names apart whatever they contain; the key comes first and is always of the same length.
+        self._prefix = b"sfumato noise 1\n" + key + json.dumps(list(names)).encode()
+        self._calls = 0
+        self._home = (os.getpid(), threading.get_ident())
+
+    def stream(self) -> KeyStream:
+        """Return the words of the next call."""
+        if (os.getpid(), threading.get_ident()) != self._home:
+            # Two threads would draw in an order that no second run could repeat; a forked child would repeat coins.
+            raise RuntimeError("Noise with a key draws in the process and the thread that made it, and in no other.")
+        call = self._calls
+        self._calls += 1
+        blocks = itertools.count()
+        return KeyStream(lambda: self._subkey(call, next(blocks)))
+
+    def _subkey(self, call: int, block: int) -> bytes:
+        return hashlib.sha256(self._prefix + f"/{call}/{block}".encode()).digest()
+
+    def __reduce__(self) -> str:
+        # A copy would throw the same coins again for something else.
+        raise TypeError("Noise with a key is not copied: the same coins must not be thrown for two things.")
+
+
+def new_key() -> bytes:
+    """Return a key for `KeyedSource` from the operating system."""
+    return os.urandom(KEY_BYTES)
 
 
 def words(stream: Stream, count: int) -> Words:

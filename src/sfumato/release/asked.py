@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from operator import add
+from typing import Any
 
+from sfumato.answer import Released
 from sfumato.ledger.readings import Reading
+from sfumato.ledger.running import Coins, Work
 from sfumato.mechanism import Event
-from sfumato.noise import Noise
 from sfumato.privacy import Approximate, Bound, Concentrated, Loss, Pure, Truncated
+from sfumato.release.packing import pack, unpack
 from sfumato.release.question import Question
 from sfumato.release.setting import Prepared
 from sfumato.table.data import Table
+from sfumato.table.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,7 @@ class Asked:
 
     questions: tuple[Question, ...]
     prepared: tuple[Prepared, ...]
+    schema: Schema
 
     def loss(self) -> Loss:
         """Return the sum of the losses."""
@@ -44,13 +49,31 @@ class Asked:
             return events[0]
         return Event("List", "PDP:C-7", {"parts": [event.to_json() for event in events], "snapshot": snapshot})
 
-    def draw(self, table: Table) -> bytes:
-        """Read the table, draw the noise, and return what leaves."""
-        found = []
-        for prepared in self.prepared:
-            exact = prepared.read(table.view(prepared.columns, prepared.way))
-            found.append(prepared.finish(prepared.mechanism.run(exact, Noise())).to_json())
-        return json.dumps(found, separators=(",", ":")).encode()
+    def work(self, table: Table) -> Work:
+        """Return the draw in its two halves: what is read from the table, and what is drawn from that."""
+        return Work(lambda: pack(self.read(table)), self.draw)
+
+    def read(self, table: Table) -> tuple[Any, ...]:
+        """Return the exact integers of every question; this is the only look at the table."""
+        return tuple(_exact(prepared, table) for prepared in self.prepared)
+
+    def draw(self, content: bytes, coins: Coins) -> bytes:
+        """Draw from what was read, as it was packed: a second attempt has nothing else, so the first has not either."""
+        exact = unpack(content, self.schema)
+        drawn = [
+            prepared.mechanism.run(one, coins.noise(part))
+            for part, (prepared, one) in enumerate(zip(self.prepared, exact, strict=True))
+        ]
+        return pack(tuple(drawn))
+
+    def finish(self, raw: Sequence[Any]) -> tuple[Released, ...]:
+        """Return what is shown of what was drawn; a function of that and of public facts, so it may be repeated."""
+        return tuple(prepared.finish(one) for prepared, one in zip(self.prepared, raw, strict=True))
+
+
+def _exact(prepared: Prepared, table: Table) -> Any:
+    """Read one question's exact integers."""
+    return prepared.read(table.view(prepared.columns, prepared.way))
 
 
 def left_of(reading: Reading) -> Bound | None:

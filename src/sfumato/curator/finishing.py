@@ -1,0 +1,84 @@
+"""From a stored draw to what is shown: fits, pictures and tables, any number of times, free."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sfumato.answer import Answer, Released
+from sfumato.curator.planning import planned
+from sfumato.errors import FitError, LedgerError
+from sfumato.ledger import Ledger, Reservation
+from sfumato.ledger.history import Entry
+from sfumato.release.asked import Asked
+from sfumato.release.packing import is_packed, unpack
+from sfumato.release.question import Question, question_from_json
+from sfumato.release.setting import Setting
+
+_log = logging.getLogger(__name__)
+
+
+def answers_of(ledger: Ledger, asked: Asked, kept: Reservation, snapshot: str, again: bool = False) -> list[Answer]:
+    """Return the answers to a committed request; `again` computes afresh what was kept from an earlier time."""
+    assert kept.answer is not None
+    raw: Sequence[Any] = [None] * len(asked.questions)
+    if is_packed(kept.answer):
+        raw = unpack(kept.answer, asked.schema)
+        released = _released(ledger, asked, kept.id, raw, again)
+    else:
+        # Earlier versions stored what they had finished, and no draw.
+        released = [Released.from_json(record) for record in json.loads(kept.answer)]
+    left = {reading.name: reading.text for reading in ledger.readings()}
+    parts = zip(asked.questions, asked.prepared, asked.events(snapshot), released, raw, strict=True)
+    return [
+        Answer(question, found, prepared.mechanism.loss(), event, left, kept.reused, drawn, kept.id)
+        for question, prepared, event, found, drawn in parts
+    ]
+
+
+def _released(ledger: Ledger, asked: Asked, request: str, raw: Sequence[Any], again: bool) -> list[Released]:
+    found = None if again else ledger.finished(request)
+    if found is not None:
+        return [Released.from_json(record) for record in json.loads(found)]
+    records = _finished(asked, request, raw)
+    if any(record.get("made") for record in records):
+        # Only what took some computing is worth a transaction.
+        ledger.keep_finished(request, json.dumps(records, separators=(",", ":")).encode())
+    return [Released.from_json(record) for record in records]
+
+
+def _finished(asked: Asked, request: str, raw: Sequence[Any]) -> list[dict[str, Any]]:
+    try:
+        return [json.loads(json.dumps(released.to_json())) for released in asked.finish(raw)]
+    except Exception:
+        _log.exception("What was drawn for the request %r could not be finished.", request)
+    # Raised outside the handler, so that nothing of the cause travels with it.
+    raise FitError(
+        f"The answer was drawn and stored, but what is shown of it could not be computed; curator.refit({request!r}) "
+        "tries again and costs nothing, and the raw draw is in this error's .raw. The operator's log says what went "
+        "wrong.",
+        request,
+        raw,
+    )
+
+
+def asked_before(setting: Setting, entry: Entry) -> Asked:
+    """Prepare a stored request again, from what the ledger keeps of it."""
+    asked = planned(setting, _questions(entry.event, setting), entry.spend)
+    shown = str(entry.event["parameters"].get("snapshot", ""))
+    if json.dumps(asked.event(shown).to_json(), sort_keys=True) != json.dumps(dict(entry.event), sort_keys=True):
+        raise LedgerError(
+            f"The request {entry.id!r} was drawn by another version, or when other public facts held, so that its draw "
+            "would be read wrongly; use the version that drew it."
+        )
+    return asked
+
+
+def _questions(event: Mapping[str, Any], setting: Setting) -> list[Question]:
+    parameters = event.get("parameters", {})
+    parts = [part["parameters"] for part in parameters["parts"]] if "parts" in parameters else [parameters]
+    if not all("question" in part for part in parts):
+        raise LedgerError("Only requests that ask a question can be finished again; conversations keep their model.")
+    return [question_from_json(part["question"], setting.schema) for part in parts]

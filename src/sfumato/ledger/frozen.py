@@ -1,0 +1,191 @@
+"""Where a draw in progress is kept: what was read, and the key of its coins, from before the first coin to the commit.
+
+The key and the answer together are the exact value, so the key never enters the ledger, its journal or its copies. It
+lies in a directory on the side of the data, as secret as they are, and is overwritten and unlinked at the commit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from sfumato.ledger.store import Store
+
+_log = logging.getLogger(__name__)
+
+NOW = "now"
+INPUT, KEY = "input", "key"
+CHUNK = 1 << 20
+
+
+def seal_of(key: bytes, content: bytes) -> str:
+    """Return the public name of a key and an input; without the key it says nothing about either."""
+    return hashlib.sha256(key + hashlib.sha256(content).digest()).hexdigest()
+
+
+class Place(Protocol):
+    """Keeps inputs and keys of draws in progress."""
+
+    def write(self, request_id: str, content: bytes, key: bytes) -> str:
+        """Keep both durably and return their seal; raise OSError if there is no room."""
+        ...
+
+    def read(self, request_id: str, seal: str) -> tuple[bytes, bytes] | None:
+        """Return the input and the key of this seal, None if they are not here, not whole or not those."""
+        ...
+
+    def discard(self, request_id: str, seal: str) -> None:
+        """Forget one input and its key: another one was first."""
+        ...
+
+    def erase(self, request_id: str) -> None:
+        """Forget everything that is kept for a request."""
+        ...
+
+
+class Memory:
+    """Keeps draws in progress as long as the process lives, for a ledger that lives no longer."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, dict[str, tuple[bytes, bytes]]] = {}
+        self._lock = Lock()
+
+    def write(self, request_id: str, content: bytes, key: bytes) -> str:
+        """Keep both and return their seal."""
+        seal = seal_of(key, content)
+        with self._lock:
+            self._kept.setdefault(request_id, {})[seal] = (content, key)
+        return seal
+
+    def read(self, request_id: str, seal: str) -> tuple[bytes, bytes] | None:
+        """Return the input and the key of this seal."""
+        with self._lock:
+            return self._kept.get(request_id, {}).get(seal)
+
+    def discard(self, request_id: str, seal: str) -> None:
+        """Forget one input and its key."""
+        with self._lock:
+            self._kept.get(request_id, {}).pop(seal, None)
+
+    def erase(self, request_id: str) -> None:
+        """Forget everything that is kept for a request."""
+        with self._lock:
+            self._kept.pop(request_id, None)
+
+
+class Directory:
+    """Keeps draws in progress in files of their own, readable by nobody else: now/<request>/<seal>/{input, key}."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    def write(self, request_id: str, content: bytes, key: bytes) -> str:
+        """Write both and return their seal, when everything has reached the disk."""
+        seal = seal_of(key, content)
+        home = self._home(request_id) / seal
+        for directory in (*reversed(home.parents), home):
+            # `parents=True` would make the upper ones readable by others.
+            directory.mkdir(mode=0o700, exist_ok=True)
+        try:
+            _write(home / INPUT, content)
+            _write(home / KEY, key)
+            for directory in (home, home.parent, home.parent.parent, self.path, self.path.parent):
+                _sync(directory)
+        except OSError:
+            _forget(home)
+            raise
+        return seal
+
+    def read(self, request_id: str, seal: str) -> tuple[bytes, bytes] | None:
+        """Return the input and the key of this seal, if both are here and whole."""
+        home = self._home(request_id) / seal
+        try:
+            content, key = (home / INPUT).read_bytes(), (home / KEY).read_bytes()
+        except OSError:
+            return None
+        return (content, key) if seal_of(key, content) == seal else None
+
+    def discard(self, request_id: str, seal: str) -> None:
+        """Erase one input and its key."""
+        _forget(self._home(request_id) / seal)
+
+    def erase(self, request_id: str) -> None:
+        """Erase everything that is kept for a request."""
+        self.erase_named(self._home(request_id).name)
+
+    def left(self) -> list[str]:
+        """Return the hashed ids of the requests of which something is kept."""
+        now = self.path / NOW
+        return sorted(found.name for found in now.iterdir()) if now.is_dir() else []
+
+    def erase_named(self, name: str) -> None:
+        """Erase everything that is kept for a request, by its hashed id."""
+        home = self.path / NOW / name
+        if home.is_dir():
+            for kept in home.iterdir():
+                _forget(kept)
+            _forget(home)
+
+    def _home(self, request_id: str) -> Path:
+        return self.path / NOW / hashed(request_id)
+
+
+def private_place(store: Store, named: str | Path | None) -> Place | None:
+    """Return where draws of a ledger in progress are kept: the directory named, or beside a SQLite file."""
+    if named is not None:
+        return Directory(named)
+    if store.memory:
+        return Memory()
+    return Directory(f"{store.name}.private") if store.sqlite else None
+
+
+def hashed(request_id: str) -> str:
+    """Return the name of a request's directory: ids may hold anything, file names may not."""
+    return hashlib.sha256(request_id.encode()).hexdigest()
+
+
+def _write(path: Path, content: bytes) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(file, "wb") as opened:
+        opened.write(content)
+        opened.flush()
+        os.fsync(opened.fileno())
+
+
+def _sync(directory: Path) -> None:
+    if os.name != "posix":
+        return  # elsewhere a directory cannot be opened, and its entries are durable with the file
+    file = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _forget(home: Path) -> None:
+    """Overwrite and unlink what a directory holds; what cannot be unlinked now is swept when the ledger is opened."""
+    try:
+        for path in (home / KEY, home / INPUT):  # the key first: without it the input is what the data are anyway
+            with suppress(FileNotFoundError):
+                _overwrite(path)
+                path.unlink()
+        shutil.rmtree(home, ignore_errors=True)
+    except OSError:
+        _log.exception("A draw that is done could not be erased from %s.", home)
+
+
+def _overwrite(path: Path) -> None:
+    with path.open("r+b") as opened:
+        left = path.stat().st_size
+        while left > 0:
+            left -= opened.write(bytes(min(left, CHUNK)))
+        opened.flush()
+        if path.name == KEY:
+            os.fsync(opened.fileno())

@@ -1,0 +1,262 @@
+"""From a question to a stored draw and what is shown of it: interrupts, fits that fail, earlier versions (SM-STORE)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sfumato as sf
+from sfumato import Approximate, Concentrated, Count, Event, Histogram, Mean, Pure
+from sfumato.curator.planning import key_of, planned
+from sfumato.errors import FitError, LedgerError
+from sfumato.ledger import Ledger, lifecycle, running
+from sfumato.ledger.session import FORMAT
+from sfumato.noise import Noise
+from sfumato.release.asked import Asked, _exact
+from sfumato.release.packing import is_packed, pack, unpack
+from sfumato.release.setting import Several
+from tests.release.every_question import BITS, QUESTIONS, SCHEMA, cells, rows, table
+
+pytestmark = pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
+
+
+@pytest.fixture
+def curator(tmp_path: Path) -> Iterator[sf.Curator]:
+    with sf.curate(rows(), SCHEMA, Approximate(30, 1e-3), ledger=tmp_path / "people.ledger") as found:
+        yield found
+
+
+def spent(curator: sf.Curator) -> Any:
+    return curator.ledger.spent().sums
+
+
+class Killed(BaseException):
+    """Stands for a kill: nothing that is written for errors catches it."""
+
+
+def _dies(*_: Any, **__: Any) -> Any:
+    raise Killed
+
+
+STAGES: dict[str, tuple[Any, str]] = {
+    "reading": (Asked, "read"),
+    "freezing": (lifecycle, "freeze"),
+    "drawing": (Several, "run"),
+    "committing": (lifecycle, "settle"),
+    "erasing": (running.Directory, "erase"),
+    "finishing": (Asked, "finish"),
+}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_cut_short_anywhere_the_same_question_costs_nothing_more(stage, curator, monkeypatch):
+    drawn: list[bytes] = []
+    draw = Asked.draw
+
+    def noted(self: Asked, *rest: Any) -> bytes:
+        drawn.append(draw(self, *rest))
+        return drawn[-1]
+
+    monkeypatch.setattr(Asked, "draw", noted)
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(*STAGES[stage], _dies)
+        curator.ask(Histogram("age"), Pure(1))
+    before = spent(curator)
+    answer = curator.ask([Histogram("age")][0], Pure(1))
+    assert spent(curator) == before and answer.loss.person.epsilon == 1
+    assert len(set(drawn)) == 1, "a second draw"
+    assert curator.ask(Histogram("age"), Pure(1)).value == answer.value
+    assert curator.ledger.verify().ok
+    curator.ledger.close()
+    with Ledger(curator.ledger.place) as ledger:  # opening sweeps what a kill left
+        assert not list((ledger.private / "now").iterdir())
+
+
+def test_an_interrupt_in_memory_loses_nothing_either(monkeypatch):
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with sf.curate(rows(), SCHEMA, Pure(1)) as curator:
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(Several, "run", interrupted)
+            curator.ask(Histogram("age"), Pure(1))
+        assert curator.ask(Histogram("age"), Pure(1)).value is not None
+        assert not curator.ledger._private._kept
+
+
+def test_a_list_is_one_draw_with_coins_for_each_part(curator):
+    one, other = curator.ask([Histogram("age"), Histogram("age", "sex = 'Male'")], Pure(1))
+    assert one.request == other.request and one.raw[0].tolist() != other.raw[0].tolist()
+    again = curator.refit(one.request)
+    assert [answer.value for answer in again] == [one.value, other.value]
+
+
+def test_the_ledger_stores_the_raw_draw(curator):
+    answer = curator.ask(Histogram("age"), Pure(1))
+    kept = curator.ledger.stored(answer.request)
+    assert is_packed(kept.answer) and kept.state == "committed"
+    (raw,) = unpack(kept.answer, SCHEMA)
+    assert raw[0].tolist() == answer.raw[0].tolist() == list(answer.released.parts[0].released)
+    again = curator.ask(Histogram("age"), Pure(1))
+    assert again.reused and again == sf.answer.Answer(**{**vars(answer), "reused": True, "remaining": again.remaining})
+    assert "raw" not in answer.to_json() and "raw" not in repr(answer)
+
+
+def test_a_fit_that_fails_can_be_repeated(curator, monkeypatch):
+    question, fits = sf.Synthesize(columns=BITS[:3]), []
+
+    def fails(*_: Any, **__: Any) -> Any:
+        fits.append(1)
+        raise ImportError("a package of the fit is missing: secret")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("sfumato.release.synthesis.question.gather", fails)
+        for _ in range(2):
+            with pytest.raises(FitError, match=r"curator\.refit\('[0-9a-f]{32}'\)") as failed:
+                curator.ask(question, Concentrated("0.1"))
+    assert len(fits) == 2 and "secret" not in str(failed.value) and failed.value.__context__ is None
+    before = spent(curator)
+    answer = curator.refit(failed.value.request)
+    assert pack(answer.raw) == pack(failed.value.raw[0])
+    assert curator.ask(question, Concentrated("0.1")).value.to_json() == answer.value.to_json()
+    assert spent(curator) == before
+
+
+def test_what_took_computing_is_kept_outside_the_chain(curator, monkeypatch):
+    question = sf.Synthesize(columns=BITS[:3])
+    answer, head = curator.ask(question, Concentrated("0.1")), curator.ledger.head
+    with monkeypatch.context() as patch:
+        patch.setattr(Asked, "finish", _dies)
+        assert curator.ask(question, Concentrated("0.1")).value.to_json() == answer.value.to_json()
+        with pytest.raises(Killed):
+            curator.refit(answer.request)
+    assert curator.refit(answer.request).value.to_json() == answer.value.to_json()
+    assert curator.ledger.head == head and curator.ledger.verify().ok
+    plain = curator.ask(Count("age > 30"), Pure(1))
+    assert curator.ledger.finished(plain.request) is None  # read off the draw as quickly
+
+
+def test_only_answers_can_be_fitted_again(curator):
+    with pytest.raises(LedgerError, match="holds no draw"):
+        curator.refit("nobody")
+    curator.ledger.run("other", Event("Laplace", "QR-LAP"), sf.Loss.flat(sf.Cost.pure("1/10")), lambda: b"[]")
+    with pytest.raises(LedgerError, match="ask a question"):
+        curator.refit("other")
+
+
+def test_a_draw_is_not_read_by_another_mechanism(curator, monkeypatch):
+    answer = curator.ask(Histogram("age"), Pure(1))
+    monkeypatch.setattr(Several, "version", 9)
+    with pytest.raises(LedgerError, match="another version"):
+        curator.refit(answer.request)
+
+
+def test_answers_of_earlier_versions_are_read_back(curator):
+    """They stored what they had finished, as JSON; the ledger's format said 1."""
+    spend, questions = Pure(1), [Histogram("age"), Mean("age")]
+    asked = planned(curator.setting, questions, spend)
+    raw = unpack(asked.draw(asked.work(curator.table).read(), running.Coins("old", bytes(32))), SCHEMA)
+    stored = json.dumps([released.to_json() for released in asked.finish(raw)]).encode()
+    key = key_of(curator.setting, asked, spend, curator.table.snapshot)
+    event, loss = asked.event(curator.table.snapshot), asked.loss()
+    curator.ledger.run("old", event, loss, lambda: stored, question_key=key, spend=spend)
+    answers = curator.ask(questions, spend)
+    assert [answer.reused for answer in answers] == [True, True] and answers[0].raw is None
+    assert [answer.released for answer in answers] == list(asked.finish(raw))
+    assert [answer.value for answer in curator.refit("old")] == [answer.value for answer in answers]
+
+
+def test_a_ledger_of_an_earlier_version_goes_on(tmp_path):
+    import sqlite3
+
+    place = tmp_path / "people.ledger"
+    Ledger(place, sf.Budget(Pure(5))).close()
+    with sqlite3.connect(place) as file:
+        file.execute("DROP TABLE sfumato_finished")
+        file.execute("UPDATE sfumato_head SET format = 1")
+    file.close()
+    question = sf.Synthesize(columns=BITS[:2])
+    with sf.curate(rows(), SCHEMA, ledger=place) as curator:
+        first = curator.ask(question, Pure(1))
+        assert curator.ask(question, Pure(1)).value.to_json() == first.value.to_json()
+        assert curator.ledger.finished(first.request) is not None and curator.ledger.verify().ok
+    with sqlite3.connect(place) as file:
+        assert file.execute("SELECT format FROM sfumato_head").fetchone() == (FORMAT,)
+    file.close()
+
+
+def test_no_key_and_no_exact_number_enters_the_ledger(curator, tmp_path, monkeypatch):
+    keys: list[bytes] = []
+    coins = running.Coins.noise
+
+    def noted(self: running.Coins, *rest: Any) -> Noise:
+        keys.append(self.key)
+        return coins(self, *rest)
+
+    monkeypatch.setattr(running.Coins, "noise", noted)
+    exact = pack(Asked.read(planned(curator.setting, Histogram("caller"), Pure(1)), curator.table))
+    curator.ask(Histogram("caller"), Pure(1))
+    curator.close()
+    assert keys and len(exact) > 1000
+    for path in tmp_path.glob("people.ledger*"):
+        if path.is_file():
+            content = path.read_bytes()
+            assert keys[0] not in content and keys[0].hex().encode() not in content and exact not in content
+
+
+def test_private_is_for_a_ledger_that_is_opened_here(tmp_path):
+    with sf.curate(rows(), SCHEMA, Pure(1), ledger=tmp_path / "a", private=tmp_path / "side") as curator:
+        assert curator.ledger.private == tmp_path / "side"
+        with pytest.raises(sf.errors.ParameterError, match="private"):
+            sf.curate(rows(), SCHEMA, ledger=curator.ledger, private=tmp_path / "side")
+
+
+# Another process, with other caches, threads and hash seeds, draws and fits the same.
+
+
+def digests(wanted: set[str]) -> dict[str, str]:
+    """Return the hash of what is drawn and shown for every wanted question."""
+    found = {}
+    with table() as opened:
+        for name, prepared in cells(opened, wanted=wanted):
+            for one in islice(prepared, 1):
+                raw = one.mechanism.run(_exact(one, opened), Noise(key=bytes(32), names=(name,)))
+                shown = json.dumps(one.finish(raw).to_json())
+                found[name] = hashlib.sha256(pack(raw) + shown.encode()).hexdigest()
+    return found
+
+
+def _compare(wanted: set[str], threads: str) -> None:
+    digests(wanted)  # warm: tables of all laws, compiled loops, caches of plans
+    program = f"from tests.test_storing import digests; import json; print(json.dumps(digests({sorted(wanted)!r})))"
+    env = {**os.environ, "PYTHONHASHSEED": "99", "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program], env=env, capture_output=True, text=True, check=True
+    )
+    assert json.loads(ran.stdout) == digests(wanted)
+
+
+def test_a_cold_process_draws_and_fits_the_same():
+    _compare({"Histogram", "Quantiles auto", "Synthesize mwem", "Synthesize auto", "GroupBy found"}, "1")
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("threads", ["1", "4"])
+def test_every_question_is_drawn_and_fitted_the_same_elsewhere(threads):
+    _compare(set(QUESTIONS), threads)
+
+
+def test_fractions_of_a_spend_are_charged_once(curator):
+    curator.ask(Count("age > 30"), Pure("1/10"))
+    curator.ask(Count("age > 30"), Pure("1/10"))
+    assert spent(curator)[1] == Fraction(1, 10)

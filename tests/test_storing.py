@@ -20,6 +20,7 @@ from sfumato import Approximate, Concentrated, Count, Event, Histogram, Mean, Pu
 from sfumato.curator.planning import key_of, planned
 from sfumato.errors import FitError, LedgerError
 from sfumato.ledger import Ledger, lifecycle, running
+from sfumato.ledger.session import FORMAT
 from sfumato.noise import Noise
 from sfumato.release.asked import Asked
 from sfumato.release.packing import is_packed, pack, unpack
@@ -190,7 +191,7 @@ def test_a_ledger_of_an_earlier_version_goes_on(tmp_path):
         assert curator.ask(question, Pure(1)).value.to_json() == first.value.to_json()
         assert curator.ledger.finished(first.request) is not None and curator.ledger.verify().ok
     with sqlite3.connect(place) as file:
-        assert file.execute("SELECT format FROM sfumato_head").fetchone() == (2,)
+        assert file.execute("SELECT format FROM sfumato_head").fetchone() == (FORMAT,)
     file.close()
 
 

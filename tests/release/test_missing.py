@@ -20,8 +20,9 @@ from sfumato.learn import PrivateThreshold
 from sfumato.release.synopsis.binary import Bits, one_hot
 from sfumato.release.workload.queries import Ranges
 from sfumato.release.workload.space import Space
-from sfumato.table.bounding import Bounding, Way
-from sfumato.table.sensitivity import table_sensitivity
+from sfumato.table.gauge import Basis
+from sfumato.table.measure import Totals
+from sfumato.table.statistics import Part, Power
 
 pytestmark = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")
 
@@ -165,9 +166,8 @@ def test_a_mean_with_missing_cells_is_near_that_of_the_others() -> None:
 
 
 def test_what_a_missing_value_moves() -> None:
-    schema, rule = Schema({"age": integers(10, 99)}), Bounding(Way.ROWS)
-    measure = sf.table.Measure(sf.table.Power.SUM, "age")
-    assert table_sensitivity(schema, rule, measure=measure).l1 == 99
-    assert table_sensitivity(schema, rule, measure=measure, changing="age").l1 == 99
-    whole = Schema({"age": integers(10, 99, missing=10)})
-    assert table_sensitivity(whole, rule, measure=measure).l1 == 89
+    part = Part(Power.SUM, "age")
+    gauge = Basis(Schema({"age": integers(10, 99)}), 9).gauge(Totals((), (part,)))
+    assert gauge.sensitivity(part).l1 == gauge.sensitivity(part, {"age"}).l1 == 99
+    whole = Basis(Schema({"age": integers(10, 99, missing=10)}), 9).gauge(Totals((), (part,)))
+    assert whole.sensitivity(part).l1 == 89

@@ -149,8 +149,8 @@ def lower(journal: Journal, session: Session, limit: Limit, analyst: str | None)
 
 
 def _append(journal: Journal, session: Session, rule: Rule, sums: str, kind: str) -> None:
+    session.save_sums(json.dumps([*journal.checked_sums(session), sums]))
     journal.append_rule(session, kind, canonical({"rule": rule.to_json(), "sums": sums}))
-    session.save_sums(json.dumps([*journal.sums(session), sums]))
 
 
 def _no_larger(bound: Bound, limit: Bound) -> bool:

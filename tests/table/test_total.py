@@ -220,7 +220,7 @@ def refusals(place: Path) -> set[str]:
 
 SENTENCE = (
     "('SchemaError', \"The column 'c' breaks the format of its own file: it holds bytes that are no UTF-8, a moment beyond "
-    'the calendar, or a page that is damaged; write the file again.")'
+    'the calendar, a damaged page, or another type in another file; write the file again.")'
 )
 
 

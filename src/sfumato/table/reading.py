@@ -103,7 +103,7 @@ def _pass(source: Source, names: Sequence[str]) -> None:
     if broken:
         raise SchemaError(
             f"The column {broken[0]!r} breaks the format of its own file: it holds bytes that are no UTF-8, a moment "
-            "beyond the calendar, or a page that is damaged; write the file again."
+            "beyond the calendar, a damaged page, or another type in another file; write the file again."
         )
     if failure:
         raise SchemaError(failure)

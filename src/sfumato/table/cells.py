@@ -149,7 +149,7 @@ def spark_identity(cell: str, kind: str) -> str | None:
 # Expressions that both engines share
 
 
-def clamped(cell: Any, low: Any, high: Any) -> Any:
+def within(cell: Any, low: Any, high: Any) -> Any:
     """Return a cell inside a range, null where it is null; on days this is faster than `least` and `greatest`."""
     import ibis
 

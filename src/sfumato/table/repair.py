@@ -30,7 +30,7 @@ from sfumato.domain.calendar import DATE_TEXT, EPOCH
 from sfumato.domain.labels import FALSE_TEXT, TRUE_TEXT
 from sfumato.domain.numbers import NUMBER_TEXT, double_ends
 from sfumato.errors import SchemaError
-from sfumato.table.cells import clamped, place, real
+from sfumato.table.cells import place, real, within
 from sfumato.table.schema import Schema
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ def _date(cell: Any, domain: Dates) -> Any:
         cell = cell.date()
     filled = cell.fill_null(ibis.date(domain.missing.isoformat()))
     latest, earliest = ibis.date(domain.latest.isoformat()), ibis.date(domain.earliest.isoformat())
-    return clamped(filled, earliest, latest)
+    return within(filled, earliest, latest)
 
 
 def _days(day: Any) -> Any:

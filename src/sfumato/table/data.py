@@ -20,6 +20,7 @@ from sfumato.table.bounding import (
     weigh_in_memory,
     weighed,
 )
+from sfumato.table.identity import Files, files_of
 from sfumato.table.repair import PERSON, check_columns, repaired
 from sfumato.table.schema import Schema
 from sfumato.table.source import Source, copied_to_duckdb, open_source
@@ -48,9 +49,14 @@ def open_table(
     """
     if not isinstance(schema, Schema):
         raise SchemaError(f"A table needs a Schema, not {type(schema).__name__}; draft_schema(source) drafts one.")
+    files = files_of(source, table)
+    before = None if files is None else files.identity()  # taken before the first byte is read
     opened = open_source(source, table=table)
     try:
         check_columns(opened.table, schema)
+        if files is not None and opened.kind == "duckdb" and files.identity() == before:
+            files = Files(files.source, opened.table.get_name())
+            before = files.identity()
         names = [*{schema.base(name): None for name in schema.names}, *([schema.person] if schema.person else [])]
         if opened.engine.name not in ("duckdb", "pyspark"):
             opened = copied_to_duckdb(opened, names)
@@ -60,6 +66,7 @@ def open_table(
             raw = opened.table.select(*names)
             opened = replace(opened, table=_guarded(lambda: opened.stored(raw)))
         found = Table(opened, schema, snapshot, order_key)
+        found.files, found.identity = files, before
         if schema.person is not None:
             found.bounded(Way.WEIGH)
     except BaseException:
@@ -75,11 +82,21 @@ class Table:
         self.schema = schema
         self.snapshot = snapshot
         self.order_key = order_key
+        self.files: Files | None = None
+        self.identity: str | None = None  # private: sizes and times of files depend on cells
         self._source = source
         self._kept: dict[Way, ir.Table] = {}
 
     def __repr__(self) -> str:
         return f"Table({self._source.kind}, {len(self.schema.names)} columns, snapshot {self.snapshot!r})"
+
+    def require_unchanged(self) -> None:
+        """Refuse to go on if the files behind the table are no longer those that were opened (SM-SOURCE)."""
+        if self.files is not None and self.files.identity() != self.identity:
+            raise SchemaError(
+                "The data changed since they were opened; open them again. What was asked before stays stored under "
+                f"the snapshot {self.snapshot!r}."
+            )
 
     @property
     def engine(self) -> str:

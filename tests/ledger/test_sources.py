@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sfumato import Pure
-from sfumato.ledger import Budget
+from sfumato.ledger import Budget, Ledger
 from sfumato.ledger.sources import snapshot_of
 
 BUDGET = Budget(Pure(1))
@@ -26,3 +26,11 @@ def test_without_one_every_opening_has_a_number_of_its_own(place, open_ledger):
     assert [snapshot_of(ledger, "a"), snapshot_of(ledger, "a")] == ["1", "2"]
     assert snapshot_of(open_ledger(), "a") == "3" and ledger.verify().ok
     assert snapshot_of(ledger, "a", "march") == "march"
+
+
+def test_a_name_that_is_a_number_is_not_handed_out(place, open_ledger, tmp_path):
+    ledger = open_ledger(BUDGET)
+    assert snapshot_of(ledger, None, "1") == "1" == snapshot_of(ledger, None, "1")
+    assert [snapshot_of(ledger, None) for _ in range(2)] == ["2", "3"]
+    with Ledger(None, BUDGET) as memory:
+        assert [snapshot_of(memory, None, "1"), snapshot_of(memory, None), snapshot_of(memory, "a")] == ["1", "2", "3"]

@@ -43,7 +43,7 @@ def snapshot_of(ledger: Ledger, identity: str | None, name: str = "", same_data:
     # Two who open at once wait for each other here, so that no number is given to two sources.
     with ledger._journal.session(write=True) as session:
         if home is None:
-            return name or _taken(ledger, session)
+            return _taken(ledger, session, name)
         kept = _read(home / KEPT, session)
         if name:
             _require_same(name, identity, kept, same_data)
@@ -55,14 +55,18 @@ def snapshot_of(ledger: Ledger, identity: str | None, name: str = "", same_data:
     return label
 
 
-def _taken(ledger: Ledger, session: Session) -> str:
-    """Take the next number of a ledger without a private directory."""
-    if ledger._journal.store.memory:
-        label = _next(ledger._journal.unkept)
-        ledger._journal.unkept.append((label, None))
-        return label
-    label = _next([(json.loads(row.body)["name"], None) for row, _ in session.rows(KIND)])
-    session.append(KIND, None, canonical({"name": label}))
+def _taken(ledger: Ledger, session: Session, name: str) -> str:
+    """Take a name, or the next number, in a ledger without a private directory."""
+    memory = ledger._journal.unkept if ledger._journal.store.memory else None
+    used = memory
+    if used is None:
+        used = [(json.loads(row.body)["name"], None) for row, _ in session.rows(KIND)] or _in_history(session)
+    label = name or _next(used)
+    if label.isdecimal() and (label, None) not in used:  # nobody else is given it
+        if memory is None:
+            session.append(KIND, None, canonical({"name": label}))
+        else:
+            memory.append((label, None))
     return label
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from sfumato.domain import Dates, Derived, Domain, Months, Weekdays, Years
 from sfumato.domain.calendar import DATE_TEXT, EPOCH
 from sfumato.table.cells import clamped
-from sfumato.table.moments import quotient, written_day, written_month
+from sfumato.table.moments import small_quotient, written_day, written_month
 
 
 def day_code(cell: Any, domain: Dates) -> Any:
@@ -34,8 +34,12 @@ def _literal(code: int) -> Any:
 
 def _inside(code: Any, domain: Domain) -> Any:
     """Clamp a code that is null where the cell is missing."""
+    import ibis
+
     assert domain.highest is not None
-    return clamped(code, _literal(domain.first), _literal(domain.highest)).fill_null(_literal(domain.missing_code))
+    filled = code.fill_null(_literal(domain.first if domain.may_be_missing else domain.missing_code))
+    inside = ibis.greatest(ibis.least(filled, _literal(domain.highest)), _literal(domain.first))
+    return _or_missing(inside, code, domain)
 
 
 def _or_missing(code: Any, cell: Any, domain: Domain) -> Any:
@@ -85,7 +89,7 @@ def _formatted_part(cell: Any, rule: Months | Years | Weekdays, domain: Derived)
     if isinstance(rule, Months):
         return _inside(months, domain)
     # Years count from 0 here, so that the quotient is of nothing negative.
-    return _inside(quotient(months + 1970 * 12, 12), domain)
+    return _inside(small_quotient(months + 1970 * 12, 12), domain)
 
 
 def _calendar_part(day: Any, rule: Months | Years | Weekdays, base: Dates) -> Any:

@@ -51,14 +51,16 @@ def test_spark_repairs_every_hostile_cell_as_python_does(spark: Any, cells: str,
 
 
 def test_spark_reads_moments_and_formats_as_python_does(spark: Any, tmp_path: Path) -> None:
-    bases = dict.fromkeys(MOMENTS.base(name) for name in MOMENTS.names)
+    names = ("second", "zoned", "halves", "filled", "named", "filled_month")
+    schema = Schema({name: MOMENTS.columns[name] for name in names})
+    bases = dict.fromkeys(schema.base(name) for name in names)
     table = pa.table({**{name: pa.array(TEXTS, pa.string()) for name in bases}, "place": range(len(TEXTS))})
     source = open_source(on_spark(spark, table, tmp_path))
-    with_place = Schema({**MOMENTS.columns, "place": domain.integers(0, len(TEXTS))})
+    with_place = Schema({**schema.columns, "place": domain.integers(0, len(TEXTS))})
     answer = repaired(source.table, with_place).to_pyarrow().sort_by("place").to_pydict()
     source.close()
-    for name in MOMENTS.names:
-        wanted = [MOMENTS.domain(name).encode(cell) for cell in TEXTS]
+    for name in names:
+        wanted = [schema.domain(name).encode(cell) for cell in TEXTS]
         assert [pair for pair in zip(TEXTS, answer[name], wanted, strict=True) if pair[1] != pair[2]] == [], name
 
 

@@ -15,8 +15,6 @@ from typing import NamedTuple
 from sfumato.errors import ParameterError
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-MONTH_STARTS = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
-"""How many days of a common year lie before each month."""
 
 _YEAR, _TWO = "([1-9][0-9]{3})", "([0-9]{2})"
 _CLOCK = r"(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?%s)?"

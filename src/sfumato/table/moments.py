@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sfumato.domain.clock import SECOND, Times
-from sfumato.domain.written import MONTH_STARTS, MONTHS, Written
+from sfumato.domain.written import MONTHS, Written
 
 
 def written_day(cell: Any, written: Written) -> Any:
@@ -42,7 +42,7 @@ def moment_code(cell: Any, domain: Times) -> Any:
     if step >= SECOND:
         each = step // SECOND
         start = (low - each) // each * each
-        code = quotient(inside - start, each) + start // each
+        code = small_quotient(inside - start, each) + start // each
     else:
         code = inside * (SECOND // step) + quotient(ibis.ifelse(absent, _whole(0), fraction), step)
     return ibis.ifelse(absent, ibis.null("int64"), _between(code, domain.first, domain.highest))
@@ -56,10 +56,19 @@ def quotient(number: Any, divisor: int) -> Any:
     return number if divisor == 1 else ((number - number % divisor) / divisor).round().cast("int64")
 
 
+def small_quotient(number: Any, divisor: int) -> Any:
+    """Return the whole quotient of a number from 0 to 2^40: its double is never off by as much as 1/divisor.
+
+    The number stands in it once. An engine is given an expression as text, which doubles with every second use.
+    """
+    return (number / divisor).floor().cast("int64")
+
+
 def _between(number: Any, low: int, high: int) -> Any:
+    """Clamp a number that is never null: the engines' least and greatest would pass over null."""
     import ibis
 
-    return ibis.ifelse(number < low, _whole(low), ibis.ifelse(number > high, _whole(high), number))
+    return ibis.greatest(ibis.least(number, _whole(high)), _whole(low))
 
 
 def _whole(number: int) -> Any:
@@ -119,16 +128,12 @@ class _Parts:
         if "month" in self.written.groups:
             return self.number("month")
         if "name" in self.written.groups:
-            name, found = self.text("name").lower(), _whole(0)
-            for place, month in enumerate(MONTHS):
-                found = ibis.ifelse(name == month, _whole(place + 1), found)
-            return found
-        # From the day of the year: in a leap year all days from March on stand one later.
-        ordinal, found = self.number("ordinal"), _whole(1)
-        late = ibis.ifelse(self.is_leap(), _whole(1), _whole(0))
-        for place, start in enumerate(MONTH_STARTS[1:], start=2):
-            found = ibis.ifelse(ordinal > (start if place == 2 else late + start), _whole(place), found)
-        return found
+            # The names stand in one text, three letters each, and none of them occurs across two others.
+            return small_quotient(ibis.literal("".join(MONTHS)).find(self.text("name").lower()), 3) + 1
+        # From the day of the year, as if February had thirty days.
+        leap = ibis.ifelse(self.is_leap(), _whole(1), _whole(0))
+        longer = ibis.ifelse(self.number("ordinal") > leap + 59, 2 - leap, _whole(0))
+        return small_quotient((self.number("ordinal") - 1 + longer) * 12 + 373, 367)
 
     def is_day(self) -> Any:
         """Tell whether there is such a day; never null."""
@@ -152,8 +157,8 @@ class _Parts:
         month = _whole(1) if by_ordinal else self.month()
         day = self.number("ordinal" if by_ordinal else "day")
         year = self.year - (_whole(1) if by_ordinal else ibis.ifelse(month <= 2, _whole(1), _whole(0)))
-        leaps = quotient(year, 4) - quotient(year, 100) + quotient(year, 400)
-        return year * 365 + leaps + quotient((month + 9) % 12 * 153 + 2, 5) + day - 719_469
+        leaps = small_quotient(year, 4) - small_quotient(year, 100) + small_quotient(year, 400)
+        return year * 365 + leaps + small_quotient((month + 9) % 12 * 153 + 2, 5) + day - 719_469
 
     def _hour(self) -> Any:
         import ibis

@@ -27,12 +27,12 @@ from sfumato.domain import (
     Years,
     nearest,
 )
-from sfumato.domain.calendar import DATE_TEXT, EPOCH
 from sfumato.domain.labels import FALSE_TEXT, TRUE_TEXT
 from sfumato.domain.numbers import NUMBER_TEXT, double_ends
 from sfumato.errors import SchemaError
-from sfumato.table.cells import place, real, within
-from sfumato.table.moments import moment_code, quotient, written_day, written_month
+from sfumato.table.cells import place, real
+from sfumato.table.days import calendar_code, day_code
+from sfumato.table.moments import moment_code
 from sfumato.table.order import key_text
 from sfumato.table.schema import Schema
 
@@ -146,22 +146,7 @@ def _code(cell: Any, domain: Domain) -> Any:
     if isinstance(domain, Times):
         return moment_code(cell, domain).fill_null(_literal(domain.missing_code))
     assert isinstance(domain, Dates)
-    if domain.format is not None and cell.type().is_string():
-        return _inside(written_day(cell, domain.written), domain)
-    return _or_missing(_days(_clamped_date(_date(cell), domain)), _date(cell), domain)
-
-
-def _inside(code: Any, domain: Domain) -> Any:
-    """Clamp a code that is null where the cell is missing."""
-    assert domain.highest is not None
-    return within(code, _literal(domain.first), _literal(domain.highest)).fill_null(_literal(domain.missing_code))
-
-
-def _or_missing(code: Any, cell: Any, domain: Domain) -> Any:
-    """Return the code, and the level of missing cells where the cell is null; elsewhere it was filled before."""
-    import ibis
-
-    return ibis.ifelse(cell.isnull(), _literal(domain.missing_code), code) if domain.may_be_missing else code
+    return day_code(cell, domain)
 
 
 def _number(cell: Any, domain: Integers | FixedPoint, step: Fraction) -> Any:
@@ -274,35 +259,10 @@ def _boolean(cell: Any, domain: Booleans) -> Any:
     return ibis.ifelse(true, _literal(1), ibis.ifelse(false, _literal(0), _literal(domain.missing_code)))
 
 
-def _date(cell: Any) -> Any:
-    """Return the day that a cell holds, null where it holds none."""
-    if cell.type().is_string():
-        return cell.re_extract(f"^{DATE_TEXT}\\z", 1).try_cast("date")
-    return cell.date() if cell.type().is_timestamp() else cell
-
-
-def _clamped_date(day: Any, domain: Dates) -> Any:
-    """Return a day of the range, never null."""
-    import ibis
-
-    filled = day.fill_null(ibis.date((domain.missing or domain.earliest).isoformat()))
-    latest, earliest = ibis.date(domain.latest.isoformat()), ibis.date(domain.earliest.isoformat())
-    return within(filled, earliest, latest)
-
-
-def _days(day: Any) -> Any:
-    import ibis
-
-    return day.delta(ibis.date(EPOCH.isoformat()), unit="day").cast("int64")
-
-
 def _derived(cell: Any, domain: Derived) -> Any:
     rule, base = domain.rule, domain.base
     if isinstance(rule, (Months, Years, Weekdays)):
-        assert isinstance(base, Dates)
-        if base.format is not None and cell.type().is_string():
-            return _formatted_part(cell, rule, domain)
-        return _or_missing(_calendar_part(_clamped_date(_date(cell), base), rule, base), _date(cell), domain)
+        return calendar_code(cell, rule, domain)
     assert isinstance(rule, Bins)
     code = _code(cell, base)
     if not base.may_be_missing:
@@ -313,36 +273,6 @@ def _derived(cell: Any, domain: Derived) -> Any:
     # The level of missing cells lies above the range: it is replaced before the bins are counted.
     there = ibis.ifelse(absent, _literal(base.first), code)
     return ibis.ifelse(absent, _literal(domain.missing_code), _bin(there, rule, domain))
-
-
-def _formatted_part(cell: Any, rule: Months | Years | Weekdays, domain: Derived) -> Any:
-    """Return a month, year or weekday of a text that is read by a format.
-
-    A month of a clamped day is the clamped month, because months grow with days; a weekday is that of the clamped day.
-    """
-    import ibis
-
-    base = domain.base
-    assert isinstance(base, Dates)
-    if isinstance(rule, Weekdays):
-        day = _inside(written_day(cell, base.written), base)
-        found = (day + (3 - (base.first + 3) // 7 * 7)) % 7
-        absent = day == base.missing_code
-        return ibis.ifelse(absent, _literal(domain.missing_code), found) if base.may_be_missing else found
-    months = written_month(cell, base.written)
-    if isinstance(rule, Months):
-        return _inside(months, domain)
-    # Years count from 0 here, so that the quotient is of nothing negative.
-    return _inside(quotient(months + 1970 * 12, 12), domain)
-
-
-def _calendar_part(day: Any, rule: Months | Years | Weekdays, base: Dates) -> Any:
-    if isinstance(rule, Months):
-        return day.year().cast("int64") * 12 + day.month().cast("int64") - (1970 * 12 + 1)
-    if isinstance(rule, Years):
-        return day.year().cast("int64")
-    # Whole weeks are added until the remainder is taken of nothing negative, on which engines differ.
-    return (_days(day) + (3 - (base.first + 3) // 7 * 7)) % 7
 
 
 def _bin(code: Any, rule: Bins, domain: Derived) -> Any:

@@ -239,9 +239,8 @@ def _compare(wanted: set[str], threads: str) -> None:
     digests(wanted)  # warm: tables of all laws, compiled loops, caches of plans
     program = f"from tests.test_storing import digests; import json; print(json.dumps(digests({sorted(wanted)!r})))"
     env = {**os.environ, "PYTHONHASHSEED": "99", "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
-    ran = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program], env=env, capture_output=True, text=True, check=True
-    )
+    command, root = [sys.executable, "-W", "ignore", "-c", program], Path(__file__).parents[1]
+    ran = subprocess.run(command, env=env, cwd=root, capture_output=True, text=True, check=True)
     assert json.loads(ran.stdout) == digests(wanted)
 
 

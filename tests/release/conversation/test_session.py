@@ -203,16 +203,17 @@ def test_killed_process_is_resumed_and_one_correction_set_aside(table: Table, tm
 
 def test_an_interrupted_step_is_not_drawn_again(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fresh coins for the same step would be a second draw; going on costs a correction, as after a kill."""
-    step = ApproximateChecking.step
-
-    def interrupted(*arguments: Any) -> Any:
-        step(*arguments)
-        raise KeyboardInterrupt
-
     with ledger() as book:
         first = talk(table, book, name="talk", noise=Noise(insecure_seed=2))
+        checking = type(first.plan.checking)
+        step = checking.step
+
+        def interrupted(*arguments: Any) -> Any:
+            step(*arguments)
+            raise KeyboardInterrupt
+
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(ApproximateChecking, "step", interrupted)
+            patch.setattr(checking, "step", interrupted)
             first.ask("age > 40")
         with pytest.raises(errors.LedgerError, match="open it again by its name"):
             first.ask("age > 40")

@@ -145,6 +145,23 @@ def test_what_took_computing_is_kept_outside_the_chain(curator, monkeypatch):
     assert curator.ledger.finished(plain.request) is None  # read off the draw as quickly
 
 
+def test_postgres_keeps_draws_and_fits(postgres, tmp_path, monkeypatch):
+    from tests.ledger.conftest import schema_on
+
+    question = sf.Synthesize(columns=BITS[:2])
+    with sf.curate(rows(), SCHEMA, Pure(2), ledger=schema_on(postgres), private=tmp_path / "side") as curator:
+        with monkeypatch.context() as patch, pytest.raises(Killed):
+            patch.setattr(lifecycle, "settle", _dies)
+            curator.ask(question, Pure(1))
+        assert len(list((tmp_path / "side" / "now").iterdir())) == 1
+        first = curator.ask(question, Pure(1))
+        again = curator.ask(question, Pure(1))
+        assert again.reused and again.value.to_json() == first.value.to_json()
+        assert curator.ledger.finished(first.request) is not None
+        assert spent(curator)[1] == first.loss.person.epsilon
+        assert not list((tmp_path / "side" / "now").iterdir())
+
+
 def test_only_answers_can_be_fitted_again(curator):
     with pytest.raises(LedgerError, match="holds no draw"):
         curator.refit("nobody")

@@ -16,11 +16,10 @@ import numpy as np
 
 import sfumato as sf
 from sfumato import Concentrated, Noise
-from sfumato.release.setting import Setting
 from sfumato.release.workload import Records
 from sfumato.release.workload.noisy import noisy_workload
 from sfumato.show import Line, Panel, picture
-from sfumato.table.bounding import Bounding, Way
+from sfumato.table.gauge import Basis
 
 PEOPLE = 5_000
 RHO = Concentrated("0.005")
@@ -32,9 +31,9 @@ PICTURE = Path("docs/pictures/attribute-marginals.svg")
 
 def measured(bits: int, width: int, seed: int = 1) -> tuple[float, float, float]:
     """Return both mean squared errors (of fractions of people), and the person's rho of the first."""
-    schema = sf.Schema({f"b{place}": sf.booleans() for place in range(bits)})
+    schema = sf.Schema({f"b{place}": sf.booleans(missing=False) for place in range(bits)})
     workload = sf.workloads.marginals(schema, width=width)
-    setting = Setting(schema, PEOPLE, Bounding(Way.ROWS))
+    setting = Basis(schema, PEOPLE)
     draw = np.random.default_rng(seed)
     level = draw.random(PEOPLE)[:, None]
     records = Records.from_rows(workload.space, (draw.random((PEOPLE, bits)) < 0.2 + 0.6 * level).astype(np.int64))

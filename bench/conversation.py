@@ -24,9 +24,10 @@ from sfumato.perturb import calibrate
 from sfumato.privacy import Bound
 from sfumato.release.conversation import Box, open_conversation
 from sfumato.release.conversation.tables import Answers
-from sfumato.release.setting import Setting
 from sfumato.release.workload.records import Records
 from sfumato.table.data import open_table
+from sfumato.table.gauge import Basis
+from sfumato.table.measure import Rows
 
 OUT = Path("out/bench-conversation.md")
 HEAD = (
@@ -42,7 +43,7 @@ def grid(people: int, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
     group = random.integers(0, 4, people)
     first = np.clip(random.normal(60 + 45 * group, 12), 0, 255).astype(int)
     second = np.clip(random.gamma(2, 20, people) + 15 * group, 0, 255).astype(int)
-    return {"a": first, "b": second}, {"a": integers(0, 255), "b": integers(0, 255)}
+    return {"a": first, "b": second}, {"a": integers(0, 255, missing=0), "b": integers(0, 255, missing=0)}
 
 
 def four(people: int, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -50,7 +51,7 @@ def four(people: int, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
     random = np.random.default_rng(seed)
     group, centres = random.integers(0, 5, people), random.uniform(2, 13, (5, 4))
     columns = {f"c{place}": np.clip(random.normal(centres[group, place], 2.5), 0, 15).astype(int) for place in range(4)}
-    return columns, dict.fromkeys(columns, integers(0, 15))
+    return columns, dict.fromkeys(columns, integers(0, 15, missing=0))
 
 
 def bits(people: int, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -58,7 +59,7 @@ def bits(people: int, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
     random = np.random.default_rng(seed)
     group, chances = random.integers(0, 4, people), random.uniform(0.1, 0.9, (4, 16))
     columns = {f"b{place}": (random.random(people) < chances[group, place]).astype(int) for place in range(16)}
-    return columns, dict.fromkeys(columns, integers(0, 1))
+    return columns, dict.fromkeys(columns, integers(0, 1, missing=0))
 
 
 DOMAINS = {"256 × 256": grid, "16^4": four, "2^16": bits}
@@ -99,7 +100,7 @@ def measure(kind: str, people: int, count: int, spend: Bound, seed: int) -> Run:
     schema = Schema(domains)
     queries = boxes({name: domain.size for name, domain in domains.items()}, count, seed)
     with open_table(pyarrow.table(columns), schema) as table:
-        setting = Setting(schema, table.people, table.rule())
+        setting = Basis(schema, table.people)
         # A ledger keeps a part of its delta for composing, so its limit is above the one spend.
         limit = Approximate(2 * spend.epsilon, 4 * spend.delta) if isinstance(spend, Approximate) else spend
         start = time.process_time()
@@ -107,7 +108,7 @@ def measure(kind: str, people: int, count: int, spend: Bound, seed: int) -> Run:
         opened = time.process_time()
         replies = talk.ask_all(queries)
         ended = time.process_time()
-        records = Records.read(table.view(talk._space.names), talk._space)
+        records = Records.of(talk._space, Rows(talk._space.names).query(table.view(talk._space.names)))
     exact = Answers(talk._space, records.table).of(queries)
     missed = np.abs(np.array([reply.value for reply in replies]) - exact / people)
     direct = calibrate(spend, l1=count, l2_squared=count, largest=1, draws=count)

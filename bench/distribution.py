@@ -17,8 +17,8 @@ from sfumato import Approximate, Concentrated, Distribution, Noise, Pure, Schema
 from sfumato.errors import AccuracyWarning
 from sfumato.privacy import Bound
 from sfumato.release.distribution import DistributionEstimate
-from sfumato.release.setting import Prepared, Setting
-from sfumato.table.bounding import bounding_of
+from sfumato.release.prepared import Prepared
+from sfumato.table.gauge import Basis
 
 METHODS = ("medians", "tree", "histogram", "windows")
 Table = tuple[np.ndarray, np.ndarray]
@@ -68,8 +68,8 @@ def runs(prepared: Prepared, table: Table, ordered: np.ndarray, seeds: int) -> t
 
 def compare(people: int, bits: int, spend: Bound, seeds: int) -> None:
     """Print one line for each shape: the error and the band of every method that serves, and which one is chosen."""
-    schema = Schema({"x": integers(0, 2**bits - 1)})
-    setting = Setting(schema, people, bounding_of(schema))
+    schema = Schema({"x": integers(0, 2**bits - 1, missing=0)})
+    setting = Basis(schema, people)
     ready: dict[str, Prepared] = {}
     for method in METHODS:
         if (method == "windows" and isinstance(spend, Pure)) or (method == "histogram" and bits > 12):
@@ -93,11 +93,11 @@ def compare(people: int, bits: int, spend: Bound, seeds: int) -> None:
 def timed(people: int) -> None:
     """Print CPU seconds of one distribution of many different values of 62 bits."""
     values = Noise(insecure_seed=1).uniform(2**62, people).astype(np.int64)
-    schema = Schema({"x": integers(0, 2**62 - 1)})
+    schema = Schema({"x": integers(0, 2**62 - 1, missing=0)})
     table = np.unique(values, return_counts=True)
     for method, spend in (("medians", Pure(1)), ("tree", Concentrated("0.1"))):
         begun = time.process_time()
-        prepared = Distribution("x", method=method).prepare(Setting(schema, people, bounding_of(schema)), spend)
+        prepared = Distribution("x", method=method).prepare(Basis(schema, people), spend)
         planned = time.process_time() - begun
         _, _, drawn = runs(prepared, table, np.sort(values), 1)
         print(f"| {people} | {method} | {planned:.2f} | {drawn:.2f} |", flush=True)

@@ -135,7 +135,7 @@ def heading() -> None:
 
 
 def thresholds(quick: bool) -> None:
-    learner = PrivateThreshold(Pure(1), integers(0, TOP), (0, 1))
+    learner = PrivateThreshold(Pure(1), integers(0, TOP, missing=0), (0, 1))
     print(f"\nCuts over 2^62 values, epsilon 1; the formula asks for {learner.needed():,} people at an error of 0.1.\n")
     heading()
     numbers = [300, 3000] if quick else [100, 300, 1000, 3000, 10_000, 100_000]
@@ -148,7 +148,7 @@ def boxes(quick: bool) -> None:
     print("\nBoxes over 2^62 values a feature, epsilon 1.\n")
     heading()
     for features in (2, 5) if quick else (2, 3, 4, 5):
-        learner = PrivateBox(Pure(1), integers(0, TOP), (0, 1))
+        learner = PrivateBox(Pure(1), integers(0, TOP, missing=0), (0, 1))
         curve(f"{features} features", learner, even_box(features), numbers, 3 if quick else 10, cut=False)
 
 
@@ -180,16 +180,21 @@ def smallest(learner: Any, draw: Any, seeds: int, most: int) -> int | None:
 def needed(quick: bool) -> None:
     seeds = 20 if quick else 60
     rows: list[tuple[str, Any, Any, int]] = [
-        ("cut, Pure(1), hard", PrivateThreshold(Pure(1), integers(0, TOP), (0, 1)), hard_cut, seeds),
-        ("key, Approximate(1, 1e-6)", PrivatePoint(Approximate(1, "1e-6"), integers(0, TOP), (0, 1)), key, seeds),
-        ("key, Pure(1)", PrivatePoint(Pure(1), integers(0, TOP), (0, 1)), key, seeds),
+        ("cut, Pure(1), hard", PrivateThreshold(Pure(1), integers(0, TOP, missing=0), (0, 1)), hard_cut, seeds),
+        (
+            "key, Approximate(1, 1e-6)",
+            PrivatePoint(Approximate(1, "1e-6"), integers(0, TOP, missing=0), (0, 1)),
+            key,
+            seeds,
+        ),
+        ("key, Pure(1)", PrivatePoint(Pure(1), integers(0, TOP, missing=0), (0, 1)), key, seeds),
     ]
     for features in (2,) if quick else (2, 3, 5):
         for spend in (Pure(1), Concentrated("1/8")):
-            learner = PrivateBox(spend, integers(0, TOP), (0, 1))
+            learner = PrivateBox(spend, integers(0, TOP, missing=0), (0, 1))
             rows.append((f"box of {features}, {spend!r}, hard", learner, hard_box(features), 20))
         if features < 5:  # 400,000 different values in every feature take minutes
-            learner = PrivateBox(Pure(1), integers(0, TOP), (0, 1))
+            learner = PrivateBox(Pure(1), integers(0, TOP, missing=0), (0, 1))
             rows.append((f"box of {features}, Pure(1), even", learner, even_box(features), 20))
     print("\n| rule | formula | measured | formula / measured |\n|---|---|---|---|")
     for title, learner, draw, runs in rows:

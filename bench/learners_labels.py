@@ -72,7 +72,7 @@ def labels(quick: bool) -> None:
             codes = generator.integers(0, TOP, size=(people, 1))
             fresh = generator.integers(0, TOP, size=(20_000, 1))
             truth = fresh[:, 0] >= TOP // 3
-            learner = LabelPrivate("cuts", Pure(epsilon), sf.integers(0, TOP, public=True), (0, 1))
+            learner = LabelPrivate("cuts", Pure(epsilon), sf.integers(0, TOP, missing=0, public=True), (0, 1))
             sample = Sample.of(codes, codes[:, 0] >= TOP // 3)
             learner, seconds = quietly(learner, sample, 1, seed)
             other = response_cut(codes, codes[:, 0] >= TOP // 3, epsilon, learner.facts(1), seed)
@@ -171,7 +171,7 @@ def halfspaces(quick: bool) -> None:
                 fresh, actual = voters(5000, features, generator)
                 samples.append((codes, truth, fresh, actual))
                 for spend in (Pure("0.25").per_attribute(), Pure("0.25")):
-                    learner = RobustHalfspace(spend, sf.booleans(), (0, 1), margin=0.4, kept=0.1)
+                    learner = RobustHalfspace(spend, sf.booleans(missing=False), (0, 1), margin=0.4, kept=0.1)
                     learner, seconds = quietly(learner, Sample.of(codes, truth), features, seed)
                     errors[spend.unit].append(float(np.mean(learner.rule_.holds(fresh) != (actual == 1))))
                     spent.append(seconds)

@@ -20,10 +20,9 @@ from sfumato import Approximate, Noise, Pure, Schema, Truncated, booleans, integ
 from sfumato.release import Popular
 from sfumato.release.popular import plan_hitters, pure_points, smallest_published
 from sfumato.release.private_keys import stable_histogram
-from sfumato.release.setting import Setting
 from sfumato.release.workload import Records, Space
 from sfumato.select.heavy_cell import choosing
-from sfumato.table.bounding import bounding_of
+from sfumato.table.gauge import Basis
 
 PEOPLE = 20_000
 PLANTED = 20
@@ -46,7 +45,7 @@ def columns_table(sizes: tuple[int, ...], seeds: int) -> None:
     print("|---|---|---|---|---|---|---|---|---|")
     stable = stable_histogram(Approximate(EPSILON, "1e-8")).smallest_published()
     for columns in sizes:
-        space = Space.of(Schema({f"q{place}": booleans() for place in range(columns)}))
+        space = Space.of(Schema({f"q{place}": booleans(missing=False) for place in range(columns)}))
         start = time.process_time()
         search = plan_hitters(space, Pure(EPSILON).per_attribute(), PEOPLE)
         planned, count = time.process_time() - start, search.smallest_found()
@@ -68,8 +67,8 @@ def columns_table(sizes: tuple[int, ...], seeds: int) -> None:
 
 def points_table() -> None:
     """Print where a key of a huge domain is published, and how often one is that is predicted to be found with 0.95."""
-    schema = Schema({"key": integers(0, 2**62)})
-    facts = Setting(schema, PEOPLE, bounding_of(schema))
+    schema = Schema({"key": integers(0, 2**62, missing=0)})
+    facts = Basis(schema, PEOPLE)
     print("\n| method | spend | published from | found with 0.95 from | found there, of 2000 | one less than needed |")
     print("|---|---|---|---|---|---|")
     pure = pure_points(Pure(1), 2**62)

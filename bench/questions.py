@@ -25,12 +25,12 @@ BAR = 0.050
 
 SCHEMA = sf.Schema(
     {
-        "age": sf.integers(17, 90),
-        "sex": sf.categories("Female", "Male"),
-        "hours": sf.integers(1, 99),
-        "gain": sf.fixed(0, 100_000, step="0.01"),
-        "country": sf.categories(*(f"country {place}" for place in range(40))),
-        "city": sf.text(max_bytes=20),
+        "age": sf.integers(17, 90, missing=17),
+        "sex": sf.categories("Female", "Male", missing="Female"),
+        "hours": sf.integers(1, 99, missing=1),
+        "gain": sf.fixed(0, 100_000, step="0.01", missing=0),
+        "country": sf.categories(*(f"country {place}" for place in range(40)), missing="country 0"),
+        "city": sf.text(max_bytes=20, missing=""),
     }
 )
 

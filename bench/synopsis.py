@@ -24,11 +24,10 @@ import pyarrow
 
 from sfumato import Concentrated, Noise, Pure, Schema, Synopsize, Synthesize, booleans, curate, integers
 from sfumato.errors import AccuracyWarning
-from sfumato.release.setting import Setting
 from sfumato.release.synopsis import Bits, Conjunctions, Cuts, Parities, one_hot, synopsis_from_json
 from sfumato.release.synopsis.binary import Rows
 from sfumato.release.synopsis.hubs import Edges
-from sfumato.table.bounding import bounding_of
+from sfumato.table.gauge import Basis
 
 PEOPLE = 100_000
 QUERIES = 1000
@@ -44,7 +43,7 @@ def mixture(people: int, size: int, seed: int, kinds: int = 8) -> Any:
 
 
 def bits_schema(size: int) -> Schema:
-    return Schema({f"c{place}": booleans() for place in range(size)})
+    return Schema({f"c{place}": booleans(missing=False) for place in range(size)})
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class Case:
 
 def synopsis(method: str, case: Case, spend: Any, seed: int, **options: Any) -> Any:
     """Prepare, draw with a seed, and read the synopsis, without a ledger; also the predicted error."""
-    setting = Setting(case.schema, case.people, bounding_of(case.schema))
+    setting = Basis(case.schema, case.people)
     prepared = Synopsize(method, case.columns, options).prepare(setting, spend)
     made = prepared.finish(prepared.mechanism.run(case.exact, Noise(insecure_seed=seed))).made
     return synopsis_from_json(made["synopsis"]), float(made["error"])
@@ -127,7 +126,6 @@ def _model_answers(model: Any, queries: Conjunctions) -> Any:
 
 def adult(data: Path) -> Case:
     from bench.synthetic_tables import adult as read
-    from sfumato.release.workload import Records
     from sfumato.table.data import open_table
 
     case = read(data)
@@ -135,7 +133,7 @@ def adult(data: Path) -> Case:
     columns = one_hot(case.schema, names)
     bits = Bits.of(case.schema, columns)
     with open_table(case.rows, case.schema) as table:
-        exact = bits.rows(Records.read(table.view(frozenset(bits.space.names)), bits.space))
+        exact = bits.read(Basis(case.schema, table.people).gauge(bits.measure).read(table))
     return Case(case.schema, columns, exact, exact.total)
 
 
@@ -215,7 +213,7 @@ def parities(seeds: int) -> None:
 
 def cuts(seeds: int) -> None:
     vertices, edges = 10_000, 100_000
-    schema = Schema({"a": integers(0, vertices - 1), "b": integers(0, vertices - 1)})
+    schema = Schema({"a": integers(0, vertices - 1, missing=0), "b": integers(0, vertices - 1, missing=0)})
     print("\n| graph | spend | coin cuts: rms | predicted | one in ten: rms | by degree: rms / worst | seconds |")
     print("|---|---|---|---|---|---|---|")
     for name in ("even", "hubs"):

@@ -52,6 +52,15 @@ def spend_of(budget: str) -> Any:
     return Pure(epsilon) if kind == "pure" else Approximate(epsilon, DELTA)
 
 
+def records_of(table: Any, space: Any) -> Any:
+    """Return the exact rows of a table."""
+    from sfumato.release.workload import Records
+    from sfumato.table.gauge import Basis
+    from sfumato.table.measure import Rows
+
+    return Records.of(space, Basis(table.schema, table.people).gauge(Rows(space.names)).read(table))
+
+
 def peak() -> float:
     status = Path("/proc/self/status").read_text(encoding="ascii")
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
@@ -60,19 +69,17 @@ def peak() -> float:
 def ours(name: str, data: Path, budget: str, relation: str, seeds: int) -> dict[str, Any]:
     """Run our method on one table; in a process of its own."""
     from sfumato import ADD_REMOVE, REPLACE_ONE, Noise
-    from sfumato.release.setting import Setting
     from sfumato.release.synthesis import Synthesize
-    from sfumato.release.workload import Records, Space
+    from sfumato.release.workload import Space
     from sfumato.table.data import open_table
+    from sfumato.table.gauge import Basis
 
     case = case_of(name, data)
     assert case is not None
     question, space = Synthesize(columns=case.columns), Space.of(case.schema, case.columns)
     with open_table(case.rows, case.schema) as table:
-        records = Records.read(table.view(frozenset(case.columns)), space)
-        setting = Setting(
-            case.schema, table.people, table.rule(), ADD_REMOVE if relation == "ADD_REMOVE" else REPLACE_ONE
-        )
+        records = records_of(table, space)
+        setting = Basis(case.schema, table.people, ADD_REMOVE if relation == "ADD_REMOVE" else REPLACE_ONE)
     truth = Truth(records)
     models, rows, seconds, predicted = [], [], [], []
     for seed in range(1, seeds + 1):
@@ -99,18 +106,18 @@ def ours(name: str, data: Path, budget: str, relation: str, seeds: int) -> dict[
 def one_ways(name: str, data: Path, budget: str, seeds: int) -> dict[str, Any]:
     """Run the baseline: noisy one-way tables, each column on its own."""
     from sfumato import ADD_REMOVE, Noise
-    from sfumato.release.setting import Setting
     from sfumato.release.synthesis import Synthesize
-    from sfumato.release.workload import Records, Space
+    from sfumato.release.workload import Space
     from sfumato.release.workload.builders import marginals
     from sfumato.table.data import open_table
+    from sfumato.table.gauge import Basis
 
     case = case_of(name, data)
     assert case is not None
     space = Space.of(case.schema, case.columns)
     with open_table(case.rows, case.schema) as table:
-        records = Records.read(table.view(frozenset(case.columns)), space)
-        setting = Setting(case.schema, table.people, table.rule(), ADD_REMOVE)
+        records = records_of(table, space)
+        setting = Basis(case.schema, table.people, ADD_REMOVE)
     question = Synthesize(marginals(case.schema, width=1, columns=case.columns))
     truth = Truth(records)
     found, seconds = [], []
@@ -128,14 +135,14 @@ def one_ways(name: str, data: Path, budget: str, seeds: int) -> dict[str, Any]:
 
 def peer(name: str, data: Path, budget: str, method: str, seeds: int) -> dict[str, Any]:
     """Run a peer on the codes of a table, in its own environment, and score the rows that it returns."""
-    from sfumato.release.workload import Records, Space
+    from sfumato.release.workload import Space
     from sfumato.table.data import open_table
 
     case = case_of(name, data)
     assert case is not None
     space = Space.of(case.schema, case.columns)
     with open_table(case.rows, case.schema) as table:
-        records = Records.read(table.view(frozenset(case.columns)), space)
+        records = records_of(table, space)
     truth = Truth(records)
     _, epsilon = budget.split()
     found, seconds, memory = [], [], 0.0

@@ -20,11 +20,10 @@ from sfumato import ADD_REMOVE, REPLACE_ONE, Approximate, Noise, Pure, Schema
 from sfumato.domain import integers
 from sfumato.errors import AccuracyWarning
 from sfumato.privacy import Bound, Relation
-from sfumato.release.setting import Setting
 from sfumato.release.synthesis import Synthesize
 from sfumato.release.workload import Records, Space
 from sfumato.release.workload.builders import marginals
-from sfumato.table.bounding import bounding_of
+from sfumato.table.gauge import Basis
 
 OUT = Path("out/bench-synthetic-few.md")
 SPENDS = (Approximate(1, 1e-9), Approximate("0.1", 1e-9), Pure(1), Pure("0.1"))
@@ -51,7 +50,7 @@ def tables() -> dict[str, tuple[Any, tuple[int, ...]]]:
     return found
 
 
-def distance(question: Synthesize, records: Records, setting: Setting, spend: Bound, seeds: int) -> float:
+def distance(question: Synthesize, records: Records, setting: Basis, spend: Bound, seeds: int) -> float:
     """Return the mean error of a question over the seeds."""
     truth, found = Truth(records), []
     for seed in range(FIRST_SEED, FIRST_SEED + seeds):
@@ -63,9 +62,9 @@ def distance(question: Synthesize, records: Records, setting: Setting, spend: Bo
 
 def row(name: str, rows: Any, sizes: tuple[int, ...], relation: Relation, seeds: int) -> str:
     """Return one line of the table."""
-    schema = Schema({f"c{place}": integers(0, size - 1) for place, size in enumerate(sizes)})
+    schema = Schema({f"c{place}": integers(0, size - 1, missing=0) for place, size in enumerate(sizes)})
     records = Records.from_rows(Space.of(schema), rows.tolist())
-    setting = Setting(schema, len(rows), bounding_of(schema), relation)
+    setting = Basis(schema, len(rows), relation)
     cells = []
     for spend in SPENDS:
         ours = distance(Synthesize(), records, setting, spend, seeds)

@@ -39,7 +39,9 @@ class Case:
 def listed(column: pa.ChunkedArray, most: int | None = None) -> Any:
     """Return the categories of a column as a person who knows it would list them: here, in order of the alphabet."""
     values = sorted(value for value in column.unique().to_pylist() if value is not None)
-    return categories(*values[:most], other="other") if most else categories(*values, other="unknown")
+    return (
+        categories(*values[:most], missing="other") if most else categories(*values, other="unknown", missing="unknown")
+    )
 
 
 def adult(path: Path) -> Case:
@@ -49,18 +51,19 @@ def adult(path: Path) -> Case:
     for name in rows.column_names:
         if name in ADULT_BINS:
             low, high, step = ADULT_BINS[name]
-            columns[name] = integers(low, high)
+            columns[name] = integers(low, high, missing=low)
             columns[f"{name}_bin"] = bins(name, step=step)
             names.append(f"{name}_bin")
             continue
         if name == "education_num":
-            columns[name] = integers(1, 16)
+            columns[name] = integers(1, 16, missing=1)
         elif name == "native_country":
             columns[name] = listed(rows[name], MOST_COUNTRIES)
         elif rows[name].null_count:
             columns[name] = listed(rows[name])
         else:
-            columns[name] = categories(*sorted(rows[name].unique().to_pylist()))
+            values = sorted(rows[name].unique().to_pylist())
+            columns[name] = categories(*values, missing=values[0])
         names.append(name)
     return Case("adult", rows, Schema(columns), tuple(names))
 
@@ -72,13 +75,15 @@ def compas(path: Path) -> Case:
     for name in rows.column_names:
         values = rows[name].unique().to_pylist()
         if name == "age":
-            columns |= {name: integers(18, 97), "age_bin": bins(name, step=5)}
+            columns |= {name: integers(18, 97, missing=18), "age_bin": bins(name, step=5)}
             names.append("age_bin")
             continue
         if isinstance(values[0], str):
-            columns[name] = categories(*sorted(values))
+            columns[name] = categories(*sorted(values), missing=min(values))
         else:
-            columns[name] = integers(0, {"priors_count": 15, "decile_score": 10}.get(name, min(5, max(values))))
+            columns[name] = integers(
+                0, {"priors_count": 15, "decile_score": 10}.get(name, min(5, max(values))), missing=0
+            )
         names.append(name)
     return Case("compas", rows, Schema(columns), tuple(names))
 
@@ -92,7 +97,7 @@ def coded(name: str, codes: Any) -> Case:
     """Return a table of codes that start at 0."""
     names = tuple(f"x{place}" for place in range(codes.shape[1]))
     rows = pa.table({column: codes[:, place] for place, column in enumerate(names)})
-    schema = Schema({column: integers(0, int(codes[:, place].max())) for place, column in enumerate(names)})
+    schema = Schema({column: integers(0, int(codes[:, place].max()), missing=0) for place, column in enumerate(names)})
     return Case(name, rows, schema, names)
 
 

@@ -79,15 +79,15 @@ def window(path: str) -> Any:
 
 def ours(path: str, way: str) -> Any:
     from sfumato.domain import integers
-    from sfumato.table import COUNT, Measure, Power, Schema, Way, open_table
+    from sfumato.table import COUNT, Part, Power, Schema, open_table
 
-    columns = {"key": integers(0, KEYS - 1), "value": integers(0, LARGEST)}
+    columns = {"key": integers(0, KEYS - 1, missing=0), "value": integers(0, LARGEST, missing=0)}
     bound = {} if way == "rows" else {"person": "person", "rows_per_person": MOST}
     if way == "groups":
         bound["groups_per_person"] = 3
     with open_table(path, Schema(columns, **bound)) as table:
-        view = table.view(columns, Way.PICK if way == "pick" else None)
-        return view.totals(["key"], [COUNT, Measure(Power.SUM, "value")])
+        view = table.view(columns, table.rule(whole=way == "pick"))
+        return view.totals(["key"], [COUNT, Part(Power.SUM, "value")])
 
 
 CONTESTANTS: dict[str, Callable[[str], Any]] = {
@@ -128,7 +128,11 @@ def small_questions(path: str) -> list[tuple[float, float]]:
     from sfumato.domain import bins, integers
     from sfumato.table import Schema, open_table
 
-    columns = {"key": integers(0, KEYS - 1), "value": integers(0, LARGEST), "band": bins("value", step=100)}
+    columns = {
+        "key": integers(0, KEYS - 1, missing=0),
+        "value": integers(0, LARGEST, missing=0),
+        "band": bins("value", step=100),
+    }
     with open_table(path, Schema(columns, person="person", rows_per_person=MOST)) as table:
         view = table.view(columns)
         asks: list[Callable[[], Any]] = [

@@ -35,19 +35,21 @@ from sfumato.errors import (
     SchemaError,
     UnsupportedSpend,
 )
-from sfumato.release.setting import Prepared, Setting, Several
+from sfumato.release.prepared import Prepared, Several
 from sfumato.table.data import Table
+from sfumato.table.gauge import Basis
+from tests import imputed
 
 PEOPLE = 300
 SCHEMA = sf.Schema(
     {
-        "age": sf.integers(17, 90),
-        "sex": sf.categories("Female", "Male"),
-        "hours": sf.integers(1, 99),
-        "gain": sf.fixed(0, 1000, step=0.01),
-        "born": sf.dates("1900-01-01", "2030-12-31"),
-        "country": sf.categories("United-States", "Mexico", other="elsewhere"),
-        "note": sf.text(max_bytes=40),
+        "age": imputed.integers(17, 90),
+        "sex": imputed.categories("Female", "Male"),
+        "hours": imputed.integers(1, 99),
+        "gain": imputed.fixed(0, 1000, step=0.01),
+        "born": imputed.dates("1900-01-01", "2030-12-31"),
+        "country": imputed.categories("United-States", "Mexico", other="elsewhere"),
+        "note": imputed.text(max_bytes=40),
         "decade": sf.bins("age", step=10),
     },
     person="person",
@@ -219,7 +221,7 @@ def test_bad_questions_cost_nothing(curator: sf.Curator, ask: Any, kind: type[Ex
 def test_what_is_opened_wrongly_is_refused(parquet: Path, tmp_path: Path) -> None:
     place = tmp_path / "people.ledger"
     sf.curate(parquet, SCHEMA, BUDGET, ledger=place).close()
-    other = sf.Schema({"age": sf.integers(0, 99)}, person="person")
+    other = sf.Schema({"age": imputed.integers(0, 99)}, person="person")
     with pytest.raises(LedgerError, match="another schema"):
         sf.curate(parquet, other, ledger=place)
     with sf.Ledger(None, sf.Budget(Pure(1), each_attribute=Pure(1), secrets=SCHEMA.secrets)) as book:
@@ -235,7 +237,7 @@ def test_what_is_opened_wrongly_is_refused(parquet: Path, tmp_path: Path) -> Non
     with pytest.raises(SchemaError, match="Schema"):
         sf.curate(parquet, 3, Pure(1))  # type: ignore[arg-type]
     with pytest.raises(SchemaError, match="wage"):
-        sf.curate(parquet, {"wage": sf.integers(0, 9)}, Pure(1))
+        sf.curate(parquet, {"wage": imputed.integers(0, 9)}, Pure(1))
     with pytest.raises(LedgerError, match="REPLACE_ONE"):
         sf.curate(parquet, SCHEMA, ledger=place, relation=ADD_REMOVE)
 
@@ -245,7 +247,7 @@ def test_schemas_come_from_files_and_mappings(parquet: Path, tmp_path: Path) -> 
     described.write_text(SCHEMA.to_toml())
     with sf.curate(parquet, described, Pure(1)) as curator:
         assert curator.schema == SCHEMA
-    with sf.curate(parquet, {"age": sf.integers(0, 99)}, Pure(1)) as curator:
+    with sf.curate(parquet, {"age": imputed.integers(0, 99)}, Pure(1)) as curator:
         assert curator.count().value == PEOPLE
 
 
@@ -260,7 +262,7 @@ def test_people_who_are_added_or_removed(parquet: Path) -> None:
 
 def test_rows_of_one_person_count_as_one_person() -> None:
     rows = pyarrow.table({"person": [1] * 50 + [2, 3, None], "age": [5] * 50 + [7, 9, 9]})
-    schema = sf.Schema({"age": sf.integers(0, 9)}, person="person", rows_per_person=2)
+    schema = sf.Schema({"age": imputed.integers(0, 9)}, person="person", rows_per_person=2)
     with sf.curate(rows, schema, Pure(10**9)) as curator:
         assert curator.count(spend=Pure(10**6)).value == 4, "two rows of the first, one of each other"
         with pytest.raises(ParameterError, match="costs something"):
@@ -268,7 +270,7 @@ def test_rows_of_one_person_count_as_one_person() -> None:
         found = curator.histogram("age", spend=Pure(10**6)).value
         assert dict(zip(found["age"], found["count"], strict=True))[5] == 2
         assert curator.quantiles("age", [0.5], spend=Pure(10**6)).value["age"][0] in (5, 6, 7)
-    with sf.curate(rows, sf.Schema({"age": sf.integers(0, 9)}, person="person"), Pure(10**9)) as curator:
+    with sf.curate(rows, sf.Schema({"age": imputed.integers(0, 9)}, person="person"), Pure(10**9)) as curator:
         assert curator.count().value == 3, "with one row a person the number of people is public"
 
 
@@ -365,7 +367,7 @@ def test_a_question_without_a_filter_can_be_asked_too(curator: sf.Curator) -> No
 
         kind = "Constant"
 
-        def plan(self, setting: Setting, spend: sf.privacy.Bound) -> Prepared:
+        def plan(self, setting: Basis, spend: sf.privacy.Bound) -> Prepared:
             return Count().plan(setting, spend)
 
         def value(self, released: Any) -> Any:

@@ -15,9 +15,11 @@ import pytest
 import sfumato as sf
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Count, GroupBy, Histogram, Mean, Pure, Quantiles, Sum
 from sfumato.errors import LedgerError, ParameterError, SchemaError, SfumatoError, UnsupportedSpend
+from tests import imputed
 
 SCHEMA = sf.Schema(
-    {"age": sf.integers(17, 90), "sex": sf.categories("Female", "Male"), "note": sf.text(max_bytes=40)}, person="person"
+    {"age": imputed.integers(17, 90), "sex": imputed.categories("Female", "Male"), "note": imputed.text(max_bytes=40)},
+    person="person",
 )
 ROWS = pyarrow.table({"person": [1, 2, 3], "age": [30, 40, 50], "sex": ["Male", "Female", "Male"], "note": ["a"] * 3})
 
@@ -54,9 +56,9 @@ def house(tmp_path: Path) -> House:
 @pytest.mark.parametrize(
     ("schema", "words"),
     [
-        (sf.Schema({"agee": sf.integers(0, 99)}, person="person"), "did you mean 'age'"),
-        (sf.Schema({"age": sf.dates("1990-01-01", "2000-01-01")}, person="person"), "'age' is int64"),
-        (sf.Schema({"note": sf.booleans(), "wage": sf.integers(0, 9)}, person="person"), "wage"),
+        (sf.Schema({"agee": imputed.integers(0, 99)}, person="person"), "did you mean 'age'"),
+        (sf.Schema({"age": imputed.dates("1990-01-01", "2000-01-01")}, person="person"), "'age' is int64"),
+        (sf.Schema({"note": imputed.booleans(), "wage": imputed.integers(0, 9)}, person="person"), "wage"),
     ],
 )
 def test_a_schema_that_does_not_match_the_file(house: House, schema: sf.Schema, words: str) -> None:
@@ -177,7 +179,7 @@ def test_no_ledger_and_no_budget(house: House) -> None:
 
 
 def test_two_curators_with_different_schemas_on_one_ledger(house: House) -> None:
-    wider = sf.Schema({**SCHEMA.columns, "age": sf.integers(0, 120)}, person="person")
+    wider = sf.Schema({**SCHEMA.columns, "age": imputed.integers(0, 120)}, person="person")
     with house.refuses(LedgerError, "another schema"):
         sf.curate(house.data, wider, ledger=house.ledger)
     with sf.Ledger(None, sf.Budget(Pure(1))) as book:
@@ -199,5 +201,5 @@ def test_neighbours_are_those_of_the_ledger(house: House) -> None:
     place = house.data.with_name("moving.ledger")
     sf.curate(house.data, SCHEMA, Pure(1), ledger=place, relation=ADD_REMOVE).close()
     with sf.curate(house.data, SCHEMA, ledger=place) as later:
-        assert later.ledger.relation is ADD_REMOVE is later.setting.relation
+        assert later.ledger.relation is ADD_REMOVE is later.basis.relation
         assert later.count("age > 30", spend=Pure(0.5)).loss.relation is ADD_REMOVE

@@ -22,6 +22,7 @@ import sfumato as sf
 from sfumato import Approximate, Count, GroupBy, Histogram, Mean, Pure, Quantiles, Sum, Variance
 from sfumato.answer import Answer, Frame
 from sfumato.errors import BudgetExceeded, LedgerError, SchemaError
+from tests import imputed
 from tests.ledger.conftest import schema_on
 from tests.table.cluster import SPARK_MARKS
 
@@ -31,14 +32,14 @@ DRAWN = Pure(10**7)
 
 SCHEMA = sf.Schema(
     {
-        "age": sf.integers(17, 90),
+        "age": imputed.integers(17, 90),
         "decade": sf.bins("age", step=10),
-        "sex": sf.categories("Female", "Male"),
-        "gain": sf.fixed(0, 1000, step="0.25"),
-        "born": sf.dates("1900-01-01", "2030-12-31"),
+        "sex": imputed.categories("Female", "Male"),
+        "gain": imputed.fixed(0, 1000, step="0.25"),
+        "born": imputed.dates("1900-01-01", "2030-12-31"),
         "year": sf.years("born"),
-        "citizen": sf.booleans(),
-        "note": sf.text(max_bytes=40),
+        "citizen": imputed.booleans(),
+        "note": imputed.text(max_bytes=40),
     },
     person="person",
     dependencies=(("born", "age"),),
@@ -221,14 +222,14 @@ def test_two_curators_share_a_postgres_ledger(postgres: str, parquet: Path) -> N
         with pytest.raises(BudgetExceeded):
             first.mean("gain", spend=Pure("1/100"))
         assert first.ledger.verify().ok
-    other = sf.Schema({"age": sf.integers(0, 99)}, person="person")
+    other = sf.Schema({"age": imputed.integers(0, 99)}, person="person")
     with pytest.raises(LedgerError, match="another schema"):
         sf.curate(parquet, other, ledger=ledger)
 
 
 def test_a_postgres_source_that_does_not_match_costs_nothing(postgres: str, tmp_path: Path) -> None:
     table = postgres_table(postgres)
-    wrong = sf.Schema({"agee": sf.integers(0, 99)}, person="person")
+    wrong = sf.Schema({"agee": imputed.integers(0, 99)}, person="person")
     with pytest.raises(SchemaError, match="did you mean 'age'"):
         sf.curate(postgres, wrong, Pure(1), ledger=tmp_path / "new.ledger", table=table)
     assert not (tmp_path / "new.ledger").exists()
@@ -260,7 +261,7 @@ class TestSpark:
     def test_people_with_many_rows_on_spark(self, spark: Any, tmp_path: Path) -> None:
         rows = pyarrow.table({"person": [1] * 50 + [2, 3, None], "age": [5] * 50 + [7, 9, 9]})
         pyarrow.parquet.write_table(rows, tmp_path / "rows.parquet")
-        schema = sf.Schema({"age": sf.integers(0, 9)}, person="person", rows_per_person=2)
+        schema = sf.Schema({"age": imputed.integers(0, 9)}, person="person", rows_per_person=2)
         with sf.curate(spark.read.parquet(str(tmp_path / "rows.parquet")), schema, Pure(10**9)) as curator:
             assert curator.count(spend=Pure(10**6)).value == 4, "two rows of the first, one of each other"
             assert curator.quantiles("age", [0.5], spend=Pure(10**6)).value["age"][0] in (5, 6, 7)

@@ -20,10 +20,11 @@ from sfumato import Approximate, Concentrated, Count, Event, Histogram, Mean, Pu
 from sfumato.curator.planning import key_of, planned
 from sfumato.errors import FitError, LedgerError
 from sfumato.ledger import Ledger, lifecycle, running
+from sfumato.ledger.session import FORMAT
 from sfumato.noise import Noise
 from sfumato.release.asked import Asked
 from sfumato.release.packing import is_packed, pack, unpack
-from sfumato.release.setting import Several
+from sfumato.release.prepared import Several
 from tests.release.every_question import BITS, QUESTIONS, SCHEMA, cells, rows, table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
@@ -180,10 +181,10 @@ def test_a_draw_is_not_read_by_another_mechanism(curator, monkeypatch):
 def test_answers_of_earlier_versions_are_read_back(curator):
     """They stored what they had finished, as JSON; the ledger's format said 1."""
     spend, questions = Pure(1), [Histogram("age"), Mean("age")]
-    asked = planned(curator.setting, questions, spend)
+    asked = planned(curator.basis, questions, spend)
     raw = unpack(asked.draw(asked.work(curator.table).read(), running.Coins("old", bytes(32))), SCHEMA)
     stored = json.dumps([released.to_json() for released in asked.finish(raw)]).encode()
-    key = key_of(curator.setting, asked, spend, curator.table.snapshot)
+    key = key_of(curator.basis, asked, spend, curator.table.snapshot)
     event, loss = asked.event(curator.table.snapshot), asked.loss()
     curator.ledger.run("old", event, loss, lambda: stored, question_key=key, spend=spend)
     answers = curator.ask(questions, spend)
@@ -207,7 +208,7 @@ def test_a_ledger_of_an_earlier_version_goes_on(tmp_path):
         assert curator.ask(question, Pure(1)).value.to_json() == first.value.to_json()
         assert curator.ledger.finished(first.request) is not None and curator.ledger.verify().ok
     with sqlite3.connect(place) as file:
-        assert file.execute("SELECT format FROM sfumato_head").fetchone() == (2,)
+        assert file.execute("SELECT format FROM sfumato_head").fetchone() == (FORMAT,)
     file.close()
 
 
@@ -220,7 +221,7 @@ def test_no_key_and_no_exact_number_enters_the_ledger(curator, tmp_path, monkeyp
         return coins(self, *rest)
 
     monkeypatch.setattr(running.Coins, "noise", noted)
-    exact = pack(Asked.read(planned(curator.setting, Histogram("caller"), Pure(1)), curator.table))
+    exact = pack(Asked.read(planned(curator.basis, Histogram("caller"), Pure(1)), curator.table))
     curator.ask(Histogram("caller"), Pure(1))
     curator.close()
     assert keys and len(exact) > 1000

@@ -29,7 +29,7 @@ from sfumato.privacy import (
 if TYPE_CHECKING:
     from sfumato import audit, bounds, domain, errors, fair, learn, local, perturb, plan, privacy, select, show
     from sfumato.curator import Curator, curate
-    from sfumato.domain import bins, booleans, categories, dates, fixed, integers, months, text, weekdays, years
+    from sfumato.domain import bins, booleans, categories, dates, fixed, integers, months, text, times, weekdays, years
     from sfumato.ledger import Budget, Ledger, Limit
     from sfumato.mechanism import NOTHING, Event, Interaction, Mechanism
     from sfumato.noise import Noise
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         GroupBy,
         Histogram,
         Mean,
+        People,
         Popular,
         Quantiles,
         Shaped,
@@ -64,6 +65,7 @@ _HOMES = {
         "integers",
         "months",
         "text",
+        "times",
         "weekdays",
         "years",
     ),
@@ -77,6 +79,8 @@ _HOMES = {
         "GroupBy",
         "Histogram",
         "Mean",
+        "People",
+        "People",
         "Popular",
         "Quantiles",
         "Shaped",
@@ -143,6 +147,7 @@ __all__ = [
     "Mean",
     "Mechanism",
     "Noise",
+    "People",
     "Popular",
     "Pure",
     "Quantiles",
@@ -175,6 +180,7 @@ __all__ = [
     "select",
     "show",
     "text",
+    "times",
     "weekdays",
     "workloads",
     "years",

@@ -81,6 +81,8 @@ class Promise(ABC):
     """The ID of its mathematics."""
     version: ClassVar[int] = 1
     """Raised whenever the law of the output changes."""
+    weighed: ClassVar[bool] = False
+    """Whether it is made for integers in any unit; all others count whole rows and are never given parts of them."""
 
     relation: Relation = REPLACE_ONE
     reads: Attributes = EVERYTHING

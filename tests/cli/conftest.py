@@ -15,9 +15,10 @@ from typer.testing import CliRunner
 
 from sfumato import Pure
 from sfumato.cli import app
-from sfumato.domain import bins, categories, integers
+from sfumato.domain import bins
 from sfumato.ledger import Budget, Ledger
 from sfumato.table.schema import Schema
+from tests.imputed import categories, integers
 
 SCHEMA = Schema(
     {

@@ -185,8 +185,8 @@ def test_spends_are_read_and_never_evaluated() -> None:
 
 
 def test_names_with_blanks_and_keywords_are_quoted() -> None:
-    from sfumato.domain import integers
     from sfumato.table.schema import Schema
+    from tests.imputed import integers
 
     schema = Schema({"hours by week": integers(0, 9), "where": integers(0, 9)})
     question = read_question('mean of "hours by week" where "hours by week" > 3', schema)

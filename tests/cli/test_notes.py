@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from sfumato import Pure, Schema, booleans, curate, workloads
+from sfumato import Pure, Schema, curate, workloads
 from sfumato.cli.asking import Found
 from sfumato.release.workload.question import Answers
+from tests.imputed import booleans
 
 
 def test_notes_stand_below_the_answer() -> None:

@@ -23,6 +23,11 @@ FINITE: list[Domain] = [
     domain.categories("b", "a", "ä", other="else", missing="a"),
     domain.categories(3, 1, 2),
     domain.booleans(missing=True),
+    domain.booleans(),
+    domain.categories("a", "b", missing="other"),
+    domain.categories("a", "skip"),
+    domain.categories("a", "c", other="c"),
+    domain.categories(1, 2, other="other", missing=1),
     domain.dates("1999-12-25", "2000-03-05", missing="2000-02-29"),
 ]
 RULES: list[tuple[Rule, Domain]] = [
@@ -42,12 +47,14 @@ DERIVED: list[Domain] = [rule.on(base) for rule, base in RULES]
 @pytest.mark.parametrize("one", FINITE + DERIVED, ids=lambda one: one.kind)
 def test_codes_and_values_are_inverse(one: Domain) -> None:
     assert one.last is not None and one.size == one.last - one.first + 1
-    values = [one.decode(code) for code in range(one.first, one.last + 1)]
-    assert len(set(values)) == one.size
-    assert [one.code(value) for value in values] == list(range(one.first, one.last + 1))
+    assert one.present is not None and one.present == range(one.first, one.last + 1 - one.may_be_missing)
+    values = [one.decode(code) for code in one.present]
+    assert len(set(values)) == len(values) and None not in values
+    assert [one.code(value) for value in values] == list(one.present)
     if not isinstance(one, Derived):
-        assert [one.encode(value) for value in values] == list(range(one.first, one.last + 1))
+        assert [one.encode(value) for value in values] == list(one.present)
     assert one.encode(None) == one.missing_code
+    assert one.is_missing(one.missing_code) is one.may_be_missing is (one.decode(one.encode(None)) is None)
     for code in (one.first - 1, one.last + 1):
         with pytest.raises(ParameterError):
             one.decode(code)
@@ -78,7 +85,8 @@ def test_no_cell_raises_and_every_code_is_in_the_domain(cell: Any) -> None:
     for one in [*FINITE, *DERIVED]:
         assert one.last is not None and one.first <= one.encode(cell) <= one.last
     text = domain.text(max_bytes=5)
-    assert len(text.decode(text.encode(cell)).encode()) <= 5
+    kept = text.decode(text.encode(cell))
+    assert (kept is None) is not isinstance(cell, str) and len((kept or "").encode()) <= 5
 
 
 @settings(max_examples=200, deadline=None)
@@ -93,7 +101,7 @@ def test_text_is_cut_at_characters(text: str, most: int) -> None:
 
 
 def test_repairs_named_in_the_docs() -> None:
-    gain = domain.fixed(0, 100, step="0.01")
+    gain = domain.fixed(0, 100, step="0.01", missing=0)
     assert [gain.encode(cell) for cell in (math.nan, math.inf, -math.inf, 1e300, 0.005, Decimal("0.29"))] == [
         0,
         10_000,
@@ -115,8 +123,91 @@ def test_repairs_named_in_the_docs() -> None:
     ]
     born = domain.dates("1900-01-01", "2030-12-31")
     assert born.decode(born.encode(datetime(2000, 2, 29, 23, 59))) == date(2000, 2, 29)
-    assert domain.categories("a", other="z").encode(5) == 1 and domain.categories("a", "b").encode("c") == 0
-    assert domain.categories(1, 2, other=9).encode("2") == 1 and domain.categories(1, 2, other=9).encode(2.5) == 2
+    assert domain.categories("a", other="z", missing="z").encode(5) == 1
+    assert domain.categories("a", "b", missing="b").encode("c") == 0
+    numbers = domain.categories(1, 2, other=9, missing=9)
+    assert numbers.encode("2") == 1 and numbers.encode(2.5) == 2
+
+
+def test_the_two_levels_behind_the_values() -> None:
+    job = domain.categories("nurse", "clerk")
+    assert [job.encode(cell) for cell in ("clerk", "smith", 5, None, float("nan"), "other")] == [1, 2, 2, 3, 3, 2]
+    assert (job.size, job.other_code, job.missing_code, job.decode(2), job.decode(3)) == (4, 2, 3, "other", None)
+    merged = domain.categories("nurse", "clerk", missing="other")
+    assert (merged.size, merged.encode(None), merged.encode("smith"), merged.may_be_missing) == (3, 2, 2, False)
+    assert domain.categories("nurse", "clerk", other="clerk", missing="other").encode(None) == 1
+    listed = domain.categories("nurse", "other")
+    assert (listed.size, listed.encode("smith"), listed.encode("other"), listed.encode(None)) == (3, 1, 1, 2)
+    year = domain.categories(1990, 1991)
+    assert year.decode(year.encode(5)) == "other" and year.code("other") == 2 and year.size == 4
+    note = domain.text(max_bytes=3)
+    assert note.encode(None) == note.missing_code == 0 != note.encode("") and note.decode(0) is None
+    assert domain.booleans().size == 3 and domain.integers(0, 9).size == 11
+    assert domain.bins("x", step=10).on(domain.integers(0, 99)).decode(10) is None
+
+
+def test_filled_keeps_every_other_code() -> None:
+    for one in (domain.categories("a", "b"), domain.categories(1, 2), domain.integers(0, 9), domain.booleans()):
+        filled = one.filled(one.decode(one.first))
+        assert one.present is not None and not filled.may_be_missing
+        assert [filled.decode(code) for code in one.present] == [one.decode(code) for code in one.present]
+        assert filled.encode(None) == one.first and filled.size == len(one.present)
+
+
+OLD: list[tuple[dict[str, Any], Domain]] = [
+    ({"type": "integer", "low": 17, "high": 90, "missing": 17}, domain.integers(17, 90, missing=17)),
+    (
+        {"type": "fixed", "low": "0", "high": "1", "step": "1/10", "missing": "0"},
+        domain.fixed(0, 1, step="0.1", missing=0),
+    ),
+    ({"type": "category", "values": ["a", "b"], "missing": "a"}, domain.categories("a", "b", missing="a")),
+    (
+        {"type": "category", "values": ["a", "b"], "other": "z", "missing": "z"},
+        domain.categories("a", "b", other="z", missing="z"),
+    ),
+    (
+        {"type": "category", "values": ["skip", "go"], "missing": "skip"},
+        domain.Categories(("skip", "go"), missing="skip"),
+    ),
+    ({"type": "boolean", "missing": False}, domain.booleans(missing=False)),
+    (
+        {"type": "date", "earliest": "2000-01-01", "latest": "2001-01-01", "missing": "2000-01-01"},
+        domain.dates("2000-01-01", "2001-01-01", missing="2000-01-01"),
+    ),
+    ({"type": "text", "max_bytes": 4, "missing": ""}, domain.text(max_bytes=4, missing="")),
+]
+
+
+@pytest.mark.parametrize(("record", "meant"), OLD)
+def test_records_from_before_keep_their_form_and_codes(record: dict[str, Any], meant: Domain) -> None:
+    """A schema that says what missing cells become is what it was: no level, the same JSON, the same fingerprint."""
+    found = column_from_json(record)
+    assert isinstance(found, Domain) and found == meant and found.to_json() == record
+    assert not found.may_be_missing
+    if found.size is not None:
+        assert found.encode(None) == found.code(found.missing) and found.last == found.highest
+    if isinstance(found, domain.Categories):
+        assert found.labels == (*found.values, *(["z"] if found.other else [])) and found.encode("?") in (0, 2)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"type": "integer", "low": 0, "high": 9},
+        {"type": "fixed", "low": "0", "high": "1", "step": "1/10"},
+        {"type": "category", "values": ["a", "b"]},
+        {"type": "boolean"},
+        {"type": "date", "earliest": "2000-01-01", "latest": "2001-01-01"},
+        {"type": "text", "max_bytes": 4},
+    ],
+)
+def test_skip_is_the_default_and_is_written_down(record: dict[str, Any]) -> None:
+    found = domain.domain_from_json(record)
+    assert found.may_be_missing and found.decode(found.encode(None)) is None
+    assert found.to_json() == {**record, "missing": "skip"}
+    assert domain.domain_from_json(found.to_json()) == found
+    called = domain.categories("skip", "go")
+    assert called.to_json()["missing"] is False and domain.domain_from_json(called.to_json()) == called
 
 
 @pytest.mark.parametrize(
@@ -125,6 +216,13 @@ def test_repairs_named_in_the_docs() -> None:
         (lambda: domain.integers(9, 0), "smaller one first"),
         (lambda: domain.integers(0.5, 3), "fixed"),  # type: ignore[arg-type]
         (lambda: domain.integers(0, 9, missing=10), "outside"),
+        (lambda: domain.integers(0, 9, missing="none"), "whole number"),
+        (lambda: domain.categories("a", "b", missing="c"), "none of the categories"),
+        (lambda: domain.categories("a", "b", other="c"), "list it among them"),
+        (lambda: domain.categories("a", "b", other=3), "one way"),
+        (lambda: domain.booleans(missing="perhaps"), "true or false"),
+        (lambda: domain.dates("2020-01-01", "2021-01-01", missing="2030-01-01"), "outside"),
+        (lambda: domain.text(max_bytes=2, missing="long"), "longer"),
         (lambda: domain.fixed(0, 1, step=0), "above zero"),
         (lambda: domain.fixed(0, "0.15", step="0.1"), "whole number of steps"),
         (lambda: domain.fixed(0, 10**18, step="0.01"), "larger step"),

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from sfumato import Noise, Pure, fixed
+from sfumato import Noise, Pure
+from tests.imputed import fixed
 
 REASONS = {
     "check_classifiers_classes": "The two labels are an argument; labels read from y would tell who is in it.",

@@ -10,9 +10,10 @@ import pandas
 import pytest
 from scipy import sparse
 
-from sfumato import Approximate, Concentrated, Noise, Pure, Truncated, bins, fixed, integers, text
+from sfumato import Approximate, Concentrated, Noise, Pure, Truncated, bins
 from sfumato.errors import AccuracyWarning, ParameterError, SfumatoError, UnsupportedSpend
 from sfumato.learn import ExponentialLearner, PrivateBox, PrivatePoint, PrivateThreshold, rule_from_json
+from tests.imputed import fixed, integers, text
 
 X = [[value] for value in range(100)]
 Y = ["yes" if value >= 50 else "no" for value in range(100)]

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from sfumato import booleans, categories, dates, fixed, integers, text
 from sfumato.errors import ParameterError
 from sfumato.learn.cells import encoded, feature_columns, label_column, label_domain
+from tests.imputed import booleans, categories, dates, fixed, integers, text
 
 DOMAINS = [
     integers(-5, 90),

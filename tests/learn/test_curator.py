@@ -14,14 +14,11 @@ from sfumato import (
     Pure,
     Schema,
     bins,
-    booleans,
-    categories,
     curate,
-    integers,
-    text,
 )
 from sfumato.errors import BudgetExceeded, ParameterError, SchemaError, UnsupportedSpend
 from sfumato.learn import ExponentialLearner, Learn, PrivateBox, PrivatePoint, PrivateThreshold
+from tests.imputed import booleans, categories, integers, text
 
 ROWS = range(4000)
 PEOPLE = pyarrow.table(

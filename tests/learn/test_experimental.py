@@ -8,12 +8,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from sfumato import Approximate, Noise, Pure, booleans, integers
+from sfumato import Approximate, Noise, Pure
 from sfumato.errors import ParameterError, UnsupportedSpend
 from sfumato.learn import PrivateBox, PrivateThreshold, rule_from_json
 from sfumato.learn.experimental import BitThreshold, KearnsBox
 from sfumato.learn.experimental.bit_threshold import polarities
 from sfumato.learn.facts import Sample
+from tests.imputed import booleans, integers
 from tests.learn.estimator_checks import every_check, example
 
 

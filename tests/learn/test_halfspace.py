@@ -15,6 +15,7 @@ from sfumato.errors import AccuracyWarning, DomainTooLarge, ParameterError
 from sfumato.learn import RobustHalfspace, rule_from_json
 from sfumato.learn import halfspace_classes as halfspaces
 from sfumato.learn.halfspace import NEVER, distances
+from tests import imputed
 from tests.learn.estimator_checks import every_check, example
 
 ATTRIBUTE = Pure(1).per_attribute()
@@ -49,7 +50,7 @@ def test_distances_are_those_of_brute_force(candidates):
 @pytest.mark.parametrize(("kept", "debias"), [(0, True), (0.2, True), (0.2, False)])
 def test_one_flip_moves_costs_by_the_stated_step_and_no_more(kept, debias):
     """Over all rows, labels and halfspaces of seven features; the step is attained, and so is the range."""
-    learner = RobustHalfspace(ATTRIBUTE, sf.booleans(), (False, True), kept=kept, margin=0.6, debias=debias)
+    learner = RobustHalfspace(ATTRIBUTE, imputed.booleans(), (False, True), kept=kept, margin=0.6, debias=debias)
     mechanism = learner.mechanism(100, features=6)
     points = every_point(6)
     one, none = np.ones(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
@@ -80,7 +81,7 @@ def with_margin(people: int, features: int, seed: int, flips: int = 2) -> tuple[
 def test_the_rule_is_right_and_stays_right_when_features_flip():
     rows, truth = with_margin(4000, 9, seed=2)
     learner = RobustHalfspace(
-        ATTRIBUTE, sf.booleans(), (False, True), margin=0.4, kept=0.1, accuracy=0.5, noise=Noise(insecure_seed=1)
+        ATTRIBUTE, imputed.booleans(), (False, True), margin=0.4, kept=0.1, accuracy=0.5, noise=Noise(insecure_seed=1)
     )
     learner.fit(rows, truth)
     assert learner.score(rows, truth) > 0.97
@@ -94,13 +95,15 @@ def test_the_rule_is_right_and_stays_right_when_features_flip():
 
 
 def test_what_is_charged():
-    learner = RobustHalfspace(ATTRIBUTE, sf.booleans(), (False, True), margin=0.5, kept=0.1)
+    learner = RobustHalfspace(ATTRIBUTE, imputed.booleans(), (False, True), margin=0.5, kept=0.1)
     loss = learner.mechanism(100, features=20).loss()
     assert loss.at("x3").epsilon == 1 and loss.at("y").epsilon <= 1
     assert loss.at({"x3", "x4"}).epsilon == 2
     # Eight flips make the whole range: more of them cost no more than that, and the label comes on top.
     assert loss.person.epsilon < 20 and loss.at({"x1", "y"}).epsilon <= 2
-    person = RobustHalfspace(Pure(1), sf.booleans(), (False, True), margin=0.5, kept=0.1).mechanism(100, features=20)
+    person = RobustHalfspace(Pure(1), imputed.booleans(), (False, True), margin=0.5, kept=0.1).mechanism(
+        100, features=20
+    )
     assert person.loss().person.epsilon == person.loss().at("y").epsilon == 1
     assert person.loss().at("x0").epsilon == Fraction(1, 8)
 
@@ -109,7 +112,7 @@ def test_the_excess_does_not_grow_with_the_features():
     """2·s·ln(3^d)/(eps·n): constant in d per attribute, as the number of features cancels; it grows per person."""
 
     def lost(spend, features):
-        learner = RobustHalfspace(spend, sf.booleans(), (0, 1), margin=0.7, kept=0.2)
+        learner = RobustHalfspace(spend, imputed.booleans(), (0, 1), margin=0.7, kept=0.2)
         mechanism = learner.mechanism(1500, features=features)
         unit = (mechanism.own - mechanism.other) * (mechanism.outer - mechanism.inner)
         return features * np.log(3) / float(mechanism.rate) / unit / 1500
@@ -131,7 +134,7 @@ def test_wide_data_are_learned_per_attribute_where_per_person_fails():
             rows, truth = with_margin(24, 100, seed=seed, flips=20)
             rows[:, against] = 1 - rows[:, against]
             learner = RobustHalfspace(
-                spend, sf.booleans(), (False, True), candidates=candidates, margin=0.4, kept=0.01, debias=False,
+                spend, imputed.booleans(), (False, True), candidates=candidates, margin=0.4, kept=0.01, debias=False,
                 noise=Noise(insecure_seed=seed),
             )  # fmt: skip
             right.append(learner.fit(rows, truth).score(rows, truth))
@@ -149,7 +152,7 @@ def test_debiased_costs_choose_the_best_halfspace_where_plain_ones_do_not():
     errors = {}
     for debias in (True, False):
         learner = RobustHalfspace(
-            Pure("0.5").per_attribute(), sf.booleans(), (False, True), candidates=candidates, margin=0.6, kept=0.15,
+            Pure("0.5").per_attribute(), imputed.booleans(), (False, True), candidates=candidates, margin=0.6, kept=0.15,
             debias=debias,
         )  # fmt: skip
         mechanism = learner.mechanism(1000, features=7)
@@ -157,7 +160,9 @@ def test_debiased_costs_choose_the_best_halfspace_where_plain_ones_do_not():
         costs = mechanism.costs(points, ones, zeros) / (
             (mechanism.own - mechanism.other) * (mechanism.outer - mechanism.inner)
         )
-        plain = RobustHalfspace(Pure(1), sf.booleans(), (False, True), candidates=candidates, margin=0.6, kept=0.15)
+        plain = RobustHalfspace(
+            Pure(1), imputed.booleans(), (False, True), candidates=candidates, margin=0.6, kept=0.15
+        )
         honest = plain.mechanism(1000, features=7)
         points, ones, zeros = honest.responded(_sample(rows, truth), Noise(insecure_seed=5))
         true = honest.costs(points, ones, zeros) / (honest.outer - honest.inner)
@@ -184,7 +189,7 @@ def test_scikit_learn_accepts(estimator, check):
 def test_every_kind_of_spend(spend):
     rows, truth = with_margin(1500, 9, seed=4)
     learner = RobustHalfspace(
-        spend, sf.booleans(), (False, True), margin=0.4, kept=0.1, accuracy=0.9, noise=Noise(insecure_seed=1)
+        spend, imputed.booleans(), (False, True), margin=0.4, kept=0.1, accuracy=0.9, noise=Noise(insecure_seed=1)
     )
     learner.fit(rows, truth)
     assert learner.loss_.within(spend)
@@ -200,7 +205,7 @@ def test_a_ledger_stores_the_rule():
     table = pa.table(
         {**{name: (rows[:, place] == 1).tolist() for place, name in enumerate(names)}, "y": truth.tolist()}
     )
-    schema = sf.Schema({name: sf.booleans() for name in [*names, "y"]})
+    schema = sf.Schema({name: imputed.booleans() for name in [*names, "y"]})
     curator = sf.curate(table, schema, Pure(9))
     for candidates in (None, halfspaces.sparse(5, 2, (0, 1)), [[1, 1, 1, 1, 1], [1, 0, 0, 0, 0]]):
         first, second = (
@@ -216,7 +221,7 @@ def test_features_that_are_not_yes_or_no_are_cut_where_it_is_said():
     rows = [[age, age] for age in range(100)] * 40
     truth = [age >= 65 for age, _ in rows]
     learner = RobustHalfspace(
-        Pure(4), sf.integers(0, 99), (False, True), cuts=[65, 65], candidates=[[1, 1], [1, -1]], margin=1, kept=0,
+        Pure(4), imputed.integers(0, 99), (False, True), cuts=[65, 65], candidates=[[1, 1], [1, -1]], margin=1, kept=0,
         accuracy=0.9, noise=Noise(insecure_seed=1),
     )  # fmt: skip
     assert learner.fit(rows, truth).score(rows, truth) > 0.95
@@ -225,20 +230,20 @@ def test_features_that_are_not_yes_or_no_are_cut_where_it_is_said():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: RobustHalfspace(ATTRIBUTE, sf.booleans(), (0, 1), margin=0.1, kept=0.1), ParameterError, "kept"),
+        (lambda: RobustHalfspace(ATTRIBUTE, imputed.booleans(), (0, 1), margin=0.1, kept=0.1), ParameterError, "kept"),
         (
-            lambda: RobustHalfspace(ATTRIBUTE, sf.booleans(), (0, 1), candidates=[[0.5, 0.5]]),
+            lambda: RobustHalfspace(ATTRIBUTE, imputed.booleans(), (0, 1), candidates=[[0.5, 0.5]]),
             ParameterError,
             "whole numbers",
         ),
         (
-            lambda: RobustHalfspace(ATTRIBUTE, sf.booleans(), (0, 1), candidates=[[1, 1, 1]]),
+            lambda: RobustHalfspace(ATTRIBUTE, imputed.booleans(), (0, 1), candidates=[[1, 1, 1]]),
             ParameterError,
             "over 3 features",
         ),
-        (lambda: RobustHalfspace(ATTRIBUTE, sf.categories("a", "b", "c"), (0, 1)), ParameterError, "categories"),
-        (lambda: RobustHalfspace(ATTRIBUTE, sf.booleans(), (0, 1), cuts=[True]), ParameterError, "cuts"),
-        (lambda: RobustHalfspace(None, sf.booleans(), (0, 1)), ParameterError, "costs something"),
+        (lambda: RobustHalfspace(ATTRIBUTE, imputed.categories("a", "b", "c"), (0, 1)), ParameterError, "categories"),
+        (lambda: RobustHalfspace(ATTRIBUTE, imputed.booleans(), (0, 1), cuts=[True]), ParameterError, "cuts"),
+        (lambda: RobustHalfspace(None, imputed.booleans(), (0, 1)), ParameterError, "costs something"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
@@ -276,4 +281,4 @@ def test_a_net_comes_close_to_every_halfspace():
 
 def test_too_narrow_a_margin_is_said():
     with pytest.warns(AccuracyWarning, match="less than one feature"):
-        RobustHalfspace(ATTRIBUTE, sf.booleans(), (0, 1), margin=0.2, kept=0.15).mechanism(10, features=4)
+        RobustHalfspace(ATTRIBUTE, imputed.booleans(), (0, 1), margin=0.2, kept=0.15).mechanism(10, features=4)

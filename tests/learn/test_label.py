@@ -18,10 +18,11 @@ from sfumato.learn.families import Cuts, Points, family_of
 from sfumato.learn.label import LabelResponse
 from sfumato.learn.labellings import RuleList, concepts_from_json, concepts_to_json
 from sfumato.local.coins import noise_weight
+from tests import imputed
 from tests.learn.estimator_checks import every_check
 
-KNOWN = sf.integers(0, 999, public=True)
-CELLS = sf.fixed(-100, 100, step=0.01, public=True)
+KNOWN = imputed.integers(0, 999, public=True)
+CELLS = imputed.fixed(-100, 100, step=0.01, public=True)
 
 
 def spread_out(people: int, features: int = 1, seed: int = 5) -> np.ndarray:
@@ -142,7 +143,7 @@ def test_classes_of_rules():
 
 
 def test_categories_are_compared_not_ordered():
-    colour = sf.categories("red", "green", "blue", public=True)
+    colour = imputed.categories("red", "green", "blue", public=True)
     rows = [["red"], ["green"], ["blue"]] * 500
     truth = [row != ["green"] for row in rows]
     fitted = LabelPrivate("cuts", Pure(2), colour, (False, True), noise=Noise(insecure_seed=1), accuracy=0.3)
@@ -194,7 +195,7 @@ def test_a_ledger_is_charged_for_the_label_only():
 
     rows = spread_out(3000)[:, 0]
     table = pa.table({"age": rows.tolist(), "ill": (rows >= 500).tolist()})
-    schema = sf.Schema({"age": KNOWN, "ill": sf.booleans()})
+    schema = sf.Schema({"age": KNOWN, "ill": imputed.booleans()})
     curator = sf.curate(table, schema, Pure(2))
     for concepts in ("cuts", Boxes(ends=8), ["age >= 500", "age < 3"], DecisionTreeClassifier(max_depth=1)):
         fitted = curator.learn(LabelPrivate(concepts, spend=Pure("0.5"), accuracy=0.5), features="age", target="ill")
@@ -221,7 +222,7 @@ def test_odd_cells_are_repaired():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: LabelPrivate("cuts", Pure(1), sf.integers(0, 9), (0, 1)), ParameterError, "public=True"),
+        (lambda: LabelPrivate("cuts", Pure(1), imputed.integers(0, 9), (0, 1)), ParameterError, "public=True"),
         (lambda: learner("stumps"), ParameterError, "no class of rules"),
         (lambda: learner(None), ParameterError, "written down"),
         (lambda: learner([]), ParameterError, "written down"),

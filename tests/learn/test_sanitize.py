@@ -18,11 +18,12 @@ from sfumato.learn.experimental.padded import PaddedClasses
 from sfumato.learn.facts import Sample
 from sfumato.learn.sanitize import released_sample
 from sfumato.learn.sanitized import median_rows
+from tests import imputed
 from tests.learn.estimator_checks import CELLS, every_check
 from tests.promises.printed.sanitized import PlaceResponse
 
 pytestmark = pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
-WIDE = sf.integers(0, 2**64 - 1)
+WIDE = imputed.integers(0, 2**64 - 1)
 
 
 def noisy(people: int, size: int, cut: int, seed: int = 1, wrong: int = 10) -> tuple[np.ndarray, np.ndarray]:
@@ -83,7 +84,7 @@ def test_the_cost_is_that_of_one_tree_and_not_three():
 
 def test_cells_keep_their_signs_for_classes_and_lose_them_for_classifiers():
     rows, labels = noisy(3000, 50, 20)
-    domain = sf.integers(0, 49)
+    domain = imputed.integers(0, 49)
     cut = learner(domains=domain).fit(rows, labels)
     assert 17 <= cut.rule_.low <= 23
     tree = learner(DecisionTreeClassifier(max_depth=2), domains=domain).fit(rows, labels)
@@ -104,9 +105,9 @@ def test_a_model_of_many_features_teaches_any_classifier():
     noise = Noise(insecure_seed=3)
     rows = noise.uniform(4, size=4000 * 5).reshape(-1, 5)
     labels = rows[:, 0] + rows[:, 1] >= 4
-    fitted = learner(LogisticRegression(), domains=sf.integers(0, 3), spend=Pure(2), accuracy=0.2)
+    fitted = learner(LogisticRegression(), domains=imputed.integers(0, 3), spend=Pure(2), accuracy=0.2)
     assert fitted._sanitizer(fitted.facts(5)) == "cells"
-    fitted = learner(LogisticRegression(), domains=sf.integers(0, 3), spend=Pure(2), sanitizer="model").fit(
+    fitted = learner(LogisticRegression(), domains=imputed.integers(0, 3), spend=Pure(2), sanitizer="model").fit(
         rows, labels
     )
     assert fitted.score(rows, labels) > 0.9
@@ -114,10 +115,10 @@ def test_a_model_of_many_features_teaches_any_classifier():
 
 
 def test_which_release_is_decided_by_domains():
-    facts = learner(domains=[sf.integers(0, 999)] * 2).facts(2)
-    assert learner(domains=sf.integers(0, 999))._sanitizer(facts) == "model"
+    facts = learner(domains=[imputed.integers(0, 999)] * 2).facts(2)
+    assert learner(domains=imputed.integers(0, 999))._sanitizer(facts) == "model"
     assert learner()._sanitizer(learner().facts(1)) == "medians"
-    short = learner(domains=sf.integers(0, 99))
+    short = learner(domains=imputed.integers(0, 99))
     assert short._sanitizer(short.facts(1)) == "cells"
 
 
@@ -135,7 +136,7 @@ def test_a_ledger_stores_the_rule():
 
     rows, labels = noisy(2000, 50, 20)
     table = pa.table({"age": [int(value) for (value,) in rows], "ill": labels.tolist()})
-    curator = sf.curate(table, sf.Schema({"age": sf.integers(0, 49), "ill": sf.booleans()}), Pure(3))
+    curator = sf.curate(table, sf.Schema({"age": imputed.integers(0, 49), "ill": imputed.booleans()}), Pure(3))
     for concepts in ("cuts", DecisionTreeClassifier(max_depth=1)):
         first, second = (
             curator.learn(SanitizeThenLearn(concepts, spend=Pure(1)), features="age", target="ill") for _ in range(2)
@@ -155,10 +156,10 @@ def test_the_printed_reduction_costs_three_times():
     ("make", "error", "message"),
     [
         (lambda: learner(sanitizer="dust"), ParameterError, "sanitizer must be"),
-        (lambda: learner(sanitizer="medians", domains=sf.booleans()), ParameterError, "ordered"),
+        (lambda: learner(sanitizer="medians", domains=imputed.booleans()), ParameterError, "ordered"),
         (lambda: learner(sanitizer="cells"), DomainTooLarge, "one by one"),
         (lambda: learner("stumps"), ParameterError, "no class"),
-        (lambda: learner(domains=sf.text(max_bytes=5)), ParameterError, "text"),
+        (lambda: learner(domains=imputed.text(max_bytes=5)), ParameterError, "text"),
     ],
 )
 def test_refusals(make, error, message):
@@ -167,6 +168,6 @@ def test_refusals(make, error, message):
 
 
 def test_numbers_needed_are_finite_and_fall_with_the_accuracy():
-    for options in ({}, {"domains": sf.integers(0, 99)}, {"sanitizer": "points"}):
+    for options in ({}, {"domains": imputed.integers(0, 99)}, {"sanitizer": "points"}):
         few, many = (learner(**options).needed(accuracy) for accuracy in (0.2, 0.05))
         assert math.isfinite(many) and few < many

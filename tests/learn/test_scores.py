@@ -6,11 +6,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from sfumato import Noise, Pure, integers, select
+from sfumato import Noise, Pure, select
 from sfumato.learn import PrivateBox, PrivatePoint, PrivateThreshold
 from sfumato.learn.box import side_scores
 from sfumato.learn.facts import Sample
 from sfumato.learn.threshold import ThresholdChoice
+from tests.imputed import integers
 
 SIZE = 6
 person = some.tuples(some.integers(0, SIZE - 1), some.integers(0, 1))

@@ -10,9 +10,10 @@ import sfumato as sf
 from sfumato import Noise, Pure
 from sfumato.errors import ParameterError
 from sfumato.learn import SemiPrivate
+from tests import imputed
 from tests.learn.estimator_checks import every_check, example
 
-WIDE = sf.integers(0, 2**64 - 1)
+WIDE = imputed.integers(0, 2**64 - 1)
 POOL = [[step * 2**58] for step in range(64)]
 
 
@@ -66,7 +67,7 @@ def test_a_ledger_stores_the_pool():
 
     ages = Noise(insecure_seed=1).uniform(100, size=2000)
     table = pa.table({"age": ages.tolist(), "ill": (ages >= 60).tolist()})
-    curator = sf.curate(table, sf.Schema({"age": sf.integers(0, 99), "ill": sf.booleans()}), Pure(2))
+    curator = sf.curate(table, sf.Schema({"age": imputed.integers(0, 99), "ill": imputed.booleans()}), Pure(2))
     pool = [[age] for age in range(0, 100, 10)]
     first, second = (
         curator.learn(SemiPrivate("cuts", pool, spend=Pure("0.5")), features="age", target="ill") for _ in range(2)

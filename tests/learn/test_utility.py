@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato import Approximate, Noise, Pure, booleans, integers
+from sfumato import Approximate, Noise, Pure
 from sfumato.learn import ExponentialLearner, PrivateBox, PrivatePoint, PrivateThreshold
 from sfumato.learn.facts import Sample
+from tests.imputed import booleans, integers
 
 RUNS = 40
 BITS = 2**62 - 1

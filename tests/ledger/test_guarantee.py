@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato import EVERYTHING, Approximate, Concentrated, Cost, Event, Loss, Pure, Truncated
+from sfumato import ADD_REMOVE, EVERYTHING, Approximate, Concentrated, Cost, Event, Loss, Pure, Truncated
+from sfumato.errors import ParameterError
 from sfumato.ledger import UNBOUNDED, Budget, Ledger, Limit
 from sfumato.ledger.guarantee import guaranteed
 from sfumato.privacy import Secrets
@@ -121,3 +122,47 @@ def test_a_guarantee_for_more_people_is_never_smaller(people):
     budget = Budget(Pure(2), people={3: Pure(5)})
     with Ledger(None, budget) as ledger:
         assert ledger.guarantee(people=people).epsilon <= ledger.guarantee(people=people + 1).epsilon
+
+
+def test_a_limit_on_people_who_come_and_go_counts_twice_for_attributes():
+    with Ledger(None, Budget(Pure(1), secrets=Secrets(("sex", "age"))), relation=ADD_REMOVE) as ledger:
+        assert ledger.guarantee() == Pure(1)
+        assert ledger.guarantee(["sex"]) == Pure(2)
+        assert ledger.guarantee(["sex"], 2) == Pure(4)
+        assert ledger.guarantee(["sex", "age"]) == Pure(2)  # one record leaves, one enters
+        assert "satisfies Pure(2) for sex of each person" in ledger.guarantee_text(["sex"])
+    with Ledger(None, Budget(Pure(9), people={2: Pure(1)}), relation=ADD_REMOVE) as ledger:
+        assert ledger.guarantee(["sex"]) == Pure(1)  # a pair of people is one who leaves and one who enters
+        assert ledger.guarantee(["sex"], 2) == Pure(2)
+    with Ledger(None, Budget(Concentrated(1), people={3: Concentrated(2)}), relation=ADD_REMOVE) as ledger:
+        assert ledger.guarantee(["sex"]) == Concentrated(2)
+        assert ledger.guarantee(["sex"], 2) == Concentrated(8)
+    with Ledger(None, Budget(Truncated("1/10", 2)), relation=ADD_REMOVE) as ledger:
+        assert ledger.guarantee() == Truncated("1/10", 2)
+        assert ledger.guarantee(["sex"]) is UNBOUNDED
+
+
+def test_the_meter_of_an_attribute_has_the_ceiling_that_is_guaranteed():
+    with Ledger(None, Budget(Pure(1), secrets=Secrets(("sex", "age"))), relation=ADD_REMOVE) as ledger:
+        ledger.reserve("first", EVENT, Loss.flat(Cost.pure(1), {"sex"}, ADD_REMOVE))
+        assert ledger.spent("sex").text.startswith("Used 2 of 2.")
+        assert ledger.spent("sex", 2).text.startswith("Used 4 of 4.")
+        assert ledger.spent().text.startswith("Used 1 of 1.")
+        assert ledger.spent("age").sums == (0, 0)
+    with Ledger(None, Budget(Pure(9), people={2: Pure(1)}), relation=ADD_REMOVE) as ledger:
+        ledger.reserve("first", EVENT, Loss.flat(Cost.pure("1/2"), {"sex"}, ADD_REMOVE))
+        assert ledger.spent("sex").text.startswith("Used 1 of 1.")
+    with (
+        Ledger(None, Budget(Truncated("1/10", 2)), relation=ADD_REMOVE) as ledger,
+        pytest.raises(ParameterError, match=r"reaches sex of each person.*people=\{2: …\}"),
+    ):
+        ledger.spent("sex")
+
+
+def test_the_odometer_of_people_who_come_and_go_speaks_of_being_there():
+    with Ledger(None, Budget(Pure(1)), relation=ADD_REMOVE) as ledger:
+        ledger.reserve("first", EVENT, Loss.flat(Cost.pure("1/2"), {"sex"}, ADD_REMOVE))
+        whole, one = ledger.odometer(), ledger.odometer("sex")
+        assert whole is not None and one is not None and one.log_odds == 2 * whole.log_odds
+        assert "whether they are in the data" in whole.text and "other record" not in whole.text
+        assert "the true record over the other" in one.text

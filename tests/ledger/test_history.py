@@ -24,25 +24,25 @@ def flat(epsilon, *reads):
 
 
 def test_every_charge_is_there_in_order(open_ledger):
-    ledger = open_ledger(Budget(Pure(3), secrets=SECRETS), analysts={"ana": Budget(Pure(2))})
+    ledger = open_ledger(Budget(Pure(3), secrets=SECRETS), analysts={"ana": Budget(Pure(2)), "cat": Budget(Pure(3))})
     assert ledger.history() == []
     started = datetime.now(UTC) - timedelta(seconds=2)
-    ledger.run("first", ASKED, flat("1/10", "age"), lambda: b"42", question_key="q", spend=Pure("1/10"))
+    ledger.run("first", ASKED, flat("1/10", "age"), lambda: b"42", question_key="q", analyst="cat", spend=Pure("1/10"))
     ledger.reserve("second", EVENT, flat("1/5"), analyst="ana")
-    ledger.reserve("third", EVENT, flat("1/4", "sex", "race"))
+    ledger.reserve("third", EVENT, flat("1/4", "sex", "race"), analyst="cat")
     ledger.start("third")
     with pytest.raises(LedgerError):
-        ledger.run("fourth", EVENT, flat("1/3", "sex"), lambda: 1 / 0)
+        ledger.run("fourth", EVENT, flat("1/3", "sex"), lambda: 1 / 0, analyst="cat")
     # What is refused, and what is answered from the store, is charged to nobody.
     with pytest.raises(BudgetExceeded):
-        ledger.reserve("fifth", EVENT, flat(9, "sex"))
-    assert ledger.reserve("sixth", ASKED, flat("1/10", "age"), question_key="q").reused
+        ledger.reserve("fifth", EVENT, flat(9, "sex"), analyst="cat")
+    assert ledger.reserve("sixth", ASKED, flat("1/10", "age"), question_key="q", analyst="cat").reused
     found = ledger.history()
     assert [entry.id for entry in found] == ["first", "second", "third", "fourth"]
     assert [entry.state for entry in found] == ["committed", "reserved", "started", "dead"]
     assert [entry.number for entry in found] == sorted(entry.number for entry in found)
     assert [entry.name for entry in found] == ["Count (Laplace)", "Laplace", "Laplace", "Laplace"]
-    assert [entry.analyst for entry in found] == [None, "ana", None, None]
+    assert [entry.analyst for entry in found] == ["cat", "ana", "cat", "cat"]
     assert [entry.spend for entry in found] == [Pure("1/10"), None, None, None]
     assert [entry.attributes for entry in found] == [{"age"}, EVERYTHING, {"sex", "race"}, {"sex"}]
     total = sum(entry.person.epsilon for entry in found)

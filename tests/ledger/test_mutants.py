@@ -40,6 +40,7 @@ def _change_sums(session: Session, request_id: str, sign: int) -> None:
             pairs = zip(sums_from_text(texts[place]), sums_from_text(charge), strict=True)
             texts[place] = sums_to_text(tuple(used + sign * part for used, part in pairs))
     session.save_sums(json.dumps(texts))
+    session.append("sealed", None, json.dumps({"sums": texts}))
 
 
 def refund_of_dead_reservations(patch):

@@ -51,7 +51,7 @@ def test_a_budget_without_secrets_is_about_those_of_the_ledger(open_ledger):
 )
 def test_what_does_not_match_is_refused_and_nothing_is_lost(open_ledger, words, other):
     first = open_ledger(BUDGET, population="town2", schema="s1", analysts={"ana": Budget(Pure(1))})
-    first.run("one", EVENT, TENTH, lambda: b"42")
+    first.run("one", EVENT, TENTH, lambda: b"42", analyst="ana")
     before = first.head
     with pytest.raises(LedgerError, match=words):
         open_ledger(**{"budget": None, **other})
@@ -149,7 +149,6 @@ def test_a_second_ledger_on_the_same_people_is_refused(tmp_path):
         (ParameterError, "secrets=Secrets", lambda: Ledger(None, Budget(Pure(1), each_attribute=Pure(1)))),
         (ParameterError, "needs a Budget, not Pure", lambda: Ledger(None, Pure(1))),
         (ParameterError, "must be a Budget", lambda: Ledger(None, BUDGET, analysts={"ana": Pure(1)})),
-        (ParameterError, "leave relation= out", lambda: Ledger(None, BUDGET, relation=ADD_REMOVE)),
         (ParameterError, "orders above|order above 1", lambda: Odometer(1e-6, orders=((1, 1),))),
         (LedgerError, "A head looks like", lambda: Ledger(None, BUDGET, head="yesterday")),
     ],
@@ -179,6 +178,9 @@ def test_bad_budgets(error, words, make):
         (ParameterError, "at least one attribute", lambda ledger: ledger.guarantee(())),
         (ParameterError, "people must be at least 1", lambda ledger: ledger.guarantee("age", people=0)),
         (ParameterError, "'bob' has no budget", lambda ledger: ledger.reserve("x", EVENT, TENTH, analyst="bob")),
+        (ParameterError, "those who have a budget are ana", lambda ledger: ledger.reserve("x", EVENT, TENTH)),
+        (ParameterError, "Say who asks", lambda ledger: ledger.run("x", EVENT, TENTH, lambda: b"42")),
+        (ParameterError, "Say who asks", lambda ledger: ledger.preview(TENTH)),
         (LedgerError, "No request has the id 'y'", lambda ledger: ledger.start("y")),
         (ParameterError, "spend must be a bound", lambda ledger: ledger.largest(lambda spend: TENTH, 0.1)),
         (ParameterError, "A limit must be a bound", lambda ledger: ledger.lower("age", 0.5)),
@@ -193,7 +195,8 @@ def test_bad_budgets(error, words, make):
     ],
 )
 def test_bad_requests_spend_nothing(error, words, ask):
-    with Ledger(None, BUDGET, analysts={"ana": Budget(Pure(1))}) as ledger:
+    quotas = {"ana": Budget(Pure(1))} if "budget" in words or "who asks" in words else None
+    with Ledger(None, BUDGET, analysts=quotas) as ledger:
         before = ledger.head
         with pytest.raises(error, match=words):
             ask(ledger)

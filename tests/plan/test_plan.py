@@ -7,10 +7,10 @@ import math
 import pytest
 
 from sfumato import Approximate, Concentrated, Pure, Truncated, bounds, learn, plan
-from sfumato.domain import booleans, integers
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.plan.rates import solver_losses, stable_gap
 from sfumato.select.quasiconcave.requirement import covering_requirement
+from tests.imputed import booleans, integers
 
 LEAKY = Approximate(1, 1e-6)
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from sfumato import Approximate, Pure, Schema, booleans, categories, integers, select
+from sfumato import Approximate, Pure, Schema, select
 from sfumato.audit import Neighbours
 from sfumato.learn.box import BoxSides
 from sfumato.learn.concepts import ConceptChoice, ConditionRule
@@ -23,6 +23,7 @@ from sfumato.learn.threshold import ThresholdChoice
 from sfumato.release.popular import HeavyHitters, PopularCounts, balanced
 from sfumato.release.quantile_choice import QuantileChoice
 from sfumato.release.workload import Space
+from tests.imputed import booleans, categories, integers
 from tests.promises.case import PromiseCase
 from tests.promises.printed.learners import NobodyNoNoise, RightMinusWrong, changed
 

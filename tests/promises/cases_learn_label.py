@@ -10,7 +10,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sfumato import Pure, select
 from sfumato.audit import Neighbours
-from sfumato.domain import categories, integers
 from sfumato.learn.facts import Facts, Sample
 from sfumato.learn.families import Boxes, Cuts, Points
 from sfumato.learn.fitted import Recipe
@@ -18,6 +17,7 @@ from sfumato.learn.label import LabelChoice, LabelResponse
 from sfumato.learn.labellings import Reproducible, RuleList
 from sfumato.learn.semi import PoolChoice
 from sfumato.local.coins import noise_weight
+from tests.imputed import categories, integers
 from tests.promises.case import PromiseCase
 from tests.promises.printed.labels import OwnPool, SeenLabelResponse, SeenLabels
 

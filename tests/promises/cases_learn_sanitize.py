@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from sfumato import ADD_REMOVE, REPLACE_ONE, Loss, Noise, Pure
-from sfumato.domain import categories, integers
 from sfumato.learn.experimental.padded import PaddedClasses
 from sfumato.learn.facts import Facts, Sample
 from sfumato.learn.sanitized import MedianRows, cell_rows, point_rows
@@ -20,6 +19,7 @@ from sfumato.privacy.parallel import parallel
 from sfumato.privacy.sensitivity import sensitivity
 from sfumato.release.distribution.codes import Coded
 from sfumato.release.distribution.medians import MedianTree, level_cost
+from tests.imputed import categories, integers
 from tests.promises.case import PromiseCase
 from tests.promises.printed.sanitized import LabelsThatOccur, PlaceResponse, Unpadded, Unshuffled
 

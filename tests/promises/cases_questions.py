@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Pure, Truncated
-from sfumato.domain import integers
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
 from sfumato.perturb import calibrate
@@ -22,18 +21,26 @@ from sfumato.privacy import Bound, Loss
 from sfumato.privacy.sensitivity import sensitivity
 from sfumato.release import Count, GroupBy, Histogram, Mean, Quantiles, Question, Sum, Variance
 from sfumato.release.noisy import Total
-from sfumato.release.setting import Setting
-from sfumato.table.bounding import Bounding, Way
+from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
+from tests.imputed import integers
 from tests.promises.case import PromiseCase
 from tests.release.tiny import EndToEnd, Later, People, distinct, neighbours
 
 SCHEMA = Schema({"key": integers(0, 1), "side": integers(0, 1), "value": integers(0, 1)})
 WIDE = Schema({"key": integers(0, 1), "side": integers(0, 1), "value": integers(0, 3)})
-ONE = Setting(SCHEMA, 2, Bounding(Way.ROWS))
+ONE = Basis(SCHEMA, 2)
 ONE_MORE = replace(ONE, relation=ADD_REMOVE)
-WEIGHED = Setting(SCHEMA, 2, Bounding(Way.WEIGH, 2, None, 2))
-GROUPED = Setting(SCHEMA, 2, Bounding(Way.WEIGH, 2, 1, 1, key="k"))
+
+
+def several(rows: int, scale: int, groups: int | None = None, key: str = "", schema: Schema = SCHEMA) -> Basis:
+    """Return the facts of people with several rows, which are weighed in so many units."""
+    people = Schema(dict(schema.columns), "person", rows, groups)
+    return Basis(people, 2, order_key=key, scale=scale)
+
+
+WEIGHED = several(2, 2)
+GROUPED = several(2, 1, 1, "k")
 SETTINGS = {"replace": ONE, "add or remove": ONE_MORE, "weighed": WEIGHED, "one group": GROUPED}
 
 NOBODY: list[People] = [()]
@@ -69,11 +76,11 @@ class Whole(Pure):
 
 
 def case(
-    name: str, question: Question, setting: Setting, spend: Bound, *, reach: float, mutants: Any = None, **options: Any
+    name: str, question: Question, setting: Basis, spend: Bound, *, reach: float, mutants: Any = None, **options: Any
 ) -> PromiseCase:
     linear = not isinstance(question, Quantiles) and getattr(question, "keys", "schema") == "schema"
     mechanism = EndToEnd(question=question, setting=setting, spend=spend)
-    most = 1 if setting.rule.way is Way.ROWS else 2
+    most = 1 if setting.schema.person is None else 2
     others = options.pop("others", NOBODY)
     pairs = Later(lambda: distinct(mechanism, neighbours(setting, others, most), linear=linear))
     broken = {what: replace(mechanism, **changes) for what, changes in (mutants or {}).items()}
@@ -241,7 +248,7 @@ def sensitivities() -> list[PromiseCase]:
         case(
             "a histogram of weighed rows",
             PLAIN_CELLS,
-            replace(WEIGHED, rule=Bounding(Way.WEIGH, 2, None, 1)),
+            several(2, 1),
             Pure(6),
             reach=0.99,
             mutants={"one row a person": {"noise_setting": ONE}},
@@ -275,7 +282,7 @@ def sensitivities() -> list[PromiseCase]:
             reach=0.3,
             spec_ids=("PL-QUANTILE",),
             others=[((9, ((0, 0, 0),)), (8, ((0, 0, 1),)))],
-            mutants={"one row a person": {"noise_setting": replace(WEIGHED, rule=Bounding(Way.WEIGH, 1, None, 1))}},
+            mutants={"one row a person": {"noise_setting": several(1, 1)}},
         ),
         case(
             "a sum over a wide column",
@@ -290,7 +297,7 @@ def sensitivities() -> list[PromiseCase]:
 
 def found_keys() -> list[PromiseCase]:
     """Keys that are found in the data, and domains that are too large to list."""
-    picked = Setting(SCHEMA, 2, Bounding(Way.WEIGH, 2, None, 2, key="k"))
+    picked = several(2, 2, key="k")
     large = Schema({"value": integers(0, 2)})
     return [
         case(
@@ -323,7 +330,7 @@ def found_keys() -> list[PromiseCase]:
             reach=0.5,
             others=[(), CROWD[:4]],
             spec_ids=("TCDP-HIST",),
-            mutants={"one row a person": {"noise_setting": replace(WEIGHED, rule=Bounding(Way.WEIGH, 1, None, 2))}},
+            mutants={"one row a person": {"noise_setting": several(1, 2)}},
             tail=1e-5,
         ),
         case(

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from sfumato import ADD_REMOVE, EVERYTHING, REPLACE_ONE, Noise, Schema, booleans, categories
+from sfumato import ADD_REMOVE, EVERYTHING, REPLACE_ONE, Noise, Schema
 from sfumato.audit import Neighbours
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.release.synopsis.binary import Bits, Rows
 from sfumato.release.synopsis.hubs import Edges, HubEdges, Hubs
 from sfumato.release.synopsis.prefixes import FrequentRows, PrefixTree
 from sfumato.release.synopsis.weighted import SubsetSums
+from tests.imputed import booleans, categories
 from tests.promises.case import PromiseCase
 
 ONE = Bits.of(Schema({"a": booleans()}))
@@ -101,7 +102,7 @@ FOURIER_GAUSS = sums(TWO, HALVES, DiscreteGaussian(1))
 MARGINALS = sums(TWO, COUNTS, DiscreteLaplace(1), method="RL-AIE")
 MARGINALS_ADDED = sums(ONE, ((0, 1),) * 2, DiscreteGaussian(1), relation=ADD_REMOVE, count=1, method="RL-AIE")
 ONE_HOT = sums(JOBS, HALVES, DiscreteLaplace(1))
-SEVERAL = sums(ONE, ((0, 1),) * 2, DiscreteLaplace(1), rows=2, picked=True, count=1)
+SEVERAL = sums(ONE, ((0, 1),) * 2, DiscreteLaplace(1), rows=2, count=1)
 PREFIXES = PrefixTree(
     bits=TWO,
     law=DiscreteLaplace(1),

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato import ADD_REMOVE, Schema
-from sfumato.domain import integers
 from sfumato.mechanism import Mechanism
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from sfumato.privacy import Loss
@@ -22,6 +21,7 @@ from sfumato.release.weights.candidates import Candidates
 from sfumato.release.workload.builders import marginals
 from sfumato.release.workload.records import Records
 from sfumato.select import Exponential, SparseVector
+from tests.imputed import integers
 from tests.promises.case import PromiseCase
 from tests.promises.printed.choices import changed
 from tests.promises.printed.synopsis_learned import Forgetful, PrintedTree

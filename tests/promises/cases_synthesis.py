@@ -11,7 +11,6 @@ import numpy as np
 
 from sfumato import ADD_REMOVE, Noise
 from sfumato.audit import Neighbours
-from sfumato.domain import integers
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.release.synthesis.adaptive import ChosenTables
 from sfumato.release.synthesis.guarded import GuardedTables
@@ -20,6 +19,7 @@ from sfumato.release.synthesis.prices import price_added
 from sfumato.release.synthesis.stack import TableStack
 from sfumato.release.workload import Records, Space
 from sfumato.table.schema import Schema
+from tests.imputed import integers
 from tests.promises.case import PromiseCase
 
 BITS = Space.of(Schema({"a": integers(0, 1), "b": integers(0, 1), "c": integers(0, 1)}))

@@ -11,7 +11,6 @@ import numpy as np
 
 from sfumato import ADD_REMOVE, Concentrated, Pure, Schema
 from sfumato.audit import Neighbours
-from sfumato.domain import integers
 from sfumato.mechanism import Mechanism
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from sfumato.perturb.additive import AdditiveNoise
@@ -21,6 +20,7 @@ from sfumato.release.weights.choosers import ByAttribute, Disjoint, Partition
 from sfumato.release.workload.builders import marginals, matrix, parities
 from sfumato.release.workload.records import Records
 from sfumato.release.workload.workload import Workload
+from tests.imputed import integers
 from tests.promises.case import PromiseCase
 from tests.promises.printed.choices import changed
 from tests.promises.printed.weights import AllowedByData, AnySet, Greedy, TrueTotal

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from sfumato import ADD_REMOVE, EVERYTHING, Noise, Schema, booleans, integers, workloads
+from sfumato import ADD_REMOVE, EVERYTHING, Noise, Schema, workloads
 from sfumato.audit import Neighbours
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.release.workload import Records, Workload
 from sfumato.release.workload.noisy import NoisyWorkload
+from tests.imputed import booleans, integers
 from tests.promises.case import PromiseCase
 
 TWO = Schema({name: booleans() for name in "ab"})
@@ -83,7 +84,7 @@ FOURIER = noisy(SIGNED, DiscreteLaplace(1))
 STEPS = noisy(WEIGHTED, DiscreteLaplace(2))
 PREFIXES = noisy(BELOW, DiscreteLaplace(1))
 DISJOINT = noisy(STRIPS, DiscreteLaplace(Fraction(1, 2)))
-SEVERAL = noisy(BELOW, DiscreteLaplace(2), rows=2, picked=True)
+SEVERAL = noisy(BELOW, DiscreteLaplace(2), rows=2)
 
 CASES = [
     PromiseCase(

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato import Noise, Schema
-from sfumato.domain import integers
 from sfumato.mechanism import Mechanism
 from sfumato.privacy import Loss
 from sfumato.release.conversation import Box, Conversation, Plan, Reply, Support, SupportModel
@@ -18,6 +17,7 @@ from sfumato.release.conversation.guesses import Checking
 from sfumato.release.conversation.learner import Learner
 from sfumato.release.workload.records import Records
 from sfumato.release.workload.space import Space
+from tests.imputed import integers
 
 SCHEMA = Schema({"a": integers(0, 15), "b": integers(0, 15)})
 SPACE = Space.of(SCHEMA)

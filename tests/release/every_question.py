@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow
 
 from sfumato import Approximate, Concentrated, Pure, Schema, Truncated
-from sfumato.domain import booleans, categories, integers, text
 from sfumato.errors import SfumatoError
 from sfumato.learn import (
     ExponentialLearner,
@@ -23,15 +22,15 @@ from sfumato.learn import (
 )
 from sfumato.learn.question import Learn
 from sfumato.privacy import REPLACE_ONE, Bound, Relation
-from sfumato.release import Count, GroupBy, Histogram, Mean, Question, Sum, Variance
+from sfumato.release import Count, GroupBy, Histogram, Mean, People, Question, Sum, Variance
 from sfumato.release.distribution.choice import METHODS as CURVES
 from sfumato.release.distribution.question import Distribution
 from sfumato.release.geometry.build import ENGINES as BODIES
 from sfumato.release.geometry.question import Shaped
 from sfumato.release.popular.question import ENGINES, Popular
+from sfumato.release.prepared import Prepared
 from sfumato.release.quantiles import Quantiles
 from sfumato.release.quantiles.choice import METHODS as CUTS
-from sfumato.release.setting import Prepared, Setting
 from sfumato.release.synopsis.methods import ROOMS
 from sfumato.release.synopsis.question import Synopsize
 from sfumato.release.synthesis.methods import NAMED
@@ -39,6 +38,8 @@ from sfumato.release.synthesis.question import Synthesize
 from sfumato.release.workload.builders import marginals
 from sfumato.release.workload.question import Answers
 from sfumato.table.data import Table, open_table
+from sfumato.table.gauge import Basis
+from tests.imputed import booleans, categories, integers, text
 
 PEOPLE = 240
 BITS = tuple(f"b{place}" for place in range(8))
@@ -101,6 +102,7 @@ def _questions() -> dict[str, Question]:
     return {
         "Count": Count(),
         "Count where": Count("age > 40"),
+        "People": People("age > 40", by="sex"),
         "Sum": Sum("age"),
         "Mean": Mean("age"),
         "Mean where": Mean("age", "sex = 'Male'"),
@@ -135,13 +137,13 @@ def cells(
     opened: Table, relation: Relation = REPLACE_ONE, wanted: Collection[str] = tuple(QUESTIONS)
 ) -> Iterator[tuple[str, Iterator[Prepared]]]:
     """Yield the wanted questions, each with what is prepared at every spend that is not refused."""
-    setting = Setting(SCHEMA, opened.people, opened.rule(), relation)
+    setting = Basis(SCHEMA, opened.people, relation)
     for name, question in QUESTIONS.items():
         if name in wanted:
             yield name, _prepared(question, setting)
 
 
-def _prepared(question: Question, setting: Setting) -> Iterator[Prepared]:
+def _prepared(question: Question, setting: Basis) -> Iterator[Prepared]:
     for spend in SPENDS.values():
         with suppress(SfumatoError):
             yield question.canonical(SCHEMA).prepare(setting, spend)

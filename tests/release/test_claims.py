@@ -4,28 +4,31 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import pyarrow
 import pytest
 
 import sfumato as sf
-from sfumato import ADD_REMOVE, EVERYTHING, Approximate, Concentrated, Pure, audit
-from sfumato.domain import fixed, integers
+from sfumato import ADD_REMOVE, EVERYTHING, REPLACE_ONE, Approximate, Concentrated, Pure, Truncated, audit
 from sfumato.errors import CertificationError, ParameterError, SchemaError, UnsupportedSpend
 from sfumato.perturb import AdditiveNoise
-from sfumato.privacy import Loss
+from sfumato.privacy import Bound, Loss
 from sfumato.release import Count, GroupBy, Histogram, Mean, Quantiles, Question, Sum, Variance
-from sfumato.release.noisy import moves_of, noise_on_grid
+from sfumato.release.noisy import Moves, noise_on_grid
+from sfumato.release.prepared import Prepared, Several
 from sfumato.release.private_keys import StableHistogram, stable_histogram
-from sfumato.release.setting import Prepared, Setting, Several
-from sfumato.table.bounding import SCALE, Bounding, Way
-from sfumato.table.predicate import EVERY_ROW
+from sfumato.release.synthesis.question import Synthesize
+from sfumato.release.workload.builders import marginals
+from sfumato.release.workload.question import Answers
+from sfumato.table.gauge import Basis
+from sfumato.table.measure import Totals
 from sfumato.table.schema import Schema
-from sfumato.table.statistics import COUNT
-from tests.release.tiny import EndToEnd, TinyView, distinct, neighbours
+from tests.imputed import fixed, integers
+from tests.release.tiny import EndToEnd, TinyTable, distinct, neighbours
 
 SCHEMA = Schema({"key": integers(0, 1), "side": integers(0, 1), "value": integers(0, 2)})
-ONE = Setting(SCHEMA, 2, Bounding(Way.ROWS))
+ONE = Basis(SCHEMA, 2)
 
 
 def whole_path(question: Question) -> EndToEnd:
@@ -69,7 +72,7 @@ def test_a_claim_for_the_person_by_the_worst_attribute_is_false() -> None:
 
 def test_a_release_that_reads_no_attribute_and_moves_is_charged_to_all() -> None:
     public = Schema({"town": integers(0, 3, public=True), "age": integers(0, 9)})
-    setting = Setting(public, 9, Bounding(Way.ROWS))
+    setting = Basis(public, 9)
     for question, spend in (
         (Histogram("town"), Pure(1)),
         (Quantiles("town"), Pure(1)),
@@ -80,21 +83,33 @@ def test_a_release_that_reads_no_attribute_and_moves_is_charged_to_all() -> None
 
 
 def test_parts_that_read_different_columns_charge_each_attribute_for_its_own() -> None:
-    mechanism = Mean("value", "side = 1").prepare(ONE, Pure(2)).mechanism
-    loss = mechanism.loss()
-    assert loss.person.epsilon == 2
-    assert loss.at("side").epsilon == Fraction(3, 2), "whoever enters moves the centred sum by 1, of 2 for a person"
-    assert loss.at("value").epsilon == 1, "the count does not read the value"
-    assert loss.at("key").is_zero
-    assert loss.at({"key", "value"}).epsilon == 1
-    assert loss.at({"side", "value"}).epsilon == 2
+    loss = GroupBy("key", [Count(), Sum("value")]).prepare(ONE, Pure(2)).loss()
+    assert loss.person.epsilon == loss.at("key").epsilon == 2
+    assert loss.at("value").epsilon == Fraction(1, 2), (
+        "the count does not read the value, which moves the sum by 2 of 4"
+    )
+    assert loss.at("side").is_zero and loss.at({"side", "value"}).epsilon == Fraction(1, 2)
+    assert loss.at({"key", "value"}).epsilon == 2
+
+
+def test_a_mean_is_one_release_of_sum_and_count() -> None:
+    """A count beside the sum costs nothing: the sum has the noise of one whose number of rows is public."""
+    prepared = Mean("value", "side = 1").prepare(ONE, Pure(2))
+    assert isinstance(prepared.mechanism, Several) and len(prepared.mechanism.mechanisms) == 1
+    public = Mean("value").prepare(ONE, Pure(2)).mechanism
+    assert isinstance(public, Several) and public.mechanisms[1].loss().person.is_zero
+    noise, alone = prepared.mechanism.mechanisms[0], public.mechanisms[0]
+    assert isinstance(noise, AdditiveNoise) and isinstance(alone, AdditiveNoise)
+    assert noise.law.scale == 2 * alone.law.scale, "it counts twice the sum"  # type: ignore[union-attr]
+    loss = prepared.loss()
+    assert [loss.at(name).epsilon for name in ("side", "value", "key")] == [2, 2, 0] and loss.person.epsilon == 2
 
 
 def test_disjoint_groups_are_one_release_and_columns_are_charged_one_by_one() -> None:
     """Parallel composition: more cells cost no more. Per-column composition: one histogram a column (PDP-PAR)."""
     few, many = (Schema({"key": integers(0, most), "side": integers(0, 1)}) for most in (1, 999))
     for schema in (few, many):
-        loss = Histogram("key").prepare(Setting(schema, 9, Bounding(Way.ROWS)), Pure(1)).mechanism.loss()
+        loss = Histogram("key").prepare(Basis(schema, 9), Pure(1)).mechanism.loss()
         assert loss.person.epsilon == 1 and loss.at("side").is_zero
     together = sum(
         (Histogram(name).prepare(ONE, Pure(1)).mechanism.loss() for name in ("side", "value")),
@@ -112,7 +127,7 @@ def test_disjoint_groups_are_one_release_and_columns_are_charged_one_by_one() ->
 
 
 def test_the_number_of_rows_is_public_only_where_it_is_the_number_of_people() -> None:
-    weighed = Setting(Schema(dict(SCHEMA.columns), "person", 2), 5, Bounding(Way.WEIGH, 2, None, SCALE))
+    weighed = Basis(Schema(dict(SCHEMA.columns), "person", 2), 5)
     for setting, public in ((ONE, True), (replace(ONE, relation=ADD_REMOVE), False), (weighed, False)):
         for question in (Count(), Mean("value"), Variance("value")):
             prepared = question.prepare(setting, Pure(1))
@@ -125,21 +140,37 @@ def test_the_number_of_rows_is_public_only_where_it_is_the_number_of_people() ->
 
 def test_per_attribute_spends_are_refused_where_they_mean_nothing() -> None:
     spend = Pure(1).per_attribute()
-    several = Setting(Schema(dict(SCHEMA.columns), "person", 2), 5, Bounding(Way.WEIGH, 2, None, SCALE))
-    with pytest.raises(UnsupportedSpend, match="one row a person"):
-        Sum("value").prepare(several, spend)
-    with pytest.raises(UnsupportedSpend, match="added or removed"):
-        Sum("value").prepare(replace(ONE, relation=ADD_REMOVE), spend)
     constant = Schema({"value": integers(5, 5), "key": integers(0, 1)}, "person", 1)
     with pytest.raises(UnsupportedSpend, match="No single attribute"):
-        Sum("value").prepare(Setting(constant, 5, Bounding(Way.WEIGH, 1, None, SCALE)), spend)
+        Sum("value").prepare(Basis(constant, 5), spend)
+
+
+@pytest.mark.parametrize("spend", [Pure(1), Concentrated("0.1"), Truncated("0.1", 10)], ids=repr)
+@pytest.mark.parametrize("key", [None, ("visit",)], ids=["contents", "key"])
+@pytest.mark.parametrize("relation", [REPLACE_ONE, ADD_REMOVE])
+def test_a_spend_per_attribute_is_what_one_attribute_costs(relation: Any, key: Any, spend: Bound) -> None:
+    """With several rows a person and under both relations: no attribute costs more, and some one costs that."""
+    schema = Schema(dict(SCHEMA.columns), "person", 2, row_key=key)
+    workload = marginals(schema, width=2)
+    basis, each = Basis(schema, 50, relation), spend.per_attribute()
+    for question in (Histogram("key"), Sum("value", "side = 1"), Quantiles("value"), Answers(workload), Synthesize()):
+        loss = question.prepare(basis, each).loss()
+        for name in schema.names:
+            assert loss.at(name).within(spend), (question, name)
+        most = max(loss.at(name).epsilon_at(Fraction(1, 10**6)) for name in schema.names)
+        assert most >= (loss.person.epsilon_at(Fraction(1, 10**6)) if key is None and relation is REPLACE_ONE else 0)
+
+
+def test_a_changed_attribute_may_cost_more_than_a_person_who_comes() -> None:
+    loss = Histogram("key").prepare(Basis(SCHEMA, 50, ADD_REMOVE), Pure(1)).loss()
+    assert loss.person.epsilon == 1 and loss.at("key").epsilon == 2 and loss.at("side").is_zero
+    centred = Sum("value").prepare(Basis(Schema({"value": integers(0, 100)}), 50, ADD_REMOVE), Pure(1)).loss()
+    assert centred.person.epsilon == centred.at("value").epsilon == 1
 
 
 def test_an_attribute_that_moves_nothing_is_not_charged() -> None:
     constant = Schema({"value": integers(5, 5), "key": integers(0, 1)})
-    loss = (
-        Histogram(["value", "key"]).prepare(Setting(constant, 5, Bounding(Way.ROWS)), Concentrated(1)).mechanism.loss()
-    )
+    loss = Histogram(["value", "key"]).prepare(Basis(constant, 5), Concentrated(1)).mechanism.loss()
     assert loss.at("value").is_zero and loss.at("key").rho() == 1
 
 
@@ -157,7 +188,7 @@ def test_a_plan_that_does_not_fit_its_spend_is_withheld() -> None:
 
         kind = "Greedy"
 
-        def plan(self, setting: Setting, spend: sf.privacy.Bound) -> Prepared:
+        def plan(self, setting: Basis, spend: sf.privacy.Bound) -> Prepared:
             return super().plan(setting, Pure(2))
 
     with pytest.raises(CertificationError, match="does not provably fit"):
@@ -166,7 +197,7 @@ def test_a_plan_that_does_not_fit_its_spend_is_withheld() -> None:
 
 def test_what_a_view_would_refuse_is_refused_before_anything_is_spent() -> None:
     huge = Schema({"value": integers(-(2**40), 2**40), "key": integers(0, 1)})
-    setting = Setting(huge, 5, Bounding(Way.ROWS))
+    setting = Basis(huge, 5)
     with pytest.raises(SchemaError, match="too large"):
         Variance("value").prepare(setting, Pure(1))
     for make in (lambda: Histogram(["key", "key"]), lambda: GroupBy(["key", "key"], [Count()])):
@@ -178,10 +209,10 @@ def test_what_a_view_would_refuse_is_refused_before_anything_is_spent() -> None:
 def test_rounding_to_a_grid_costs_little(rows: int) -> None:
     """A person in a million cells moves each by little: a coarse grid would double the sensitivity."""
     schema = Schema({"key": integers(0, 999_999)}, "person", rows)
-    setting = Setting(schema, 5, Bounding(Way.WEIGH, rows, None, SCALE))
-    moves = moves_of(setting, COUNT, ("key",), EVERY_ROW)
+    setting = Basis(schema, 5)
+    moves = Moves.of(setting.gauge(Totals(("key",))))
     for spend in (Pure(1), Pure("0.1"), Concentrated("0.1")):
-        noise, grid = noise_on_grid(setting, spend, moves, 1_000_000)
+        noise, grid = noise_on_grid(spend, moves, 1_000_000)
         assert noise.sensitivity.l1 * grid <= moves.person.l1 * Fraction(102, 100)
         assert noise.sensitivity.l2_squared * grid**2 <= moves.person.l2_squared * Fraction(102, 100) ** 2
 
@@ -189,9 +220,9 @@ def test_rounding_to_a_grid_costs_little(rows: int) -> None:
 def test_noise_is_never_wider_than_what_can_be_drawn() -> None:
     schema = Schema({"gain": fixed(0, 10**12, step="0.01"), "key": integers(0, 1)})
     for spend in (Pure("1e-6"), Concentrated("1e-9"), Approximate("1e-4", 1e-9), Pure(1)):
-        prepared = Sum("gain", "key = 1").prepare(Setting(schema, 5, Bounding(Way.ROWS)), spend)
+        prepared = Sum("gain", "key = 1").prepare(Basis(schema, 5), spend)
         noise = noise_of(prepared)
-        exact = prepared.read(TinyView(Setting(schema, 5, Bounding(Way.ROWS)), ((1, ((10**14, 1),)),)))
+        exact = prepared.exact(TinyTable(schema, ((1, ((10**14, 1),)),)))
         released = prepared.finish((noise.run(exact[0], sf.Noise(insecure_seed=1)),))
         low, high = Sum("gain").interval(released, Fraction(999_999, 10**6))
         assert low < 10**12 < high

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,19 +13,19 @@ from scipy.stats import binom
 
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Truncated
 from sfumato.answer import Frame
-from sfumato.domain import integers
 from sfumato.privacy import Bound
 from sfumato.release import Count, GroupBy, Histogram, Mean, Quantiles, Question, Sum, Variance
-from sfumato.release.setting import Prepared, Setting
-from sfumato.table.bounding import SCALE, Bounding, Way
+from sfumato.release.prepared import Prepared
+from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
 from sfumato.table.statistics import COUNT
+from tests.imputed import integers
 
 RUNS = 2_000
 LEVEL = Fraction(95, 100)
 SCHEMA = Schema({"key": integers(0, 3), "side": integers(0, 1), "value": integers(0, 20)})
-ONE = Setting(SCHEMA, 400, Bounding(Way.ROWS))
-MANY = Setting(Schema(dict(SCHEMA.columns), "person", 3), 400, Bounding(Way.WEIGH, 3, None, SCALE))
+ONE = Basis(SCHEMA, 400)
+MANY = Basis(Schema(dict(SCHEMA.columns), "person", 3), 400)
 SPENDS: list[Bound] = [Pure(1), Concentrated("0.1"), Truncated("0.1", 5), Approximate(1, 1e-6)]
 
 
@@ -34,7 +35,7 @@ class Rows:
     def __init__(self, scale: int = 1) -> None:
         place = np.arange(400)
         self.codes = {"key": place % 7 % 4, "side": place % 3 % 2, "value": (place * 11) % 21}
-        self.scale = scale
+        self.scale, self.table = scale, SimpleNamespace(schema=SCHEMA)
 
     def totals(self, keys: Any, measures: Any, where: Any) -> list[Any]:
         kept = self.codes["side"] == 1 if "side" in str(where) else np.ones(400, bool)
@@ -60,9 +61,14 @@ def least_hits(runs: int, rate: Fraction, alarm: float = 1e-8) -> int:
 LEAST = least_hits(RUNS, LEVEL)
 
 
+def given(prepared: Prepared, view: Any) -> Any:
+    """Return what the mechanism is given when a view hands out the integers."""
+    return prepared.arrange(prepared.gauge.measure.query(view))
+
+
 def truth(question: Question, prepared: Prepared, view: Any) -> Any:
     """Return the value without noise, by the question's own formula."""
-    return question.value(prepared.finish(prepared.read(view)))
+    return question.value(prepared.finish(given(prepared, view)))
 
 
 def rows_of(table: Any) -> list[tuple[Any, ...]]:
@@ -74,13 +80,13 @@ def rows_of(table: Any) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize(
     "question", [Count("side = 1"), Sum("value"), Mean("value", "side = 1"), Variance("value")], ids=lambda q: q.kind
 )
-def test_numbers(question: Question, setting: Setting, spend: Bound) -> None:
+def test_numbers(question: Question, setting: Basis, spend: Bound) -> None:
     prepared = question.prepare(setting, spend)
-    view = Rows(setting.rule.scale)
-    exact, noise = prepared.read(view), Noise(insecure_seed=5)
+    view = Rows(prepared.gauge.rule.scale)
+    exact, noise = given(prepared, view), Noise(insecure_seed=5)
     true = truth(question, prepared, view)
-    every = tuple(np.repeat(np.asarray(part, object), RUNS) for part in exact)
-    drawn = zip(*(part.tolist() for part in prepared.mechanism.run(every, noise)), strict=True)
+    every = tuple(np.repeat(np.asarray(part, object)[np.newaxis], RUNS, axis=0) for part in exact)
+    drawn = zip(*prepared.mechanism.run(every, noise), strict=True)
     hits, seen, widths, errors = 0, 0, [], []
     for raw in drawn:
         released = prepared.finish(raw)
@@ -98,7 +104,7 @@ def test_numbers(question: Question, setting: Setting, spend: Bound) -> None:
 def test_tables(spend: Bound) -> None:
     for question in (Histogram("key"), GroupBy("key", [Count(), Mean("value")])):
         prepared = question.prepare(ONE, spend)
-        exact, noise = prepared.read(Rows()), Noise(insecure_seed=7)
+        exact, noise = given(prepared, Rows()), Noise(insecure_seed=7)
         true = truth(question, prepared, Rows())
         hits = dict.fromkeys(list(true.columns)[1:], 0)
         for _ in range(RUNS // 4):
@@ -113,7 +119,7 @@ def test_tables(spend: Bound) -> None:
 def test_ranks_of_quantiles(method: str, runs: int, loose: int) -> None:
     question = Quantiles("value", [0.1, 0.5, 0.9], method=method)
     prepared = question.prepare(ONE, Pure(1))
-    exact, noise = prepared.read(Rows()), Noise(insecure_seed=3)
+    exact, noise = given(prepared, Rows()), Noise(insecure_seed=3)
     values = np.sort(Rows().codes["value"])
     hits, errors = 0, []
     for _ in range(runs):
@@ -143,7 +149,7 @@ def _rank_error(values: Any, code: int, chance: float) -> float:
     ],
     ids=["found", "large, pure", "large, concentrated"],
 )
-def test_counts_of_keys_that_were_published(question: Histogram, setting: Setting, spend: Bound) -> None:
+def test_counts_of_keys_that_were_published(question: Histogram, setting: Basis, spend: Bound) -> None:
     """Of the keys that are published at least 95 % are covered, small ones that only luck made visible too."""
     prepared = question.prepare(setting, spend)
     mechanism, noise = prepared.mechanism, Noise(insecure_seed=11)
@@ -169,7 +175,7 @@ def test_an_interval_needs_a_confidence_between_zero_and_one() -> None:
     from sfumato.errors import ParameterError
 
     prepared = Count("side = 1").prepare(ONE, Pure(1))
-    released = prepared.finish(prepared.mechanism.run(prepared.read(Rows()), Noise(insecure_seed=1)))
+    released = prepared.finish(prepared.mechanism.run(given(prepared, Rows()), Noise(insecure_seed=1)))
     answer = Answer(Count("side = 1"), released, prepared.mechanism.loss(), prepared.mechanism.event())
     assert answer.interval(0.5)[0] > answer.interval(0.999)[0]
     for wrong in (0, 1, 95):

@@ -11,24 +11,26 @@ import pytest
 
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Schema, curate, workloads
 from sfumato.bounds import histogram_error, sampling_error
-from sfumato.domain import bins, booleans, integers
+from sfumato.domain import bins
 from sfumato.privacy import REPLACE_ONE, Bound, Relation
 from sfumato.release.floors import beside_model, beside_tables, possible_rows
 from sfumato.release.geometry.choose import choose_additive
 from sfumato.release.geometry.question import Shaped
-from sfumato.release.setting import Setting
 from sfumato.release.workload.noisy import noisy_workload
 from sfumato.release.workload.question import Answers
 from sfumato.release.workload.space import Space
-from sfumato.table.bounding import Bounding, Way
+from sfumato.table.gauge import Basis
+from sfumato.table.measure import Rows
+from tests.imputed import booleans, integers
 
 SCHEMA = Schema({"age": integers(0, 31), "decade": bins("age", step=8), "works": booleans(), "car": booleans()})
 BITS = Schema({name: booleans() for name in ("smokes", "drinks", "sleeps")})
 PEOPLE = pyarrow.table({name: [(row >> place) % 3 == 0 for row in range(200)] for place, name in enumerate(BITS.names)})
 
 
-def setting(relation: Relation = REPLACE_ONE, people: int = 1000, rows: int = 1) -> Setting:
-    return Setting(SCHEMA, people, Bounding(Way.ROWS if rows == 1 else Way.PICK, rows), relation)
+def setting(relation: Relation = REPLACE_ONE, people: int = 1000, rows: int = 1) -> Basis:
+    schema = SCHEMA if rows == 1 else Schema(dict(SCHEMA.columns), "person", rows, row_key=("visit",))
+    return Basis(schema, people, relation)
 
 
 def beside(spend: Bound, relation: Relation = REPLACE_ONE, **options: Any) -> Any:
@@ -36,8 +38,9 @@ def beside(spend: Bound, relation: Relation = REPLACE_ONE, **options: Any) -> An
         workloads.marginals(SCHEMA, width=2, columns=["age", "works", "car"]),
         setting(relation, **options),
     )
-    mechanism = noisy_workload(facts, spend, workload)
-    return beside_tables(workload, facts, spend, mechanism.law, mechanism.error(0.95))
+    gauge = facts.gauge(Rows(workload.columns))
+    mechanism = noisy_workload(gauge, spend, workload)
+    return beside_tables(workload, gauge, spend, mechanism.law, mechanism.error(0.95))
 
 
 def test_an_answer_with_shaped_noise_says_how_near_it_is_to_the_best() -> None:
@@ -85,7 +88,7 @@ def test_nothing_comes_from_a_private_number_of_people() -> None:
     for options in ({"relation": ADD_REMOVE}, {"rows": 2}):
         said = {beside(Pure("1/10"), people=people, **options).notes for people in (7, 1000, 10**9)}
         assert said == {()}
-        assert beside_model(space, 2, setting(**options), Pure(1)).made() == {}
+        assert beside_model(space, 2, setting(**options).gauge(Rows(space.names)), Pure(1)).made() == {}
     workload = workloads.conjunctions(BITS, width=2)
     told = set()
     for people in (3, 200):
@@ -97,10 +100,10 @@ def test_nothing_comes_from_a_private_number_of_people() -> None:
 
 def test_a_model_stands_beside_a_floor_and_the_luck_of_the_draw() -> None:
     space = Space.of(SCHEMA, ["age", "works", "car"])
-    found = beside_model(space, 2, setting(), Pure("1/10"))
+    found = beside_model(space, 2, setting().gauge(Rows(space.names)), Pure("1/10"))
     assert found.floor == histogram_error(128, "1/10", 1000).value / 1000 and found.ratio is None
     assert "all tables of 2 columns" in found.notes[0] and "luck of the draw" in found.notes[1]
-    assert beside_model(space, 2, setting(), Concentrated(1)).floor is None
+    assert beside_model(space, 2, setting().gauge(Rows(space.names)), Concentrated(1)).floor is None
 
 
 def test_no_pure_noise_beats_its_floor() -> None:
@@ -108,7 +111,7 @@ def test_no_pure_noise_beats_its_floor() -> None:
     schema = Schema({"age": integers(0, 255)})
     workload = workloads.marginals(schema, width=1)
     for epsilon in ("1/10", "1/2", "2"):
-        facts = Setting(schema, 10_000, Bounding(Way.ROWS))
+        facts = Basis(schema, 10_000).gauge(Rows(workload.columns))
         law = noisy_workload(facts, Pure(epsilon), workload).law
         found = beside_tables(workload, facts, Pure(epsilon), law, 1)
         if found.floor is not None:

@@ -56,10 +56,10 @@ def test_the_walk_agrees_with_the_exact_law_of_norms() -> None:
 
 
 def test_a_workload_takes_the_place_of_a_matrix() -> None:
-    from sfumato.domain import categories
     from sfumato.release.workload.blocks import Marginal
     from sfumato.release.workload.space import Space
     from sfumato.table.schema import Schema
+    from tests.imputed import categories
 
     class Queries:
         def __init__(self) -> None:

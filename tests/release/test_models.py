@@ -12,12 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato import Noise
-from sfumato.domain import bins, booleans, categories, dates, fixed, integers
+from sfumato.domain import bins
 from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
 from sfumato.release.model import Component, Factored, Mixture, Model, model_from_json
 from sfumato.release.model.rows import systematic
 from sfumato.release.workload import Marginal, Parity, Space
 from sfumato.table.schema import Schema
+from tests.imputed import booleans, categories, dates, fixed, integers
 
 SCHEMA = Schema(
     {

@@ -20,10 +20,10 @@ from sfumato.ledger.running import Coins
 from sfumato.mechanism import NOTHING
 from sfumato.noise import Noise
 from sfumato.privacy import ADD_REMOVE, REPLACE_ONE
-from sfumato.release.asked import Asked, _exact
+from sfumato.release.asked import Asked
 from sfumato.release.packing import LONG, MAGIC, SHAPES, is_packed, pack, unpack
+from sfumato.release.prepared import Prepared
 from sfumato.release.question import _KINDS, Question
-from sfumato.release.setting import Prepared
 from tests.release import every_question
 from tests.release.every_question import QUESTIONS, SCHEMA, cells, table
 
@@ -60,7 +60,7 @@ def opened() -> Iterator[Any]:
 
 
 def _check(name: str, prepared: Prepared, opened: Any) -> None:
-    exact = _exact(prepared, opened)
+    exact = prepared.exact(opened)
     read = pack(exact)
     thawed = unpack(read, SCHEMA)
     assert same(exact, thawed), f"what is read for {name}"
@@ -168,7 +168,7 @@ def test_damaged_bytes_are_refused():
 def test_what_was_read_is_named_in_the_schema(opened):
     ((_, prepared),) = cells(opened, wanted={"Answers"})
     with pytest.raises(LedgerError, match="schema"):
-        unpack(pack(_exact(next(prepared), opened)))
+        unpack(pack(next(prepared).exact(opened)))
 
 
 def test_coins_of_parts_differ():

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Schema, audit, booleans, categories, integers
+from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Schema, audit
 from sfumato.answer import Released
 from sfumato.errors import AccuracyWarning, DomainTooLarge, ParameterError, UnsupportedSpend
 from sfumato.noise import DiscreteLaplace
@@ -32,10 +32,10 @@ from sfumato.release.popular.certificate import acceptance_cost, path_cost, pred
 from sfumato.release.popular.choice import plan_pure
 from sfumato.release.popular.experimental import san_points
 from sfumato.release.popular.value import projected
-from sfumato.release.setting import Setting
 from sfumato.release.sparse_noise import SparseNoise
 from sfumato.release.workload import Records, Space
-from sfumato.table.bounding import bounding_of
+from sfumato.table.gauge import Basis
+from tests.imputed import booleans, categories, integers
 from tests.promises.printed.popular import AllLists
 
 
@@ -43,9 +43,9 @@ def bits(count: int) -> Space:
     return Space.of(Schema({f"q{place}": booleans() for place in range(count)}))
 
 
-def setting(space_of: int | Schema, people: int = 20_000, **options: object) -> Setting:
+def setting(space_of: int | Schema, people: int = 20_000, **options: object) -> Basis:
     schema = Schema({f"q{place}": booleans() for place in range(space_of)}) if isinstance(space_of, int) else space_of
-    return Setting(schema, people, bounding_of(schema), **options)  # type: ignore[arg-type]
+    return Basis(schema, people, **options)  # type: ignore[arg-type]
 
 
 def planted(columns: int, people: int, records: int, count: int, seed: int) -> tuple[Records, list[tuple[int, ...]]]:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any
 
 import pyarrow
 import pytest
 
 from sfumato import ADD_REMOVE, Approximate, Noise, Pure, Schema, curate
-from sfumato.domain import integers
 from sfumato.errors import SfumatoError
 from sfumato.learn.question import Learn
-from sfumato.perturb import AdditiveNoise, calibrate
 from sfumato.privacy import Bound
 from sfumato.release import Question
 from sfumato.release.conversation.opening import Proposal
@@ -26,7 +24,6 @@ from sfumato.release.popular.question import ENGINES, Popular
 from sfumato.release.quantiles import Quantiles
 from sfumato.release.quantiles.choice import METHODS as QUANTILES
 from sfumato.release.question import _KINDS
-from sfumato.release.setting import Prepared, Setting
 from sfumato.release.spends import COLUMNS, QUESTIONS, SPENDS
 from sfumato.release.synopsis.methods import ROOMS
 from sfumato.release.synopsis.question import Synopsize
@@ -35,8 +32,10 @@ from sfumato.release.synthesis.question import Synthesize
 from sfumato.release.workload.builders import marginals
 from sfumato.release.workload.question import Answers
 from sfumato.release.workload.space import Space
-from sfumato.table.bounding import bounding_of
 from sfumato.table.data import Table, open_table
+from sfumato.table.gauge import Basis
+from sfumato.table.measure import Rows
+from tests.imputed import integers
 
 NUMBERS = (0, 1, 2, 3, 10, 33, 100, 246, 247, 1000, 10**4, 10**5, 10**6)
 """Numbers of people that a plan might take to be few or many."""
@@ -149,8 +148,8 @@ for _name in (
     setattr(Secret, _name, property(_looked) if _name == "numerator" else _looked)
 
 
-def setting_of(schema: Schema, people: int) -> Setting:
-    return Setting(schema, people, bounding_of(schema), ADD_REMOVE)
+def setting_of(schema: Schema, people: int) -> Basis:
+    return Basis(schema, people, ADD_REMOVE)
 
 
 def seen(question: Question, schema: Schema, people: int, spend: Bound) -> Any:
@@ -160,7 +159,7 @@ def seen(question: Question, schema: Schema, people: int, spend: Bound) -> Any:
         try:
             prepared = question.prepare(setting_of(schema, people), spend)
             event = json.dumps(prepared.mechanism.event().to_json(), sort_keys=True, default=str)
-            found: Any = (event, prepared.mechanism.loss().to_json(), prepared.columns, prepared.way)
+            found: Any = (event, prepared.loss().to_json(), prepared.gauge)
         except SfumatoError as refused:
             found = (type(refused), str(refused))
     return found, [str(one.message) for one in heard]
@@ -201,41 +200,11 @@ def test_every_question_and_every_method_is_listed() -> None:
     assert {question.method for question in asked if isinstance(question, Synopsize)} == set(ROOMS)
 
 
-@dataclass(frozen=True)
-class Planted(Question):
-    """A question that plans from the number of people, as multiplicative weights once did."""
-
-    kind: ClassVar[str] = "Planted"
-    from_number: Callable[[int], int]
-
-    def plan(self, setting: Setting, spend: Bound) -> Prepared:
-        """Let the number of people decide how much of the spend is used."""
-        part = spend.split(self.from_number(setting.people))
-        mechanism: AdditiveNoise = calibrate(part, 1, relation=setting.relation, reads=frozenset({"age"}))
-        return Prepared(frozenset({"age"}), mechanism, lambda view: 0, lambda raw: raw)
-
-    def value(self, released: Any) -> Any:
-        """Return nothing."""
-
-    def interval(self, released: Any, confidence: Any) -> Any:
-        """Return nothing."""
-
-
-@pytest.mark.parametrize(
-    "planted",
-    [
-        lambda people: 5 if people < 247 else 6,
-        lambda people: max(1, min(people, 2)),
-        lambda people: 1 + people.bit_length() // 20,
-        lambda people: 2 if float(people) == 246 else 1,
-    ],
-)
-def test_a_question_that_plans_from_the_number_is_caught(planted: Callable[[int], int]) -> None:
-    question = Planted(planted)
-    with pytest.raises(AssertionError):
-        unmoved(lambda schema: question, "one row", Pure(1), FEW)
+def test_where_people_come_and_go_no_plan_can_see_their_number() -> None:
+    assert setting_of(SCHEMAS["one row"], Secret(1000)).people is None
+    assert replace(Basis(SCHEMAS["one row"], 1000), relation=ADD_REMOVE).people is None
     with pytest.raises(Looked):
-        seen(question, SCHEMAS["one row"], Secret(1000), Pure(1))
+        str(Secret(1000))
 
 
 # From the question to what leaves: nothing on the way looks at the number, except for rows that noise hides.
@@ -265,7 +234,7 @@ def test_nothing_that_is_released_looks_at_a_private_number(name: str, table: Ta
         prepared = ASKED[name](schema).prepare(setting_of(schema, Secret(100)), Approximate(1, "1e-6"))
     except SfumatoError:
         return
-    exact = prepared.read(table.view(prepared.columns, prepared.way))
+    exact = prepared.exact(table)
     released = prepared.finish(prepared.mechanism.run(exact, Noise(insecure_seed=1)))
     json.dumps(released.to_json())
 
@@ -274,7 +243,7 @@ def test_nothing_that_is_released_looks_at_a_private_number(name: str, table: Ta
 def test_a_curator_says_nothing_that_depends_on_a_private_number() -> None:
     schema = SCHEMAS["one row"]
     with curate(pyarrow.table(ROWS), schema, Approximate(9, "1e-5"), relation=ADD_REMOVE) as curator:
-        curator.setting = setting_of(schema, Secret(100))
+        curator.basis = setting_of(schema, Secret(100))
         question = ASKED["Synthesize by mwem"](schema)
         assert curator.preview(question, Pure(1)).fits
         assert curator.largest(question, Pure(1)) == Pure(1)
@@ -293,7 +262,7 @@ def test_a_conversation_is_opened_alike_for_all_numbers(method: Any, spend: Boun
     space = Space.of(schema, ("a", "b"))
 
     def opening(people: int) -> Any:
-        setting = setting_of(schema, people).picking()
+        setting = setting_of(schema, people).gauge(Rows(space.names))
         asked = Proposal(setting, space, spend, 1000, 0.05, method, True, None, start_of(space, None))
         try:
             return asked.event("now").to_json(), [loss.to_json() for loss in asked.losses()]

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Truncated, audit
-from sfumato.domain import dates, fixed, integers, text
 from sfumato.errors import ParameterError, UnsupportedSpend
 from sfumato.release import Quantiles
 from sfumato.release.quantiles import Facts, JointQuantiles, choose_quantiles
@@ -20,10 +19,10 @@ from sfumato.release.quantiles.cuts import Chain
 from sfumato.release.quantiles.measure import Measure
 from sfumato.release.quantiles.rows import pair, spread
 from sfumato.release.quantiles.text_order import TextOrder
-from sfumato.release.setting import Setting
 from sfumato.table import open_table
-from sfumato.table.bounding import Bounding, Way
+from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
+from tests.imputed import dates, fixed, integers, text
 
 DECILES = tuple(Fraction(tenth, 10) for tenth in range(1, 10))
 SPENDS = [Pure(1), Concentrated("0.1"), Truncated("0.1", 5), Approximate(1, "1e-6")]
@@ -185,7 +184,7 @@ def test_errors_are_as_expected_on_spread_values(method: Any, most: float) -> No
 def test_errors_hold_together_for_hard_data() -> None:
     """Values at both ends of a wide domain: nothing is harder for the exponential mechanism."""
     question = Quantiles("x", DECILES)
-    setting = Setting(Schema({"x": integers(0, 2**50)}), 20_000, Bounding(Way.ROWS))
+    setting = Basis(Schema({"x": integers(0, 2**50)}), 20_000)
     prepared = question.prepare(setting, Pure(1))
     values = np.sort(np.concatenate([np.arange(10_000), 2**50 - np.arange(10_000)]))
     noise, worst = Noise(insecure_seed=3), []
@@ -334,12 +333,10 @@ def test_columns_of_every_kind_have_quantiles() -> None:
         }
     )
     with open_table(frame, schema) as opened:
-        setting = Setting(schema, opened.people, opened.rule())
+        setting = Basis(schema, opened.people)
         for column in schema.names:
             prepared = Quantiles(column, parts(3)).prepare(setting, Pure(20))
-            raw = prepared.mechanism.run(
-                prepared.read(opened.view(prepared.columns, prepared.way)), Noise(insecure_seed=1)
-            )
+            raw = prepared.mechanism.run(prepared.exact(opened), Noise(insecure_seed=1))
             released = prepared.finish(raw)
             values = [cell[1] for cell in released.cells]
             assert values == sorted(values), column

@@ -15,18 +15,18 @@ import pytest
 
 from sfumato import Approximate, Noise, Pure, audit
 from sfumato.answer import Answer, Frame, Measured, Released
-from sfumato.domain import bins, booleans, categories, dates, fixed, integers, months, text
+from sfumato.domain import bins, months
 from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
 from sfumato.mechanism import Mechanism
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, SinhNormal
 from sfumato.perturb import AdditiveNoise, sensitivity
 from sfumato.release import Count, GroupBy, Histogram, Mean, Quantiles, Question, Sum, Variance, question_from_json
 from sfumato.release.quantile_choice import QuantileChoice, _pieces, rank_error
-from sfumato.release.setting import Setting
 from sfumato.release.sparse_noise import SparseNoise, cell_at, place_of, sparse_noise
-from sfumato.table.bounding import Bounding, Way
+from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
-from tests.release.tiny import TinyView
+from tests.imputed import booleans, categories, dates, fixed, integers, text
+from tests.release.tiny import TinyTable
 
 SCHEMA = Schema(
     {
@@ -40,7 +40,7 @@ SCHEMA = Schema(
         "month": months("born"),
     }
 )
-ONE = Setting(SCHEMA, 10, Bounding(Way.ROWS))
+ONE = Basis(SCHEMA, 10)
 
 QUESTIONS: list[Question] = [
     Count(),
@@ -127,9 +127,9 @@ def answers() -> list[Answer]:
     ):
         asked = question.canonical(SCHEMA)
         prepared = asked.prepare(ONE, spend)
-        raw = prepared.mechanism.run(prepared.read(TinyView(ONE, people)), Noise(insecure_seed=3))
+        raw = prepared.mechanism.run(prepared.exact(TinyTable(SCHEMA, people)), Noise(insecure_seed=3))
         mechanism = prepared.mechanism
-        found.append(Answer(asked, prepared.finish(raw), mechanism.loss(), mechanism.event()))
+        found.append(Answer(asked, prepared.finish(raw), prepared.loss(), mechanism.event()))
     return found
 
 
@@ -165,7 +165,7 @@ def test_keys_keep_their_types() -> None:
 
 def test_a_key_called_count_is_not_lost() -> None:
     schema = Schema({"count": integers(0, 1), "probability": integers(0, 1)})
-    setting = Setting(schema, 2, Bounding(Way.ROWS))
+    setting = Basis(schema, 2)
     prepared = Histogram("count").prepare(setting, Pure(1))
     raw = prepared.mechanism.run((np.array([1, 1]),), Noise(insecure_seed=1))
     shown = Histogram("count").value(prepared.finish(raw))
@@ -233,7 +233,7 @@ def test_small_scores_agree_with_python_integers() -> None:
 
 def test_the_widest_column_has_quantiles() -> None:
     schema = Schema({"x": integers(-(2**62), 2**62)})
-    prepared = Quantiles("x", [0.5]).prepare(Setting(schema, 9, Bounding(Way.ROWS)), Pure(100))
+    prepared = Quantiles("x", [0.5]).prepare(Basis(schema, 9), Pure(100))
     exact = (np.array([2**63 - 5], object), np.array([100]))
     (place,) = prepared.mechanism.run(exact, Noise(insecure_seed=1))
     assert place == 2**63 - 5

@@ -15,19 +15,18 @@ import pytest
 
 from sfumato import ADD_REMOVE, REPLACE_ONE, Approximate, Concentrated, Noise, Pure, Schema, Truncated, curate
 from sfumato.answer import Released
-from sfumato.domain import categories, integers, text
 from sfumato.errors import CertificationError, DomainTooLarge, ParameterError, SchemaError, UnsupportedSpend
 from sfumato.privacy import Bound, Relation
 from sfumato.release.model import Factored, Mixture, Model
 from sfumato.release.question import question_from_json
-from sfumato.release.setting import Setting
 from sfumato.release.synthesis import Synthesize
 from sfumato.release.synthesis.adaptive import ChosenTables, _Looks
 from sfumato.release.synthesis.guarded import GuardedTables
 from sfumato.release.synthesis.stack import TableStack
 from sfumato.release.workload import Records, Space
 from sfumato.release.workload.builders import marginals
-from sfumato.table.bounding import bounding_of
+from sfumato.table.gauge import Basis
+from tests.imputed import categories, integers, text
 
 PEOPLE = 20_000
 BITS = Schema({f"x{place}": integers(0, 1) for place in range(8)})
@@ -47,11 +46,11 @@ def chained(schema: Schema, people: int = PEOPLE, seed: int = 5) -> Records:
     return Records.from_rows(space, np.stack(columns, axis=1).tolist())
 
 
-def setting_of(schema: Schema, relation: Relation = REPLACE_ONE, people: int = PEOPLE) -> Setting:
-    return Setting(schema, people, bounding_of(schema), relation)
+def setting_of(schema: Schema, relation: Relation = REPLACE_ONE, people: int = PEOPLE) -> Basis:
+    return Basis(schema, people, relation)
 
 
-def released(question: Synthesize, records: Records, setting: Setting, spend: Bound, seed: int = 1) -> Released:
+def released(question: Synthesize, records: Records, setting: Basis, spend: Bound, seed: int = 1) -> Released:
     prepared = question.prepare(setting, spend)
     raw = prepared.mechanism.run(records, Noise(insecure_seed=seed))
     return Released.from_json(json.loads(json.dumps(prepared.finish(raw).to_json())))
@@ -156,7 +155,7 @@ def test_a_workload_says_what_is_measured() -> None:
     prepared = Synthesize(workload).prepare(setting_of(BITS), Concentrated("0.1"))
     assert isinstance(prepared.mechanism, TableStack)
     assert sorted(part.columns for part in prepared.mechanism.parts) == [(0,), (0, 1), (1,), (2,)]
-    assert prepared.columns == {"x0", "x1", "x2"}
+    assert prepared.gauge.measure.columns() == {"x0", "x1", "x2"}
     assert prepared.mechanism.loss().at("x5").is_zero
 
 

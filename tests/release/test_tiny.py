@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow
 import pytest
 
-from sfumato.domain import integers
-from sfumato.release.setting import Setting
-from sfumato.table.bounding import Way
+from sfumato.table.bounding import Bounding, Way
 from sfumato.table.data import open_table
 from sfumato.table.schema import Schema
 from sfumato.table.sparse import sparse_totals
-from sfumato.table.statistics import COUNT, Measure, Power
+from sfumato.table.statistics import COUNT, Part, Power
 from sfumato.table.where import read_where
+from tests.imputed import integers
 from tests.release.tiny import People, TinyView, plain
 
-MEASURES = [COUNT, Measure(Power.SUM, "value", 1), Measure(Power.SQUARE, "value", 1)]
+MEASURES = [COUNT, Part(Power.SUM, "value", 1), Part(Power.SQUARE, "value", 1)]
 
 
 def random_people(seed: int, most: int) -> People:
@@ -42,8 +40,8 @@ def test_the_plain_view_agrees_with_the_engine(rows: int | None, groups: int | N
         flat = [(who, *row) for who, listed in people for row in listed]
         arrow = pyarrow.table({name: [row[at] for row in flat] for at, name in enumerate(("person", *columns))})
         with open_table(arrow if rows else arrow.drop_columns(["person"]), schema) as table:
-            setting = Setting(schema, table.people, table.rule(way if rows else None))
-            tiny, view = TinyView(setting, people), table.view(columns, way if rows else None)
+            rule = table.rule(whole=way is Way.PICK)
+            tiny, view = TinyView(schema, rule, people), table.view(columns, rule)
             for where in (None, "side = 1"):
                 predicate = read_where(where, schema)
                 for keys in ((), ("key",), ("key", "side")):
@@ -56,12 +54,6 @@ def test_the_plain_view_agrees_with_the_engine(rows: int | None, groups: int | N
 
 
 def test_a_person_without_rows_after_the_filter_is_in_no_cell() -> None:
-    setting = Setting(Schema({"key": integers(0, 1), "side": integers(0, 1)}), 1, replace(_rows()))
-    view = TinyView(setting, ((3, ((1, 0),)),))
+    schema = Schema({"key": integers(0, 1), "side": integers(0, 1)})
+    view = TinyView(schema, Bounding(Way.ROWS), ((3, ((1, 0),)),))
     assert view.sparse_counts(("key",), "side = 1") == {}
-
-
-def _rows() -> Any:
-    from sfumato.table.bounding import Bounding
-
-    return Bounding(Way.ROWS)

@@ -17,11 +17,12 @@ from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import ADD_REMOVE, Bound, Loss
 from sfumato.release import Question
-from sfumato.release.setting import Prepared, Setting
-from sfumato.table.bounding import Way
+from sfumato.release.prepared import Prepared
+from sfumato.table.bounding import Bounding
+from sfumato.table.gauge import Basis
 from sfumato.table.predicate import Predicate
 from sfumato.table.schema import Schema
-from sfumato.table.statistics import COUNT, Measure
+from sfumato.table.statistics import COUNT, Part
 from sfumato.table.where import read_where
 from tests.table.reference import share
 
@@ -34,11 +35,12 @@ People = tuple[Record, ...]
 class TinyView:
     """What `View` hands out, computed person by person in plain Python."""
 
-    setting: Setting
+    schema: Schema
+    rule: Bounding
     people: People
 
-    def _shares(self, keys: tuple[str, ...], measure: Measure, where: Any) -> Any:
-        schema, rule = self.setting.schema, self.setting.rule
+    def _shares(self, keys: tuple[str, ...], measure: Part, where: Any) -> Any:
+        schema, rule = self.schema, self.rule
         sizes = tuple(schema.domain(name).size or 1 for name in keys)
         total = np.zeros(sizes, np.int64)
         for who, rows in self.people:
@@ -51,7 +53,7 @@ class TinyView:
 
     def sparse_counts(self, keys: Any, where: Any = None) -> dict[tuple[int, ...], int]:
         counts = self._shares(tuple(keys), COUNT, where)
-        firsts = [self.setting.schema.domain(name).first for name in keys]
+        firsts = [self.schema.domain(name).first for name in keys]
         return {
             tuple(first + int(place) for first, place in zip(firsts, cell, strict=True)): int(counts[cell])
             for cell in np.ndindex(counts.shape)
@@ -65,7 +67,7 @@ class TinyView:
 
     @property
     def table(self) -> Any:
-        return SimpleNamespace(schema=self.setting.schema)
+        return SimpleNamespace(schema=self.schema)
 
     def _ask(self, keys: tuple[str, ...], measures: Any, where: Predicate, *, as_cells: bool) -> Any:
         assert not as_cells
@@ -73,11 +75,22 @@ class TinyView:
         columns: dict[str, Any] = {name: [cell[at] for cell in cells] for at, name in enumerate(keys)}
         for place, measure in enumerate(measures):
             totals = self._shares(keys, measure, where)
-            firsts = [self.setting.schema.domain(name).first for name in keys]
+            firsts = [self.schema.domain(name).first for name in keys]
             columns[f"part_{place}"] = [
                 int(totals[tuple(code - first for code, first in zip(cell, firsts, strict=True))]) for cell in cells
             ]
         return pyarrow.table({name: pyarrow.array(column, pyarrow.int64()) for name, column in columns.items()})
+
+
+@dataclass(frozen=True)
+class TinyTable:
+    """What gauges read from, computed person by person in plain Python."""
+
+    schema: Schema
+    people: People
+
+    def view(self, columns: Any, rule: Bounding) -> TinyView:
+        return TinyView(self.schema, rule, self.people)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,10 +104,10 @@ class EndToEnd(Mechanism):
     spec: ClassVar[str] = "PDP:C-7"
 
     question: Question
-    setting: Setting
+    setting: Basis
     spend: Bound
     planned: Question | None = None
-    noise_setting: Setting | None = None
+    noise_setting: Basis | None = None
     noise_spend: Bound | None = None
 
     def _once(self, name: str, make: Callable[[], Any]) -> Any:
@@ -113,12 +126,11 @@ class EndToEnd(Mechanism):
     def exact(self, people: People) -> Any:
         known = self._once("_known", dict)
         if people not in known:
-            setting = self.setting.picking() if self.prepared.way is Way.PICK else self.setting
-            known[people] = self.prepared.read(TinyView(setting, people))
+            known[people] = self.prepared.exact(TinyTable(self.setting.schema, people))  # type: ignore[arg-type]
         return known[people]
 
     def loss(self) -> Loss:
-        return self.prepared.mechanism.loss()
+        return self.prepared.loss()
 
     def run(self, exact: People, noise: Noise) -> Any:
         return self._mechanism().run(self.exact(exact), noise)
@@ -130,10 +142,10 @@ def records(schema: Schema, most: int, who: Iterable[int] = (3,)) -> list[Record
     return [(person, listed) for person in who for size in range(1, most + 1) for listed in product(rows, repeat=size)]
 
 
-def neighbours(setting: Setting, others: Iterable[People], most: int) -> Iterator[Neighbours]:
+def neighbours(setting: Basis, others: Iterable[People], most: int) -> Iterator[Neighbours]:
     """Yield all tiny neighbours: one person is exchanged, or enters, or some of their attributes change."""
     schema = setting.schema
-    found = records(schema, most, (3, 5) if setting.rule.way is not Way.ROWS else (3,))
+    found = records(schema, most, (3, 5) if schema.person is not None else (3,))
     for rest in others:
         if setting.relation is ADD_REMOVE:
             for record in found:

@@ -14,6 +14,7 @@ from sfumato.curator import Curator
 from sfumato.errors import ParameterError
 from sfumato.report import ThreatReport
 from sfumato.show.answers import draw_answer, title_of
+from tests import imputed
 
 
 @pytest.fixture(scope="module")
@@ -21,9 +22,9 @@ def curator() -> Curator:
     rows = {"age": [20 + row % 60 for row in range(300)], "sex": ["Female", "Male"] * 150, "day": ["2020-05-17"] * 300}
     schema = sf.Schema(
         {
-            "age": sf.integers(0, 99),
-            "sex": sf.categories("Female", "Male"),
-            "day": sf.dates("2020-01-01", "2020-12-31"),
+            "age": imputed.integers(0, 99),
+            "sex": imputed.categories("Female", "Male"),
+            "day": imputed.dates("2020-01-01", "2020-12-31"),
         }
     )
     return sf.curate(pyarrow.table(rows), schema, sf.Budget(person=Pure(9), each_attribute=Pure(9)))

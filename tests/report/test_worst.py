@@ -8,7 +8,7 @@ from itertools import combinations
 
 import pytest
 
-from sfumato import Approximate, Concentrated, Cost, Event, Loss, Pure
+from sfumato import ADD_REMOVE, Approximate, Concentrated, Cost, Event, Loss, Pure
 from sfumato.ledger import Budget, Ledger, Limit, Unbounded
 from sfumato.privacy import ByCount, Cover, PerAttribute, Secrets, Weighted
 from sfumato.report import threats
@@ -131,3 +131,44 @@ def test_all_sets_of_twenty_attributes_and_three_hundred_releases_take_seconds()
     assert [bool(worst.used_for) for worst in report.worst] == [True] * 7 + [False] * 3, "C(20, 8) is above 1e5"
     epsilons = [worst.used.epsilon for worst in report.worst if worst.used is not None]
     assert epsilons == sorted(epsilons)
+
+
+def come_and_go(losses: list[Loss], person: Pure) -> Ledger:
+    ledger = Ledger(None, Budget(person, secrets=SECRETS), relation=ADD_REMOVE)
+    for number, loss in enumerate(losses):
+        ledger.run(str(number), Event("Laplace", "QR-LAP"), Loss(loss.profile, ADD_REMOVE), lambda: b"answer")
+    return ledger
+
+
+def test_no_bound_on_attributes_is_the_persons_where_people_come_and_go(monkeypatch) -> None:
+    with come_and_go(PURE, Pure(9)) as ledger:
+        exact = Account(ledger, DELTA).worst(2)
+        assert exact.guaranteed == Pure(18)
+        monkeypatch.setattr("sfumato.report.account.ENUMERATED", 0)
+        account = Account(ledger, DELTA)
+        bound = account.worst(2)
+        assert bound.promised_for == () == bound.used_for
+        assert bound.guaranteed == Pure(18)
+        assert exact.used is not None and bound.used is not None and exact.used.epsilon <= bound.used.epsilon
+        person = account.row().used
+        assert person is not None and person.epsilon < exact.used.epsilon
+
+
+def test_a_report_on_people_who_come_and_go_says_what_is_guessed() -> None:
+    with come_and_go(PURE, Pure(2)) as ledger:
+        report = threats(ledger)
+        assert report.person.presence and not report.attributes[0].presence
+        assert report.attributes[0].guaranteed == Pure(4)
+        said = report.text()
+        assert "guesses whether a person is in the data" in said and "may come and go" in said
+        assert "whether they are in the data" in report.html()
+    with spent(Budget(Pure(2), secrets=SECRETS), PURE) as ledger:
+        said = threats(ledger).text()
+        assert "a yes-or-no fact about a person" in said and "may come and go" not in said
+
+
+def test_too_many_sets_are_bounded_by_two_people(monkeypatch) -> None:
+    monkeypatch.setattr("sfumato.privacy.loss.ENUMERATED", 0)
+    loss = Loss.flat(Cost.pure(1), {"age", "sex"}, ADD_REMOVE)
+    assert loss.worst(1, ["age", "sex"], 0)[1] == 2
+    assert Loss.flat(Cost.pure(1), {"age", "sex"}).worst(1, ["age", "sex"], 0)[1] == 1

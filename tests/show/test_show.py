@@ -6,6 +6,7 @@ import pytest
 
 from sfumato import show
 from sfumato.errors import ParameterError
+from sfumato.show.answers import answer_html, draw_answer
 
 PANEL = show.Panel(
     "order",
@@ -78,3 +79,9 @@ def test_pages_escape_what_they_show() -> None:
 def test_ragged_tables_are_refused() -> None:
     with pytest.raises(ParameterError, match="2 cells"):
         show.table("Title", ["a", "b"], [["1"]])
+
+
+def test_the_level_of_missing_cells_has_a_name() -> None:
+    counted = {"age": (0, 50, None), "count": (10, 20, 5), "count, low": (7, 17, 2), "count, high": (13, 23, 8)}
+    drawing = draw_answer("Histogram of age", ["age"], counted)
+    assert "missing" in drawing.svg() and "None" not in answer_html("Histogram of age", counted)

@@ -59,13 +59,20 @@ NUMBERS: dict[str, domain.Domain] = {
     "thirds": domain.fixed(0, 30, step="1/3", missing=10),
     "sevens": domain.fixed(-70, 70, step=7, missing=7),
     "tiny": domain.fixed(0, "0.1", step="0.001"),
+    "byte": domain.integers(-128, 127),
 }
 LABELS: dict[str, domain.Domain] = {
     "sex": domain.categories("Female", "Male"),
     "many": domain.categories(*"abcdefghij", "Male", "Ünïcode", "naïve🙂", other="elsewhere", missing="b"),
     "flag": domain.booleans(missing=True),
+    "maybe": domain.booleans(),
+    "named": domain.categories("Female", "z", other="z"),
 }
-WHOLE_LABELS: dict[str, domain.Domain] = {"codes": domain.categories(1, 17, 90, 5, -7, 45, other=0, missing=90)}
+WHOLE_LABELS: dict[str, domain.Domain] = {
+    "codes": domain.categories(1, 17, 90, 5, -7, 45, other=0, missing=90),
+    "levels": domain.categories(1, 17, 90, 5, -7),
+}
+FLAGS = {name: LABELS[name] for name in ("flag", "maybe")}
 DAYS: dict[str, domain.Domain] = {
     "century": domain.dates("1900-01-01", "2030-12-31", missing="1970-01-01"),
     "ages": domain.dates("1500-01-01", "9999-12-31"),
@@ -93,9 +100,9 @@ def domains_for(cells: str) -> dict[str, domain.Domain]:
     if cells in ("double", "single", "finite", "decimal"):
         return NUMBERS
     if cells in ("integer", "small", "unsigned"):
-        return {**NUMBERS, **WHOLE_LABELS, "flag": LABELS["flag"]}
+        return {**NUMBERS, **WHOLE_LABELS, **FLAGS}
     if cells == "boolean":
-        return {**NUMBERS, "flag": LABELS["flag"]}
+        return {**NUMBERS, **FLAGS}
     if cells == "text":
         return {**NUMBERS, **LABELS, **WHOLE_LABELS, **DAYS}
     return DAYS

@@ -22,7 +22,7 @@ def visits(rows: int, people: int, seed: int) -> pa.Table:
     age = draw.integers(-5, 120, rows)
     cost: list[Any] = draw.choice([np.nan, np.inf, 12.345, 0.005, 3.0, 99.99, -4.0, 1e300], rows).tolist()
     born = [date(1950, 1, 1) + timedelta(days=int(day)) for day in draw.integers(-1_000, 30_000, rows)]
-    note = draw.choice(["", "a", "naïve", "naïveté", "🙂🙂🙂", "long enough to cut"], rows).tolist()
+    note = draw.choice(["", "a", "naïve", "naïveté", "🙂🙂🙂", "long enough to cut", None], rows).tolist()
     return pa.table(
         {
             "number": pa.array(person * 7_919_777_777 - 10**12, pa.int64()),
@@ -40,7 +40,7 @@ def visits_schema(person: str | None, rows: int = 1, groups: int | None = None) 
     """Return the schema of the visits."""
     return Schema(
         {
-            "town": domain.categories(*TOWNS, other="elsewhere"),
+            "town": domain.categories(*TOWNS, "elsewhere", other="elsewhere"),
             "age": domain.integers(0, 99, missing=50),
             "cost": domain.fixed(0, 100, step="0.01"),
             "born": domain.dates("1950-01-01", "2019-12-31"),

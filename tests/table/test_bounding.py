@@ -99,7 +99,7 @@ def test_which_rows_are_picked_depends_on_the_key_and_on_nobody_else() -> None:
 
     def kept(table: pa.Table, key: str) -> Any:
         with open_table(table, schema, order_key=key) as opened:
-            return opened.view(["town", "age"], Way.PICK).sparse_counts(["town", "age"])
+            return opened.view(["town", "age"], opened.rule(whole=True)).sparse_counts(["town", "age"])
 
     assert kept(data, "one") == kept(data.take(draw.permutation(400)), "one") != kept(data, "two")
     others = data.filter(pa.compute.not_equal(data.column("id"), 4))
@@ -115,12 +115,15 @@ def test_people_are_arranged_in_shards_without_a_difference(monkeypatch: pytest.
         monkeypatch.setattr("sfumato.table.data.PEOPLE_AT_ONCE", at_once)
         with open_table(visits(500, 60, 2), schema) as table:
             found.append(
-                [table.view(schema.names, way).counts(["town", "decade"]).tolist() for way in (Way.WEIGH, Way.PICK)]
+                [
+                    table.view(schema.names, table.rule(whole=whole)).counts(["town", "decade"]).tolist()
+                    for whole in (False, True)
+                ]
             )
             kept = table._source.engine.con.execute(
                 "SELECT view_name FROM duckdb_views() WHERE NOT internal"
             ).fetchall()
-            assert len(kept) <= 3  # source, repaired cells and picked rows: groups are forgotten with their question
+            assert len(kept) <= 4  # source, readable and repaired cells, picked rows: groups go with their question
     assert found[0] == found[1]
 
 
@@ -137,10 +140,15 @@ def test_rows_weigh_the_same_in_memory_and_in_the_engine(person: str, monkeypatc
 
 def test_rules_are_checked() -> None:
     schema = Schema({"age": integers(0, 9)}, person="id", rows_per_person=3, groups_per_person=2)
-    assert bounding_of(schema).to_json() == {"way": "weigh", "rows": 3, "groups": 2, "scale": 2**20, "key": ""}
-    assert bounding_of(Schema({"age": integers(0, 9)})) == Bounding(Way.ROWS)
+    assert bounding_of(schema, whole=False).to_json() == {
+        "way": "weigh",
+        "rows": 3,
+        "groups": 2,
+        "scale": 2**20,
+        "key": "",
+    }
+    assert bounding_of(Schema({"age": integers(0, 9)}), whole=True) == Bounding(Way.ROWS)
     for make in (
-        lambda: bounding_of(schema, Way.ROWS),
         lambda: Bounding(Way.PICK, scale=2),
         lambda: Bounding(Way.WEIGH, rows=2**40, scale=2**20),
         lambda: Bounding(Way.WEIGH, rows=0),

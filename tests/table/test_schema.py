@@ -19,7 +19,7 @@ FULL = Schema(
         "sex": categories("Female", "Male"),
         "gain": fixed(0, 100_000, step=0.01),
         "born": dates("1900-01-01", "2030-12-31"),
-        "country": categories("United-States", 'Côte "d’Ivoire"\n', other="elsewhere"),
+        "country": categories("United-States", 'Côte "d’Ivoire"\n', "elsewhere", other="elsewhere"),
         "note": text(max_bytes=40),
         "region": integers(0, 9),
         "decade": bins("age", step=10),
@@ -75,7 +75,7 @@ def test_toml_as_the_guide_writes_it() -> None:
         public = true
         """
     )
-    assert schema.domain("gain").last == 1050 and schema.public == ("born",)
+    assert schema.domain("gain").highest == 1050 and schema.public == ("born",)
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,12 @@ from sfumato.table.data import open_table
 from sfumato.table.repair import repaired
 from sfumato.table.schema import Schema
 from sfumato.table.source import open_source
-from sfumato.table.statistics import COUNT, Measure, Power
+from sfumato.table.statistics import COUNT, Part, Power
 from tests.table.cluster import SPARK_MARKS
 from tests.table.hostile import CELLS, expected_codes, hostile_table
 from tests.table.tables import visits, visits_schema
+from tests.table.test_moments import SCHEMA as MOMENTS
+from tests.table.test_moments import TEXTS
 
 pytestmark = SPARK_MARKS
 
@@ -48,23 +50,35 @@ def test_spark_repairs_every_hostile_cell_as_python_does(spark: Any, cells: str,
         assert not wrong, (name, wrong)
 
 
+def test_spark_reads_moments_and_formats_as_python_does(spark: Any, tmp_path: Path) -> None:
+    bases = dict.fromkeys(MOMENTS.base(name) for name in MOMENTS.names)
+    table = pa.table({**{name: pa.array(TEXTS, pa.string()) for name in bases}, "place": range(len(TEXTS))})
+    source = open_source(on_spark(spark, table, tmp_path))
+    with_place = Schema({**MOMENTS.columns, "place": domain.integers(0, len(TEXTS))})
+    answer = repaired(source.table, with_place).to_pyarrow().sort_by("place").to_pydict()
+    source.close()
+    for name in MOMENTS.names:
+        wanted = [MOMENTS.domain(name).encode(cell) for cell in TEXTS]
+        assert [pair for pair in zip(TEXTS, answer[name], wanted, strict=True) if pair[1] != pair[2]] == [], name
+
+
 @pytest.mark.parametrize(("person", "way"), [("number", Way.WEIGH), ("name", Way.PICK)])
 def test_spark_and_duckdb_count_the_same(spark: Any, person: str, way: Way, tmp_path: Path) -> None:
     data = visits(2_000, people=300, seed=5)
     schema = visits_schema(person, rows=3, groups=2)
-    questions: list[tuple[tuple[str, ...], list[Measure], Any]] = [
+    questions: list[tuple[tuple[str, ...], list[Part], Any]] = [
         ((), [COUNT], None),
-        (("town", "decade"), [COUNT, Measure(Power.SUM, "cost"), Measure(Power.SQUARE, "age", 40)], None),
+        (("town", "decade"), [COUNT, Part(Power.SUM, "cost"), Part(Power.SQUARE, "age", 40)], None),
         (
             ("month",),
-            [COUNT, Measure(Power.SUM, "cost", center=2_500)],
+            [COUNT, Part(Power.SUM, "cost", center=2_500)],
             "age > 40 AND NOT town = 'Bath' OR note IN ('naïve')",
         ),
     ]
     with open_table(data, schema) as local, open_table(on_spark(spark, data, tmp_path), schema) as cluster:
         assert (local.engine, cluster.engine) == ("duckdb", "pyspark")
         assert local.people == cluster.people == 300
-        here, there = (table.view(schema.names, way) for table in (local, cluster))
+        here, there = (table.view(schema.names, table.rule(whole=way is Way.PICK)) for table in (local, cluster))
         for keys, measures, where in questions:
             for one, other in zip(here.totals(keys, measures, where), there.totals(keys, measures, where), strict=True):
                 np.testing.assert_array_equal(one, other)

@@ -85,8 +85,8 @@ class Answer:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is known about the error beside the interval, in sentences: what no mechanism can beat, for example."""
-        return tuple(self.released.made.get("notes", ()))
+        """By which public rules people and cells were counted, and what is known of the error beside the interval."""
+        return (*self.event.parameters.get("notes", ()), *self.released.made.get("notes", ()))
 
     @property
     def costs(self) -> dict[str, Cost]:

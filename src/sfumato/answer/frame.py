@@ -40,9 +40,12 @@ class Frame:
 
 def _column(cells: tuple[Any, ...]) -> list[Any]:
     found = [number(cell) for cell in cells]
+    if any(isinstance(cell, str) for cell in found):
+        # Unlisted whole numbers are called 'other', and a column of Arrow is of one type.
+        return [None if cell is None else str(cell) for cell in found]
     numbers = [cell for cell in found if isinstance(cell, (int, float)) and not isinstance(cell, bool)]
     wide = any(isinstance(cell, float) or not -(2**63) <= cell < 2**63 for cell in numbers)
-    return [float(cell) for cell in found] if numbers and wide else found
+    return [None if cell is None else float(cell) for cell in found] if numbers and wide else found
 
 
 def number(cell: Any) -> Any:

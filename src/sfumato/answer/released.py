@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from fractions import Fraction
 from typing import Any
 
@@ -59,10 +59,14 @@ class Released:
 def _key(value: Any) -> Any:
     if isinstance(value, Fraction):
         return {"fraction": to_text(value)}
+    if isinstance(value, datetime):
+        return {"time": value.isoformat()}
     return {"date": value.isoformat()} if isinstance(value, date) else value
 
 
 def _unkey(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
+    if "time" in value:
+        return datetime.fromisoformat(value["time"])
     return from_text(value["fraction"]) if "fraction" in value else date.fromisoformat(value["date"])

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.domain import Booleans, Categories, Dates, Domain, FixedPoint, Integers, Text
+from sfumato.domain import Booleans, Categories, Dates, Domain, FixedPoint, Integers, Text, Times
 from sfumato.domain.calendar import DATE_TEXT
 from sfumato.domain.labels import FALSE_TEXT, TRUE_TEXT
 from sfumato.domain.numbers import NUMBER_TEXT
+from sfumato.table.moments import moment_code, written_day
+from sfumato.table.reading import readable
 from sfumato.table.repair import check_columns
 from sfumato.table.schema import Schema
 from sfumato.table.source import open_source
@@ -51,6 +53,7 @@ def check_table(data: Any, schema: Schema, table: str | None = None) -> Check:
     """Count what the schema would repair, cell by cell, and who has more rows than count."""
     opened = open_source(data, table=table)
     try:
+        opened = readable(opened, schema)
         check_columns(opened.table, schema)
         return _counted(opened.table, schema)
     finally:
@@ -98,6 +101,11 @@ def _tests(cell: Any, domain: Domain) -> tuple[Any, Any]:
         return cell.isnull(), cell.cast("string").notin([str(value) for value in domain.values])
     if isinstance(domain, Booleans):
         return cell.isnull(), _no_boolean(cell)
+    if isinstance(domain, Times):
+        return moment_code(cell, domain).isnull(), cell.isnull() & False
+    if isinstance(domain, Dates) and domain.format is not None and cell.type().is_string():
+        number = written_day(cell, domain.written)
+        return number.isnull(), (number < domain.first) | (number > domain.highest)
     if isinstance(domain, Dates):
         day = cell.re_extract(f"^{DATE_TEXT}\\z", 1).try_cast("date") if cell.type().is_string() else cell.cast("date")
         return day.isnull(), (day < domain.earliest) | (day > domain.latest)

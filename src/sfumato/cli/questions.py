@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sfumato.release.aggregates import Aggregate
     from sfumato.table.schema import Schema
 
-KINDS = ("count", "sum", "mean", "variance", "histogram", "median", "quantiles", "distribution")
+KINDS = ("count", "people", "sum", "mean", "variance", "histogram", "median", "quantiles", "distribution")
 EXAMPLES = (
     "'count where age > 40', 'mean of hours by sex', 'histogram of age', 'quantiles 0.1, 0.9 of age' or "
     "'count, mean of hours by sex, race'"
@@ -103,12 +103,22 @@ def _question(text: str, by: tuple[str, ...], condition: str | None, private: bo
         if kind == "distribution":
             return Distribution(_one(_names(_after_of(tokens[1:])), kind), condition)
         return _quantiles(kind, tokens[1:], condition)
+    if kind == "people":
+        return _people(tokens, condition, by, private=private)
     aggregates = _aggregates(tokens)
     if by:
         return GroupBy(by, tuple(aggregates), condition, keys)
     if len(aggregates) != 1 or private:
         raise ParameterError("Several numbers, or groups that are found, need groups to be in; add 'by COLUMN'.")
     return _with_condition(aggregates[0], condition)
+
+
+def _people(tokens: Sequence[str], condition: str | None, by: Sequence[str], *, private: bool) -> Question:
+    from sfumato.release import People
+
+    if len(tokens) > 1 or private:
+        raise ParameterError("people counts different people; write people where CONDITION, or people by COLUMN.")
+    return People(condition, tuple(by))
 
 
 def _aggregates(tokens: Sequence[str]) -> list[Aggregate]:

@@ -25,8 +25,8 @@ from sfumato.release import Question
 from sfumato.release.asked import Asked, left_of
 from sfumato.release.packing import unpack
 from sfumato.release.question import question_from_json
-from sfumato.release.setting import Setting
 from sfumato.table.data import Table, open_table
+from sfumato.table.gauge import Basis
 from sfumato.table.rehearsal import random_rows
 from sfumato.table.schema import Schema
 
@@ -43,7 +43,7 @@ class Curator(Shorthands):
     def __init__(self, table: Table, ledger: Ledger, relation: Relation = REPLACE_ONE) -> None:
         self.table = table
         self.ledger = ledger
-        self.setting = Setting(table.schema, table.people, table.rule(), relation)
+        self.basis = Basis(table.schema, table.people, relation, table.order_key)
 
     @property
     def schema(self) -> Schema:
@@ -70,7 +70,7 @@ class Curator(Shorthands):
         stored at once, and the same list asked again is free. Questions in it that cost nothing take no part of the
         spend.
         """
-        asked = planned(self.setting, question, spend)
+        asked = planned(self.basis, question, spend)
         answers = self._answers(asked, spend, analyst)
         return answers[0] if isinstance(question, Question) else answers
 
@@ -80,10 +80,10 @@ class Curator(Shorthands):
             asked.event(self.table.snapshot),
             asked.loss(),
             asked.work(self.table),
-            question_key=key_of(self.setting, asked, spend, self.table.snapshot),
+            question_key=key_of(self.basis, asked, spend, self.table.snapshot),
             analyst=analyst,
             spend=spend,
-            make_loss=lambda part: planned(self.setting, asked.questions, part).loss(),
+            make_loss=lambda part: planned(self.basis, asked.questions, part).loss(),
         )
         return answers_of(self.ledger, asked, kept, self.table.snapshot)
 
@@ -98,7 +98,7 @@ class Curator(Shorthands):
                 f"The ledger holds no draw for the request {request!r}; give answer.request, or the request of a "
                 "FitError."
             )
-        asked, kept = asked_before(self.setting, entry), self.ledger.stored(request)
+        asked, kept = asked_before(self.basis, entry), self.ledger.stored(request)
         answers = answers_of(self.ledger, asked, kept, str(entry.event["parameters"]["snapshot"]), again=True)
         return answers if "parts" in entry.event["parameters"] else answers[0]
 
@@ -114,7 +114,7 @@ class Curator(Shorthands):
 
     def loss(self, question: Question | Sequence[Question], spend: Bound) -> Loss:
         """Return what a question or a list would cost; free."""
-        return planned(self.setting, question, require_bound(spend)).loss()
+        return planned(self.basis, question, require_bound(spend)).loss()
 
     def rehearse(self, question: Question, spend: Bound | None = None, people: int = 1000) -> Answer:
         """Answer a question on random rows drawn from the schema: it shows the shape and the error, and nothing else.
@@ -124,8 +124,8 @@ class Curator(Shorthands):
         asked = question.canonical(self.schema)
         bound = self.share(Fraction(1, 10)) if spend is None else spend
         with open_table(random_rows(self.schema, people, Noise()), self.schema, snapshot="rehearsal") as table:
-            setting = Setting(self.schema, table.people, table.rule(), self.setting.relation)
-            plan = Asked((asked,), (asked.prepare(setting, bound),), self.schema)
+            basis = Basis(self.schema, table.people, self.basis.relation)
+            plan = Asked((asked,), (asked.prepare(basis, bound),), self.schema)
             work, coins = plan.work(table), Coins("rehearsal", new_key())
             raw = unpack(work.draw(work.read(), coins), self.schema)
         (released,), (event,) = plan.finish(raw), plan.events(table.snapshot)
@@ -166,16 +166,23 @@ class Curator(Shorthands):
         )
 
     def learn(
-        self, learner: Learner, *, features: str | Sequence[str], target: str, analyst: str | None = None
+        self,
+        learner: Learner,
+        *,
+        features: str | Sequence[str],
+        target: str,
+        missing: Mapping[str, Any] | None = None,
+        analyst: str | None = None,
     ) -> Learner:
         """Fit a private learner to columns of the table: its spend is reserved first, and the rule is stored.
 
-        Domains come from the schema. The same learner on the same columns again is free. Returns the learner, fitted,
-        with the answer as `answer_`.
+        Domains come from the schema; `missing={"age": 0}` says what a missing cell counts as, which a column that
+        keeps missing cells apart needs. The same learner on the same columns again is free. Returns the learner,
+        fitted, with the answer as `answer_`.
         """
         from sfumato.curator.learning import learned
 
-        return learned(self, learner, features, target, analyst)
+        return learned(self, learner, features, target, missing=missing, analyst=analyst)
 
     def guarantee(self, names: Any = EVERYTHING, people: int = 1) -> Any:
         """Return what everything answered, now and later, satisfies."""

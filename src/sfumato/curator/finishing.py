@@ -15,7 +15,7 @@ from sfumato.ledger.history import Entry
 from sfumato.release.asked import Asked
 from sfumato.release.packing import is_packed, unpack
 from sfumato.release.question import Question, question_from_json
-from sfumato.release.setting import Setting
+from sfumato.table.gauge import Basis
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ def answers_of(ledger: Ledger, asked: Asked, kept: Reservation, snapshot: str, a
     left = {reading.name: reading.text for reading in ledger.readings()}
     parts = zip(asked.questions, asked.prepared, asked.events(snapshot), released, raw, strict=True)
     return [
-        Answer(question, found, prepared.mechanism.loss(), event, left, kept.reused, drawn, kept.id)
+        Answer(question, found, prepared.loss(), event, left, kept.reused, drawn, kept.id)
         for question, prepared, event, found, drawn in parts
     ]
 
@@ -64,9 +64,9 @@ def _finished(asked: Asked, request: str, raw: Sequence[Any]) -> list[dict[str, 
     )
 
 
-def asked_before(setting: Setting, entry: Entry) -> Asked:
+def asked_before(basis: Basis, entry: Entry) -> Asked:
     """Prepare a stored request again, from what the ledger keeps of it."""
-    asked = planned(setting, _questions(entry.event, setting), entry.spend)
+    asked = planned(basis, _questions(entry.event, basis), entry.spend)
     shown = str(entry.event["parameters"].get("snapshot", ""))
     if json.dumps(asked.event(shown).to_json(), sort_keys=True) != json.dumps(dict(entry.event), sort_keys=True):
         raise LedgerError(
@@ -76,9 +76,9 @@ def asked_before(setting: Setting, entry: Entry) -> Asked:
     return asked
 
 
-def _questions(event: Mapping[str, Any], setting: Setting) -> list[Question]:
+def _questions(event: Mapping[str, Any], basis: Basis) -> list[Question]:
     parameters = event.get("parameters", {})
     parts = [part["parameters"] for part in parameters["parts"]] if "parts" in parameters else [parameters]
     if not all("question" in part for part in parts):
         raise LedgerError("Only requests that ask a question can be finished again; conversations keep their model.")
-    return [question_from_json(part["question"], setting.schema) for part in parts]
+    return [question_from_json(part["question"], basis.schema) for part in parts]

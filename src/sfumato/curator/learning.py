@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -18,7 +18,13 @@ Learner = TypeVar("Learner", bound=PrivateLearner)
 
 
 def learned(
-    curator: Curator, learner: Learner, features: str | Sequence[str], target: str, analyst: str | None
+    curator: Curator,
+    learner: Learner,
+    features: str | Sequence[str],
+    target: str,
+    *,
+    missing: Mapping[str, Any] | None,
+    analyst: str | None,
 ) -> Learner:
     """Return the learner, fitted by the rule that the ledger holds for this question."""
     if not isinstance(learner, PrivateLearner):
@@ -31,10 +37,9 @@ def learned(
         raise ParameterError(
             "The schema says what each column may hold, and the curator draws the noise; leave domains= and noise= out."
         )
-    question = Learn.of(learner, features, target)
+    question = Learn.of(learner, features, target, missing)
     answer = curator.ask(question, learner.spend, analyst=analyst)
-    columns = {*question.features, question.target}
-    facts = question.facts(curator.schema, curator.setting.charged(columns))
+    facts = question.facts(curator.schema, curator.basis.gauge(question.measure).charged)
     learner.keep(facts, answer.loss, answer.value)
     learner.feature_names_in_ = np.array(question.features, dtype=object)
     learner.answer_ = answer

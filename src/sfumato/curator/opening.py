@@ -9,6 +9,7 @@ from typing import Any
 from sfumato.curator.curator import Curator
 from sfumato.errors import LedgerError, ParameterError, SchemaError
 from sfumato.ledger import Budget, Ledger
+from sfumato.ledger.keeping import Keep
 from sfumato.privacy import Bound, Relation
 from sfumato.privacy.bounds import require_bound
 from sfumato.table.data import open_table
@@ -26,6 +27,7 @@ def curate(
     population: str | None = None,
     analysts: Mapping[str, Budget | Bound] | None = None,
     relation: Relation | None = None,
+    keep_head: Keep | None = None,
     private: str | Path | None = None,
 ) -> Curator:
     """Open a table and its ledger in one line, in memory or on disk.
@@ -35,8 +37,9 @@ def curate(
     `ledger` is a path or an address, without it the ledger is in memory and gone when the program ends.
     `snapshot` is your name for this state of the data: a question asked again of the same state is free.
     `analysts` have budgets of their own under the one of all. A new ledger speaks of REPLACE_ONE neighbours, or
-    of those that `relation` names. `private` is a directory where a draw in progress is kept, so that a kill does not
-    lose it: beside a ledger's file by default, to be named for PostgreSQL.
+    of those that `relation` names. `keep_head` is where the end of the ledger's chain is kept, best on another disk, so
+    that a ledger which was rolled back or rewritten is noticed. `private` is a directory where a draw in progress is
+    kept, so that a kill does not lose it: beside a ledger's file by default, to be named for PostgreSQL.
 
     >>> from sfumato import Pure
     >>> from sfumato.domain import categories, integers
@@ -51,9 +54,9 @@ def curate(
     opened = open_table(source, described, snapshot=snapshot, table=table)
     try:
         if isinstance(ledger, Ledger):
-            book = _given(ledger, described, relation, [budget, population, analysts, private])
+            book = _given(ledger, described, relation, [budget, population, analysts, keep_head, private])
         else:
-            more = {"population": population, "relation": relation, "private": private}
+            more = {"population": population, "relation": relation, "keep_head": keep_head, "private": private}
             book = _ledger(ledger, described, budget, analysts, **more)
         return Curator(opened, book, book.relation)
     except BaseException:
@@ -63,7 +66,9 @@ def curate(
 
 def _given(ledger: Ledger, schema: Schema, relation: Relation | None, rest: Sequence[object]) -> Ledger:
     if any(part is not None for part in rest):
-        raise ParameterError("An open ledger has its budget already; leave budget, population, analysts, private out.")
+        raise ParameterError(
+            "An open ledger has all this already; leave budget, population, analysts, keep_head and private out."
+        )
     if relation not in (None, ledger.relation):
         raise LedgerError(
             f"The ledger speaks of {ledger.relation!r} neighbours, not of {relation!r}; leave relation= out."

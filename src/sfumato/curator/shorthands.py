@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.answer import Answer
 from sfumato.exact import Number
 from sfumato.privacy import Bound
-from sfumato.release import Count, Distribution, GroupBy, Histogram, Mean, Quantiles, Question, Sum, Variance
+from sfumato.release import Count, Distribution, GroupBy, Histogram, Mean, People, Quantiles, Question, Sum, Variance
 from sfumato.release.aggregates import Aggregate
 from sfumato.release.groups import Keys
 from sfumato.release.question import Where
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from sfumato.ledger import Ledger
     from sfumato.release.conversation import Conversation
     from sfumato.release.model.base import Model
-    from sfumato.release.setting import Setting
     from sfumato.release.synopsis import Synopsis
     from sfumato.release.workload import Workload
     from sfumato.table.data import Table
+    from sfumato.table.gauge import Basis
 
 
 class Shorthands(ABC):
@@ -30,7 +30,7 @@ class Shorthands(ABC):
 
     table: Table
     ledger: Ledger
-    setting: Setting
+    basis: Basis
 
     @abstractmethod
     def ask(self, question: Question, spend: Bound | None = None, *, analyst: str | None = None) -> Answer:
@@ -39,6 +39,17 @@ class Shorthands(ABC):
     def count(self, where: Where = None, *, spend: Bound | None = None, analyst: str | None = None) -> Answer:
         """Count rows; without a condition, and with one row a person, it is public and free."""
         return self.ask(Count(where), spend, analyst=analyst)
+
+    def people(
+        self,
+        where: Where = None,
+        by: str | Sequence[str] = (),
+        *,
+        spend: Bound | None = None,
+        analyst: str | None = None,
+    ) -> Answer:
+        """Count different people, however many rows they have; without a condition and groups it is public and free."""
+        return self.ask(People(where, by), spend, analyst=analyst)
 
     def sum(self, column: str, where: Where = None, *, spend: Bound, analyst: str | None = None) -> Answer:
         """Add up a numeric column."""
@@ -96,7 +107,7 @@ class Shorthands(ABC):
 
         >>> from sfumato import Pure, Schema, booleans, curate, workloads
         >>> import pyarrow
-        >>> schema = Schema({"rain": booleans(), "wind": booleans()})
+        >>> schema = Schema({"rain": booleans(missing=False), "wind": booleans(missing=False)})
         >>> days = pyarrow.table({"rain": [True, False] * 50, "wind": [True] * 100})
         >>> with curate(days, schema, Pure(1)) as curator:
         ...     answer = curator.answer(workloads.marginals(schema, width=2), spend=Pure(0.5))
@@ -124,7 +135,8 @@ class Shorthands(ABC):
         >>> from sfumato import Pure, Schema, booleans, curate
         >>> import pyarrow
         >>> days = pyarrow.table({"rain": [True, False] * 50, "wind": [True] * 100})
-        >>> with curate(days, Schema({"rain": booleans(), "wind": booleans()}), Pure(1)) as curator:
+        >>> bit = booleans(missing=False)
+        >>> with curate(days, Schema({"rain": bit, "wind": bit}), Pure(1)) as curator:
         ...     model = curator.synthesize(spend=Pure(1))
         >>> model.marginal(["rain", "wind"]).shape, model.sample(10).num_rows
         ((2, 2), 10)
@@ -162,7 +174,7 @@ class Shorthands(ABC):
         >>> from sfumato import Approximate, Schema, booleans, curate
         >>> import pyarrow
         >>> days = pyarrow.table({"rain": [True, False] * 5000, "wind": [True] * 10000})
-        >>> described = Schema({"rain": booleans(), "wind": booleans()})
+        >>> described = Schema({"rain": booleans(missing=False), "wind": booleans(missing=False)})
         >>> with curate(days, described, Approximate(2, 1e-6)) as curator:
         ...     with curator.converse(spend=Approximate(2, 1e-6)) as conversation:
         ...         reply = conversation.ask("rain = true AND wind = true")
@@ -172,5 +184,5 @@ class Shorthands(ABC):
         from sfumato.release.conversation import open_conversation
 
         return open_conversation(
-            self.table, self.ledger, self.setting, domain=domain, queries=queries, spend=spend, **options
+            self.table, self.ledger, self.basis, domain=domain, queries=queries, spend=spend, **options
         )

@@ -2,34 +2,43 @@
 
 >>> from sfumato import domain
 >>> age = domain.integers(17, 90)
->>> age.encode(44), age.encode("n/a"), age.size
-(44, 17, 74)
+>>> age.encode(44), age.decode(age.encode("n/a")), age.size
+(44, None, 75)
+
+A missing cell is a value of its own (`missing="skip"`) unless `missing=` says what it counts as:
+
+>>> domain.integers(17, 90, missing=17).encode("n/a")
+17
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
-from typing import Any
+from datetime import date, datetime
+from typing import Any, Literal
 
-from sfumato.domain.base import Domain, nearest
+from sfumato.domain.base import SKIP, Domain, nearest
 from sfumato.domain.calendar import Dates
+from sfumato.domain.clock import Times
 from sfumato.domain.derived import Bins, Derived, Months, Rule, Weekdays, Years
 from sfumato.domain.labels import Booleans, Categories, Label, Text
 from sfumato.domain.numbers import FixedPoint, Integers
 from sfumato.domain.records import column_from_json, column_keys, domain_from_json
 from sfumato.exact import Number
 
+Skip = Literal["skip"]
+"""The word that keeps missing cells missing."""
 
-def integers(low: int, high: int, *, missing: int | None = None, public: bool = False) -> Integers:
-    """Whole numbers from `low` to `high`; null becomes `missing`, by default `low`."""
+
+def integers(low: int, high: int, *, missing: int | Skip | None = SKIP, public: bool = False) -> Integers:
+    """Whole numbers from `low` to `high`; null and what is no number stay missing, or become the number `missing`."""
     return Integers(low, high, missing=missing, public=public)
 
 
 def fixed(
-    low: Number, high: Number, *, step: Number, missing: Number | None = None, public: bool = False
+    low: Number, high: Number, *, step: Number, missing: Number | Skip | None = SKIP, public: bool = False
 ) -> FixedPoint:
-    """Real numbers from `low` to `high`, rounded to whole steps; null and NaN become `missing`, by default `low`.
+    """Real numbers from `low` to `high`, rounded to whole steps; null and NaN stay missing, or become `missing`.
 
     >>> fixed(0, 1, step=0.1).encode(0.26)
     3
@@ -38,30 +47,65 @@ def fixed(
 
 
 def categories(
-    *values: Label, other: Label | None = None, missing: Label | None = None, public: bool = False
+    *values: Label, other: Label | None = None, missing: Label | None = SKIP, public: bool = False
 ) -> Categories:
-    """A list of categories; an unknown cell becomes `other`, or the first category when there is no `other`.
+    """A list of categories; an unlisted cell becomes 'other', a level behind the list, and null stays missing.
+
+    `other="c"` counts unlisted cells as the listed category c, `missing="c"` missing ones; `missing="other"` makes one
+    level of both. With `missing="c"` and no `other=`, unlisted cells become the first category.
 
     >>> categories("Female", "Male").encode("Male")
     1
     """
-    return Categories(tuple(values), other, missing=missing, public=public)
+    return Categories(tuple(values), other, missing=None if missing == SKIP else missing, public=public)
 
 
-def booleans(*, missing: bool = False, public: bool = False) -> Booleans:
-    """False and true; null becomes `missing`."""
+def booleans(*, missing: bool | Skip | None = SKIP, public: bool = False) -> Booleans:
+    """False and true; null stays missing, or becomes `missing`."""
     return Booleans(missing=missing, public=public)
 
 
 def dates(
-    earliest: date | str, latest: date | str, *, missing: date | str | None = None, public: bool = False
+    earliest: date | str,
+    latest: date | str,
+    *,
+    format: str | None = None,
+    missing: date | str | None = SKIP,
+    public: bool = False,
 ) -> Dates:
-    """Days from `earliest` to `latest`; null and text that is no date become `missing`, by default `earliest`."""
-    return Dates(earliest, latest, missing=missing, public=public)  # type: ignore[arg-type]
+    """Days from `earliest` to `latest`; null and text that is no date stay missing, or become `missing`.
+
+    Text is ISO 8601, or as `format` says, made of %Y %m %b %d %j and the parts of `times`.
+
+    >>> dates("1970-01-01", "2030-12-31", format="%d.%m.%Y").encode("3.1.1970")
+    2
+    """
+    return Dates(earliest, latest, format, missing=missing, public=public)  # type: ignore[arg-type]
 
 
-def text(*, max_bytes: int, missing: str = "", public: bool = False) -> Text:
-    """Any text, cut to `max_bytes` bytes of UTF-8; null becomes `missing`."""
+def times(
+    earliest: datetime | date | str,
+    latest: datetime | date | str,
+    *,
+    step: str = "1s",
+    zone: str | None = None,
+    format: str | None = None,
+    missing: datetime | str | None = SKIP,
+    public: bool = False,
+) -> Times:
+    """Moments from `earliest` to `latest`, cut to whole steps of '1ns' to days; null and what is no time stay missing.
+
+    `zone="UTC"` where cells carry an offset, which is then subtracted. A `format` is made of
+    %Y %m %b %d %j %H %M %S %f %p and the signs between them.
+
+    >>> times("2020-01-01", "2030-01-01", step="1h").size
+    87674
+    """
+    return Times(earliest, latest, step, zone, format, missing=missing, public=public)
+
+
+def text(*, max_bytes: int, missing: str | None = SKIP, public: bool = False) -> Text:
+    """Any text, cut to `max_bytes` bytes of UTF-8; null stays missing, which differs from '', or becomes `missing`."""
     return Text(max_bytes, missing=missing, public=public)
 
 
@@ -86,6 +130,7 @@ def weekdays(of: str) -> Weekdays:
 
 
 __all__ = [
+    "SKIP",
     "Bins",
     "Booleans",
     "Categories",
@@ -97,7 +142,9 @@ __all__ = [
     "Label",
     "Months",
     "Rule",
+    "Skip",
     "Text",
+    "Times",
     "Weekdays",
     "Years",
     "bins",
@@ -112,6 +159,7 @@ __all__ = [
     "months",
     "nearest",
     "text",
+    "times",
     "weekdays",
     "years",
 ]

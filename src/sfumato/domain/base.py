@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from sfumato.errors import ParameterError
+
+SKIP: Literal["skip"] = "skip"
+"""What is written for `missing` where a missing cell is a value of its own, which sums and means pass over."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,8 +19,11 @@ class Domain(ABC):
     """A public set of values, each with an integer code.
 
     `encode` is total: a value that does not belong is repaired on its own, so data never raises. `code` is
-    strict: it reads what a person wrote and refuses what is no value of the domain. Codes of a finite domain
-    are the integers from `first` to `last`. `missing` is the value that null and NaN become.
+    strict: it reads what a person wrote and refuses what is no value of the domain.
+
+    `missing` is the value that null and NaN become. Where it is None they stay missing: a level of its own, whose
+    code follows that of the highest value and decodes to None. Codes of a finite domain are the integers from `first`
+    to `last`, that level included; cells that are there have the codes `present`, in the order of their values.
     """
 
     kind: ClassVar[str]
@@ -34,8 +40,24 @@ class Domain(ABC):
 
     @property
     @abstractmethod
+    def highest(self) -> int | None:
+        """The largest code of a cell that is there, or None when there is no practical bound."""
+
+    @property
+    def may_be_missing(self) -> bool:
+        """Whether a cell may be missing; otherwise null and NaN become the value `missing`."""
+        return self.missing is None
+
+    @property
     def last(self) -> int | None:
-        """The largest code, or None when there is no practical bound."""
+        """The largest code, or None when there is no practical bound; if cells may be missing it is theirs."""
+        highest = self.highest
+        return None if highest is None else highest + self.may_be_missing
+
+    @property
+    def present(self) -> range | None:
+        """The codes of cells that are there, growing with their values, or None when they cannot be listed."""
+        return None if self.highest is None else range(self.first, self.highest + 1)
 
     @property
     def size(self) -> int | None:
@@ -61,7 +83,30 @@ class Domain(ABC):
     @property
     def missing_code(self) -> int:
         """The code that null and NaN become."""
-        return self.code(self.missing)
+        if not self.may_be_missing:
+            return self.code(self.missing)
+        assert self.last is not None
+        return self.last
+
+    @property
+    def other_code(self) -> int | None:
+        """The code of a cell that is none of the listed values; None where the domain has no list."""
+        return None
+
+    def is_missing(self, code: int) -> bool:
+        """Tell whether a code is the level of missing cells."""
+        return self.may_be_missing and code == self.missing_code
+
+    def filled(self, value: Any) -> Domain:
+        """Return the domain in which missing cells count as a value; the codes of all others stay as they are."""
+        return replace(self, missing=value)
+
+    def _settle_missing(self) -> None:
+        """Read the declared `missing`: "skip" or nothing keeps missing cells apart, a value stands for them."""
+        asked = None if isinstance(self.missing, str) and self.missing == SKIP else self.missing
+        object.__setattr__(self, "missing", None)
+        if asked is not None:
+            object.__setattr__(self, "missing", self.decode(self.code(asked)))
 
     def _record(self, **parts: Any) -> dict[str, Any]:
         record = {"type": self.kind, **parts}

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, ClassVar
 
-from sfumato.domain.base import Domain
+from sfumato.domain.base import SKIP, Domain
+from sfumato.domain.written import ISO, Written, compiled, read_moment
 from sfumato.errors import ParameterError
 
-DATE_TEXT = r" *([1-9][0-9]{3}-[0-9]{2}-[0-9]{2}) *"
-"""The one grammar of a date in a text cell."""
+_CLOCK_TEXT = r"(?:[T ](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,9})?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?"
+DATE_TEXT = rf" *([1-9][0-9]{{3}}-[0-9]{{2}}-[0-9]{{2}}){_CLOCK_TEXT} *"
+"""The one grammar of a date in a text cell: a day, or a moment, of which the written day counts."""
 
 EPOCH = date(1970, 1, 1)
 _EPOCH_DAY = EPOCH.toordinal()
@@ -41,14 +43,17 @@ def as_date(value: Any, name: str = "the date") -> date:
 class Dates(Domain):
     """The days from `earliest` to `latest`; the code is the number of days since 1970-01-01.
 
+    Text is read as ISO 8601, of a moment the written day, or by `format`.
+
     >>> born = Dates("1900-01-01", "2030-12-31")
-    >>> born.encode("1970-01-03"), born.decode(-1), born.encode("2020-02-30") == born.first
-    (2, datetime.date(1969, 12, 31), True)
+    >>> born.encode("1970-01-03"), born.decode(-1), born.decode(born.encode("2020-02-30"))
+    (2, datetime.date(1969, 12, 31), None)
     """
 
     kind: ClassVar[str] = "date"
     earliest: date
     latest: date
+    format: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("earliest", "latest"):
@@ -57,8 +62,13 @@ class Dates(Domain):
             raise ParameterError(f"earliest is {self.earliest} and latest is {self.latest}; write the earlier first.")
         if self.earliest.year < 1000:
             raise ParameterError(f"earliest is {self.earliest}; dates start with the year 1000.")
-        missing = self.earliest if self.missing is None else self.decode(self.code(self.missing))
-        object.__setattr__(self, "missing", missing)
+        self.written  # noqa: B018  reading it checks the format
+        self._settle_missing()
+
+    @property
+    def written(self) -> Written:
+        """How a text cell is read where there is a format; without one it is read as ISO 8601."""
+        return ISO if self.format is None else compiled(self.format, clock=False)
 
     @property
     def first(self) -> int:
@@ -66,12 +76,15 @@ class Dates(Domain):
         return day_number(self.earliest)
 
     @property
-    def last(self) -> int:
+    def highest(self) -> int:
         """The number of the latest day."""
         return day_number(self.latest)
 
     def encode(self, value: Any) -> int:
         """Clamp a day into the range; what is no date becomes `missing`."""
+        if isinstance(value, str) and self.format is not None:
+            found = read_moment(value, self.written)
+            return self.missing_code if found is None else min(max(found.days, self.first), self.highest)
         if isinstance(value, str):
             matched = re.fullmatch(DATE_TEXT, value)
             try:
@@ -83,11 +96,11 @@ class Dates(Domain):
             value = value.date() if isinstance(value.year, int) else None
         if not isinstance(value, date):
             return self.missing_code
-        return min(max(day_number(value), self.first), self.last)
+        return min(max(day_number(value), self.first), self.highest)
 
-    def decode(self, code: int) -> date:
+    def decode(self, code: int) -> date | None:
         """Return the day."""
-        return day_of_number(self._check_code(code))
+        return None if self.is_missing(code) else day_of_number(self._check_code(code))
 
     def code(self, value: Any) -> int:
         """Accept a day of the range, as a date or as text."""
@@ -98,5 +111,7 @@ class Dates(Domain):
 
     def to_json(self) -> dict[str, Any]:
         """Return the ends and the missing day in ISO form."""
-        ends = {"earliest": self.earliest, "latest": self.latest, "missing": self.missing}
-        return self._record(**{name: day.isoformat() for name, day in ends.items()})
+        ends = {"earliest": self.earliest.isoformat(), "latest": self.latest.isoformat()}
+        if self.format is not None:
+            ends["format"] = self.format
+        return self._record(**ends, missing=SKIP if self.missing is None else self.missing.isoformat())

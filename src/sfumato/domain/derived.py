@@ -60,7 +60,7 @@ class Derived(Domain):
 
     >>> decade = Bins("age", step=10).on(Integers(17, 90))
     >>> decade.encode(44), decade.decode(4), decade.code(40), decade.size
-    (4, 40, 4, 9)
+    (4, 40, 4, 10)
     """
 
     kind: ClassVar[str] = "derived"
@@ -75,21 +75,26 @@ class Derived(Domain):
         return self.rule.derive(self.base, self.base.first)
 
     @property
-    def last(self) -> int:
-        """The derived code of the base's largest code."""
+    def highest(self) -> int:
+        """The derived code of the base's highest value."""
         if isinstance(self.rule, Weekdays):
             return 6
-        assert self.base.last is not None
-        return self.rule.derive(self.base, self.base.last)
+        assert self.base.highest is not None
+        return self.rule.derive(self.base, self.base.highest)
+
+    @property
+    def may_be_missing(self) -> bool:
+        """Whether a cell of the base may be missing: then this one is missing with it."""
+        return self.base.may_be_missing
 
     @property
     def missing_code(self) -> int:
         """What the base's missing value becomes."""
-        return self.derive(self.base.missing_code)
+        return self.highest + 1 if self.may_be_missing else self.derive(self.base.missing_code)
 
     def derive(self, code: int) -> int:
-        """Return the derived code of a base code."""
-        return self.rule.derive(self.base, code)
+        """Return the derived code of a base code; missing stays missing."""
+        return self.missing_code if self.base.is_missing(code) else self.rule.derive(self.base, code)
 
     def encode(self, value: Any) -> int:
         """Repair a value of the base, then derive."""
@@ -97,7 +102,7 @@ class Derived(Domain):
 
     def decode(self, code: int) -> Any:
         """Return the derived value that people see."""
-        return self.rule.value(self.base, self._check_code(code))
+        return None if self.is_missing(code) else self.rule.value(self.base, self._check_code(code))
 
     def code(self, value: Any) -> int:
         """Accept a derived value: a lower end, a first day, a year or a weekday."""
@@ -106,7 +111,7 @@ class Derived(Domain):
                 return WEEKDAYS.index(value)
             raise ParameterError(f"{value!r} is no weekday; write one of {', '.join(WEEKDAYS)}.")
         # Values grow with codes, so the code is found by halving.
-        low, high = self.first, self.last
+        low, high = self.first, self.highest
         try:
             wanted = as_date(value) if isinstance(self.decode(low), date) else exact(value, "the value")
             while low < high:
@@ -153,8 +158,8 @@ class Bins(Rule):
         """Refuse a base without order or steps, and edges that make an empty bin."""
         if not isinstance(base, (Integers, FixedPoint, Dates)):
             raise ParameterError(f"Bins need a column of numbers or dates, and {self.of!r} is none.")
-        assert base.last is not None
-        if base.last - base.first >= 2**53:
+        assert base.highest is not None
+        if base.highest - base.first >= 2**53:
             raise ParameterError(f"The range of {self.of!r} has more than 2^53 values; bins need fewer.")
         if self.step is not None and (self.step / _unit(base)).denominator != 1:
             raise ParameterError(f"step must be a whole number of the steps of {self.of!r}; round it to one.")
@@ -162,7 +167,7 @@ class Bins(Rule):
             if any(isinstance(edge, date) is not isinstance(base, Dates) for edge in self.edges):
                 raise ParameterError(f"The edges must be of the same kind as the values of {self.of!r}.")
             inner = self.edge_codes(base)
-            if len(set(inner)) != len(inner) or (inner and not base.first < inner[0] <= inner[-1] <= base.last):
+            if len(set(inner)) != len(inner) or (inner and not base.first < inner[0] <= inner[-1] <= base.highest):
                 raise ParameterError(
                     f"Every edge between the first and the last must fall on its own value of {self.of!r} inside its "
                     "range; remove the edges that make an empty bin."

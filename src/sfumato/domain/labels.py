@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any, ClassVar
 
-from sfumato.domain.base import Domain, nearest
+from sfumato.domain.base import SKIP, Domain, nearest
 from sfumato.errors import ParameterError
 from sfumato.exact import positive_integer
 
 TRUE_TEXT = r" *(?:[Tt][Rr][Uu][Ee]|[Tt]|[Yy][Ee][Ss]|[Yy]|1) *"
 FALSE_TEXT = r" *(?:[Ff][Aa][Ll][Ss][Ee]|[Ff]|[Nn][Oo]|[Nn]|0) *"
 """The words for true and false in a text cell, spelled letter by letter: engines fold case differently."""
+
+OTHER = "other"
+"""The level of cells that are none of the categories, and the word that joins the missing ones to it."""
 
 Label = str | int
 """A category: text or a whole number, all of one kind in a column."""
@@ -25,12 +28,21 @@ Label = str | int
 class Categories(Domain):
     """A list of categories in a fixed order; the code is the place in the list.
 
-    A cell that is none of them becomes `other`, a further category, or the first one when there is no `other`.
-    Whole numbers match text cells that spell them.
+    Two levels follow the list: a cell that is none of the categories becomes 'other', an empty one stays missing.
+    `other` names a listed category for the first level instead, `missing` one for the second; `missing="other"` makes
+    them one. Whole numbers match text cells that spell them.
 
-    >>> country = Categories(("Mexico", "Peru"), other="elsewhere")
-    >>> country.encode("Peru"), country.encode("Chile"), country.decode(2), country.size
-    (1, 2, 'elsewhere', 3)
+    >>> country = Categories(("Mexico", "Peru"))
+    >>> country.encode("Peru"), country.decode(country.encode("Chile")), country.decode(country.encode(None))
+    (1, 'other', None)
+    >>> country.size, Categories(("Mexico", "Peru"), missing="other").size
+    (4, 3)
+
+    A list with `missing` and without `other` has no further level: an unlisted cell becomes the first category. With
+    both, `other` may be a category that is not listed. That is how schemas were written before cells could be missing.
+
+    >>> Categories(("Mexico", "Peru"), other="elsewhere", missing="elsewhere").labels
+    ('Mexico', 'Peru', 'elsewhere')
     """
 
     kind: ClassVar[str] = "category"
@@ -39,25 +51,37 @@ class Categories(Domain):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(self.values))
-        labels = self.labels
-        if not self.values:
-            raise ParameterError("A category column needs its categories; write categories('red', 'green').")
-        for label in labels:
-            if isinstance(label, bool) or not isinstance(label, (str, int)):
-                raise ParameterError(f"{label!r} is no category; write text or whole numbers, or use booleans().")
-        if len({isinstance(label, str) for label in labels}) > 1:
-            raise ParameterError("Categories are all text or all whole numbers; write them in one way.")
-        if any(not isinstance(label, str) and abs(label) >= 2**62 for label in labels):
-            raise ParameterError("A whole number beyond 2^62 is no category; write it as text.")
-        if len(set(labels)) != len(labels):
-            raise ParameterError("The same category is listed twice; list each one once, and other= apart from them.")
-        default = labels[-1] if self.other is not None else labels[0]
-        object.__setattr__(self, "missing", default if self.missing is None else self.decode(self.code(self.missing)))
+        _check_labels(self.values if self.other in (None, OTHER) else (*self.values, self.other))
+        if len(set(self.values)) != len(self.values):
+            raise ParameterError("The same category is listed twice; list each one once.")
+        asked = self._asked_missing()
+        if self.other is not None and self.other not in self.values and asked is None:
+            raise ParameterError(
+                f"other={self.other!r} is none of the categories; list it among them, or leave other= out: unlisted "
+                f"cells then have a level {OTHER!r} of their own."
+            )
+        object.__setattr__(self, "missing", asked)
+        if asked is not None:
+            object.__setattr__(self, "missing", self.decode(self.code(asked)))
 
-    @property
+    def _asked_missing(self) -> Label | None:
+        """Return the category that stands for missing cells; a listed one called 'skip' is meant before the word."""
+        if self.missing is None or self.missing is False:
+            return None
+        if isinstance(self.missing, str) and self.missing not in (*self.values, self.other):
+            if self.missing == SKIP:
+                return None
+            if self.missing == OTHER and self.other is not None:
+                return self.other
+        return self.missing
+
+    @cached_property
     def labels(self) -> tuple[Label, ...]:
-        """All categories in the order of their codes, `other` last."""
-        return self.values if self.other is None else (*self.values, self.other)
+        """All categories in the order of their codes; that of unlisted cells last, if it is not in the list."""
+        if self.other is not None:
+            return self.values if self.other in self.values else (*self.values, self.other)
+        apart = self.missing is None or self.missing == OTHER
+        return (*self.values, OTHER) if apart and OTHER not in self.values else self.values
 
     @property
     def first(self) -> int:
@@ -65,14 +89,16 @@ class Categories(Domain):
         return 0
 
     @property
-    def last(self) -> int:
+    def highest(self) -> int:
         """The place of the last category."""
         return len(self.labels) - 1
 
     @property
-    def unknown_code(self) -> int:
+    def other_code(self) -> int:
         """The code of a cell that is none of the categories."""
-        return 0 if self.other is None else self.last
+        if self.other is not None:
+            return self._codes[self.other]
+        return self._codes[OTHER] if self.missing is None or self.missing == OTHER else 0
 
     @property
     def is_text(self) -> bool:
@@ -83,20 +109,28 @@ class Categories(Domain):
     def _codes(self) -> dict[Label, int]:
         return {label: code for code, label in enumerate(self.labels)}
 
+    @cached_property
+    def _written(self) -> dict[str, int]:
+        """The codes of the categories as text spells them; the level of unlisted cells has no spelling of its own."""
+        return {str(label): self._codes[label] for label in self.listed}
+
+    @property
+    def listed(self) -> tuple[Label, ...]:
+        """The categories that a cell can name: all of them, but for a level that stands behind the list."""
+        return self.labels if self.other is not None else self.values
+
     def encode(self, value: Any) -> int:
-        """Return the place of the category; unknown cells become `other` or the first one."""
+        """Return the place of the category; an unlisted cell becomes `other`, an empty one `missing`."""
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return self.missing_code
-        if self.is_text:
-            return self._codes.get(value, self.unknown_code) if isinstance(value, str) else self.unknown_code
         if isinstance(value, str):
-            return next((code for label, code in self._codes.items() if str(label) == value), self.unknown_code)
-        whole = isinstance(value, (Integral, float)) and value == value // 1
-        return self._codes.get(int(value), self.unknown_code) if whole else self.unknown_code
+            return self._written.get(value, self.other_code)
+        whole = not self.is_text and isinstance(value, (Integral, float)) and value == value // 1
+        return self._codes.get(int(value), self.other_code) if whole else self.other_code
 
-    def decode(self, code: int) -> Label:
+    def decode(self, code: int) -> Label | None:
         """Return the category at a place."""
-        return self.labels[self._check_code(code)]
+        return None if self.is_missing(code) else self.labels[self._check_code(code)]
 
     def code(self, value: Any) -> int:
         """Accept a listed category, and suggest the nearest one otherwise."""
@@ -107,24 +141,42 @@ class Categories(Domain):
         wrong = isinstance(value, str) is not self.is_text
         raise ParameterError(f"{value!r} is none of the categories; " + (f"they are {kind}." if wrong else hint))
 
+    def filled(self, value: Any) -> Categories:
+        """Return the categories with one of them for missing cells; unlisted ones keep the level that they have."""
+        return replace(self, other=self.labels[self.other_code], missing=value)
+
     def to_json(self) -> dict[str, Any]:
         """Return the list, `other` if there is one, and the missing category."""
         other = {} if self.other is None else {"other": self.other}
-        return self._record(values=list(self.values), **other, missing=self.missing)
+        # Where a category is itself called "skip", the word in a file means that one, and false means none of them.
+        skip: Any = False if SKIP in self.labels else SKIP
+        return self._record(values=list(self.values), **other, missing=skip if self.missing is None else self.missing)
+
+
+def _check_labels(labels: tuple[Any, ...]) -> None:
+    if not labels:
+        raise ParameterError("A category column needs its categories; write categories('red', 'green').")
+    for label in labels:
+        if isinstance(label, bool) or not isinstance(label, (str, int)):
+            raise ParameterError(f"{label!r} is no category; write text or whole numbers, or use booleans().")
+    if len({isinstance(label, str) for label in labels}) > 1:
+        raise ParameterError("Categories are all text or all whole numbers; write them in one way.")
+    if any(not isinstance(label, str) and abs(label) >= 2**62 for label in labels):
+        raise ParameterError("A whole number beyond 2^62 is no category; write it as text.")
 
 
 @dataclass(frozen=True)
 class Booleans(Domain):
-    """False and true, with codes 0 and 1.
+    """False and true, with codes 0 and 1; a missing cell has code 2 unless `missing` says what it counts as.
 
-    >>> Booleans().encode("Yes"), Booleans().encode(None), Booleans().decode(1)
-    (1, 0, True)
+    >>> Booleans().encode("Yes"), Booleans().encode(None), Booleans(missing=False).encode(None), Booleans().decode(1)
+    (1, 2, 0, True)
     """
 
     kind: ClassVar[str] = "boolean"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "missing", bool(self.code(False if self.missing is None else self.missing)))
+        self._settle_missing()
 
     @property
     def first(self) -> int:
@@ -132,7 +184,7 @@ class Booleans(Domain):
         return 0
 
     @property
-    def last(self) -> int:
+    def highest(self) -> int:
         """The code of true."""
         return 1
 
@@ -147,9 +199,9 @@ class Booleans(Domain):
         # numpy's booleans are no integers, but they know how to become one.
         return int(value) if type(value).__name__ in ("bool", "bool_") else self.missing_code
 
-    def decode(self, code: int) -> bool:
+    def decode(self, code: int) -> bool | None:
         """Return False or True."""
-        return bool(self._check_code(code))
+        return None if self.is_missing(code) else bool(self._check_code(code))
 
     def code(self, value: Any) -> int:
         """Accept True and False only."""
@@ -159,14 +211,15 @@ class Booleans(Domain):
 
     def to_json(self) -> dict[str, Any]:
         """Return the missing value."""
-        return self._record(missing=self.missing)
+        return self._record(missing=SKIP if self.missing is None else self.missing)
 
 
 @dataclass(frozen=True)
 class Text(Domain):
     """Any UTF-8 text of at most `max_bytes` bytes; longer text is cut before the character that does not fit.
 
-    The code is the text's bytes read as one large integer, so there are far too many to list.
+    The code is the text's bytes read as one large integer, so there are far too many to list. A missing cell differs
+    from an empty one; its code is 0.
 
     >>> note = Text(4)
     >>> note.decode(note.encode("naïve")), note.size
@@ -178,17 +231,22 @@ class Text(Domain):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "max_bytes", positive_integer(self.max_bytes, "max_bytes"))
-        object.__setattr__(self, "missing", "" if self.missing is None else self.decode(self.code(self.missing)))
+        self._settle_missing()
 
     @property
     def first(self) -> int:
-        """The code of the empty text."""
-        return 1
+        """The code of a missing cell, or of the empty text."""
+        return 0 if self.may_be_missing else 1
 
     @property
-    def last(self) -> None:
+    def highest(self) -> None:
         """There is no practical bound."""
         return None
+
+    @property
+    def missing_code(self) -> int:
+        """The code that null becomes; no text has the code 0."""
+        return 0 if self.may_be_missing else self.code(self.missing)
 
     def cut(self, text: str) -> str:
         """Return the text without what does not fit; half a surrogate pair, which is no text, is dropped."""
@@ -196,11 +254,13 @@ class Text(Domain):
 
     def encode(self, value: Any) -> int:
         """Cut to `max_bytes` and read the bytes as a number; what is no text becomes `missing`."""
-        text = self.cut(value) if isinstance(value, str) else str(self.missing)
-        return int.from_bytes(b"\x01" + text.encode("utf-8"), "big")
+        text = self.cut(value) if isinstance(value, str) else self.missing
+        return 0 if text is None else int.from_bytes(b"\x01" + text.encode("utf-8"), "big")
 
-    def decode(self, code: int) -> str:
+    def decode(self, code: int) -> str | None:
         """Return the text of a code."""
+        if self.is_missing(code):
+            return None
         data = int(code).to_bytes((int(code).bit_length() + 7) // 8, "big")
         if data[:1] != b"\x01" or len(data) > self.max_bytes + 1:
             raise ParameterError("This number is no code of a text that fits the column.")
@@ -222,4 +282,4 @@ class Text(Domain):
 
     def to_json(self) -> dict[str, Any]:
         """Return the length and the missing text."""
-        return self._record(max_bytes=self.max_bytes, missing=self.missing)
+        return self._record(max_bytes=self.max_bytes, missing=SKIP if self.missing is None else self.missing)

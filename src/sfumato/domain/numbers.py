@@ -10,7 +10,7 @@ from fractions import Fraction
 from numbers import Integral, Rational, Real
 from typing import Any, ClassVar
 
-from sfumato.domain.base import Domain
+from sfumato.domain.base import SKIP, Domain
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, above_zero, exact, to_text
 from sfumato.exact.rational import show
@@ -63,8 +63,8 @@ class Integers(Domain):
     """The whole numbers from `low` to `high`; the code of a number is the number itself.
 
     >>> age = Integers(17, 90)
-    >>> age.encode(25), age.encode(200), age.encode(None), age.encode("44"), age.size
-    (25, 90, 17, 44, 74)
+    >>> age.encode(25), age.encode(200), age.encode("44"), age.decode(age.encode(None)), age.size
+    (25, 90, 44, None, 75)
     """
 
     kind: ClassVar[str] = "integer"
@@ -81,7 +81,7 @@ class Integers(Domain):
             object.__setattr__(self, name, int(value))
         if self.low > self.high:
             raise ParameterError(f"low is {self.low} and high is {self.high}; write the smaller one first.")
-        object.__setattr__(self, "missing", self.low if self.missing is None else self.decode(self.code(self.missing)))
+        self._settle_missing()
 
     @property
     def first(self) -> int:
@@ -89,7 +89,7 @@ class Integers(Domain):
         return self.low
 
     @property
-    def last(self) -> int:
+    def highest(self) -> int:
         """The highest number."""
         return self.high
 
@@ -97,15 +97,15 @@ class Integers(Domain):
         """Round to the nearest whole number, clamp into the range; what is no number becomes `missing`."""
         number = plain_number(value)
         if number is None:
-            return int(self.missing)
+            return self.missing_code
         if isinstance(number, float):
             low, high = double_ends(Fraction(self.low), Fraction(self.high))
             return math.floor(min(max(number, low), high) + 0.5)
         return min(max(math.floor(number + Fraction(1, 2)), self.low), self.high)
 
-    def decode(self, code: int) -> int:
+    def decode(self, code: int) -> int | None:
         """Return the number itself."""
-        return self._check_code(code)
+        return None if self.is_missing(code) else self._check_code(code)
 
     def code(self, value: Any) -> int:
         """Accept a whole number of the range."""
@@ -117,7 +117,7 @@ class Integers(Domain):
 
     def to_json(self) -> dict[str, Any]:
         """Return the ends of the range and the missing value."""
-        return self._record(low=self.low, high=self.high, missing=self.missing)
+        return self._record(low=self.low, high=self.high, missing=SKIP if self.missing is None else self.missing)
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,8 @@ class FixedPoint(Domain):
     """Real numbers from `low` to `high`, rounded to whole steps; the code is floor(x/step + 1/2).
 
     >>> gain = FixedPoint(0, 100, "0.01")
-    >>> gain.encode(12.344), gain.decode(1234), gain.encode(float("nan")), gain.encode(1e300)
-    (1234, Fraction(617, 50), 0, 10000)
+    >>> gain.encode(12.344), gain.decode(1234), gain.encode(1e300), gain.decode(gain.encode(float("nan")))
+    (1234, Fraction(617, 50), 10000, None)
     """
 
     kind: ClassVar[str] = "fixed"
@@ -137,6 +137,7 @@ class FixedPoint(Domain):
     def __init__(
         self, low: Number, high: Number, step: Number, *, missing: Number | None = None, public: bool = False
     ) -> None:
+        object.__setattr__(self, "missing", missing)
         values = {"low": exact(low, "low"), "high": exact(high, "high"), "step": above_zero(step, "step")}
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -146,11 +147,9 @@ class FixedPoint(Domain):
         for name in ("low", "high"):
             if (values[name] / self.step).denominator != 1:
                 raise ParameterError(f"{name} must be a whole number of steps of {show(self.step)}; move it to one.")
-        if max(abs(self.first), abs(self.last), self.step.numerator, self.step.denominator) > LARGEST_STEPS:
+        if max(abs(self.first), abs(self.highest), self.step.numerator, self.step.denominator) > LARGEST_STEPS:
             raise ParameterError(f"The range has more than 2^49 steps of {show(self.step)}; write a larger step.")
-        object.__setattr__(self, "missing", self.low)
-        if missing is not None:
-            object.__setattr__(self, "missing", self.decode(self.code(missing)))
+        self._settle_missing()
 
     @property
     def first(self) -> int:
@@ -158,7 +157,7 @@ class FixedPoint(Domain):
         return int(self.low / self.step)
 
     @property
-    def last(self) -> int:
+    def highest(self) -> int:
         """The highest value in steps."""
         return int(self.high / self.step)
 
@@ -166,7 +165,7 @@ class FixedPoint(Domain):
         """Clamp, then round to the nearest step, ties upward; what is no number becomes `missing`."""
         number = plain_number(value)
         if number is None:
-            return int(self.missing / self.step)
+            return self.missing_code
         if isinstance(number, float):
             low, high = double_ends(self.low, self.high)
             clamped = min(max(number, low), high)
@@ -174,9 +173,9 @@ class FixedPoint(Domain):
             return math.floor(clamped * float(self.step.denominator) / float(self.step.numerator) + 0.5)
         return math.floor(min(max(number, self.low), self.high) / self.step + Fraction(1, 2))
 
-    def decode(self, code: int) -> Fraction:
+    def decode(self, code: int) -> Fraction | None:
         """Return the exact value, a fraction."""
-        return self._check_code(code) * self.step
+        return None if self.is_missing(code) else self._check_code(code) * self.step
 
     def code(self, value: Any) -> int:
         """Accept a number of the range that is a whole number of steps."""
@@ -191,5 +190,5 @@ class FixedPoint(Domain):
 
     def to_json(self) -> dict[str, Any]:
         """Return the ends, the step and the missing value, exact numbers as text."""
-        ends = {name: to_text(getattr(self, name)) for name in ("low", "high", "step", "missing")}
-        return self._record(**ends)
+        ends = {name: to_text(getattr(self, name)) for name in ("low", "high", "step")}
+        return self._record(**ends, missing=SKIP if self.missing is None else to_text(self.missing))

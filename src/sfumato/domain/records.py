@@ -7,6 +7,7 @@ from typing import Any
 
 from sfumato.domain.base import Domain, nearest
 from sfumato.domain.calendar import Dates
+from sfumato.domain.clock import Times
 from sfumato.domain.derived import Bins, Months, Rule, Weekdays, Years
 from sfumato.domain.labels import Booleans, Categories, Text
 from sfumato.domain.numbers import FixedPoint, Integers
@@ -18,7 +19,8 @@ _SHAPES: dict[str, tuple[Callable[..., Domain | Rule], tuple[str, ...], tuple[st
     "fixed": (FixedPoint, ("low", "high", "step"), ("missing", "public")),
     "category": (Categories, ("values",), ("other", "missing", "public")),
     "boolean": (Booleans, (), ("missing", "public")),
-    "date": (Dates, ("earliest", "latest"), ("missing", "public")),
+    "date": (Dates, ("earliest", "latest"), ("format", "missing", "public")),
+    "time": (Times, ("earliest", "latest"), ("step", "zone", "format", "missing", "public")),
     "text": (Text, ("max_bytes",), ("missing", "public")),
     "bins": (Bins, ("of",), ("step", "edges")),
     "months": (Months, ("of",), ()),
@@ -36,7 +38,7 @@ def column_from_json(record: Mapping[str, Any]) -> Domain | Rule:
     """Read what `to_json` of a domain or of a rule wrote, or what a person wrote in TOML.
 
     >>> column_from_json({"type": "integer", "low": 17, "high": 90})
-    Integers(missing=17, public=False, low=17, high=90)
+    Integers(missing=None, public=False, low=17, high=90)
     """
     kind = record.get("type") if isinstance(record, Mapping) else None
     if kind not in _SHAPES:

@@ -140,7 +140,8 @@ class PrivateBox(PrivateLearner):
     >>> from sfumato import Noise, Pure, integers
     >>> people = [[age, hours] for age in range(20, 80) for hours in range(0, 60)] * 3
     >>> full = ["yes" if 30 <= age <= 60 and hours >= 20 else "no" for age, hours in people]
-    >>> learner = PrivateBox(Pure(1), [integers(0, 99), integers(0, 99)], ("no", "yes"), noise=Noise(insecure_seed=1))
+    >>> number = integers(0, 99, missing=0)
+    >>> learner = PrivateBox(Pure(1), [number, number], ("no", "yes"), noise=Noise(insecure_seed=1))
     >>> import warnings
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")

@@ -69,7 +69,7 @@ def encoded(column: NDArray[Any], domain: Domain) -> Codes:
     """Return the code of every cell, repaired one by one; what cannot be read at all becomes the missing value.
 
     >>> from sfumato.domain import integers
-    >>> encoded(np.array([3.6, float("nan"), 900], dtype=object), integers(0, 99)).tolist()
+    >>> encoded(np.array([3.6, float("nan"), 900], dtype=object), integers(0, 99, missing=0)).tolist()
     [4, 0, 99]
     """
     narrow = is_narrow(domain)
@@ -105,8 +105,8 @@ def label_domain(classes: Any) -> Booleans | Categories:
     if all(isinstance(label, bool) for label in pair):
         if pair != (False, True):
             raise ParameterError("Truth values are listed as classes=(False, True).")
-        return Booleans()
-    return Categories(pair)
+        return Booleans(missing=False)
+    return Categories(pair, missing=pair[0])
 
 
 def _label(label: Any) -> Any:

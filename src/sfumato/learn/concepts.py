@@ -36,8 +36,8 @@ class ConditionRule(Rule):
     >>> from sfumato.domain import categories, integers
     >>> rule = ConditionRule(
     ...     features=("age",),
-    ...     domains=(integers(0, 99),),
-    ...     labels=categories("no", "yes"),
+    ...     domains=(integers(0, 99, missing=0),),
+    ...     labels=categories("no", "yes", missing="no"),
     ...     condition="age between 30 and 59",
     ... )
     >>> rule.predict([[29], [30], ["many"]]).tolist()
@@ -119,7 +119,7 @@ class ExponentialLearner(PrivateLearner):
     >>> learner = ExponentialLearner(
     ...     [f"x0 >= {age} and x1 = 'yes'" for age in range(20, 70, 5)],
     ...     spend=Pure(1),
-    ...     domains=[integers(0, 99), categories("no", "yes")],
+    ...     domains=[integers(0, 99, missing=0), categories("no", "yes", missing="no")],
     ...     classes=("low", "high"),
     ...     noise=Noise(insecure_seed=1),
     ... )

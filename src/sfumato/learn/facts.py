@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.domain import Booleans, Categories, Domain
+from sfumato.domain import Booleans, Categories, Domain, Text
 from sfumato.errors import ParameterError
 from sfumato.learn.cells import Codes, is_narrow
 from sfumato.privacy import Attributes
@@ -27,6 +29,15 @@ class Facts:
     labels: Booleans | Categories
     target: str
     reads: Attributes
+
+    def __post_init__(self) -> None:
+        for name, domain in zip(self.features, self.domains, strict=True):
+            if domain.may_be_missing:
+                value = domain.decode(domain.first + isinstance(domain, Text))
+                raise ParameterError(
+                    f"Say what a missing cell of {name!r} counts as: missing={{{name!r}: {_shown(value)}}} where it is "
+                    "learned, or missing= in its domain; a rule is learned from rows in which every cell is there."
+                )
 
     @property
     def classes(self) -> Classes:
@@ -94,3 +105,10 @@ def joined(columns: Sequence[Codes], domains: Sequence[Domain]) -> Codes:
     for place, column in enumerate(columns):
         table[:, place] = column
     return table
+
+
+def _shown(value: Any) -> str:
+    """Return a value of a domain as a person writes it."""
+    if isinstance(value, Fraction):
+        return str(value) if value.denominator == 1 else repr(str(value))
+    return repr(value.isoformat()) if isinstance(value, date) else repr(value)

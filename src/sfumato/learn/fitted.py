@@ -86,7 +86,8 @@ def design(codes: Codes, domains: tuple[Domain, ...]) -> NDArray[np.float64]:
     Scales come from the domains, never from the rows.
 
     >>> from sfumato.domain import categories, integers
-    >>> design(np.array([[5, 1], [10, 0]]), (integers(0, 10), categories("a", "b", "c"))).tolist()
+    >>> domains = (integers(0, 10, missing=0), categories("a", "b", "c", missing="a"))
+    >>> design(np.array([[5, 1], [10, 0]]), domains).tolist()
     [[0.5, 0.0, 1.0, 0.0], [1.0, 1.0, 0.0, 0.0]]
     """
     columns = []

@@ -120,7 +120,7 @@ class LabelPrivate(PrivateLearner):
     >>> from sfumato import Noise, Pure, integers
     >>> ages = [[age] for age in range(18, 90)] * 20
     >>> ill = [age >= 65 for (age,) in ages]
-    >>> known = integers(0, 120, public=True)
+    >>> known = integers(0, 120, missing=0, public=True)
     >>> learner = LabelPrivate("cuts", Pure(1), known, (False, True), noise=Noise(insecure_seed=1), accuracy=0.2)
     >>> print(learner.fit(ages, ill).rule_)
     True if x0 >= 65, otherwise False

@@ -115,7 +115,8 @@ class PrivatePoint(PrivateLearner):
     >>> from sfumato import Approximate, Noise, text
     >>> words = [["tea"]] * 700 + [["coffee"]] * 300
     >>> order = ["no"] * 700 + ["yes"] * 300
-    >>> learner = PrivatePoint(Approximate(1, 1e-6), text(max_bytes=20), ("no", "yes"), noise=Noise(insecure_seed=1))
+    >>> drink = text(max_bytes=20, missing="")
+    >>> learner = PrivatePoint(Approximate(1, 1e-6), drink, ("no", "yes"), noise=Noise(insecure_seed=1))
     >>> print(learner.fit(words, order).rule_)
     'yes' if x0 is 'coffee', otherwise 'no'
     >>> learner.needed(accuracy=0.1, failure=0.05)

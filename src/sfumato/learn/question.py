@@ -17,8 +17,10 @@ from sfumato.learn.cells import is_narrow, label_domain
 from sfumato.learn.facts import Facts, Sample
 from sfumato.learn.rules import Rule, rule_from_json
 from sfumato.privacy import Bound
+from sfumato.release.prepared import Prepared
 from sfumato.release.question import Question
-from sfumato.release.setting import Prepared, Setting
+from sfumato.table.gauge import Basis
+from sfumato.table.measure import Distinct, Rows
 from sfumato.table.schema import Schema
 
 if TYPE_CHECKING:
@@ -30,7 +32,8 @@ class Learn(Question):
     """A rule that tells one of two labels of a column from other columns.
 
     `learner` is the name of a class of `sfumato.learn`, `options` are its own parameters. Domains come from the schema;
-    `classes` are needed only where the label's column has more than two values. The value is a `learn.Rule`.
+    `classes` are needed only where the label's column has more than two values. `missing` says what a missing cell of
+    a feature counts as, where the schema keeps missing cells apart. The value is a `learn.Rule`.
     """
 
     kind: ClassVar[str] = "Learn"
@@ -39,6 +42,7 @@ class Learn(Question):
     target: str
     classes: tuple[Any, ...] | None
     options: tuple[tuple[str, Any], ...]
+    missing: tuple[tuple[str, Any], ...]
 
     def __init__(
         self,
@@ -47,6 +51,8 @@ class Learn(Question):
         target: str,
         classes: Sequence[Any] | None = None,
         options: Mapping[str, Any] | Sequence[Sequence[Any]] = (),
+        *,
+        missing: Mapping[str, Any] | Sequence[Sequence[Any]] = (),
     ) -> None:
         named = (features,) if isinstance(features, str) else tuple(features)
         if not named or len(set(named)) != len(named) or target in named:
@@ -54,22 +60,42 @@ class Learn(Question):
                 "A rule is learned from one or more features, each named once, and the label is none of them; write "
                 "features=['age', 'hours'], target='income'."
             )
-        given = options.items() if isinstance(options, Mapping) else options
         object.__setattr__(self, "learner", _learner_class(learner).__name__)
         object.__setattr__(self, "features", named)
         object.__setattr__(self, "target", target)
         object.__setattr__(self, "classes", None if classes is None else tuple(classes))
-        object.__setattr__(self, "options", tuple(sorted((str(name), value) for name, value in given)))
+        object.__setattr__(self, "options", _pairs(options))
+        object.__setattr__(self, "missing", _pairs(missing))
+        for name, _ in self.missing:
+            if name not in named:
+                raise ParameterError(f"missing= speaks of {name!r}, which is no feature; {nearest(name, named)}")
 
     @classmethod
-    def of(cls, estimator: PrivateLearner, features: str | Sequence[str], target: str) -> Learn:
+    def of(
+        cls,
+        estimator: PrivateLearner,
+        features: str | Sequence[str],
+        target: str,
+        missing: Mapping[str, Any] | None = None,
+    ) -> Learn:
         """Return the question that this estimator answers."""
-        return cls(type(estimator).__name__, features, target, _plain_classes(estimator), estimator.options())
+        classes, options = _plain_classes(estimator), estimator.options()
+        return cls(type(estimator).__name__, features, target, classes, options, missing=missing or ())
+
+    @property
+    def measure(self) -> Rows:
+        """What is read from a table: whole rows of features and label."""
+        return Rows((*self.features, self.target))
 
     def canonical(self, schema: Schema) -> Self:
         """Refuse columns that the schema does not have, and labels that its column cannot hold."""
         self.facts(schema, frozenset())
         return self
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the question as JSON; without anything to fill in, as it was before cells could be missing."""
+        record = super().to_json()
+        return record if self.missing else {name: value for name, value in record.items() if name != "missing"}
 
     def estimator(self, spend: Bound, facts: Facts) -> PrivateLearner:
         """Return the learner with these options, for a schema's domains."""
@@ -80,29 +106,28 @@ class Learn(Question):
 
     def facts(self, schema: Schema, reads: Any) -> Facts:
         """Return the public facts of the columns."""
-        domains = tuple(_feature(schema, name) for name in self.features)
+        fill = dict(self.missing)
+        domains = tuple(_feature(schema, name, fill) for name in self.features)
         return Facts(self.features, domains, _labels(schema.domain(self.target), self.classes), self.target, reads)
 
-    def plan(self, setting: Setting, spend: Bound) -> Prepared:
-        """Prepare the learner's mechanism on the exact integers of the columns."""
-        if not setting.counted:
+    def plan(self, basis: Basis, spend: Bound) -> Prepared:
+        """Prepare the learner's mechanism on whole rows of the columns."""
+        gauge = basis.gauge(self.measure)
+        if gauge.total is None:
             raise UnsupportedSpend(
                 "A rule is learned from a public number of rows: one row a person, and people who are replaced, not "
                 "added or removed; write rows_per_person=1 in the schema, and relation=REPLACE_ONE for the ledger."
             )
-        columns = frozenset({*self.features, self.target})
-        facts = self.facts(setting.schema, setting.charged(columns))
-        estimator = self.estimator(spend, facts)
-        mechanism = estimator.planned(facts, max(setting.people, 1), spend)
-        answers = _label_codes(setting.schema.domain(self.target), facts.labels)
-
-        def read(view: Any) -> Sample:
-            return _sample(view, (*self.features, self.target), facts, answers)
+        bound = gauge.priced(spend)
+        facts = self.facts(basis.schema, gauge.charged)
+        estimator = self.estimator(bound, facts)
+        mechanism = estimator.planned(facts, max(gauge.total, 1), bound)
+        answer = _label_codes(basis.schema.domain(self.target), facts.labels)
 
         def finish(raw: Any) -> Released:
             return Released((), made={"rule": estimator.rule(facts, raw).to_json()})
 
-        return Prepared(columns, mechanism, read, finish, setting.rule.way)
+        return Prepared(gauge, mechanism, finish, lambda found: _sample(found, facts, basis.schema, answer))
 
     def value(self, released: Released) -> Rule:
         """Return the rule."""
@@ -131,11 +156,22 @@ def _plain_classes(estimator: PrivateLearner) -> tuple[Any, Any] | None:
     return labels.decode(0), labels.decode(1)
 
 
-def _feature(schema: Schema, name: str) -> Domain:
+def _pairs(given: Mapping[str, Any] | Sequence[Sequence[Any]]) -> tuple[tuple[str, Any], ...]:
+    listed = given.items() if isinstance(given, Mapping) else given
+    return tuple(sorted((str(name), value) for name, value in listed))
+
+
+def _feature(schema: Schema, name: str, missing: Mapping[str, Any]) -> Domain:
     domain = schema.domain(name)
     if isinstance(domain, Derived):
         raise SchemaError(f"{name!r} is derived from {domain.rule.of!r}; learn from that column instead.")
-    return domain
+    if name not in missing:
+        return domain
+    if not domain.may_be_missing:
+        raise ParameterError(
+            f"missing= speaks of {name!r}, whose missing cells are {domain.missing!s} by the schema; leave it out."
+        )
+    return domain.filled(missing[name])
 
 
 def _labels(domain: Domain, classes: Sequence[Any] | None) -> Booleans | Categories:
@@ -158,12 +194,13 @@ def _label_codes(domain: Domain, labels: Booleans | Categories) -> int:
     return domain.code(labels.decode(1))
 
 
-def _sample(view: Any, names: Sequence[str], facts: Facts, answer: int) -> Sample:
-    if all(is_narrow(domain) for domain in facts.domains) and view.table.schema.domain(names[-1]).last is not None:
-        codes, counts = view.distinct(names)
-        return Sample.of(codes[:, :-1], (codes[:, -1] == answer).astype(np.int64), counts)
-    found = view.sparse_counts(names)
-    rows = np.empty((len(found), len(names) - 1), dtype=object)
-    for place, key in enumerate(found):
-        rows[place, :] = key[:-1]
-    return Sample.of(rows, [int(key[-1] == answer) for key in found], list(found.values()))
+def _sample(found: Distinct, facts: Facts, schema: Schema, answer: int) -> Sample:
+    """Return the rows that were read, missing cells filled in as the question says."""
+    labels = (found.codes[:, -1] == answer).astype(np.int64)
+    narrow = all(is_narrow(domain) for domain in facts.domains)
+    rows = found.codes[:, :-1].copy() if narrow else found.codes[:, :-1].astype(object)
+    for place, (name, domain) in enumerate(zip(facts.features, facts.domains, strict=True)):
+        stored = schema.domain(name)
+        if stored.may_be_missing:
+            rows[:, place] = np.where(rows[:, place] == stored.missing_code, domain.missing_code, rows[:, place])
+    return Sample.of(rows, labels, found.counts)

@@ -55,9 +55,9 @@ class RobustHalfspace(PrivateLearner):
     >>> every = [[place >> bit & 1 == 1 for bit in range(9)] for place in range(512)]
     >>> rows = [row for row in every if sum(row) not in (3, 4, 5, 6)] * 30
     >>> truth = [sum(row) > 4 for row in rows]
-    >>> spend = Pure(1).per_attribute()
+    >>> spend, bits = Pure(1).per_attribute(), booleans(missing=False)
     >>> learner = RobustHalfspace(
-    ...     spend, booleans(), (False, True), margin=0.4, kept=0.1, noise=Noise(insecure_seed=1), accuracy=0.9
+    ...     spend, bits, (False, True), margin=0.4, kept=0.1, noise=Noise(insecure_seed=1), accuracy=0.9
     ... )
     >>> learner.fit(rows, truth).score(rows, truth) > 0.95
     True

@@ -37,11 +37,11 @@ from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import DiscreteLaplace, Noise
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import Bound, Loss
-from sfumato.release.setting import Prepared, Setting
+from sfumato.release.prepared import Prepared
 from sfumato.release.synthesis.question import Synthesize
 from sfumato.release.workload.records import Records
 from sfumato.release.workload.space import Space
-from sfumato.table.bounding import Bounding, Way
+from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
 
 SANITIZERS = ("auto", "cells", "points", "medians", "model")
@@ -75,13 +75,13 @@ class ModelRows(Mechanism):
         """The columns of the model: coarse features, and the label."""
         columns: dict[str, Domain] = {}
         for name, domain, width in zip(self.facts.features, self.facts.domains, self.widths, strict=True):
-            columns[name] = domain if width == 1 else integers(0, ((domain.size or 1) - 1) // width)
+            columns[name] = domain if width == 1 else integers(0, ((domain.size or 1) - 1) // width, missing=0)
         return Schema({**columns, self.facts.target: self.facts.labels})
 
     @cached_property
     def prepared(self) -> Prepared:
         """The question for a model, made ready."""
-        return Synthesize().plan(Setting(self.schema, self.people, Bounding(Way.ROWS)), self.spend)
+        return Synthesize().plan(Basis(self.schema, self.people), self.spend)
 
     def loss(self) -> Loss:
         """Return the loss of the measurements."""
@@ -126,7 +126,7 @@ class SanitizeThenLearn(PrivateLearner):
     >>> ages = [[age] for age in range(18, 90)] * 60
     >>> ill = [age >= 65 for (age,) in ages]
     >>> learner = SanitizeThenLearn(
-    ...     "cuts", Pure(1), integers(0, 120), (False, True), noise=Noise(insecure_seed=1), accuracy=0.5
+    ...     "cuts", Pure(1), integers(0, 120, missing=0), (False, True), noise=Noise(insecure_seed=1), accuracy=0.5
     ... )
     >>> print(learner.fit(ages, ill).rule_)
     True if x0 >= 65, otherwise False

@@ -68,8 +68,9 @@ class SemiPrivate(PrivateLearner):
     >>> ages = [[age] for age in range(18, 90)] * 10
     >>> ill = [age >= 65 for (age,) in ages]
     >>> pool = [[age] for age in range(20, 90, 5)]
+    >>> known = integers(0, 120, missing=0)
     >>> learner = SemiPrivate(
-    ...     "cuts", pool, Pure(1), integers(0, 120), (False, True), noise=Noise(insecure_seed=1), accuracy=0.5
+    ...     "cuts", pool, Pure(1), known, (False, True), noise=Noise(insecure_seed=1), accuracy=0.5
     ... )
     >>> print(learner.fit(ages, ill).rule_)
     True if x0 >= 65, otherwise False

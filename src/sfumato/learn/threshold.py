@@ -127,7 +127,7 @@ class PrivateThreshold(PrivateLearner):
     >>> from sfumato import Noise, Pure, integers
     >>> ages = [[age] for age in range(18, 90)] * 30
     >>> retired = [age >= 65 for (age,) in ages]
-    >>> learner = PrivateThreshold(Pure(1), integers(0, 120), (False, True), noise=Noise(insecure_seed=1))
+    >>> learner = PrivateThreshold(Pure(1), integers(0, 120, missing=0), (False, True), noise=Noise(insecure_seed=1))
     >>> print(learner.fit(ages, retired).rule_)
     True if x0 >= 65, otherwise False
     >>> learner.needed(accuracy=0.05)

@@ -1,9 +1,10 @@
-"""The hash chain: append-only rows, each sealed together with all rows before it."""
+"""The hash chain: append-only rows, each sealed with all rows before it and with the sums after it (SM-SEAL)."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +32,38 @@ def canonical(record: Any) -> str:
 def digest(content: bytes | str) -> str:
     """Return SHA-256 as text."""
     return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
+
+
+_SUMS_AFTER = re.compile(r'[{,]"sums_after":"([0-9a-f]{64})"}\Z')
+
+
+def with_sums(body: str, sums: str) -> str:
+    """Return the body of a row with the digest of the sums as they stand after it.
+
+    It is always the last entry, so that it is found without reading the rest.
+
+    >>> with_sums("{}", "0" * 64) == '{"sums_after":"' + "0" * 64 + '"}'
+    True
+    """
+    assert body.endswith("}")
+    comma = "" if body == "{}" else ","
+    return f'{body[:-1]}{comma}"sums_after":"{sums}"}}'
+
+
+def sums_after(body: str) -> str | None:
+    """Return the digest that `with_sums` wrote, None in a row of a version that sealed no sums."""
+    found = _SUMS_AFTER.search(body, max(0, len(body) - 96))
+    return None if found is None else found[1]
+
+
+def without_sums(body: str) -> str:
+    """Return the body of a row as it was handed in.
+
+    >>> without_sums(with_sums('{"step":1}', "0" * 64)), without_sums(with_sums("{}", "0" * 64))
+    ('{"step":1}', '{}')
+    """
+    found = _SUMS_AFTER.search(body, max(0, len(body) - 96))
+    return body if found is None else f"{body[: max(found.start(), 1)]}}}"
 
 
 @dataclass(frozen=True)
@@ -70,6 +103,11 @@ class Head:
             raise LedgerError("A head looks like '17:9f86d0…'; give the text that ledger.head showed.")
         return cls(int(length), seal)
 
+
+CHANGED_SUMS = (
+    "The sums of the ledger at {place} were changed outside it; run ledger.verify(). Nothing was charged and nothing "
+    "is answered. Restore the newest copy."
+)
 
 ROLLED_BACK = (
     "The ledger at {place} was rolled back: it no longer holds row {row}, which it held before. Answers given since "

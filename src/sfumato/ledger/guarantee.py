@@ -10,7 +10,7 @@ from math import inf, sqrt
 
 from sfumato.exact import Extended
 from sfumato.ledger.budget import Limit
-from sfumato.privacy import Approximate, Attributes, Bound, Concentrated, Cost, Everything, Pure
+from sfumato.privacy import REPLACE_ONE, Approximate, Attributes, Bound, Concentrated, Cost, Everything, Pure, Relation
 from sfumato.privacy.implied import bound_for_group, bound_for_union
 
 COMPARED_AT = Fraction(1, 10**6)
@@ -35,15 +35,22 @@ class Unbounded(Enum):
 UNBOUNDED = Unbounded.UNBOUNDED
 
 
-def guaranteed(limits: Iterable[Limit], names: Attributes, people: int) -> Bound | Unbounded:
-    """Return the best that these limits promise for `names` of `people` people together.
+def guaranteed(
+    limits: Iterable[Limit], names: Attributes, people: int, relation: Relation = REPLACE_ONE
+) -> Bound | Unbounded:
+    """Return the best that these limits promise for `names` of `people` people together (SM-ATTR).
+
+    Under add-remove neighbours a limit on whole people speaks of who is there; for attributes it counts twice.
 
     >>> from sfumato.privacy import EVERYTHING
     >>> limits = [Limit(EVERYTHING, Pure(9)), Limit("age", Pure(1)), Limit("sex", Pure(2))]
     >>> guaranteed(limits, frozenset({"age", "sex"}), 1), guaranteed(limits, frozenset({"age"}), 3)
     (Pure(3), Pure(3))
+    >>> from sfumato.privacy import ADD_REMOVE
+    >>> guaranteed([Limit(EVERYTHING, Pure(1))], frozenset({"sex"}), 2, ADD_REMOVE)
+    Pure(4)
     """
-    lifted = [(limit.on, bound) for limit in limits if (bound := _for_people(limit, people)) is not None]
+    lifted = [(limit.on, bound) for limit in limits if (bound := _for_people(limit, names, people, relation))]
     found = [bound for on, bound in lifted if _covers(on, names)]
     if not isinstance(names, Everything) and len(names) > 1:
         parts = [
@@ -59,9 +66,17 @@ def _covers(on: Attributes, names: Attributes) -> bool:
     return not isinstance(names, Everything) and names <= on
 
 
-def _for_people(limit: Limit, people: int) -> Bound | None:
-    """A limit on p people holds for fewer, and for k people as for ceil(k/p) groups of p."""
-    return bound_for_group(limit.bound, max(1, -(-people // limit.people)))
+def groups_of(limit: Limit, names: Attributes, people: int, relation: Relation) -> int:
+    """Return how many of a limit's changes, one after the other, change these attributes of so many people.
+
+    A limit on p people holds for fewer, and for k people as for ceil(k/p) groups of p.
+    """
+    steps = relation.people_for(names, people) if isinstance(limit.on, Everything) else people
+    return max(1, -(-steps // limit.people))
+
+
+def _for_people(limit: Limit, names: Attributes, people: int, relation: Relation) -> Bound | None:
+    return bound_for_group(limit.bound, groups_of(limit, names, people, relation))
 
 
 @lru_cache(maxsize=1024)

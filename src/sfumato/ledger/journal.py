@@ -10,7 +10,8 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from sfumato.errors import LedgerError, SfumatoError
-from sfumato.ledger.chain import FIRST, ROLLED_BACK, Head, canonical
+from sfumato.ledger.chain import CHANGED_SUMS, FIRST, ROLLED_BACK, Head, canonical, digest
+from sfumato.ledger.keeping import Keep, Keeper
 from sfumato.ledger.rules import Rule, Rulebook, first_rules, rules_from_json, rules_to_json
 from sfumato.ledger.terms import Opening, Terms, with_schema
 from sfumato.privacy import Loss
@@ -27,12 +28,16 @@ _populations: dict[str, str] = {}
 class Journal:
     """The rules, the place and the transactions of one ledger."""
 
-    def __init__(self, place: str | Path | None, opening: Opening, head: str | None) -> None:
+    def __init__(
+        self, place: str | Path | None, opening: Opening, head: str | None, keep_head: Keep | None = None
+    ) -> None:
         from sfumato.ledger.store import Store
 
         self._lock = RLock()
         self._rules = 0
         self._seen = Head(0, FIRST) if head is None else Head.from_text(head)
+        self._sealed: tuple[Head, str | None] = (self._seen, None)
+        self._keeper = Keeper(keep_head)
         self.book = Rulebook([])
         self.store = Store(place)
         self.place = self.store.name
@@ -48,8 +53,11 @@ class Journal:
         _only_ledger(opening.population, where)
         if self.store.missing():
             self._create(opening.terms(self.place))
-        with self.session(write=False):
+        kept = self._keeper.read()
+        with self.session(write=False) as session:
             opening.compare(self.terms, self.place)
+            self._require_held(session, kept)
+        self._keeper.write(self._seen)
         if self.terms.population is not None:
             _populations[self.terms.population] = where
         if opening.schema is not None:
@@ -62,17 +70,18 @@ class Journal:
         if self.terms.schema is None:
             with self.session(write=True) as session:
                 if self.terms.schema is None:  # nobody else named one in between
-                    self.append_rule(session, "schema", canonical(fingerprint))
+                    self.append_rule(session, "schema", canonical({"schema": fingerprint}))
             self.use_schema(fingerprint)
 
     def _create(self, terms: Terms) -> None:
-        from sfumato.ledger.session import Session
+        from sfumato.ledger.session import FORMAT, Session
 
         rules = first_rules(terms.budget, terms.analysts)
         body = canonical({**terms.to_json(), "rules": rules_to_json(rules)})
         with self.store.connection(write=True) as connection:
-            if self.store.create(connection, json.dumps(Rulebook(rules).zero())):
-                session = Session(connection, Head(0, FIRST), 0)
+            sums = json.dumps(Rulebook(rules).zero())
+            if self.store.create(connection, sums):
+                session = Session(connection, Head(0, FIRST), 0, FORMAT, digest(sums))
                 self.append_rule(session, "created", body)
                 session.finish()
         self.store.renew()
@@ -86,13 +95,43 @@ class Journal:
     def session(self, write: bool) -> Iterator[Session]:
         """Open one transaction; a ledger that lost rows seen before is refused."""
         with self._lock:
+            kept = self._keeper.read() if write else None
             with self.store.session(write) as session:
-                if session.head != self._seen and not session.holds(self._seen):
-                    raise LedgerError(ROLLED_BACK.format(place=self.place, row=self._seen.length))
+                self._require_held(session, self._seen)
+                self._require_held(session, kept)
                 if session.rules != self._rules:
                     self._read_rules(session)
+                if self._sealed[0] == session.head:
+                    session.trust(self._sealed[1])
+                if write:
+                    self._seal_older(session)
                 yield session
             self._seen = session.head
+            self._sealed = (session.head, session.sealed)
+            if write:
+                self._keeper.write(session.head)
+
+    def _require_held(self, session: Session, head: Head | None) -> None:
+        if head is not None and session.head != head and not session.holds(head):
+            raise LedgerError(ROLLED_BACK.format(place=self.place, row=head.length))
+
+    def _seal_older(self, session: Session) -> None:
+        """Seal the sums of a ledger of a version that sealed none, once everything in it has been verified."""
+        from sfumato.ledger.session import FORMAT
+        from sfumato.ledger.verify import verify
+
+        if session.form >= FORMAT:
+            return
+        found = verify(session, None)
+        if not found.ok:
+            raise LedgerError(
+                f"The ledger at {self.place} was made by an older version and does not verify: {found.problems[0]} "
+                "Nothing was charged; restore the newest copy."
+            )
+        sums = session.sums_text()
+        session.form = FORMAT
+        session.trust(digest(sums))
+        session.append("sealed", None, canonical({"sums": json.loads(sums)}))
 
     def _read_rules(self, session: Session) -> None:
         try:
@@ -104,7 +143,7 @@ class Journal:
                     self.terms = Terms.from_json(body)
                     self.book = Rulebook(rules_from_json(body["rules"]))
                 elif row.kind == "schema":
-                    self.terms = with_schema(self.terms, body)
+                    self.terms = with_schema(self.terms, body if isinstance(body, str) else body["schema"])
                 else:
                     self.book.extend([Rule.from_json(body["rule"])])
         except (ValueError, KeyError, TypeError, SfumatoError) as problem:
@@ -117,6 +156,13 @@ class Journal:
     def sums(session: Session) -> list[str]:
         """Return the running sums of all limits."""
         return list(map(str, json.loads(session.sums_text())))
+
+    def checked_sums(self, session: Session) -> list[str]:
+        """Return the running sums, or refuse everything if they are not those that the chain seals (SM-SEAL)."""
+        text = session.sums_as_sealed()
+        if text is None:
+            raise LedgerError(CHANGED_SUMS.format(place=self.place))
+        return list(map(str, json.loads(text)))
 
     @staticmethod
     def history(session: Session) -> list[tuple[tuple[Loss, ...], str | None]]:

@@ -15,10 +15,11 @@ from sfumato.ledger.frozen import Directory, private_place
 from sfumato.ledger.guarantee import Unbounded
 from sfumato.ledger.history import Entry, entries
 from sfumato.ledger.journal import Journal
+from sfumato.ledger.keeping import Keep
 from sfumato.ledger.largest import MakeLoss, largest
 from sfumato.ledger.plan import Plan, planned
 from sfumato.ledger.readings import Odometer, Reading, Statement
-from sfumato.ledger.request import Losses, Request, analyst_of, losses_of, request_of
+from sfumato.ledger.request import Losses, Request, asker_of, losses_of, request_of
 from sfumato.ledger.reservation import Conversation, Preview, Reservation
 from sfumato.ledger.rules import Rule, Verdict
 from sfumato.ledger.running import Work
@@ -39,9 +40,10 @@ class Ledger:
 
     `place` is a path (SQLite), a PostgreSQL URL, or None for memory. A new ledger needs a budget; an existing one
     is opened with the same budget or with none. `schema` is a fingerprint of the public schema, `head` a head kept
-    elsewhere, which shows whether the ledger was rolled back. `private` is a directory on the side of the data, as
-    secret as they are, where a draw in progress is kept, so that a kill does not lose it: beside a SQLite file by
-    default, to be named for PostgreSQL.
+    elsewhere, which shows whether the ledger was rolled back. `keep_head` keeps it there by itself: a file, best on
+    another disk, or a function that stores the head it is given and, given None, returns the last. `private` is a
+    directory on the side of the data, as secret as they are, where a draw in progress is kept, so that a kill does not
+    lose it: beside a SQLite file by default, to be named for PostgreSQL.
 
     >>> from sfumato import Cost, Event, Loss, Pure
     >>> ledger = Ledger(None, Budget(person=Pure(1)))
@@ -63,9 +65,11 @@ class Ledger:
         analysts: Mapping[str, Budget] | None = None,
         odometer: Odometer | None = None,
         head: str | None = None,
+        keep_head: Keep | None = None,
         private: str | Path | None = None,
     ) -> None:
-        self._journal = Journal(place, Opening(budget, analysts, population, relation, schema, odometer), head)
+        opening = Opening(budget, analysts, population, relation, schema, odometer)
+        self._journal = Journal(place, opening, head, keep_head)
         self._private = private_place(self._journal.store, private)
         if isinstance(self._private, Directory):
             running.sweep(self._journal, self._private)
@@ -104,12 +108,13 @@ class Ledger:
 
     def _charge(self, session: Session, request: Request, resume: bool = False) -> Reservation | Verdict:
         """Return the reservation, known or new, or the verdict that refuses it; then nothing was written."""
+        sums = self._journal.checked_sums(session)
         found = lifecycle.known(session, request)
         if found is None and resume:
             found = lifecycle.unfinished(session, request)
         if found is not None:
             return found
-        verdict = self._journal.book.weigh(self._journal.sums(session), request.losses, request.analyst)
+        verdict = self._journal.book.weigh(sums, request.losses, request.analyst)
         return lifecycle.write(session, request, verdict) if verdict.fits else verdict
 
     def start(self, request_id: str) -> Reservation:
@@ -140,8 +145,8 @@ class Ledger:
     ) -> Reservation:
         """Reserve and start in one transaction, call `draw` once, store its bytes and return them.
 
-        What is stored already is returned, free. Whatever `draw` raises goes to the operator's log; the caller sees
-        one fixed text. A kill inside `draw` loses what was paid: `run_sealed` does not.
+        What is stored already is returned, free. What `draw` raises goes to the operator's log; the caller sees one text.
+        A kill inside `draw` loses what was paid: `run_sealed` does not.
         """
         request = request_of(
             self._journal.terms, request_id, event, loss, question=question_key, analyst=analyst, spend=spend
@@ -165,9 +170,8 @@ class Ledger:
     ) -> Reservation:
         """Reserve, read, freeze what was read with a key, draw from that, store the bytes and return them.
 
-        What is stored already is returned, free. A request that was cut short, by a kill or by an interrupt, is
-        completed by the same request or the same question: the same bytes come out, and nothing is charged. Only where
-        there is no private place a request whose draw had begun stays lost.
+        What is stored already is returned, free. What a kill or an interrupt cut short is completed by the same request
+        or the same question, with the same bytes, free; only without a private place it is lost once its draw began.
         """
         request = request_of(
             self._journal.terms, request_id, event, loss, question=question_key, analyst=analyst, spend=spend
@@ -236,7 +240,7 @@ class Ledger:
         return largest(make_loss, require_bound(spend), lambda loss: self._weigh(loss, analyst))
 
     def _weigh(self, loss: Losses, analyst: str | None) -> Verdict:
-        losses, who = losses_of(self._journal.terms, loss), analyst_of(self._journal.terms, analyst)
+        losses, who = losses_of(self._journal.terms, loss), asker_of(self._journal.terms, analyst)
         with self._journal.session(write=False) as session:
             return self._journal.book.weigh(self._journal.sums(session), losses, who)
 

@@ -39,9 +39,9 @@ def write(session: Session, request: Request, verdict: Verdict) -> Reservation:
 
     # The one look at a clock: before the data are touched, so that it cannot tell anything about them.
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    row = session.append("reserved", request.id, request.body(verdict.charges, now))
     if verdict.charges:
-        session.save_sums(json.dumps(verdict.sums))
+        session.save_sums(json.dumps(verdict.sums))  # before the row, which seals them
+    row = session.append("reserved", request.id, request.body(verdict.charges, now))
     question = None if request.question is None else digest(request.question)
     session.add_reservation(Stored(request.id, "reserved", row, request.fingerprint, question, 0, None, None))
     return Reservation(request.id, "reserved", request.event, request.losses, request.analyst, request.question)

@@ -24,6 +24,7 @@ from sfumato.privacy import (
     Minimum,
     PerAttribute,
     Profile,
+    Stated,
     Sum,
     Tree,
     Weighted,
@@ -67,6 +68,8 @@ class Signature:
                 return None if all(token is None for token in tokens) else tokens
             case PerAttribute():
                 return name if name in self.profile.names() else None
+            case Stated():
+                return self._stated.get(name)
         return name
 
     def join(self, tokens: list[Any]) -> Hashable:
@@ -95,6 +98,19 @@ class Signature:
                     for part, column in zip(self.parts, columns, strict=True)
                 )
         return tuple(sorted(tokens))
+
+    @cached_property
+    def _stated(self) -> dict[str, tuple[int, int]]:
+        """For each attribute the number of its cost, equal costs sharing one, and the sets that hold it, a bit each."""
+        assert isinstance(self.profile, Stated)
+        numbers: dict[Cost, int] = {}
+        return {
+            name: (
+                numbers.setdefault(cost, len(numbers)),
+                sum(1 << place for place, (names, _) in enumerate(self.profile.together) if name in names),
+            )
+            for name, cost in self.profile.singles
+        }
 
     @cached_property
     def _nodes(self) -> tuple[tuple[Attributes, Cost], ...]:
@@ -179,7 +195,10 @@ class Prices:
         return kind
 
     def _compute(self, names: Attributes, people: int) -> Cost:
-        single = self.loss.at(names)
+        try:
+            single = self.loss.at(names)
+        except NotProvable:
+            return UNBOUNDED_COST  # a leak under add-remove neighbours may have no form for changed attributes
         if people == 1 or single.is_zero:
             return single
         if people not in self._groups:

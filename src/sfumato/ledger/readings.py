@@ -130,12 +130,16 @@ class Odometer:
 
 @dataclass(frozen=True)
 class Statement:
-    """What this run's answers can have shifted the odds by: a fact about this run, not a guarantee."""
+    """What this run's answers can have shifted the odds by: a fact about this run, not a guarantee.
+
+    `presence` says that the odds are those of being in the data, not those of one record over another.
+    """
 
     log_odds: Fraction
     delta: Fraction
+    presence: bool = False
 
     @property
     def text(self) -> str:
         """The exact wording of an odometer."""
-        return wording.odometer_text(self.log_odds, self.delta)
+        return wording.odometer_text(self.log_odds, self.delta, self.presence)

@@ -78,7 +78,7 @@ def request_of(
     if question is not None and not isinstance(question, str):
         raise ParameterError("A question key is a text, the canonical form of the question with its snapshot.")
     allowed = None if spend is None else require_bound(spend)
-    return Request(request_id, event.to_json(), losses_of(terms, loss), question, analyst_of(terms, analyst), allowed)
+    return Request(request_id, event.to_json(), losses_of(terms, loss), question, asker_of(terms, analyst), allowed)
 
 
 def losses_of(terms: Terms, loss: Losses) -> tuple[Loss, ...]:
@@ -92,6 +92,16 @@ def losses_of(terms: Terms, loss: Losses) -> tuple[Loss, ...]:
         if terms.budget.secrets is not None and (named := one.profile.names()):
             closure(terms.budget.secrets, named)
     return losses
+
+
+def asker_of(terms: Terms, analyst: str | None) -> str | None:
+    """Return who asks: where anybody has a budget, nobody asks past it by giving no name (SM-SEAL)."""
+    if analyst is None and terms.analysts:
+        raise ParameterError(
+            f"Say who asks with analyst=; those who have a budget are {', '.join(sorted(terms.analysts))}. Who runs "
+            "the ledger may have one too, declared when it is made."
+        )
+    return analyst_of(terms, analyst)
 
 
 def analyst_of(terms: Terms, analyst: str | None) -> str | None:

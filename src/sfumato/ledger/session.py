@@ -8,10 +8,13 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from sfumato.ledger.chain import FIRST, Head, Row
+from sfumato.ledger.chain import FIRST, Head, Row, digest, sums_after, with_sums, without_sums
 
-FORMAT = 2
-"""Raised when an older version could not read what a newer one writes. Since 2 answers may be raw draws."""
+FORMAT = 3
+"""Raised when an older version could not go on with what a newer one writes.
+
+Since 2 answers may be raw draws; since 3 every row seals the sums after it.
+"""
 
 metadata = sa.MetaData()
 head_table = sa.Table(
@@ -63,6 +66,14 @@ finished_table = sa.Table(
 # Statements are built once: building them costs more than running them.
 _ID: sa.BindParameter[Any] = sa.bindparam("wanted")
 _READ_SUMS = sa.select(sums_table.c.sums)
+_LAST = row_table.alias("last")
+_BEFORE = row_table.alias("before")
+# One look at the sums and at the two rows that say what they must be; a join costs less than a second statement.
+_SUMS_AND_LAST = sa.select(
+    sums_table.c.sums, _LAST.c.kind, _LAST.c.reservation, _LAST.c.body, _LAST.c.seal, _BEFORE.c.seal.label("previous")
+).select_from(
+    sums_table.outerjoin(_LAST, _LAST.c.number == _ID).outerjoin(_BEFORE, _BEFORE.c.number == sa.bindparam("previous"))
+)
 _WRITE_SUMS = sa.update(sums_table).values(sums=sa.bindparam("text"))
 _ADD_ROW = sa.insert(row_table)
 _ADD_RESERVATION = sa.insert(reservation_table)
@@ -115,23 +126,57 @@ class Stored:
 class Session:
     """One transaction: what is read in it is the truth until it ends, what is written is durable or nothing."""
 
-    def __init__(self, connection: sa.Connection, head: Head, rules: int) -> None:
+    def __init__(self, connection: sa.Connection, head: Head, rules: int, form: int, sealed: str | None = None) -> None:
         self.connection = connection
         self.head = head
         self.rules = rules
-        self._before = (head, rules)
+        self.form = form
+        self._sealed = sealed  # the digest of the sums that the head vouches for, if it is known already
+        self._saved: str | None = None
+        self._before = (head, rules, form)
+
+    @property
+    def sealed(self) -> str | None:
+        """The digest of the sums that the last row sealed, None if this transaction never looked."""
+        return self._sealed
+
+    def trust(self, sealed: str | None) -> None:
+        """Take the digest that belongs to this head from somebody who has read it."""
+        self._sealed = sealed
 
     def sums_text(self) -> str:
         """Return the running sums of all limits, as JSON."""
         return str(self.connection.scalar(_READ_SUMS))
 
+    def sums_as_sealed(self) -> str | None:
+        """Return the running sums if they are those that the last row sealed, None if somebody changed them (SM-SEAL).
+
+        The stored end of the chain must be the last row's seal, that seal must be the row's, and the row must name
+        the sums: three comparisons, whatever the length of the history.
+        """
+        at = {"wanted": self.head.length, "previous": self.head.length - 1}
+        sums, kind, reservation, body, seal, previous = self.connection.execute(_SUMS_AND_LAST, at).one()
+        if seal is None or seal != self.head.seal:
+            return None
+        row, named = Row(self.head.length, kind, reservation, body), sums_after(body)
+        if row.seal(previous or FIRST) != seal or digest(sums) != named:
+            return None
+        self._sealed = named
+        return str(sums)
+
     def save_sums(self, text: str) -> None:
-        """Replace the running sums."""
+        """Replace the running sums; the rows that are added after this seal them."""
+        self._sealed = self._saved = digest(text)
         self.connection.execute(_WRITE_SUMS, {"text": text})
 
     def append(self, kind: str, reservation: str | None, body: str) -> int:
-        """Add a row to the chain and return its number."""
-        row = Row(self.head.length + 1, kind, reservation, body)
+        """Add a row to the chain, with the digest of the sums after it, and return its number."""
+        if self._sealed is None:
+            # Handed on from row to row, never taken from the sums themselves: that would seal whatever they are now.
+            self._sealed = sums_after(self.body(self.head.length))
+            assert self._sealed is not None
+        self._saved = None
+        row = Row(self.head.length + 1, kind, reservation, with_sums(body, self._sealed))
         self.head = Head(row.number, row.seal(self.head.seal))
         self.connection.execute(_ADD_ROW, {**vars(row), "seal": self.head.seal})
         return row.number
@@ -174,7 +219,7 @@ class Session:
     def said(self, request_id: str, kind: str) -> str | None:
         """Return what the first row of a kind says about a request, None if there is none."""
         found = self.connection.scalar(_SAID, {"wanted": request_id, "of_kind": kind})
-        return None if found is None else str(found)
+        return None if found is None else without_sums(str(found))
 
     def finished(self, request_id: str) -> bytes | None:
         """Return what was computed from an answer before, if it was kept."""
@@ -212,6 +257,7 @@ class Session:
 
     def finish(self) -> None:
         """Write the new end of the chain, if anything was added."""
-        if (self.head, self.rules) != self._before:
-            now = {"format": FORMAT, "length": self.head.length, "seal": self.head.seal, "rules": self.rules}
+        assert self._saved is None, "sums are saved before the row that seals them"
+        if (self.head, self.rules, self.form) != self._before:
+            now = {"length": self.head.length, "seal": self.head.seal, "rules": self.rules, "format": self.form}
             self.connection.execute(_WRITE_HEAD, now)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sfumato.errors import BudgetExceeded, ParameterError
@@ -12,13 +13,24 @@ from sfumato.ledger import wording
 from sfumato.ledger.amounts import sums_from_text
 from sfumato.ledger.budget import Limit, closure
 from sfumato.ledger.chain import canonical
-from sfumato.ledger.guarantee import Unbounded, guaranteed
+from sfumato.ledger.guarantee import Unbounded, groups_of, guaranteed
 from sfumato.ledger.pricing import Prices
 from sfumato.ledger.readings import Reading, Statement
 from sfumato.ledger.request import analyst_of
 from sfumato.ledger.rules import Rule, gate_of
 from sfumato.ledger.verify import past_sums
-from sfumato.privacy import Approximate, Attributes, Bound, Concentrated, Everything, Pure, Truncated, attributes
+from sfumato.privacy import (
+    ADD_REMOVE,
+    Approximate,
+    Attributes,
+    Bound,
+    Concentrated,
+    Everything,
+    Pure,
+    Relation,
+    Truncated,
+    attributes,
+)
 from sfumato.privacy.implied import bound_for_group
 
 if TYPE_CHECKING:
@@ -41,7 +53,8 @@ def closed(journal: Journal, names: Names) -> Attributes:
 def guarantee(journal: Journal, names: Names, people: int) -> Bound | Unbounded:
     """Return what the limits as first declared promise; sums play no part."""
     limits = [rule.limit for rule in journal.book.rules if rule.promises]
-    return guaranteed(limits, closed(journal, names), positive_integer(people, "people"))
+    size = positive_integer(people, "people")
+    return guaranteed(limits, closed(journal, names), size, journal.terms.relation)
 
 
 def reading(journal: Journal, session: Session, names: Names, people: int, analyst: str | None) -> Reading:
@@ -52,21 +65,22 @@ def reading(journal: Journal, session: Session, names: Names, people: int, analy
     for place, rule in mine:
         if rule.limit.on == on and rule.limit.people == size:
             return Reading(rule, sums_from_text(journal.sums(session)[place]), cap=_cap(journal, rule))
-    shadow = _shadow([rule for _, rule in mine], on, size)
+    shadow = _shadow([rule for _, rule in mine], on, size, journal.terms.relation)
     return Reading(shadow, sums_from_text(past_sums(shadow, journal.history(session))), own=False)
 
 
-def _shadow(mine: list[Rule], on: Attributes, people: int) -> Rule:
+def _shadow(mine: list[Rule], on: Attributes, people: int, relation: Relation) -> Rule:
     """Return a meter for a set without a limit of its own, with the ceiling of the person limit that reaches it."""
     whole = [rule for rule in mine if isinstance(rule.limit.on, Everything)]
     for rule in whole:
-        if rule.limit.people >= people:
+        if groups_of(rule.limit, on, people, relation) == 1:
             return Rule(Limit(on, rule.limit.bound, people), rule.gate, rule.analyst)
-    implied = bound_for_group(whole[0].limit.bound, -(-people // whole[0].limit.people))
+    implied = bound_for_group(whole[0].limit.bound, groups_of(whole[0].limit, on, people, relation))
     if implied is None:
+        needed = relation.people_for(on, people)
         raise ParameterError(
-            f"No limit of this ledger reaches {people} people, so there is nothing to measure against; "
-            f"a budget with people={{{people}: …}} would."
+            f"No limit of this ledger reaches {wording.subject(on, people)}, so there is nothing to measure against; "
+            f"a budget with people={{{needed}: …}} would."
         )
     return Rule(Limit(on, implied, people), gate_of(implied), whole[0].analyst)
 
@@ -98,7 +112,9 @@ def odometer(journal: Journal, session: Session, names: Names) -> Statement | No
     """Return what this run can have shifted the odds by, from the whole history."""
     on = closed(journal, names)
     costs = [Prices(losses[0]).at(on, 1) for losses, _ in journal.history(session)]
-    return journal.terms.odometer.read(costs)
+    found = journal.terms.odometer.read(costs)
+    presence = journal.terms.relation is ADD_REMOVE and isinstance(on, Everything)
+    return replace(found, presence=presence) if found is not None else None
 
 
 def add_limit(journal: Journal, session: Session, limit: Limit) -> Rule:
@@ -133,8 +149,8 @@ def lower(journal: Journal, session: Session, limit: Limit, analyst: str | None)
 
 
 def _append(journal: Journal, session: Session, rule: Rule, sums: str, kind: str) -> None:
+    session.save_sums(json.dumps([*journal.checked_sums(session), sums]))
     journal.append_rule(session, kind, canonical({"rule": rule.to_json(), "sums": sums}))
-    session.save_sums(json.dumps([*journal.sums(session), sums]))
 
 
 def _no_larger(bound: Bound, limit: Bound) -> bool:

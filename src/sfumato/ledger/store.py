@@ -118,7 +118,7 @@ class Store:
                     f"The ledger at {self.name} was written by a newer version of sfumato (format {line.format}, this "
                     f"version reads {FORMAT}); run pip install --upgrade sfumato."
                 )
-            session = Session(connection, Head(line.length, line.seal), line.rules)
+            session = Session(connection, Head(line.length, line.seal), line.rules, line.format)
             yield session
             session.finish()
 

@@ -16,6 +16,12 @@ from sfumato.privacy import REPLACE_ONE, Relation
 class Terms:
     """Whose ledger it is and what it promises.
 
+    Limits on attributes mean the same under both relations: one person is there in both worlds, and only these
+    attributes differ. The filters stand under add-remove neighbours as they are (ledger-filters L1, L2, L7): their
+    proofs fix one pair of tables of the limit's own relation and use of each request nothing but a cost that holds
+    for that pair, `loss.at(attributes)`, which under add-remove neighbours is the changed cell's or that of a record
+    that leaves and one that enters, never the person's. How many people there are plays no part.
+
     `schema` is a fingerprint of the public schema: two curators that read the columns differently must not
     share a ledger.
     """
@@ -39,11 +45,6 @@ class Terms:
                 )
         if not isinstance(self.relation, Relation):
             raise ParameterError("relation must be REPLACE_ONE or ADD_REMOVE.")
-        by_name = any(budget.names_attributes for budget in (self.budget, *self.analysts.values()))
-        if by_name and self.relation is not REPLACE_ONE:
-            raise ParameterError(
-                "A limit on attributes speaks of people whose record changes; leave relation= out for REPLACE_ONE."
-            )
         if self.budget.secrets is not None:
             secrets = self.budget.secrets
             object.__setattr__(self, "analysts", {name: quota.about(secrets) for name, quota in self.analysts.items()})

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from sfumato.ledger.amounts import at_most, ranges_from_text, sums_from_text, sums_to_text
-from sfumato.ledger.chain import FIRST, Head, Row, digest
+from sfumato.ledger.chain import FIRST, Head, Row, digest, sums_after
 from sfumato.ledger.rules import Rule, Rulebook, rules_from_json
 from sfumato.privacy import Loss
 from sfumato.privacy.filters import Sums
@@ -57,6 +57,7 @@ class _Audit:
     answers: dict[str, str] = field(default_factory=dict)
     frozen: set[str] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
+    sealed: str | None = None
 
     def wrong(self, row: Row, what: str) -> None:
         self.problems.append(f"Row {row.number} ({row.kind}): {what}.")
@@ -73,10 +74,14 @@ def verify(session: Session, head: Head | None) -> Verification:
             audit.wrong(row, "the hash chain is broken here: a row was changed, removed or put in")
             break
         _replay(audit, row)
+        _compare_seal(audit, row)
     if not audit.problems:
         if session.head != Head(number, seal):
             audit.problems.append("The chain does not end where the ledger says that it ends.")
-        _compare_sums(audit, json.loads(session.sums_text()))
+        stored = session.sums_text()
+        if audit.sealed is not None and digest(stored) != audit.sealed:
+            audit.problems.append("The sums are not those that the last row sealed.")
+        _compare_sums(audit, json.loads(stored))
         _compare_states(audit, list(session.reservations()))
     if head is not None and not session.holds(head):
         audit.problems.append(f"The ledger was rolled back: it does not hold row {head.length} as it was kept.")
@@ -90,8 +95,30 @@ def _replay(audit: _Audit, row: Row) -> None:
         audit.sums = audit.book.zero()
     elif row.kind in ("late", "cap"):
         _replay_rule(audit, row, body)
+    elif row.kind == "sealed":
+        _replay_sealing(audit, row, body["sums"])
     elif row.kind in NEXT:
         _replay_state(audit, row, body)
+
+
+def _replay_sealing(audit: _Audit, row: Row, sums: list[str]) -> None:
+    """Go on from the sums that were found when a ledger of an older version was first sealed."""
+    covered = len(sums) == len(audit.sums) and all(
+        _covered(sums_from_text(added), sums_from_text(stored)) for added, stored in zip(audit.sums, sums, strict=True)
+    )
+    if not covered:
+        audit.wrong(row, "the sums that were sealed are smaller than what was charged")
+    audit.sums = list(sums)
+
+
+def _compare_seal(audit: _Audit, row: Row) -> None:
+    """From the first row on that seals the sums, every row must, and with what its charges add up to."""
+    named = sums_after(row.body)
+    if named is None and audit.sealed is not None:
+        audit.wrong(row, "it seals no sums, although rows before it do")
+    elif named is not None and named != audit.sealed and named != digest(json.dumps(audit.sums)):
+        audit.wrong(row, "the sums that it seals are not what was charged so far")
+    audit.sealed = named if named is not None else audit.sealed
 
 
 def _replay_rule(audit: _Audit, row: Row, body: dict[str, Any]) -> None:

@@ -197,12 +197,18 @@ def fits_text(closes: Sequence[Closing]) -> str:
     return f"Fits. It would close for good: {'; '.join(shut)}." if shut else "Fits."
 
 
-def odometer_text(log_odds: Fraction, delta: Fraction) -> str:
-    """Say what this run's answers can have shifted."""
+def odometer_text(log_odds: Fraction, delta: Fraction, presence: bool = False) -> str:
+    """Say what this run's answers can have shifted: for a record, or for whether a person is there at all."""
     odds, chance = shown(log_odds, up=True), typed(delta)
+    who = "any one person" if presence else "any one person and any one other record"
+    what = (
+        "the truth about whether they are in the data over its opposite"
+        if presence
+        else ("the true record over the other")
+    )
     return (
-        f"For any one person and any one other record fixed beforehand, with probability at least 1 - {chance} over "
-        "the noise, the answers of this run raise the odds of the true record over the other by a factor of at most "
+        f"For {who} fixed beforehand, with probability at least 1 - {chance} over "
+        f"the noise, the answers of this run raise the odds of {what} by a factor of at most "
         f"e^{odds}, now; the numbers shown earlier hold with it. This is about this run; it is not "
         f"Approximate({odds}, {chance})."
     )

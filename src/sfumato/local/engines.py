@@ -18,7 +18,7 @@ from sfumato.local.server import Server
 from sfumato.local.wire import TAG_BYTES, VERSION, Refused
 
 if TYPE_CHECKING:
-    from sfumato.table.source import Source
+    from sfumato.table.engine import Source
 
 # What a row is; in the order of the checks.
 _ENVELOPE, _LENGTH, _GOOD, _VERSION, _PLAN, _VALUE = range(6)
@@ -55,6 +55,7 @@ def aggregate(
             raise ParameterError(
                 f"Reports are counted on DuckDB or Spark, not on {opened.engine.name}; export them to Parquet."
             )
+        opened = opened.loaded([name for name in (report, id) if name is not None])
         found = _run(opened, _query(plan, opened, report, id))
     finally:
         opened.close()

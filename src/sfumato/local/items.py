@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -38,9 +38,14 @@ class Bytes(Domain):
         return 1
 
     @property
-    def last(self) -> None:
+    def highest(self) -> None:
         """There is no practical bound."""
         return None
+
+    @property
+    def may_be_missing(self) -> bool:
+        """A device has an item or sends none."""
+        return False
 
     def encode(self, value: Any) -> int:
         """Cut to `max_bytes`; what is no bytes becomes none."""
@@ -105,6 +110,7 @@ class Items:
                 f"items must be a domain, not {type(self.domain).__name__}; write for example text(max_bytes=24) or "
                 "integers(0, 2**32 - 1)."
             )
+        object.__setattr__(self, "domain", _always_there(self.domain))
         if self.bits > MOST_BITS:
             raise ParameterError(f"Items have at most {MOST_BITS} bits, and these have {self.bits}; allow fewer bytes.")
 
@@ -203,3 +209,12 @@ class Items:
         if record.get("type") == "bytes":
             return cls(Bytes(record["max_bytes"]))
         return cls(domain_from_json(record))
+
+
+def _always_there(domain: Domain) -> Domain:
+    """Return the domain without a level for missing cells: a device that has no item sends no report."""
+    if not domain.may_be_missing:
+        return domain
+    if isinstance(domain, Text):
+        return replace(domain, missing="")
+    return replace(domain, missing=domain.decode(domain.first))

@@ -171,9 +171,9 @@ def _list(each: Pure, candidates: tuple[Any, ...], false_items: float) -> tuple[
 
 
 def _mean(each: Pure, numbers: Domain) -> tuple[Items, Method]:
-    if not isinstance(numbers, (Integers, FixedPoint)) or numbers.size is None or numbers.size < 2:
+    if not isinstance(numbers, (Integers, FixedPoint)) or numbers.highest == numbers.first:
         raise ParameterError("numbers= is a domain of numbers; write for example fixed(0, 60, step=0.5).")
-    return Items(numbers), mean_method(each, numbers.size - 1)
+    return Items(numbers), mean_method(each, numbers.highest - numbers.first)
 
 
 def _weak_mean(made: Plan) -> str:

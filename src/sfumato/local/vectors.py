@@ -106,7 +106,7 @@ def _other_items(seed: bytes) -> list[tuple[Plan, list[Any]]]:
         (domain.dates("1969-12-30", "2030-12-31"), ["1969-12-30", "2024-02-29", "2023-02-29", "2031-01-01"]),
         (domain.booleans(), [False, True, 1]),
         (domain.fixed(0, 100, step="1/3"), [0, 100, "1/3", 0.5]),
-        (domain.categories("a", "b", other="else"), ["a", "else", "c"]),
+        (domain.categories("a", "b", other="else", missing="else"), ["a", "else", "c"]),
     ]
     return [(plan(users=60_000, spend=Pure("1/2"), items=kind, seed=seed), items) for kind, items in kinds]
 

@@ -47,6 +47,7 @@ class AdditiveNoise(Mechanism):
     """
 
     spec: ClassVar[str] = "QR-LAP"
+    weighed: ClassVar[bool] = True
 
     law: Law
     sensitivity: Sensitivity
@@ -80,8 +81,10 @@ class AdditiveNoise(Mechanism):
         person = self._cost(self.sensitivity)
         if not self.by_attribute:
             return Loss.flat(person, self.reads, self.relation)
-        singles = tuple((name, self._cost(moves)) for name, moves in self._attribute_moves().items())
-        return Loss(PerAttribute(singles, person), self.relation)
+        singles = {name: self._cost(moves) for name, moves in self._attribute_moves().items()}
+        if self.relation is not REPLACE_ONE:
+            return Loss.stated(person, singles, self.relation)
+        return Loss(PerAttribute(tuple(singles.items()), person), self.relation)
 
     def event(self) -> Event:
         """Return the law with its parameters, the sensitivities, and who may learn what."""
@@ -135,17 +138,17 @@ class AdditiveNoise(Mechanism):
         raise AssertionError("The law was checked when the mechanism was made.")
 
     def _attribute_moves(self) -> dict[str, Sensitivity]:
-        """Return the bounds of every attribute read; one that has none of its own moves as the person does."""
+        """Return the bounds of every attribute read; one that has none of its own moves as a replaced person does.
+
+        Where people are added and removed that is one who leaves and one who enters, and an attribute that has bounds
+        of its own may move the numbers further than a person who comes or goes.
+        """
         assert not isinstance(self.reads, Everything)
         known = dict(self.by_attribute)
-        return {name: known.get(name, self.sensitivity).narrow(self.sensitivity) for name in sorted(self.reads)}
+        replaced = self.sensitivity if self.relation is REPLACE_ONE else self.sensitivity.times(2)
+        return {name: known.get(name, replaced).narrow(replaced) for name in sorted(self.reads)}
 
     def _check_attributes(self) -> None:
-        if self.relation is not REPLACE_ONE:
-            raise ParameterError(
-                "by_attribute= speaks of people who change one attribute, so it needs relation=REPLACE_ONE; adding or "
-                "removing a person changes all attributes at once."
-            )
         named = frozenset(name for name, _ in self.by_attribute)
         if isinstance(self.reads, Everything):
             object.__setattr__(self, "reads", named)

@@ -40,7 +40,7 @@ def calibrate(
     Pure gives discrete Laplace noise, Concentrated discrete Gaussian, Truncated Gaussian or sinh-normal,
     Approximate whichever of the three is best. A spend `.per_attribute()` is calibrated to `by_attribute`, which
     bounds how far each attribute alone can move the numbers (a plain number covers every move of that l1), and to
-    the person's sensitivity without it.
+    that of a replaced person without it.
 
     Promise: `calibrate(spend, …).loss().within(spend)`, checked on the exact numbers before anything is returned.
     Spec: QR-LAP, PDP:C-13, PDP:C-14, TCDP-SINH. Time: microseconds for Pure and Concentrated; up to a second the
@@ -54,9 +54,10 @@ def calibrate(
     """
     bound = require_bound(spend)
     person = _person(sensitivity, l1, l2_squared, largest, changed)
-    singles = {name: as_sensitivity(moves).narrow(person) for name, moves in (by_attribute or {}).items()}
+    replaced = person if relation is REPLACE_ONE else person.times(2)
+    singles = {name: as_sensitivity(moves).narrow(replaced) for name, moves in (by_attribute or {}).items()}
     named = attributes(reads) if not isinstance(reads, Everything) or not singles else frozenset(singles)
-    moves = person if bound.unit == "person" else _attribute(person, singles, named)
+    moves = person if bound.unit == "person" else _attribute(replaced, singles, named)
     mechanism = AdditiveNoise(
         law=law_of(choose(bound, moves, draws, failure)),
         sensitivity=person,
@@ -93,11 +94,11 @@ def _person(
 
 
 def _attribute(
-    person: Sensitivity, singles: Mapping[str, Sensitivity], reads: frozenset[str] | Everything
+    replaced: Sensitivity, singles: Mapping[str, Sensitivity], reads: frozenset[str] | Everything
 ) -> Sensitivity:
     """Return bounds that hold whichever single attribute changes."""
     if isinstance(reads, Everything):
         raise ParameterError(
             "A per-attribute spend needs the attributes by name; give reads={'age', …}, or by_attribute={'age': 1, …}."
         )
-    return reduce(Sensitivity.cover, (singles.get(name, person) for name in sorted(reads)))
+    return reduce(Sensitivity.cover, (singles.get(name, replaced) for name in sorted(reads)))

@@ -38,7 +38,7 @@ def _found(columns: int, spend: Pure, failure: float, step: int) -> float:
     from sfumato.release.workload.space import Space
     from sfumato.table.schema import Schema
 
-    space = Space.of(Schema({f"q{place}": booleans() for place in range(columns)}))
+    space = Space.of(Schema({f"q{place}": booleans(missing=False) for place in range(columns)}))
     people = math.ceil(2 ** (step / 2))
     try:
         plan = plan_popular(space, spend, people, failure=failure)

@@ -21,6 +21,7 @@ from sfumato.privacy.per_attribute import PerAttribute
 from sfumato.privacy.profile import ByCount, Cover, Flat, Profile, Tree, Weighted
 from sfumato.privacy.relations import ADD_REMOVE, REPLACE_ONE, Relation
 from sfumato.privacy.sampled import Sampled, subsample_loss
+from sfumato.privacy.stated import Stated
 from sfumato.privacy.subsample import Amplified, Subsampled, subsample
 from sfumato.privacy.union import union
 
@@ -51,6 +52,7 @@ __all__ = [
     "Sampled",
     "Secrets",
     "SinhNormalCurve",
+    "Stated",
     "Subsampled",
     "Sum",
     "Tree",

@@ -233,6 +233,22 @@ def _routes(routes: tuple[tuple[Number, Number], ...]) -> tuple[tuple[Fraction, 
     return pairs
 
 
+def for_each_of_two(bound: Bound) -> Bound:
+    """Return what one person may cost so that two people who change together cost no more than the bound.
+
+    >>> for_each_of_two(Pure(1)), for_each_of_two(Concentrated(1)), for_each_of_two(Truncated(1, 10))
+    (Pure(1/2), Concentrated(1/4), Truncated(1/4, 20))
+    """
+    match bound:
+        case Pure():
+            return Pure(bound.epsilon / 2, unit=bound.unit)
+        case Concentrated():
+            return Concentrated(bound.rho / 4, unit=bound.unit)
+        case Truncated():
+            return Truncated(bound.rho / 4, 2 * bound.omega, unit=bound.unit)
+    raise ParameterError(f"{bound!r} has no half for each of two people; write Pure, Concentrated or Truncated.")
+
+
 def require_bound(spend: object, name: str = "spend") -> Bound:
     """Return a bound, refusing bare numbers with a sentence that says what to write.
 

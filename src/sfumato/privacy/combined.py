@@ -10,6 +10,7 @@ from sfumato.errors import ParameterError
 from sfumato.privacy.attributes import EVERYTHING, Attributes
 from sfumato.privacy.cost import Cost
 from sfumato.privacy.profile import Profile
+from sfumato.privacy.relations import Relation
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,13 @@ class Sum(Profile):
         amount = Cost.zero()
         for count, profile in self.parts:
             amount = amount + count * profile.at(changed)
+        return amount
+
+    def changing(self, changed: Attributes, relation: Relation) -> Cost:
+        """Ask each release by its own rule: some state steps, some the whole change."""
+        amount = Cost.zero()
+        for count, profile in self.parts:
+            amount = amount + count * profile.changing(changed, relation)
         return amount
 
     def map(self, people: int) -> Profile:
@@ -54,6 +62,13 @@ def add(parts: Iterable[tuple[int, Profile]]) -> Profile:
     return Sum(tuple((count, profile) for profile, count in counts.items()))
 
 
+def _merged(costs: Iterable[Cost]) -> Cost:
+    first, *rest = costs
+    for cost in rest:
+        first = first.merge(cost)
+    return first
+
+
 @dataclass(frozen=True)
 class Minimum(Profile):
     """Several bounds on the same release, none of which leaks: the smaller one holds, entry by entry."""
@@ -69,10 +84,11 @@ class Minimum(Profile):
 
     def at(self, changed: Attributes) -> Cost:
         """Merge what the bounds say."""
-        first, *rest = (choice.at(changed) for choice in self.choices)
-        for cost in rest:
-            first = first.merge(cost)
-        return first
+        return _merged(choice.at(changed) for choice in self.choices)
+
+    def changing(self, changed: Attributes, relation: Relation) -> Cost:
+        """Merge what the bounds say, each by its own rule."""
+        return _merged(choice.changing(changed, relation) for choice in self.choices)
 
     def map(self, people: int) -> Profile:
         """Return the group profile of every bound."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -17,6 +17,7 @@ from sfumato.privacy.cost import Cost
 from sfumato.privacy.parallel import twice
 from sfumato.privacy.profile import Flat, Profile, profile_from_json
 from sfumato.privacy.relations import REPLACE_ONE, Relation
+from sfumato.privacy.stated import Stated, stated
 from sfumato.privacy.union import better, union
 
 ENUMERATED = 100_000
@@ -35,6 +36,10 @@ class Loss:
     profile: Profile
     relation: Relation = REPLACE_ONE
 
+    def __post_init__(self) -> None:
+        if isinstance(self.profile, Stated):
+            self.profile.relation.require(self.relation)
+
     @classmethod
     def flat(
         cls, cost: Cost, reads: Iterable[str] | str | Everything = EVERYTHING, relation: Relation = REPLACE_ONE
@@ -42,24 +47,57 @@ class Loss:
         """Return the loss of a release that reads these attributes and costs the same whichever change."""
         return cls(Flat(cost, attributes(reads)), relation)
 
+    @classmethod
+    def stated(
+        cls,
+        person: Cost,
+        attributes: Mapping[str, Cost],
+        relation: Relation = REPLACE_ONE,
+        together: Mapping[frozenset[str], Cost] | None = None,
+    ) -> Loss:
+        """Return the loss of a release whose cost is known for the person and for each attribute, literally.
+
+        What is not named costs nothing. `together` gives sets of attributes a cost of their own; without it a set
+        costs the union of its attributes, and at most the person (replace-one) or two people (add-remove).
+
+        >>> moves = Loss.stated(Cost.pure(1), {"age": Cost.pure(2)}, Relation.ADD_REMOVE)
+        >>> moves.at("age").epsilon, moves.at({"age", "sex"}).epsilon, moves.person.epsilon
+        (Fraction(2, 1), Fraction(2, 1), Fraction(1, 1))
+        """
+        return cls(stated(person, attributes, relation, together), relation)
+
     @property
     def person(self) -> Cost:
         """The cost when the whole record of one person changes."""
         return self.profile.at(EVERYTHING)
 
+    def person_for(self, names: Iterable[str] | str | Everything) -> Cost:
+        """Return the person's cost as far as it bounds that of these attributes (SM-ATTR).
+
+        Under add-remove neighbours that is the cost of two people: `person` is about who is there, and a record
+        that changes is one that leaves and one that enters.
+
+        >>> loss = Loss.flat(Cost.pure(1), relation=Relation.ADD_REMOVE)
+        >>> loss.person_for("age").epsilon, loss.person_for(EVERYTHING).epsilon
+        (Fraction(2, 1), Fraction(1, 1))
+        """
+        whole = self.person
+        doubled = self.relation.people_for(attributes(names)) == 2 and not whole.is_zero
+        return twice(whole) if doubled else whole
+
     def at(self, names: Iterable[str] | str | Everything) -> Cost:
         """Return the cost when only these attributes of one person change.
 
         Never more than group privacy over the single attributes gives (PDP:C-4). Under add-remove neighbours a
-        changed attribute is a record that leaves and another that enters: two steps of what the profile says.
+        changed attribute is a record that leaves and another that enters, two steps, unless the profile states the
+        change itself; then it may cost more than the person, whose cost is about being there.
         """
         changed = attributes(names)
-        direct = self.profile.at(changed)
-        if self.relation is not REPLACE_ONE and not isinstance(changed, Everything):
-            return direct if direct.is_zero else twice(direct)
+        direct = self.profile.changing(changed, self.relation)
         if isinstance(changed, Everything) or len(changed) < 2 or direct.leak or direct.is_zero:
             return direct
-        return better(direct, union(self.profile.at(frozenset((name,))) for name in sorted(changed)))
+        singles = [self.profile.changing(frozenset((name,)), self.relation) for name in sorted(changed)]
+        return direct if any(cost.leak for cost in singles) else better(direct, union(singles))
 
     def for_group(self, people: int) -> Loss:
         """Return the loss for `people` people who change together."""
@@ -90,7 +128,7 @@ class Loss:
         if not 1 <= size <= len(every):
             raise ParameterError(f"size must lie between 1 and {len(every)}, the number of attributes.")
         if comb(len(every), size) > ENUMERATED:
-            return frozenset(), self.person.epsilon_at(delta)
+            return frozenset(), self.person_for(every).epsilon_at(delta)
         sets = [frozenset(chosen) for chosen in combinations(every, size)]
         worst = max(sets, key=lambda chosen: (self.at(chosen).epsilon_at(delta), sorted(chosen)))
         return worst, self.at(worst).epsilon_at(delta)

@@ -22,6 +22,8 @@ from sfumato.privacy.attributes import (
     touches,
 )
 from sfumato.privacy.cost import Cost
+from sfumato.privacy.parallel import twice
+from sfumato.privacy.relations import Relation
 
 
 class Profile(ABC):
@@ -32,6 +34,15 @@ class Profile(ABC):
     @abstractmethod
     def at(self, changed: Attributes) -> Cost:
         """Return the cost when only these attributes of one person change."""
+
+    def changing(self, changed: Attributes, relation: Relation) -> Cost:
+        """Return the cost when only these attributes of one person change, under a relation.
+
+        `at` says what one step costs. Under add-remove neighbours a changed attribute is a record that leaves and
+        another that enters: two steps. A shape whose numbers are meant literally says so itself.
+        """
+        direct = self.at(changed)
+        return direct if direct.is_zero or relation.people_for(changed) == 1 else twice(direct)
 
     @abstractmethod
     def map(self, people: int) -> Profile:
@@ -252,6 +263,10 @@ def profile_from_json(record: dict[str, Any]) -> Profile:
             from sfumato.privacy.per_attribute import PerAttribute
 
             return PerAttribute.from_json(record)
+        case "stated":
+            from sfumato.privacy.stated import Stated
+
+            return Stated.from_json(record)
         case "minimum":
             return Minimum(tuple(map(profile_from_json, record["choices"])))
         case "sampled":

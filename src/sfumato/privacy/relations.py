@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from sfumato.errors import RelationMismatch
+from sfumato.privacy.attributes import Attributes, Everything
 
 
 class Relation(Enum):
@@ -23,6 +24,18 @@ class Relation(Enum):
                 "build both with the same relation=, or restate one as a group of two people."
             )
         return self
+
+    def people_for(self, changed: Attributes, people: int = 1) -> int:
+        """Return how many steps of a whole person it takes until these attributes of `people` people have changed.
+
+        Under add-remove neighbours a person is there or not, so a changed attribute is a record that leaves and
+        another that enters. What holds for one person therefore says something about attributes only for two.
+
+        >>> ADD_REMOVE.people_for(frozenset({"age"})), REPLACE_ONE.people_for(frozenset({"age"}), 3)
+        (2, 3)
+        """
+        twice = self is Relation.ADD_REMOVE and not isinstance(changed, Everything)
+        return 2 * people if twice else people
 
     def __repr__(self) -> str:
         return self.name

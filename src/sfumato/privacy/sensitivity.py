@@ -54,6 +54,14 @@ class Sensitivity:
             min(self.changed, other.changed),
         )
 
+    def times(self, count: int) -> Sensitivity:
+        """Return the bounds of so many such differences after each other: norms add up.
+
+        >>> Sensitivity(Fraction(1), Fraction(1), Fraction(1), 1).times(2).l2_squared
+        Fraction(4, 1)
+        """
+        return Sensitivity(count * self.l1, count**2 * self.l2_squared, count * self.largest, count * self.changed)
+
     def coarser(self, step: int) -> Sensitivity:
         """Return the bounds after every coordinate x is rounded to floor(x/step + 1/2).
 

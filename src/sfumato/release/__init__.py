@@ -4,6 +4,7 @@ from sfumato.release.aggregates import Aggregate, Count, Mean, Sum, Variance
 from sfumato.release.distribution.question import Distribution
 from sfumato.release.geometry.question import Shaped
 from sfumato.release.groups import GroupBy, Histogram
+from sfumato.release.people import People
 from sfumato.release.popular.question import Popular
 from sfumato.release.quantiles import Quantiles
 from sfumato.release.question import Question, question_from_json
@@ -19,6 +20,7 @@ __all__ = [
     "GroupBy",
     "Histogram",
     "Mean",
+    "People",
     "Popular",
     "Quantiles",
     "Question",

@@ -13,10 +13,11 @@ from sfumato.answer import Released
 from sfumato.domain import Derived, FixedPoint, Integers
 from sfumato.errors import SchemaError
 from sfumato.privacy import Bound
+from sfumato.release.prepared import Prepared
 from sfumato.release.question import Question, Where
-from sfumato.release.setting import Prepared, Setting
+from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
-from sfumato.table.statistics import COUNT, Measure, Power
+from sfumato.table.statistics import COUNT, Part, Power
 from sfumato.table.where import read_where
 
 Interval = tuple[Fraction, Fraction]
@@ -30,7 +31,7 @@ class Term:
     """One total that a formula needs: its name, what is added up, and what one unit of it is worth."""
 
     name: str
-    measure: Measure
+    part: Part
     step: Fraction = ONE
 
 
@@ -62,11 +63,11 @@ class Aggregate(Question):
         """Return the public numbers that the formula needs."""
         return {}
 
-    def plan(self, setting: Setting, spend: Bound) -> Prepared:
+    def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare the totals without keys."""
         from sfumato.release.totals import plan_totals
 
-        return plan_totals((self,), setting, spend, (), read_where(self.where, setting.schema))
+        return plan_totals((self,), basis, spend, (), read_where(self.where, basis.schema))
 
     def shown(self, value: Fraction) -> int | float:
         """Return a value of the formula as people expect it."""
@@ -114,7 +115,7 @@ def number_step(schema: Schema, column: str) -> Fraction:
 
 @dataclass(frozen=True)
 class Count(Aggregate):
-    """How many rows there are, or how many fulfil a condition.
+    """How many rows there are, or how many fulfil a condition; `Count("pay IS NOT NULL")` counts the cells of a column.
 
     Without a condition, and with one row a person, it is the public number of people and costs nothing.
     """
@@ -163,9 +164,23 @@ class ColumnAggregate(Aggregate):
         """Return the range of the column and its middle, around which sums are taken."""
         step = number_step(schema, self.column)
         domain = schema.domain(self.column)
-        assert domain.last is not None
-        ends = {"low": domain.first, "high": domain.last, "center": middle_code(schema, self.column)}
+        assert domain.highest is not None
+        ends = {"low": domain.first, "high": domain.highest, "center": middle_code(schema, self.column)}
         return {f"{name} of {self.column}": code * step for name, code in ends.items()}
+
+    @property
+    def present(self) -> str:
+        """The name of the count of cells that are there."""
+        return f"count of {self.column}"
+
+    def count_term(self, schema: Schema) -> Term:
+        """Return what sums are divided by: the cells that are there, or the rows where no cell may be missing."""
+        measure = Part(Power.PRESENT, self.column)
+        return Term(self.present, measure) if measure.may_be_missing(schema) else Term("count", COUNT)
+
+    def count_of(self, totals: Mapping[str, Interval]) -> Interval:
+        """Return the released count that sums are divided by."""
+        return totals[self.present] if self.present in totals else totals["count"]
 
     def range(self, facts: Mapping[str, Fraction]) -> tuple[Fraction, Fraction, Fraction]:
         """Return lowest, highest and middle value of the column."""
@@ -176,12 +191,12 @@ class ColumnAggregate(Aggregate):
 def middle_code(schema: Schema, column: str) -> int:
     """Return the code in the middle of a column's range."""
     domain = schema.domain(column)
-    assert domain.last is not None
-    return (domain.first + domain.last) // 2
+    assert domain.highest is not None
+    return (domain.first + domain.highest) // 2
 
 
 class Sum(ColumnAggregate):
-    """The sum of a numeric column."""
+    """The sum of a numeric column; a missing cell adds nothing."""
 
     kind: ClassVar[str] = "Sum"
 
@@ -192,7 +207,7 @@ class Sum(ColumnAggregate):
 
     def terms(self, schema: Schema) -> tuple[Term, ...]:
         """Return the sum of the values themselves."""
-        return (Term(self.names[0], Measure(Power.SUM, self.column), number_step(schema, self.column)),)
+        return (Term(self.names[0], Part(Power.SUM, self.column), number_step(schema, self.column)),)
 
     def combine(self, totals: Mapping[str, Interval], facts: Mapping[str, Fraction]) -> Interval:
         """Return the sum itself."""
@@ -203,25 +218,25 @@ class Mean(ColumnAggregate):
     """The mean of a numeric column over the rows that a condition picks.
 
     The sum is taken around the middle of the column's range and divided by a count that is paid for, unless it is
-    the public number of people.
+    the public number of people. Where cells may be missing, the mean is that of the others.
     """
 
     kind: ClassVar[str] = "Mean"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The centred sum and the count."""
-        return (f"sum around the middle of {self.column}", "count")
+        """The centred sum and the count of cells or of rows."""
+        return (f"sum around the middle of {self.column}", self.present, "count")
 
     def terms(self, schema: Schema) -> tuple[Term, ...]:
         """Return the centred sum and the count."""
-        centred = Measure(Power.SUM, self.column, middle_code(schema, self.column))
-        return (Term(self.names[0], centred, number_step(schema, self.column)), Term("count", COUNT))
+        centred = Part(Power.SUM, self.column, middle_code(schema, self.column))
+        return (Term(self.names[0], centred, number_step(schema, self.column)), self.count_term(schema))
 
     def combine(self, totals: Mapping[str, Interval], facts: Mapping[str, Fraction]) -> Interval:
         """Return center + sum/count inside the range of the column."""
         low, high, center = self.range(facts)
-        ends = [center + part for part in quotient(totals[self.names[0]], totals["count"])]
+        ends = [center + part for part in quotient(totals[self.names[0]], self.count_of(totals))]
         return clamp(ends[0], low, high), clamp(ends[1], low, high)
 
 
@@ -232,26 +247,26 @@ class Variance(ColumnAggregate):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The centred sum of squares, the centred sum and the count."""
+        """The centred sum of squares, the centred sum and the count of cells or of rows."""
         middle = f"around the middle of {self.column}"
-        return (f"squares {middle}", f"sum {middle}", "count")
+        return (f"squares {middle}", f"sum {middle}", self.present, "count")
 
     def terms(self, schema: Schema) -> tuple[Term, ...]:
         """Return sums of squares and of values around the middle, and the count."""
         step, center = number_step(schema, self.column), middle_code(schema, self.column)
-        squares = Measure(Power.SQUARE, self.column, center)
+        squares = Part(Power.SQUARE, self.column, center)
         return (
             Term(self.names[0], squares, step**2),
-            Term(self.names[1], Measure(Power.SUM, self.column, center), step),
-            Term("count", COUNT),
+            Term(self.names[1], Part(Power.SUM, self.column, center), step),
+            self.count_term(schema),
         )
 
     def combine(self, totals: Mapping[str, Interval], facts: Mapping[str, Fraction]) -> Interval:
         """Return squares/count - (sum/count)², between 0 and a quarter of the squared range."""
         low, high, _ = self.range(facts)
         most = (high - low) ** 2 / 4
-        squares = quotient(totals[self.names[0]], totals["count"])
-        mean = quotient(totals[self.names[1]], totals["count"])
+        squares = quotient(totals[self.names[0]], self.count_of(totals))
+        mean = quotient(totals[self.names[1]], self.count_of(totals))
         largest = max(mean[0] ** 2, mean[1] ** 2)
         smallest = ZERO if mean[0] <= 0 <= mean[1] else min(mean[0] ** 2, mean[1] ** 2)
         return clamp(squares[0] - largest, ZERO, most), clamp(squares[1] - smallest, ZERO, most)

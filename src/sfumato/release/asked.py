@@ -17,8 +17,8 @@ from sfumato.mechanism import Event
 from sfumato.privacy import Approximate, Bound, Concentrated, Loss, Pure, Truncated
 from sfumato.release.one_thread import one_thread
 from sfumato.release.packing import pack, unpack
+from sfumato.release.prepared import Prepared
 from sfumato.release.question import Question
-from sfumato.release.setting import Prepared
 from sfumato.table.data import Table
 from sfumato.table.schema import Schema
 
@@ -36,14 +36,19 @@ class Asked:
 
     def loss(self) -> Loss:
         """Return the sum of the losses."""
-        return reduce(add, (prepared.mechanism.loss() for prepared in self.prepared))
+        return reduce(add, (prepared.loss() for prepared in self.prepared))
 
     def events(self, snapshot: str) -> list[Event]:
         """Return the public record of each question: its mechanism, the question, and the state of the data."""
         found = []
         for question, prepared in zip(self.questions, self.prepared, strict=True):
             inner = prepared.mechanism.event()
-            parameters = {"mechanism": inner.to_json(), "question": question.to_json(), "snapshot": snapshot}
+            parameters = {
+                "mechanism": inner.to_json(),
+                "question": question.to_json(),
+                "snapshot": snapshot,
+                "notes": list(prepared.gauge.notes()),
+            }
             found.append(Event(inner.name, inner.spec, parameters, inner.version))
         return found
 
@@ -60,7 +65,7 @@ class Asked:
 
     def read(self, table: Table) -> tuple[Any, ...]:
         """Return the exact integers of every question; this is the only look at the table."""
-        return tuple(_exact(prepared, table) for prepared in self.prepared)
+        return tuple(prepared.exact(table) for prepared in self.prepared)
 
     def draw(self, content: bytes, coins: Coins) -> bytes:
         """Draw from what was read, as it was packed: a second attempt has nothing else, so the first has not either."""
@@ -81,11 +86,6 @@ class Asked:
         """Return what makes a draw and a fit the same every time; loading it for a count would be a waste."""
         plain = all(question.kind in PLAIN for question in self.questions)
         return nullcontext() if plain else one_thread()
-
-
-def _exact(prepared: Prepared, table: Table) -> Any:
-    """Read one question's exact integers."""
-    return prepared.read(table.view(prepared.columns, prepared.way))
 
 
 def left_of(reading: Reading) -> Bound | None:

@@ -17,11 +17,11 @@ from sfumato.answer import half_width
 from sfumato.bounds import WARNINGS, VolumeFloor, histogram_error, sampling_error
 from sfumato.exact.rational import show
 from sfumato.noise import Law
-from sfumato.privacy import REPLACE_ONE, Bound, Pure
-from sfumato.release.setting import Setting
+from sfumato.privacy import Bound, Pure
 from sfumato.release.workload.blocks import Marginal
 from sfumato.release.workload.space import Space
 from sfumato.release.workload.workload import Workload
+from sfumato.table.gauge import Gauge
 
 CONFIDENCE = Fraction(95, 100)
 MOVABLE = 4
@@ -43,7 +43,7 @@ class Beside:
         return {**known, **({"notes": list(self.notes)} if self.notes else {})}
 
 
-def beside_shape(workload: Workload, setting: Setting, spend: Pure, floor: VolumeFloor, mean: float) -> Beside:
+def beside_shape(workload: Workload, gauge: Gauge, spend: Pure, floor: VolumeFloor, mean: float) -> Beside:
     """Return the volume floor beside the mean length of shaped noise (LB-VOL, LB-VOLPROJ).
 
     Where people are added and removed the worst table may have any size, so nothing is asked of their number. Two
@@ -53,7 +53,7 @@ def beside_shape(workload: Workload, setting: Setting, spend: Pure, floor: Volum
     notes = _separation(workload, spend)
     names = workload.columns
     apart = possible_rows(workload.space, names) == prod(workload.space.shape(names))
-    few = setting.relation is REPLACE_ONE and setting.people * spend.epsilon < MOVABLE * workload.queries
+    few = gauge.people is not None and gauge.people * spend.epsilon < MOVABLE * workload.queries
     if few or not apart or not floor.value:
         return Beside(notes=notes)
     ratio = mean / floor.value
@@ -64,16 +64,17 @@ def beside_shape(workload: Workload, setting: Setting, spend: Pure, floor: Volum
     return Beside(floor.value, ratio, (said, *notes))
 
 
-def beside_tables(workload: Workload, setting: Setting, spend: Bound, law: Law, joint: int) -> Beside:
+def beside_tables(workload: Workload, gauge: Gauge, spend: Bound, law: Law, joint: int) -> Beside:
     """Return the floor of all tables (QR:LB-HIST) and the luck of the draw (LB-SAMPLE) beside plain noise.
 
     `joint` is how far noise moves any answer, with 95 % confidence for all of them together.
     """
     notes = list(_separation(workload, spend))
-    if not setting.counted:
+    people = gauge.total
+    if people is None:
         return Beside(notes=tuple(notes))
     if all(block.denominator == 1 and not getattr(block, "signed", False) for block in workload.blocks):
-        luck = setting.people * sampling_error(setting.people, workload.queries, 1 - CONFIDENCE)
+        luck = people * sampling_error(people, workload.queries, 1 - CONFIDENCE)
         notes.insert(
             0,
             f"Noise moves none of {workload.queries} answers by more than {joint} people, with 95 % confidence; where "
@@ -81,7 +82,7 @@ def beside_tables(workload: Workload, setting: Setting, spend: Bound, law: Law, 
         )
     tables = [block for block in workload.blocks if isinstance(block, Marginal)]
     seen = {name for block in tables for name in block.columns}
-    found = _packed(possible_rows(workload.space, seen), setting, spend) if tables else None
+    found = _packed(possible_rows(workload.space, seen), people, spend) if tables else None
     if found is None:
         return Beside(notes=tuple(notes))
     numbers = sum(block.queries for block in tables)
@@ -95,21 +96,22 @@ def beside_tables(workload: Workload, setting: Setting, spend: Bound, law: Law, 
     return Beside(found, worst / found, (said, *notes))
 
 
-def beside_model(space: Space, width: int, setting: Setting, spend: Bound) -> Beside:
+def beside_model(space: Space, width: int, gauge: Gauge, spend: Bound) -> Beside:
     """Return what no pure mechanism can do for all tables of a width, in total variation (QR:LB-HIST).
 
     The predicted error of a model is a mean over tables, and the floor is that of the worst one, so they stand side by
     side without a ratio.
     """
-    if not setting.counted:
+    people = gauge.total
+    if people is None:
         return Beside()
     numbers = sum(prod(sizes) for sizes in combinations(space.sizes, width))
-    luck = sampling_error(setting.people, numbers, 1 - CONFIDENCE)
+    luck = sampling_error(people, numbers, 1 - CONFIDENCE)
     chance = f"Where these people are a sample of more, the luck of the draw moves some share by {luck:.2g} anyway."
-    found = _packed(possible_rows(space, space.names), setting, spend)
+    found = _packed(possible_rows(space, space.names), people, spend)
     if found is None:
         return Beside(notes=(chance,))
-    distance = found / setting.people
+    distance = found / people
     said = (
         f"No pure mechanism with this spend keeps the error of all tables of {width} columns below {distance:.2g} in "
         "total variation in every second release on every table of people."
@@ -124,7 +126,8 @@ def possible_rows(space: Space, names: Iterable[str]) -> int:
 
     >>> from sfumato.domain import bins, booleans, integers
     >>> from sfumato.table.schema import Schema
-    >>> schema = Schema({"age": integers(0, 99), "decade": bins("age", step=10), "works": booleans()})
+    >>> columns = {"age": integers(0, 99, missing=0), "decade": bins("age", step=10), "works": booleans(missing=False)}
+    >>> schema = Schema(columns)
     >>> possible_rows(Space.of(schema), schema.names), possible_rows(Space.of(schema), ["decade", "works"])
     (200, 20)
     """
@@ -135,15 +138,15 @@ def possible_rows(space: Space, names: Iterable[str]) -> int:
     return prod(finest.values())
 
 
-def _packed(cells: int, setting: Setting, spend: Bound) -> float | None:
+def _packed(cells: int, people: int, spend: Bound) -> float | None:
     """Return the floor in people of tables that show every column: for pure spends on whole people who are replaced.
 
     A few people stand together in one of so many cells, the others in a fixed one. Two such tables of people differ in
     a column, so by all of the few in some number of a table that shows it: a packing, as of a histogram of all cells.
     """
-    if not isinstance(spend, Pure) or spend.unit != "person" or not setting.counted:
+    if not isinstance(spend, Pure) or spend.unit != "person":
         return None
-    return histogram_error(cells, spend.epsilon, setting.people).value or None
+    return histogram_error(cells, spend.epsilon, people).value or None
 
 
 def _separation(workload: Workload, spend: Bound) -> tuple[str, ...]:

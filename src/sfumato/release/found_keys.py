@@ -15,16 +15,16 @@ from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import Approximate, Bound, Loss, Pure
 from sfumato.release.aggregates import Aggregate
-from sfumato.release.noisy import Moves, Total, moves_of, noise_on_grid, noisy_total
+from sfumato.release.noisy import Moves, Total, noise_on_grid, noisy_total
+from sfumato.release.prepared import Prepared
 from sfumato.release.private_keys import Key, StableHistogram, stable_histogram
 from sfumato.release.question import flat
-from sfumato.release.setting import Prepared, Setting
 from sfumato.release.sparse_noise import cell_at, place_of, sparse_noise
-from sfumato.release.totals import read_columns, shared_terms
+from sfumato.release.totals import shared_terms
+from sfumato.table.gauge import Basis
+from sfumato.table.measure import Found, Occurring
 from sfumato.table.predicate import EVERY_ROW, Predicate
-from sfumato.table.predicate import columns as predicate_columns
 from sfumato.table.schema import Schema
-from sfumato.table.sparse import sparse_totals
 from sfumato.table.statistics import COUNT
 
 
@@ -67,27 +67,26 @@ class FoundGroups(Mechanism):
 
 
 def plan_found(
-    aggregates: Sequence[Aggregate], setting: Setting, spend: Bound, keys: tuple[str, ...], where: Predicate
+    aggregates: Sequence[Aggregate], basis: Basis, spend: Bound, keys: tuple[str, ...], where: Predicate
 ) -> Prepared:
     """Return what runs for aggregates over groups that are found in the data; the spend is split evenly.
 
     The rows of a person are picked, not weighed: a threshold counts whole rows.
     """
-    setting = setting.picking()
-    terms = [term for term in shared_terms(aggregates, setting.schema) if term.measure != COUNT]
-    columns = read_columns(terms, keys, where)
-    moves = [moves_of(setting, term.measure, keys, where, term.step) for term in terms]
-    part = spend.split(1 + sum(not move.free for move in moves))
-    rows, groups = setting.rule.rows, setting.rule.groups
+    terms = [term for term in shared_terms(aggregates, basis.schema) if term.part != COUNT]
+    gauge = basis.gauge(Found(keys, (COUNT, *(term.part for term in terms)), where))
+    bound = gauge.priced(spend)
+    moves = [Moves.of(gauge, term.part, term.step) for term in terms]
+    share = bound.split(1 + sum(not move.free for move in moves))
+    rows, groups = gauge.rows, gauge.rule.groups
     counts = stable_histogram(
-        part, groups=min(rows, groups or rows), rows=rows, relation=setting.relation, reads=setting.charged(columns)
+        share, groups=min(rows, groups or rows), rows=rows, relation=gauge.relation, reads=gauge.charged
     )
-    totals = [noisy_total(setting, part, move) for move in moves]
-    domains = [setting.schema.domain(name) for name in keys]
-    facts = {name: fact for aggregate in aggregates for name, fact in aggregate.facts(setting.schema).items()}
+    totals = [noisy_total(share, move) for move in moves]
+    domains = [basis.schema.domain(name) for name in keys]
+    facts = {name: fact for aggregate in aggregates for name, fact in aggregate.facts(basis.schema).items()}
 
-    def read(view: Any) -> dict[Key, tuple[int, ...]]:
-        found = sparse_totals(view, keys, [COUNT, *(term.measure for term in terms)], where)
+    def arrange(found: Mapping[Key, tuple[int, ...]]) -> dict[Key, tuple[int, ...]]:
         return {key: (values[0], *_rounded(totals, values[1:])) for key, values in found.items()}
 
     def finish(raw: tuple[Any, ...]) -> Released:
@@ -99,7 +98,7 @@ def plan_found(
         return Released(tuple(parts), keys, cells, facts)
 
     mechanism = FoundGroups(counts=counts, totals=tuple(total.mechanism for total in totals))
-    return Prepared(columns, mechanism, read, finish, setting.rule.way)
+    return Prepared(gauge, mechanism, finish, arrange)
 
 
 def _rounded(totals: Sequence[Total], values: Sequence[int]) -> list[int]:
@@ -107,12 +106,12 @@ def _rounded(totals: Sequence[Total], values: Sequence[int]) -> list[int]:
 
 
 def plan_private(
-    aggregates: Sequence[Aggregate], setting: Setting, spend: Bound, keys: tuple[str, ...], where: Predicate
+    aggregates: Sequence[Aggregate], basis: Basis, spend: Bound, keys: tuple[str, ...], where: Predicate
 ) -> Prepared:
     """Return what runs when the keys are not those of the schema: found, or drawn from a domain too large to list."""
     if isinstance(spend, Approximate):
-        return plan_found(aggregates, setting, spend, keys, where)
-    if any(term.measure != COUNT for term in shared_terms(aggregates, setting.schema)):
+        return plan_found(aggregates, basis, spend, keys, where)
+    if any(term.part != COUNT for term in shared_terms(aggregates, basis.schema)):
         raise UnsupportedSpend(
             f"Groups that are found in the data need a delta, and {spend!r} has none; write Approximate(epsilon, "
             "delta), or list the keys in the schema."
@@ -121,23 +120,23 @@ def plan_private(
         # Many columns: a search along a tree of them may find rarer records; it is built on this module.
         from sfumato.release.popular.choice import plan_pure
 
-        return plan_pure(setting, spend, keys)
-    return plan_sparse(setting, spend, keys, where)
+        return plan_pure(basis, spend, keys)
+    return plan_sparse(basis, spend, keys, where)
 
 
-def plan_sparse(setting: Setting, spend: Bound, keys: tuple[str, ...], where: Predicate) -> Prepared:
+def plan_sparse(basis: Basis, spend: Bound, keys: tuple[str, ...], where: Predicate) -> Prepared:
     """Return what runs for counts over a large domain without a delta: keys that nobody holds may appear."""
-    firsts, sizes = _places(setting.schema, keys, spend)
+    firsts, sizes = _places(basis.schema, keys, spend)
     cells = prod(sizes)
-    moves = moves_of(setting, COUNT, keys, where)
-    noise, grid = noise_on_grid(setting, spend, _charged(moves), cells)
+    gauge = basis.gauge(Occurring(keys, (COUNT,), where))
+    moves = Moves.of(gauge)
+    noise, grid = noise_on_grid(gauge.priced(spend), _charged(moves), cells)
     mechanism = sparse_noise(noise, cells)
     total = Total(noise, noise.law, grid, moves.unit * grid)
-    domains = [setting.schema.domain(name) for name in keys]
+    domains = [basis.schema.domain(name) for name in keys]
 
-    def read(view: Any) -> dict[int, int]:
-        found = view.sparse_counts(keys, where)
-        return {place_of(key, firsts, sizes): total.rounded(count) for key, count in found.items()}
+    def arrange(found: Mapping[Key, tuple[int, ...]]) -> dict[int, int]:
+        return {place_of(key, firsts, sizes): total.rounded(count) for key, (count,) in found.items()}
 
     def finish(raw: Sequence[tuple[int, int]]) -> Released:
         codes = [cell_at(place, firsts, sizes) for place, _ in raw]
@@ -146,8 +145,7 @@ def plan_sparse(setting: Setting, spend: Bound, keys: tuple[str, ...], where: Pr
         part = Measured("count", counts, total.law, total.unit, mechanism.threshold + 1)
         return Released((part,), keys, published)
 
-    columns = frozenset(keys) | predicate_columns(where)
-    return Prepared(columns, mechanism, read, finish, setting.rule.way)
+    return Prepared(gauge, mechanism, finish, arrange)
 
 
 def _charged(moves: Moves) -> Moves:

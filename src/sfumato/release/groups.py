@@ -12,9 +12,10 @@ from sfumato.errors import ParameterError
 from sfumato.privacy import Bound
 from sfumato.release.aggregates import Aggregate, Count
 from sfumato.release.found_keys import plan_private
+from sfumato.release.prepared import Prepared
 from sfumato.release.question import Question, Where
-from sfumato.release.setting import Prepared, Setting
 from sfumato.release.totals import plan_totals, table_between, table_of
+from sfumato.table.gauge import Basis
 from sfumato.table.predicate import EVERY_ROW
 from sfumato.table.where import read_where
 
@@ -47,10 +48,10 @@ class GroupBy(Question):
         object.__setattr__(self, "where", where)
         object.__setattr__(self, "keys", _checked(keys))
 
-    def plan(self, setting: Setting, spend: Bound) -> Prepared:
+    def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare all totals over all cells, or over those that are found."""
         plan = plan_totals if self.keys == "schema" else plan_private
-        return plan(self.aggregates, setting, spend, self.by, read_where(self.where, setting.schema))
+        return plan(self.aggregates, basis, spend, self.by, read_where(self.where, basis.schema))
 
     def value(self, released: Released) -> Any:
         """Return a table with one row for each combination."""
@@ -83,10 +84,10 @@ class Histogram(Question):
         object.__setattr__(self, "where", where)
         object.__setattr__(self, "keys", _checked(keys))
 
-    def plan(self, setting: Setting, spend: Bound) -> Prepared:
+    def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare counts of all cells, or of those that are found."""
         plan = plan_totals if self.keys == "schema" else plan_private
-        return plan((Count(),), setting, spend, self.columns, read_where(self.where, setting.schema))
+        return plan((Count(),), basis, spend, self.columns, read_where(self.where, basis.schema))
 
     def value(self, released: Released) -> Any:
         """Return a table with one row for each value."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -15,14 +15,12 @@ from sfumato.errors import UnsupportedSpend
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Law
 from sfumato.perturb import AdditiveNoise, calibrate
-from sfumato.privacy import EVERYTHING, REPLACE_ONE, Attributes, Bound, Concentrated, Pure, Truncated
+from sfumato.privacy import EVERYTHING, Attributes, Bound, Concentrated, Pure, Relation, Truncated
 from sfumato.privacy.bounds import Approximate
 from sfumato.privacy.sensitivity import Sensitivity
-from sfumato.release.setting import Exact, Setting
-from sfumato.table.predicate import EVERY_ROW, Predicate
-from sfumato.table.predicate import columns as predicate_columns
-from sfumato.table.sensitivity import table_sensitivity
-from sfumato.table.statistics import COUNT, Measure, check_fits
+from sfumato.release.prepared import Exact
+from sfumato.table.gauge import Gauge
+from sfumato.table.statistics import COUNT, Part
 
 FINEST = 20
 """Noise is drawn on a grid of about 2^-20 of its own width: finer steps would show nothing but noise."""
@@ -38,50 +36,38 @@ WIDEST = 27
 class Moves:
     """How far one total moves when a person changes, or one attribute of a person; `unit` is what one step is worth.
 
-    `public` is the total itself where everybody knows it.
+    Made from a gauge, which knows all of it. `public` is the total itself where everybody knows it.
     """
 
     person: Sensitivity
     attributes: Mapping[str, Sensitivity]
     charged: Attributes
     unit: Fraction
+    relation: Relation
     public: int | None = None
+
+    @classmethod
+    def of(cls, gauge: Gauge, part: Part = COUNT, step: Fraction = Fraction(1)) -> Moves:
+        """Return how far a total moves, from public facts; everything that a reading would refuse is refused here."""
+        person, public = gauge.sensitivity(part), gauge.public(part)
+        if public is not None:
+            return cls(person, {}, frozenset(), Fraction(1), gauge.relation, public)
+        # An attribute that moves nothing is not charged; if none moves it, a person still may, by their rows.
+        singles = gauge.by_attribute(part)
+        return cls(person, singles, frozenset(singles) or EVERYTHING, step * gauge.unit, gauge.relation)
+
+    @classmethod
+    def of_mean(cls, gauge: Gauge, part: Part, factor: int, step: Fraction) -> Moves:
+        """Return how far twice a sum around the middle and `factor` times its count move together."""
+        found = {name: gauge.mean_sensitivity(part, factor, {name}) for name in sorted(gauge.attributes)}
+        singles = {name: moves for name, moves in found.items() if moves.l1}
+        person = gauge.mean_sensitivity(part, factor)
+        return cls(person, singles, frozenset(singles) or EVERYTHING, step * gauge.unit, gauge.relation)
 
     @property
     def free(self) -> bool:
         """Whether nobody moves the total, so that it costs nothing."""
         return self.public is not None or self.person.l1 == 0
-
-
-def moves_of(
-    setting: Setting, measure: Measure, keys: Sequence[str], where: Predicate, step: Fraction = Fraction(1)
-) -> Moves:
-    """Return how far a total moves, from the schema alone; everything that a view would refuse is refused here."""
-    check_fits(measure, setting.schema, setting.rule)
-    person = _bound(setting, measure, keys, where, EVERYTHING)
-    if measure == COUNT and not keys and where == EVERY_ROW and setting.counted:
-        return Moves(person, {}, frozenset(), Fraction(1), public=setting.people)
-    columns = {*keys, *predicate_columns(where), *([measure.column] if measure.column else [])}
-    reads = setting.reads(columns)
-    singles: dict[str, Sensitivity] = {}
-    if setting.relation is REPLACE_ONE:
-        found = {name: _bound(setting, measure, keys, where, name) for name in sorted(reads)}
-        # An attribute that moves nothing is not charged; if none moves it, a person still may, by their rows.
-        singles = {name: moves for name, moves in found.items() if moves.l1}
-        reads = frozenset(singles)
-    return Moves(person, singles, reads or EVERYTHING, step / setting.rule.scale)
-
-
-def _bound(setting: Setting, measure: Measure, keys: Sequence[str], where: Predicate, changing: Any) -> Sensitivity:
-    return table_sensitivity(
-        setting.schema,
-        setting.rule,
-        keys=keys,
-        measure=measure,
-        where=where,
-        relation=setting.relation,
-        changing=changing,
-    )
 
 
 @dataclass(frozen=True)
@@ -110,16 +96,16 @@ class Total:
         return (int(exact) + half) // self.grid
 
 
-def noisy_total(setting: Setting, spend: Bound, moves: Moves, draws: int = 1) -> Total:
+def noisy_total(spend: Bound, moves: Moves, draws: int = 1) -> Total:
     """Return the mechanism for one total: noise from the spend and the moves, a grid from both."""
     if moves.free:
-        free = Exact(relation=setting.relation, reads=frozenset())
+        free = Exact(relation=moves.relation, reads=frozenset())
         return Total(free, None, 1, moves.unit, moves.public)
-    mechanism, grid = noise_on_grid(setting, spend, moves, draws)
+    mechanism, grid = noise_on_grid(spend, moves, draws)
     return Total(mechanism, mechanism.law, grid, moves.unit * grid)
 
 
-def noise_on_grid(setting: Setting, spend: Bound, moves: Moves, draws: int) -> tuple[AdditiveNoise, int]:
+def noise_on_grid(spend: Bound, moves: Moves, draws: int) -> tuple[AdditiveNoise, int]:
     """Return the noise for integers that move so far, and the grid to which they are rounded first."""
     if spend.unit == "attribute" and not moves.attributes:
         raise UnsupportedSpend(
@@ -133,7 +119,7 @@ def noise_on_grid(setting: Setting, spend: Bound, moves: Moves, draws: int) -> t
         moves.person.coarser(grid) if grid > 1 else moves.person,
         by_attribute={name: one.coarser(grid) if grid > 1 else one for name, one in moves.attributes.items()} or None,
         draws=draws,
-        relation=setting.relation,
+        relation=moves.relation,
         reads=moves.charged,
     )
     return mechanism, grid

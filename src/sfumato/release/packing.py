@@ -44,6 +44,7 @@ SHAPES: Mapping[str, str] = {
     "agnostic.Learnt": "sfumato.release.synopsis.agnostic",
     "agnostic.Found": "sfumato.release.synopsis.agnostic",
     "Records": "sfumato.release.workload.records",
+    "measure.Codes": "sfumato.table.measure",
     "synopsis.Rows": "sfumato.release.synopsis.binary",
     "Edges": "sfumato.release.synopsis.hubs",
     "learn.Sample": "sfumato.learn.facts",

@@ -40,6 +40,7 @@ class QuantileChoice(Mechanism):
     """
 
     spec: ClassVar[str] = "PL-QUANTILE"
+    weighed: ClassVar[bool] = True
 
     size: int
     probabilities: tuple[Fraction, ...]

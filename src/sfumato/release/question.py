@@ -12,7 +12,8 @@ from sfumato.answer import ErrorUnit, Released
 from sfumato.errors import CertificationError, ParameterError
 from sfumato.privacy import Approximate, Bound, Loss
 from sfumato.privacy.bounds import require_bound
-from sfumato.release.setting import Prepared, Setting
+from sfumato.release.prepared import Prepared
+from sfumato.table.gauge import Basis
 from sfumato.table.predicate import EVERY_ROW, All, Codes, Predicate, Some, Texts, from_json, to_json
 from sfumato.table.schema import Schema
 from sfumato.table.where import read_where
@@ -35,19 +36,18 @@ class Question(ABC):
         if "kind" in cls.__dict__:
             _KINDS[cls.kind] = cls
 
-    def prepare(self, setting: Setting, spend: Bound) -> Prepared:
+    def prepare(self, basis: Basis, spend: Bound) -> Prepared:
         """Return what runs, made from public facts only; its loss is proved to be within the spend."""
         bound = require_bound(spend)
-        setting.require_unit(bound)
-        prepared = self.plan(setting, bound)
-        if not fits(prepared.mechanism.loss(), bound):
+        prepared = self.plan(basis, bound)
+        if not fits(prepared.loss(), bound):
             raise CertificationError(
                 f"The answer to this {self.kind} does not provably fit {bound!r}; please report it."
             )
         return prepared
 
     @abstractmethod
-    def plan(self, setting: Setting, spend: Bound) -> Prepared:
+    def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Return what runs, for a spend that has been checked; use `prepare`, which also proves the loss."""
 
     @abstractmethod

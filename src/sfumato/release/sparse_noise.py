@@ -30,6 +30,7 @@ class SparseNoise(Mechanism):
     """
 
     spec: ClassVar[str] = "TCDP-HIST"
+    weighed: ClassVar[bool] = True
 
     noise: AdditiveNoise
     cells: int

@@ -24,11 +24,12 @@ from sfumato.release.geometry.question import Shaped
 from sfumato.release.geometry.recursive import RecursiveNoise
 from sfumato.release.geometry.shaped import ShapedNoise
 from sfumato.release.groups import GroupBy, Histogram
+from sfumato.release.people import People
+from sfumato.release.prepared import Exact, Several
 from sfumato.release.private_keys import StableHistogram
 from sfumato.release.quantile_choice import QuantileChoice
 from sfumato.release.quantiles import JointQuantiles, Quantiles
 from sfumato.release.question import Question
-from sfumato.release.setting import Exact, Setting, Several
 from sfumato.release.sparse_noise import SparseNoise
 from sfumato.release.synopsis.hubs import HubEdges
 from sfumato.release.synopsis.prefixes import PrefixTree
@@ -41,23 +42,27 @@ from sfumato.release.synthesis.stack import TableStack
 from sfumato.release.workload.builders import marginals
 from sfumato.release.workload.noisy import NoisyWorkload
 from sfumato.release.workload.question import Answers
-from sfumato.table.bounding import bounding_of
+from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
 
 COLUMNS = {
-    "age": integers(0, 99),
-    "sex": categories("Female", "Male"),
-    "town": text(max_bytes=20),
-    "address": integers(0, 10**12),
-    "caller": integers(0, 9_999),
-    "called": integers(0, 9_999),
+    "age": integers(0, 99, missing=0),
+    "sex": categories("Female", "Male", missing="Female"),
+    "town": text(max_bytes=20, missing=""),
+    "address": integers(0, 10**12, missing=0),
+    "caller": integers(0, 9_999, missing=0),
+    "called": integers(0, 9_999, missing=0),
 }
 ONE = Schema(COLUMNS)
 MANY = Schema(COLUMNS, person="person", rows_per_person=3)
+KEYED = Schema(COLUMNS, person="person", rows_per_person=3, row_key=("visit",))
 
 QUESTIONS: dict[str, Question] = {
     "`Count()`": Count(),
     "`Count(where)`": Count("age > 40"),
+    "`People()`": People(),
+    "`People(where)`": People("age > 40"),
+    "`People(by)`": People(by="sex"),
     "`Sum`": Sum("age"),
     "`Mean`": Mean("age"),
     "`Mean(where)`": Mean("age", "sex = 'Male'"),
@@ -88,11 +93,13 @@ SPENDS: dict[str, Bound] = {
     "Truncated per attribute": Truncated("0.1", 10).per_attribute(),
 }
 
-SETTINGS: dict[str, Setting] = {
-    "One row a person, a person is replaced (`REPLACE_ONE`)": Setting(ONE, 1000, bounding_of(ONE)),
-    "One row a person, a person is added or removed (`ADD_REMOVE`)": Setting(ONE, 1000, bounding_of(ONE), ADD_REMOVE),
-    "Three rows a person, a person is replaced": Setting(MANY, 1000, bounding_of(MANY)),
-    "Three rows a person, a person is added or removed": Setting(MANY, 1000, bounding_of(MANY), ADD_REMOVE),
+SETTINGS: dict[str, Basis] = {
+    "One row a person, a person is replaced (`REPLACE_ONE`)": Basis(ONE, 1000),
+    "One row a person, a person is added or removed (`ADD_REMOVE`)": Basis(ONE, 1000, ADD_REMOVE),
+    "Three rows a person and a row key, a person is replaced": Basis(KEYED, 1000),
+    "Three rows a person and a row key, a person is added or removed": Basis(KEYED, 1000, ADD_REMOVE),
+    "Three rows a person without a row key, a person is replaced": Basis(MANY, 1000),
+    "Three rows a person without a row key, a person is added or removed": Basis(MANY, 1000, ADD_REMOVE),
 }
 
 _LAWS = {DiscreteLaplace: "Laplace", DiscreteGaussian: "Gaussian", SinhNormal: "sinh-normal"}

@@ -3,57 +3,107 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import Any
 
 from sfumato.answer import Frame, Measured, Released
 from sfumato.errors import DomainTooLarge
+from sfumato.mechanism import Mechanism
 from sfumato.privacy import Bound
-from sfumato.release.aggregates import Aggregate, Term, intervals, plain, points
-from sfumato.release.noisy import moves_of, noisy_total
+from sfumato.release.aggregates import Aggregate, Mean, Term, intervals, plain, points
+from sfumato.release.means import MeanTotals, mean_totals, pairs_of
+from sfumato.release.noisy import Moves, Total, noisy_total
+from sfumato.release.prepared import Prepared, Several
 from sfumato.release.question import flat
-from sfumato.release.setting import Prepared, Setting, Several
+from sfumato.table.gauge import Basis, Gauge
+from sfumato.table.measure import Totals
 from sfumato.table.predicate import Predicate
-from sfumato.table.predicate import columns as predicate_columns
 from sfumato.table.schema import Schema
 from sfumato.table.statistics import DENSE_CELLS
 
 
 def plan_totals(
-    aggregates: Sequence[Aggregate], setting: Setting, spend: Bound, keys: tuple[str, ...], where: Predicate
+    aggregates: Sequence[Aggregate], basis: Basis, spend: Bound, keys: tuple[str, ...], where: Predicate
 ) -> Prepared:
     """Return what runs for some aggregates over all cells of the keys.
 
     The cells are disjoint, so all of them together are one release with one sensitivity (TCDP:C-PAR). Totals that
-    several aggregates share are released once. The spend is split evenly over the totals that cost anything.
+    several aggregates share are released once, and a mean's sum and count as one vector. The spend is split evenly over
+    what costs anything.
     """
-    terms = shared_terms(aggregates, setting.schema)
-    size = number_of_cells(setting.schema, keys)
-    cells = all_cells(setting.schema, keys)
-    moves = [moves_of(setting, term.measure, keys, where, term.step) for term in terms]
-    part = spend.split(max(1, sum(not move.free for move in moves)))
-    totals = [noisy_total(setting, part, move, size) for move in moves]
-    facts = {name: fact for aggregate in aggregates for name, fact in aggregate.facts(setting.schema).items()}
+    terms = shared_terms(aggregates, basis.schema)
+    size, cells = number_of_cells(basis.schema, keys), all_cells(basis.schema, keys)
+    gauge = basis.gauge(Totals(keys, tuple(term.part for term in terms), where))
+    blocks = _blocks(gauge, gauge.priced(spend), terms, _means(aggregates, basis.schema), size)
+    facts = {name: fact for aggregate in aggregates for name, fact in aggregate.facts(basis.schema).items()}
+    facts |= {f"center of {one.sum.part.column}": one.center for one in blocks if isinstance(one, MeanTotals)}
+    places = {term.name: place for place, term in enumerate(terms)}
 
-    def read(view: Any) -> tuple[Any, ...]:
-        found = view.totals(keys, [term.measure for term in terms], where)
-        return tuple(total.rounded(array if keys else int(array)) for total, array in zip(totals, found, strict=True))
+    def arrange(found: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(block.exact(*(found[places[name]] for name in block.names)) for block in blocks)
 
     def finish(raw: Sequence[Any]) -> Released:
-        parts = [
-            Measured(term.name, flat(values), total.law, total.unit)
-            for term, total, values in zip(terms, totals, raw, strict=True)
-        ]
-        return Released(tuple(parts), keys, cells, facts)
+        parts = [part for block, values in zip(blocks, raw, strict=True) for part in block.measured(values)]
+        return Released(tuple(sorted(parts, key=lambda part: places[part.name])), keys, cells, facts)
 
-    mechanism = Several(mechanisms=tuple(total.mechanism for total in totals), relation=setting.relation)
-    return Prepared(read_columns(terms, keys, where), mechanism, read, finish, setting.rule.way)
+    mechanism = Several(mechanisms=tuple(block.mechanism for block in blocks), relation=basis.relation)
+    return Prepared(gauge, mechanism, finish, arrange)
 
 
-def read_columns(terms: Sequence[Term], keys: Sequence[str], where: Predicate) -> frozenset[str]:
-    """Return the columns that a view must hand out: keys, filter and what is added up."""
-    return frozenset(keys) | predicate_columns(where) | {t.measure.column for t in terms if t.measure.column}
+@dataclass(frozen=True)
+class OneTotal:
+    """One total with noise of its own."""
+
+    term: Term
+    total: Total
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The total that it needs."""
+        return (self.term.name,)
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """What runs."""
+        return self.total.mechanism
+
+    def exact(self, found: Any) -> Any:
+        """Return the total on its grid."""
+        return self.total.rounded(found)
+
+    def measured(self, raw: Any) -> list[Measured]:
+        """Return the released total in its unit."""
+        return [Measured(self.term.name, flat(raw), self.total.law, self.total.unit)]
+
+
+def _blocks(
+    gauge: Gauge, spend: Bound, terms: Sequence[Term], means: Sequence[tuple[Term, Term]], size: int
+) -> list[OneTotal | MeanTotals]:
+    """Return what is released together, in the order of the totals."""
+    moves = {term.name: Moves.of(gauge, term.part, term.step) for term in terms}
+    free = [name for name, one in moves.items() if one.free]
+    pairs = {sum_.name: (sum_, count) for sum_, count in pairs_of(means, free)}
+    counted = {count.name for _, count in pairs.values()}
+    share = spend.split(max(1, len(terms) - len(free) - len(pairs)))
+    blocks: list[OneTotal | MeanTotals] = []
+    for term in terms:
+        if term.name in pairs:
+            blocks.append(mean_totals(gauge, share, pairs[term.name], size))
+        elif term.name not in counted:
+            blocks.append(OneTotal(term, noisy_total(share, moves[term.name], size)))
+    return blocks
+
+
+def _means(aggregates: Sequence[Aggregate], schema: Schema) -> list[tuple[Term, Term]]:
+    """Return the sums and counts of all means."""
+    found = []
+    for aggregate in aggregates:
+        if isinstance(aggregate, Mean):
+            total, count = aggregate.terms(schema)
+            found.append((total, count))
+    return found
 
 
 def shared_terms(aggregates: Sequence[Aggregate], schema: Schema) -> list[Term]:

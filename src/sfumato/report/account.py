@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import NotProvable, ParameterError
 from sfumato.exact import INFINITY, Extended
-from sfumato.ledger import Ledger, Limit, Reading, Unbounded
+from sfumato.ledger import Ledger, Reading, Unbounded
 from sfumato.ledger.rules import Rule
-from sfumato.privacy import EVERYTHING, Attributes, Bound, Everything, Secrets
+from sfumato.privacy import ADD_REMOVE, EVERYTHING, Attributes, Bound, Everything, Secrets
 from sfumato.privacy.implied import bound_for_group
-from sfumato.report.figures import Meaning, Row, meaning, metered, promised
+from sfumato.report.figures import Meaning, Row, added_up, meaning, metered, promised
 from sfumato.report.worst import Worst
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class Account:
             self.ledger.guarantee_text(on, people),
             text,
             percent,
+            self.ledger.relation is ADD_REMOVE and isinstance(on, Everything),
         )
 
     def worst(self, size: int) -> Worst:
@@ -79,15 +80,15 @@ class Account:
     def _weakest(self, sets: Any, size: int) -> tuple[tuple[str, ...], Bound | None]:
         """Return the set with the weakest guarantee, or a bound on all sets.
 
-        The bound is the worst attribute taken `size` times (PDP:C-4), or the whole person.
+        The bound is the worst attribute taken `size` times (PDP:C-4), or what a limit on people says of attributes.
         """
         found = None if sets is None else self._promises.of_each_kind(sets)
         if found is not None:
             names, bound = max(found, key=lambda pair: self._strength(pair[1]))
             return tuple(sorted(names)), bound
-        person, single = self._guaranteed(EVERYTHING, 1), self._worst_single
+        single = self._worst_single
         grown = None if single is None else bound_for_group(single, size)
-        return (), min((person, grown), key=self._strength)
+        return (), min((self._promises.person_for(), grown), key=self._strength)
 
     def _most_used(self, sets: Any, size: int) -> tuple[tuple[str, ...], Meaning | None]:
         """Return the set with the largest meter, or a bound on all: the worst one so often, or the person."""
@@ -99,22 +100,20 @@ class Account:
         charged = self._search.most_charged(rest) if len(rest) else []
         if charged is None:
             return (), self._bound_on_use(size)
-        readings = {on: self._own[on] for on in own}
-        readings |= {
-            on: Reading(Rule(Limit(on, self._person.limit.bound), self._person.gate), sums, own=False)
-            for on, sums in charged
-        }
-        found = [(on, meaning(metered(reading), self.delta, self._size(on))) for on, reading in readings.items()]
+        costs = {on: metered(self._own[on]) for on in own}
+        costs |= {on: added_up(self._person.gate.meters, sums) for on, sums in charged}
+        found = [(on, meaning(cost, self.delta, self._size(on))) for on, cost in costs.items()]
         names, used = max(found, key=lambda pair: (pair[1].epsilon, sorted(pair[0])))
         return tuple(sorted(names)), used
 
     def _bound_on_use(self, size: int) -> Meaning | None:
-        person = self._spent(EVERYTHING, 1)[0]
+        # Any attributes of one person have cost at most what as many whole people have who bound them.
+        person = self._spent(EVERYTHING, self.ledger.relation.people_for(frozenset()))[0]
         singles = self._search.most_charged(self._search.sets(1))
         if singles is None or person is None:
             return person
         largest = tuple(max(column) for column in zip(*(sums for _, sums in singles), strict=True))
-        cost = metered(Reading(self._person, largest))
+        cost = added_up(self._person.gate.meters, largest)
         if cost.leak:
             return person  # a delta does not add up over attributes
         try:
@@ -133,7 +132,8 @@ class Account:
     def _promises(self) -> Promises:
         from sfumato.report.search import Promises
 
-        return Promises([rule.limit for rule in self.ledger.limits if rule.promises], self.classes)
+        limits = [rule.limit for rule in self.ledger.limits if rule.promises]
+        return Promises(limits, self.classes, self.ledger.relation)
 
     @cached_property
     def _person(self) -> Rule:

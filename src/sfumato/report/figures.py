@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -15,6 +16,7 @@ from sfumato.privacy import Approximate, Bound, Concentrated, Cost, Pure, Trunca
 from sfumato.privacy.curve import Curve
 from sfumato.privacy.derived import least
 from sfumato.privacy.explanation import percent
+from sfumato.privacy.filters import Meter, Sums
 from sfumato.privacy.forms import UNKNOWN, ZERO, LinearCurve, OrderCurve, PureCurve
 from sfumato.privacy.readings import belief_change, guess, guess_concentrated, information
 
@@ -101,10 +103,15 @@ def metered(reading: Reading) -> Cost:
     >>> metered(Ledger(None, Budget(person=Pure(1))).spent()).is_zero
     True
     """
+    return added_up(reading.meters, reading.sums)
+
+
+def added_up(meters: Sequence[Meter], sums: Sums) -> Cost:
+    """Return the cost that meters with these sums show, whatever their ceilings are."""
     leak = Fraction(0)
     epsilon: Extended = INFINITY
     curves: list[Curve] = []
-    for meter, used in zip(reading.meters, reading.sums, strict=True):
+    for meter, used in zip(meters, sums, strict=True):
         if isinstance(used, Infinity):
             continue
         if meter.kind == "leak":
@@ -129,7 +136,8 @@ class Row:
     """One line of the report: a subject, its guarantee, and what the meter shows.
 
     `attributes` is empty for the whole record. `guaranteed` is None where no limit reaches; the meter is never
-    shown in its place. `percent` is how much of a limit of its own is used.
+    shown in its place. `percent` is how much of a limit of its own is used. `presence` says that the line is about
+    whether people are in the data, as those about whole people are under add-remove neighbours.
     """
 
     subject: str
@@ -141,6 +149,7 @@ class Row:
     guarantee_text: str
     spent_text: str | None
     percent: int | None = None
+    presence: bool = False
 
     @property
     def whole(self) -> bool:

@@ -10,9 +10,9 @@ from sfumato.ledger.wording import METER
 from sfumato.privacy.explanation import percent
 from sfumato.report.charts import limits_chart, worst_chart
 from sfumato.report.figures import NOTHING_KNOWN, Meaning, Row, amount, limit_text, upward
-from sfumato.report.questionnaire import CONTEXTS, EXPLANATION, QUESTIONS, Level
+from sfumato.report.questionnaire import QUESTIONS, Level
 from sfumato.report.releases import releases_table
-from sfumato.report.text import READING, blocked_text, guarantee_table, headline, used_table, worst_table
+from sfumato.report.text import blocked_text, guarantee_table, headline, readings, used_table, worst_table
 from sfumato.show import table
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def body(report: ThreatReport) -> str:
         _odometer(report),
         _releases(report),
         "<h2>How to read it</h2>",
-        *(_paragraph(said) for said in (READING, EXPLANATION, CONTEXTS)),
+        *map(_paragraph, readings(report)),
         "<h2>Questions and answers</h2>",
         _scrolled(_questionnaire(report)),
         f"<footer>Ledger: {escape(report.place)}<br>End of its chain: {escape(report.head)}</footer>",
@@ -115,7 +115,8 @@ def _card(row: Row) -> str:
     used = NOTHING_KNOWN if row.percent is None else f"{row.percent} % (a meter, not a promise)"
     facts = [("Guaranteed", limit_text(row.guaranteed)), *_meanings(row.promise), ("Used", used)]
     listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts)
-    said = _paragraph("at most: how often a 50:50 guess at a yes-or-no fact is right", "quiet")
+    guessed = "whether they are in the data" if row.presence else "a yes-or-no fact"
+    said = _paragraph(f"at most: how often a 50:50 guess at {guessed} is right", "quiet")
     return (
         f'<section class="card"><h2>{escape(title)}</h2>'
         f'<p class="big">{escape(percent(row.promise.guess))}</p>{said}<dl>{listed}</dl></section>'

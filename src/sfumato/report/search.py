@@ -20,7 +20,7 @@ from sfumato.exact import Extended, Infinity
 from sfumato.ledger import Entry, Limit, Unbounded
 from sfumato.ledger.guarantee import guaranteed
 from sfumato.ledger.pricing import Prices
-from sfumato.privacy import Bound, Everything, Flat, Loss, touches
+from sfumato.privacy import Bound, Everything, Flat, Loss, Relation, touches
 from sfumato.privacy.filters import Filter, Sums
 
 PRICED = 20_000
@@ -119,7 +119,7 @@ def _added(counted: Counter[Loss], classes: Sequence[frozenset[str]], gate: Filt
         reads = loss.profile.reads
         touched = frozenset(place for place, names in enumerate(classes) if touches(reads, names))
         if touched:
-            charge = gate.charge(loss.at(classes[min(touched)]))
+            charge = gate.charge(Prices(loss).at(classes[min(touched)], 1))
             before = found.get(touched, gate.zero())
             found[touched] = gate.add(before, tuple(count * one for one in charge))
     return found
@@ -159,8 +159,9 @@ def _front(sums: Any) -> list[int]:
 class Promises:
     """What limits promise for sets of classes; sets that the limits cannot tell apart are looked at once."""
 
-    def __init__(self, limits: Sequence[Limit], classes: Sequence[frozenset[str]]) -> None:
+    def __init__(self, limits: Sequence[Limit], classes: Sequence[frozenset[str]], relation: Relation) -> None:
         self.classes = classes
+        self.relation = relation
         self._everyone = [limit for limit in limits if isinstance(limit.on, Everything)]
         self._touching: list[list[int]] = [[] for _ in classes]
         self._named = [limit for limit in limits if not isinstance(limit.on, Everything)]
@@ -186,8 +187,14 @@ class Promises:
         _, first = np.unique(_codes(self._kinds[sets], self._many), axis=0, return_index=True)
         return None if len(first) > PROMISED else [self._promise(sets[row].tolist()) for row in sorted(first)]
 
+    def person_for(self) -> Bound | None:
+        """Return what the limits on whole people promise for any attributes of one person."""
+        bound = guaranteed(self._everyone, frozenset(), 1, self.relation)
+        return None if isinstance(bound, Unbounded) else bound
+
     def _promise(self, row: Sequence[int]) -> tuple[frozenset[str], Bound | None]:
         numbers = sorted({number for place in row for number in self._touching[place]})
         names = frozenset[str]().union(*(self.classes[place] for place in row))
-        bound = guaranteed([*self._everyone, *(self._named[number] for number in numbers)], names, 1)
+        reaching = [*self._everyone, *(self._named[number] for number in numbers)]
+        bound = guaranteed(reaching, names, 1, self.relation)
         return names, None if isinstance(bound, Unbounded) else bound

@@ -28,13 +28,26 @@ READING = (
 )
 
 
+PRESENCE = (
+    "People may come and go in these data: the lines about whole people say how well somebody can tell whether they "
+    "are in the data. To change a fact about a person who is there is two such steps; the lines about attributes say "
+    "what holds for that, and may be larger."
+)
+
+
+def readings(report: ThreatReport) -> tuple[str, ...]:
+    """Return how the figures are to be read."""
+    return (READING, *((PRESENCE,) if report.person.presence else ()), EXPLANATION, CONTEXTS)
+
+
 def headline(row: Row) -> str:
     """Return one sentence that may be quoted."""
     about = "a person" if row.whole else f"the {row.subject} of a person"
     if row.promise is None:
         return f"No limit bounds what is learned about {about}."
+    guessed = "whether a person is in the data" if row.presence else f"a yes-or-no fact about {about}"
     return (
-        f"Whoever guesses a yes-or-no fact about {about}, 50:50 before, is right at most "
+        f"Whoever guesses {guessed}, 50:50 before, is right at most "
         f"{percent(row.promise.guess)} of the time, whatever is asked (epsilon {upward(row.promise.epsilon)} at delta "
         f"{amount(row.promise.delta)})."
     )
@@ -83,7 +96,7 @@ def text(report: ThreatReport, width: int | None = None) -> str:
         parts += ["", releases_table(report.releases, attributes=not report.blocked_by).text(wide)]
     if report.odometer is not None:
         parts += ["", _wrapped(report.odometer, wide)]
-    parts += ["", *(_wrapped(said, wide) for said in (READING, EXPLANATION, CONTEXTS))]
+    parts += ["", *(_wrapped(said, wide) for said in readings(report))]
     return "\n".join(parts)
 
 

@@ -39,7 +39,7 @@ def draw_answer(title: str, keys: Sequence[str], columns: Mapping[str, Sequence[
         return _quantiles(title, columns)
     measures = [name for name in columns if name not in keys and not _is_end(name)]
     if keys and measures == ["count"]:
-        ordered = len(keys) == 1 and all(_is_number(value) for value in columns[keys[0]])
+        ordered = len(keys) == 1 and all(value is None or _is_number(value) for value in columns[keys[0]])
         counted = [Bar(name, *ends) for name, ends in _rows(names, "count", columns)]
         return bars(title, f"rows, and {COVER}", counted, ordered)
     rows = [
@@ -113,4 +113,6 @@ def _plain(value: Any) -> Any:
 
 
 def _text(value: Any) -> str:
+    if value is None:
+        return "missing"
     return f"{float(value):g}" if isinstance(value, (Fraction, float)) else str(value)

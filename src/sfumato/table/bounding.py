@@ -1,14 +1,17 @@
 """How much of a person counts: weigh rows, or pick rows and groups.
 
 *Weigh* looks at no order: each row of a person with N > r rows counts floor(r·S/N) units instead of S, so the whole
-person counts at most r·S. It serves every linear statistic. *Pick* keeps r rows of each person, the first ones in a
-keyed order of their contents. Both look at one person's rows only, which is all that privacy needs.
+person counts at most r·S. It serves every linear statistic. *Pick* keeps r whole rows of each person: the first ones
+in a keyed order of the schema's row key or, where it names none, of their contents. Rows of one person with the same
+row key are replaced by one row in which every cell is missing, so that no cell decides which of them counts. All of it
+looks at one person's rows only, which is all that privacy needs; with a row key it looks at no attribute either, which
+is what promises per attribute need.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +21,7 @@ from sfumato.domain import Text
 from sfumato.errors import ParameterError
 from sfumato.exact import positive_integer
 from sfumato.table.order import engine_text_number, keyed_hash, limbs, person_limbs
-from sfumato.table.repair import PERSON
+from sfumato.table.repair import KEY, PERSON
 from sfumato.table.schema import Schema
 
 if TYPE_CHECKING:
@@ -34,7 +37,7 @@ class Way(Enum):
     """How a table is cut to what a person may count."""
 
     ROWS = "rows"
-    """Every row is one person; nothing to cut."""
+    """Every person has one row; nothing to cut."""
     WEIGH = "weigh"
     PICK = "pick"
 
@@ -73,19 +76,20 @@ class Bounding:
         }
 
 
-def bounding_of(schema: Schema, way: Way = Way.WEIGH, *, key: str = "") -> Bounding:
-    """Return the rule that a schema asks for; a table without a person column has one row a person by declaration.
+def bounding_of(schema: Schema, *, whole: bool, key: str = "", scale: int = SCALE) -> Bounding:
+    """Return the rule that a schema asks for: `whole` rows are picked, others weighed in units of 1/`scale`.
+
+    A table without a person column has one row a person by declaration, and so has one with `row_key=()`.
 
     >>> from sfumato.domain import integers
-    >>> bounding_of(Schema({"age": integers(0, 9)}, person="id", rows_per_person=3)).scale
+    >>> bounding_of(Schema({"age": integers(0, 9)}, person="id", rows_per_person=3), whole=False).scale
     1048576
     """
-    if schema.person is None:
-        return Bounding(Way.ROWS, groups=None)
-    if way is Way.ROWS:
-        raise ParameterError("This table has a person column, so its rows are weighed or picked.")
-    rule = Bounding(way, schema.rows_per_person, schema.groups_per_person, key=key)
-    return replace(rule, scale=SCALE) if way is Way.WEIGH else rule
+    if schema.person is None or schema.row_key == ():
+        return Bounding(Way.ROWS)
+    if whole:
+        return Bounding(Way.PICK, schema.rows_per_person, schema.groups_per_person, key=key)
+    return Bounding(Way.WEIGH, schema.rows_per_person, schema.groups_per_person, scale, key)
 
 
 def rows_by_person(coded: ir.Table) -> ir.Table:
@@ -121,12 +125,41 @@ def weigh_in_memory(table: Any, rule: Bounding) -> tuple[Any, int]:
     return table.append_column(WEIGHT, weights), len(people.dictionary)
 
 
+def told_apart(coded: ir.Table, schema: Schema) -> ir.Table:
+    """Put one row in which every cell is missing in place of a person's rows that have the same row key.
+
+    Which keys occur twice depends on the keys alone, and no cell decides which of two rows is the one that counts.
+    """
+    import ibis
+
+    by = [PERSON, KEY] if schema.row_key else [PERSON]
+    # The smallest of one cell is the cell itself.
+    cells = {name: coded[name].min() for name in schema.names}
+    grouped = coded.group_by(by).agg(sfumato_rows=coded.count(), **cells)
+    twice = grouped.sfumato_rows > 1
+    empty = {
+        name: ibis.ifelse(twice, _missing(schema, name, coded[name].type()), grouped[name]) for name in schema.names
+    }
+    return grouped.select(**empty, **{name: grouped[name] for name in by})
+
+
+def _missing(schema: Schema, name: str, kind: Any) -> Any:
+    import ibis
+
+    domain = schema.domain(name)
+    code = domain.missing if isinstance(domain, Text) else domain.missing_code
+    return ibis.null(kind) if code is None else ibis.literal(code, kind)
+
+
 def ordered(coded: ir.Table, schema: Schema, rule: Bounding, engine: str) -> ir.Table:
-    """Add the order in which the rows of a person are picked, a hash of person and contents."""
+    """Add the order in which the rows of a person are picked, a hash of person and row key, or of all contents."""
     parts = _person(coded, engine)
-    for name in sorted(schema.names):
-        if schema.base(name) == name:
-            parts += _cell(coded, schema, name, engine)
+    if schema.row_key:
+        parts += limbs(engine_text_number(coded[KEY], engine), 0, 2**60 - 1)
+    else:
+        for name in sorted(schema.names):
+            if schema.base(name) == name:
+                parts += _cell(coded, schema, name, engine)
     return coded.mutate(**{ORDER: keyed_hash(parts, f"rows {rule.key}").cast("int32")})
 
 

@@ -7,44 +7,65 @@ from datetime import date
 from fractions import Fraction
 from typing import Any
 
-from sfumato.domain import Booleans, Categories, Dates, Derived, Domain, FixedPoint, Integers, Text, Weekdays
+from sfumato.domain import Dates, Derived, Domain, FixedPoint, Integers, Text, Times, Weekdays
 from sfumato.domain.calendar import as_date
 from sfumato.errors import ParameterError
 from sfumato.exact import exact
-from sfumato.table.predicate import Predicate, codes_between, every, negated, some, texts_among
+from sfumato.table.predicate import (
+    Condition,
+    Predicate,
+    codes_between,
+    comparison,
+    every,
+    negated,
+    some,
+    texts_among,
+)
 from sfumato.table.schema import Schema
 
 
-def compare(schema: Schema, column: str, how: str, value: Any) -> Predicate:
-    """Return the rows whose value stands in the relation `how` to a literal, checked against the column's type."""
+def compare(schema: Schema, column: str, how: str, value: Any) -> Condition:
+    """Return that a cell stands in the relation `how` to a literal, checked against the column's type."""
     domain = schema.domain(column)
-    if isinstance(domain, (Categories, Booleans, Text)) or (
-        isinstance(domain, Derived) and isinstance(domain.rule, Weekdays)
-    ):
+    if not _has_order(domain):
         if how not in ("=", "<>"):
             raise ParameterError(f"The values of {column!r} have no order; compare with =, <> or IN.")
-        equal = among(schema, column, [value])
+        equal = _among(schema, column, [value])
     else:
         literal = _typed(column, domain, value)
         if how not in ("=", "<>"):
-            return _ordered(schema, column, how, literal)
-        if isinstance(domain, Derived):
-            _strict(column, domain.code, literal)
-        equal = every([_ordered(schema, column, side, literal) for side in ("<=", ">=")], schema)
-    return equal if how == "=" else negated(equal, schema)
+            return comparison(schema, column, _ordered(schema, column, how, literal))
+        equal = _equal(schema, column, literal)
+    found = comparison(schema, column, equal)
+    return found if how == "=" else negated(found)
 
 
-def among(schema: Schema, column: str, values: Sequence[Any]) -> Predicate:
-    """Return the rows whose value is one of the literals."""
+def among(schema: Schema, column: str, values: Sequence[Any]) -> Condition:
+    """Return that a cell is one of the literals."""
+    return comparison(schema, column, _among(schema, column, values))
+
+
+def _has_order(domain: Domain) -> bool:
+    if isinstance(domain, Derived):
+        return not isinstance(domain.rule, Weekdays)
+    return isinstance(domain, (Integers, FixedPoint, Dates, Times))
+
+
+def _equal(schema: Schema, column: str, literal: Any) -> Predicate:
+    domain = schema.domain(column)
+    if isinstance(domain, Derived):
+        _strict(column, domain.code, literal)
+    return every([_ordered(schema, column, side, literal) for side in ("<=", ">=")], schema)
+
+
+def _among(schema: Schema, column: str, values: Sequence[Any]) -> Predicate:
     domain = schema.domain(column)
     if isinstance(domain, Text):
         for value in values:
             _strict(column, domain.code, value)
         return texts_among(schema, column, values)
-    if isinstance(domain, (Integers, FixedPoint, Dates)) or (
-        isinstance(domain, Derived) and not isinstance(domain.rule, Weekdays)
-    ):
-        return some([compare(schema, column, "=", value) for value in values], schema)
+    if _has_order(domain):
+        return some([_equal(schema, column, _typed(column, domain, value)) for value in values], schema)
     whole = [int(value) if isinstance(value, Fraction) and value.denominator == 1 else value for value in values]
     codes = [_strict(column, domain.code, value) for value in whole]
     return codes_between(schema, column, [(code, code) for code in codes])
@@ -59,6 +80,11 @@ def _strict(column: str, code: Callable[[Any], int], value: Any) -> int:
 
 def _typed(column: str, domain: Domain, value: Any) -> Any:
     """Refuse a literal of another type than the column's before anything compares the two."""
+    if isinstance(domain, Times):
+        try:
+            return domain.instant(value)
+        except ParameterError:
+            raise ParameterError(f"{column!r} holds times; compare it with one, like '2020-05-17 10:30:00'.") from None
     if isinstance(domain.decode(domain.first), date):
         try:
             return as_date(value)
@@ -75,12 +101,13 @@ def _typed(column: str, domain: Domain, value: Any) -> Any:
 def _ordered(schema: Schema, column: str, how: str, literal: Any) -> Predicate:
     """Turn an order comparison into an interval of codes; values grow with codes, so halving finds its end."""
     domain = schema.domain(column)
-    assert domain.last is not None
-    low, high = domain.first, domain.last + 1
+    assert domain.highest is not None
+    low, high = domain.first, domain.highest + 1
     inclusive = how in ("<=", ">")
     while low < high:
         middle = (low + high) // 2
-        value = domain.decode(middle)
+        # Moments are compared in nanoseconds, which no type of Python's calendar has.
+        value = middle * domain.nanoseconds if isinstance(domain, Times) else domain.decode(middle)
         low, high = (middle + 1, high) if value < literal or (inclusive and value == literal) else (low, middle)
-    interval = (domain.first, low - 1) if how in ("<", "<=") else (low, domain.last)
+    interval = (domain.first, low - 1) if how in ("<", "<=") else (low, domain.highest)
     return codes_between(schema, column, [interval])

@@ -17,12 +17,15 @@ from sfumato.table.bounding import (
     pick_in_engine,
     pick_in_memory,
     rows_by_person,
+    told_apart,
     weigh_in_memory,
     weighed,
 )
-from sfumato.table.repair import PERSON, check_columns, repaired
+from sfumato.table.engine import Source
+from sfumato.table.reading import guarded, readable
+from sfumato.table.repair import KEY, PERSON, check_columns, repaired
 from sfumato.table.schema import Schema
-from sfumato.table.source import Source, copied_to_duckdb, open_source
+from sfumato.table.source import open_source
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -50,18 +53,11 @@ def open_table(
         raise SchemaError(f"A table needs a Schema, not {type(schema).__name__}; draft_schema(source) drafts one.")
     opened = open_source(source, table=table)
     try:
+        opened = readable(opened, schema)
         check_columns(opened.table, schema)
-        names = [*{schema.base(name): None for name in schema.names}, *([schema.person] if schema.person else [])]
-        if opened.engine.name not in ("duckdb", "pyspark"):
-            opened = copied_to_duckdb(opened, names)
-            check_columns(opened.table, schema)
-        elif opened.kind == "csv":
-            # Which lines of a CSV file can be read depends on the columns that are asked for, so it is read once.
-            raw = opened.table.select(*names)
-            opened = replace(opened, table=_guarded(lambda: opened.stored(raw)))
         found = Table(opened, schema, snapshot, order_key)
         if schema.person is not None:
-            found.bounded(Way.WEIGH)
+            found.bounded(found.rule())
     except BaseException:
         opened.close()
         raise
@@ -76,7 +72,7 @@ class Table:
         self.snapshot = snapshot
         self.order_key = order_key
         self._source = source
-        self._kept: dict[Way, ir.Table] = {}
+        self._kept: dict[Bounding, ir.Table] = {}
 
     def __repr__(self) -> str:
         return f"Table({self._source.kind}, {len(self.schema.names)} columns, snapshot {self.snapshot!r})"
@@ -92,46 +88,64 @@ class Table:
         counted = self._coded if self.schema.person is None else self._rows_by_person
         return int(self.run(counted.aggregate(people=counted.count())).column("people")[0].as_py())
 
-    def rule(self, way: Way | None = None) -> Bounding:
-        """Return the rule that bounds what a person counts, by default the one for linear statistics."""
-        if way is None:
-            way = Way.ROWS if self.schema.person is None else Way.WEIGH
-        return bounding_of(self.schema, way, key=self.order_key)
+    def rule(self, *, whole: bool = False) -> Bounding:
+        """Return the rule that bounds what a person counts: whole rows are picked, others weighed."""
+        return bounding_of(self.schema, whole=whole, key=self.order_key)
 
-    def view(self, columns: Iterable[str], way: Way | None = None) -> View:
-        """Return a view that hands out these columns and no others."""
+    def view(self, columns: Iterable[str], rule: Bounding | None = None) -> View:
+        """Return a view that hands out these columns and no others, cut by a rule; questions read through gauges."""
         from sfumato.table.view import View
 
-        return View(self, columns, self.rule(way))
+        return View(self, columns, self.rule() if rule is None else rule)
 
-    def bounded(self, way: Way) -> ir.Table:
+    def bounded(self, rule: Bounding) -> ir.Table:
         """Return the codes of all columns, cut to what a person may count; computed once and kept."""
-        if way not in self._kept:
-            self._kept[way] = self._bound(way)
-        return self._kept[way]
+        # Groups are cut question by question; what is kept is the same with them and without.
+        cut = replace(rule, groups=None if rule.way is Way.ROWS else self.schema.groups_per_person)
+        if cut not in self._kept:
+            self._kept[cut] = self._bound(cut)
+        return self._kept[cut]
 
-    def _bound(self, way: Way) -> ir.Table:
+    def everybody(self) -> ir.Table:
+        """Return the codes of all rows, uncut, with the person of each."""
+        return self._coded
+
+    def _bound(self, rule: Bounding) -> ir.Table:
         if self.schema.person is None:
             return self._coded
-        rule = self.rule(way)
+        if rule.way is Way.ROWS:
+            return self._one_row_each()
         # Whose row it is matters again only where groups are picked.
         hidden = [] if rule.groups is not None else [PERSON]
-        if way is Way.WEIGH and self._fits_memory():
-            rows, people = weigh_in_memory(self.run(self._coded), rule)
-            self.__dict__["people"] = people  # counted on the way
-            shown = self._source.registered(rows.drop_columns(hidden))
-            kept = self._cached(shown)
-            self._source.forget(shown)
-            return kept
-        if way is Way.WEIGH:
-            return self._cached(weighed(self._coded, self._rows_by_person, rule).drop(*hidden))
+        if rule.way is Way.PICK:
+            return self._picked(rule, hidden)
+        rows = self._coded.drop(KEY) if self.schema.row_key else self._coded
+        if not self._fits_memory():
+            return self._cached(weighed(rows, self._rows_by_person, rule).drop(*hidden))
+        weighted, people = weigh_in_memory(self.run(rows), rule)
+        self.__dict__["people"] = people  # counted on the way
+        shown = self._source.registered(weighted.drop_columns(hidden))
+        kept = self._cached(shown)
+        self._source.forget(shown)
+        return kept
+
+    def _picked(self, rule: Bounding, hidden: list[str]) -> ir.Table:
+        keyed = bool(self.schema.row_key)
         return self.keep_first(
-            self._coded,
+            told_apart(self._coded, self.schema) if keyed else self._coded,
             lambda rows: ordered(rows, self.schema, rule, self.engine),
             rule.rows,
-            self.schema.names,
-            hidden,
+            # Equal hashes are told apart by the bytes of the key, and never by a cell where there is one.
+            [KEY] if keyed else self.schema.names,
+            [*hidden, KEY] if keyed else hidden,
         )
+
+    def _one_row_each(self) -> ir.Table:
+        """Return the rows of a table whose people have one row by declaration; who has more counts as an empty row."""
+        rows = int(self.run(self._coded.aggregate(rows=self._coded.count())).column("rows")[0].as_py())
+        if rows == self.people:
+            return self._coded
+        return self._cached(told_apart(self._coded, self.schema).drop(PERSON))
 
     def _fits_memory(self) -> bool:
         """Tell whether all codes fit memory comfortably; the answer changes the speed and not one number."""
@@ -164,7 +178,7 @@ class Table:
 
     @cached_property
     def _coded(self) -> ir.Table:
-        return _guarded(lambda: self._source.named(repaired(self._source.table, self.schema)))
+        return guarded(lambda: self._source.named(repaired(self._source.table, self.schema)))
 
     @cached_property
     def _rows_by_person(self) -> ir.Table:
@@ -172,7 +186,7 @@ class Table:
 
     def _cached(self, table: ir.Table) -> ir.Table:
         with watched("Bounding what a person adds", self._source.part_done):
-            return _guarded(lambda: self._source.stored(table))
+            return guarded(lambda: self._source.stored(table))
 
     def forget(self, table: ir.Table) -> None:
         """Let go of a table that `keep_first` made for one question."""
@@ -181,7 +195,7 @@ class Table:
     def run(self, query: ir.Table) -> Any:
         """Run a query and return an Arrow table."""
         with watched("Reading the table", self._source.part_done):
-            return _guarded(query.to_pyarrow)
+            return guarded(query.to_pyarrow)
 
     def close(self) -> None:
         """Let go of the source and of what was kept."""
@@ -195,17 +209,3 @@ class Table:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _guarded(work: Any) -> Any:
-    """Run engine work; an engine's message can quote a cell, so only the kind of failure leaves."""
-    try:
-        return work()
-    except (AttributeError, NameError, TypeError, NotImplementedError):
-        raise  # a bug of ours or of a library, not a word about the data
-    except Exception as error:
-        kind = type(error).__name__
-    raise SchemaError(
-        f"The engine could not read the source ({kind}): a file is damaged, or breaks its own format; check it with "
-        "the tool that wrote it."
-    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from sfumato.domain import nearest
+from sfumato.domain import SKIP, nearest
 from sfumato.errors import SchemaError
 from sfumato.table.schema import FILL, Schema, unfilled
 from sfumato.table.source import open_source
@@ -16,7 +16,8 @@ from sfumato.table.toml import write_toml
 _HEADER = """\
 # A draft from the types of the columns. Ranges and categories are public facts: write what you know about such
 # data in general, never what you see in these. Replace every "{fill}", and remove the
-# line of person if every row is one person. Columns that no question needs can be removed.
+# line of person if every row is one person. Columns that no question needs can be removed. A missing cell is left out
+# of sums and means and counted on its own; write missing = 0, say, where it means a value.
 
 """
 
@@ -88,13 +89,13 @@ def draft_schema(source: Any, *, table: str | None = None) -> Draft:
 
 def _column(kind: Any) -> dict[str, Any] | None:
     if kind.is_boolean():
-        return {"type": "boolean"}
+        return {"type": "boolean", "missing": SKIP}
     if kind.is_integer():
-        return {"type": "integer", "low": FILL, "high": FILL}
+        return {"type": "integer", "low": FILL, "high": FILL, "missing": SKIP}
     if kind.is_floating() or kind.is_decimal():
-        return {"type": "fixed", "low": FILL, "high": FILL, "step": FILL}
+        return {"type": "fixed", "low": FILL, "high": FILL, "step": FILL, "missing": SKIP}
     if kind.is_date() or kind.is_timestamp():
-        return {"type": "date", "earliest": FILL, "latest": FILL}
+        return {"type": "date", "earliest": FILL, "latest": FILL, "missing": SKIP}
     if kind.is_string():
-        return {"type": "category", "values": [FILL]}
+        return {"type": "category", "values": [FILL], "missing": SKIP}
     return None

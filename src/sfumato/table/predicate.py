@@ -3,12 +3,17 @@
 A predicate is never text at this point. Each comparison has become a set of codes of one column, so equal
 questions compare equal however they were written, nothing in it can raise on a value, and the text that a person
 wrote never reaches an engine.
+
+A predicate holds or not. What a person writes has three values, as in SQL: a comparison with a missing cell is
+unknown. A `Condition` keeps the rows for which it is true apart from those for which it is false; NOT exchanges the
+two, AND and OR join them by De Morgan's rules, and only the true rows pass. On false < unknown < true AND is the
+minimum and OR the maximum, and "is true" and "is false" commute with both, so nothing is lost.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,11 +35,12 @@ class Codes:
 
 @dataclass(frozen=True)
 class Texts:
-    """The rows whose text in `column` is one of `values`, or is none of them."""
+    """The rows whose text in `column` is one of `values`, or is none of them, and with `missing` those without text."""
 
     column: str
     values: tuple[str, ...]
     included: bool = True
+    missing: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,20 +86,83 @@ def texts_among(schema: Schema, column: str, values: Iterable[str]) -> Predicate
     listed = tuple(sorted(set(values)))
     for value in listed:
         schema.domain(column).code(value)
-    return Texts(column, listed) if listed else NO_ROW
+    return _texts(schema, column, listed, True, False)
 
 
-def negated(predicate: Predicate, schema: Schema) -> Predicate:
-    """Return the other rows: every row satisfies a predicate or its negation, there is no third value."""
+def _texts(schema: Schema, column: str, values: Iterable[str], included: bool, missing: bool) -> Predicate:
+    """Return a set of texts in canonical form."""
+    listed = tuple(sorted(values))
+    # Where no cell may be missing, all that is said about missing ones says nothing.
+    missing = missing and schema.domain(column).may_be_missing
+    if not listed and not included and missing is schema.domain(column).may_be_missing:
+        return EVERY_ROW
+    return Texts(column, listed, included, missing) if listed or not included or missing else NO_ROW
+
+
+def is_missing(schema: Schema, column: str) -> Predicate:
+    """Return the rows whose cell is missing: none where missing cells became a value."""
+    domain = schema.domain(column)
+    if not domain.may_be_missing:
+        return NO_ROW
+    if isinstance(domain, Text):
+        return _texts(schema, column, (), True, True)
+    return codes_between(schema, column, [(domain.missing_code, domain.missing_code)])
+
+
+def is_present(schema: Schema, column: str) -> Predicate:
+    """Return the rows whose cell is there: all of them where missing cells became a value."""
+    domain = schema.domain(column)
+    if not domain.may_be_missing:
+        return EVERY_ROW
+    if isinstance(domain, Text):
+        return _texts(schema, column, (), False, False)
+    assert domain.highest is not None
+    return codes_between(schema, column, [(domain.first, domain.highest)])
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What a person wrote: the rows for which it is true, and those for which it is false. The others are unknown."""
+
+    true: Predicate
+    false: Predicate
+
+
+ALWAYS = Condition(EVERY_ROW, NO_ROW)
+NEVER = Condition(NO_ROW, EVERY_ROW)
+
+
+def comparison(schema: Schema, column: str, true: Predicate) -> Condition:
+    """Return the condition that a cell of the column lies in a set of values; with a missing cell it is unknown."""
+    return Condition(true, every([complement(true, schema), is_present(schema, column)], schema))
+
+
+def negated(condition: Condition) -> Condition:
+    """Return NOT of a condition; what is unknown stays so."""
+    return Condition(condition.false, condition.true)
+
+
+def conjunction(parts: Sequence[Condition], schema: Schema) -> Condition:
+    """Return AND: true where every part is, false where some part is."""
+    return Condition(every((part.true for part in parts), schema), some((part.false for part in parts), schema))
+
+
+def disjunction(parts: Sequence[Condition], schema: Schema) -> Condition:
+    """Return OR: true where some part is, false where every part is."""
+    return Condition(some((part.true for part in parts), schema), every((part.false for part in parts), schema))
+
+
+def complement(predicate: Predicate, schema: Schema) -> Predicate:
+    """Return all other rows, those with missing cells too: a predicate itself has no third value."""
     if isinstance(predicate, Texts):
-        return Texts(predicate.column, predicate.values, not predicate.included)
+        return _texts(schema, predicate.column, predicate.values, not predicate.included, not predicate.missing)
     if isinstance(predicate, Codes):
         domain = schema.domain(predicate.column)
         assert domain.last is not None
         ends = [domain.first - 1, *(end for interval in predicate.intervals for end in interval), domain.last + 1]
         gaps = [(ends[place] + 1, ends[place + 1] - 1) for place in range(0, len(ends), 2)]
         return codes_between(schema, predicate.column, gaps)
-    parts = [negated(part, schema) for part in predicate.parts]
+    parts = [complement(part, schema) for part in predicate.parts]
     return some(parts, schema) if isinstance(predicate, All) else every(parts, schema)
 
 
@@ -141,12 +210,13 @@ def _merge(first: Predicate, second: Predicate, schema: Schema, every: bool) -> 
     assert isinstance(first, Texts) and isinstance(second, Texts)
     if every:
         # Not in either list is not in the other's complement: De Morgan turns it into the case below.
-        return negated(_merge(negated(first, schema), negated(second, schema), schema, False), schema)
+        return complement(_merge(complement(first, schema), complement(second, schema), schema, False), schema)
     one, two = set(first.values), set(second.values)
+    missing = first.missing or second.missing
     if first.included and second.included:
-        return texts_among(schema, first.column, one | two)
+        return _texts(schema, first.column, one | two, True, missing)
     left_out = one & two if first.included is second.included else (two - one if first.included else one - two)
-    return Texts(first.column, tuple(sorted(left_out)), False) if left_out else EVERY_ROW
+    return _texts(schema, first.column, left_out, False, missing)
 
 
 def _merged(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
@@ -168,7 +238,8 @@ def to_json(predicate: Predicate) -> dict[str, Any]:
     if isinstance(predicate, Codes):
         return {"column": predicate.column, "codes": [list(interval) for interval in predicate.intervals]}
     if isinstance(predicate, Texts):
-        return {"column": predicate.column, "in" if predicate.included else "not_in": list(predicate.values)}
+        listed = {"column": predicate.column, "in" if predicate.included else "not_in": list(predicate.values)}
+        return {**listed, "missing": True} if predicate.missing else listed
     parts = [to_json(part) for part in predicate.parts]
     return {"all": parts} if isinstance(predicate, All) else {"some": parts}
 
@@ -179,9 +250,10 @@ def from_json(record: Mapping[str, Any], schema: Schema) -> Predicate:
         case {"column": str(column), "codes": list(intervals)} if schema.domain(column).last is not None:
             return codes_between(schema, column, [(int(low), int(high)) for low, high in intervals])
         case {"column": str(column), "in": list(values)} if isinstance(schema.domain(column), Text):
-            return texts_among(schema, column, values)
+            return some([texts_among(schema, column, values), *_with_missing(record, schema)], schema)
         case {"column": str(column), "not_in": list(values)} if isinstance(schema.domain(column), Text):
-            return negated(texts_among(schema, column, values), schema)
+            others = comparison(schema, column, texts_among(schema, column, values)).false
+            return some([others, *_with_missing(record, schema)], schema)
         case {"all": list(parts)}:
             return every((from_json(part, schema) for part in parts), schema)
         case {"some": list(parts)}:
@@ -189,12 +261,17 @@ def from_json(record: Mapping[str, Any], schema: Schema) -> Predicate:
     raise ParameterError("This is no predicate; a stored one has the keys column and codes, all, or some.")
 
 
+def _with_missing(record: Mapping[str, Any], schema: Schema) -> list[Predicate]:
+    return [is_missing(schema, record["column"])] if record.get("missing") is True else []
+
+
 def holds(predicate: Predicate, row: Mapping[str, Any]) -> bool:
-    """Tell whether a predicate holds for one row of codes; text columns hold text."""
+    """Tell whether a predicate holds for one row of codes; text columns hold text, or None."""
     if isinstance(predicate, Codes):
         return any(low <= row[predicate.column] <= high for low, high in predicate.intervals)
     if isinstance(predicate, Texts):
-        return (row[predicate.column] in predicate.values) is predicate.included
+        text = row[predicate.column]
+        return predicate.missing if text is None else (text in predicate.values) is predicate.included
     results = (holds(part, row) for part in predicate.parts)
     return all(results) if isinstance(predicate, All) else any(results)
 
@@ -213,8 +290,14 @@ def expression(predicate: Predicate, table: Any, schema: Schema) -> Any:
     if isinstance(predicate, Texts):
         domain = schema.domain(predicate.column)
         assert isinstance(domain, Text)
-        found = _folded([_is_text(table[predicate.column], value, domain) for value in predicate.values], every=False)
-        return found if predicate.included else ~found
+        cell = table[predicate.column]
+        tests = [_is_text(cell, value, domain) for value in predicate.values] or [ibis.literal(False)]
+        found = _folded(tests, every=False)
+        found = found if predicate.included else ~found
+        if not domain.may_be_missing:
+            return found
+        # Null is decided before it is compared, so that no engine's own third value is left.
+        return ibis.ifelse(cell.isnull(), ibis.literal(predicate.missing), found)
     if not predicate.parts:
         return ibis.literal(isinstance(predicate, All))
     return _folded([expression(part, table, schema) for part in predicate.parts], every=isinstance(predicate, All))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
-from sfumato.domain import Domain, Text
+from sfumato.domain import Categories, Domain, Text
 from sfumato.exact import positive_integer
 from sfumato.noise import Noise
 from sfumato.table.schema import Schema
@@ -13,7 +14,7 @@ WORDS = ("apple", "bread", "cherry", "dew", "ember", "fern", "grain", "hazel")
 
 
 def random_rows(schema: Schema, people: int, noise: Noise) -> Any:
-    """Return an Arrow table of uniformly random cells, one row for each of `people` people."""
+    """Return an Arrow table of uniformly random cells, missing ones too, one row for each of `people` people."""
     import pyarrow
 
     count = positive_integer(people, "people")
@@ -28,9 +29,12 @@ def random_rows(schema: Schema, people: int, noise: Noise) -> Any:
 
 def _cells(domain: Domain, count: int, noise: Noise) -> list[Any]:
     if isinstance(domain, Text):
-        return [WORDS[place] for place in noise.uniform(len(WORDS), count).tolist()]
+        words = [*WORDS, None] if domain.may_be_missing else list(WORDS)
+        return [words[place] for place in noise.uniform(len(words), count).tolist()]
     assert domain.size is not None
     cells = [domain.decode(domain.first + place) for place in noise.uniform(domain.size, count).tolist()]
-    return [
-        float(cell) if hasattr(cell, "denominator") and not isinstance(cell, (int, bool)) else cell for cell in cells
-    ]
+    if isinstance(domain, Categories) and not domain.is_text:
+        # The level of unlisted numbers is called by a word, and a column of a table is of one type.
+        unlisted = max(int(value) for value in domain.values) + 1
+        return [unlisted if isinstance(cell, str) else cell for cell in cells]
+    return [float(cell) if isinstance(cell, Fraction) else cell for cell in cells]

@@ -1,8 +1,8 @@
 """Every cell to an integer code inside the engine, the same on every engine, without ever raising.
 
-The order of work is fixed, because engines differ on everything else: null to the declared cell, NaN to the
-declared cell, clamp in the cell's own type, floor(x·scale + 1/2), and only then a cast. Python's
-`Domain.encode` does the same steps on one value; the tests hold the two together.
+The order of work is fixed, because engines differ on everything else: null and NaN to some value of the range, clamp
+in the cell's own type, floor(x·scale + 1/2), only then a cast, and at the end the code of missing cells where they are.
+Python's `Domain.encode` does the same steps on one value; the tests hold the two together.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from sfumato.domain import (
     Integers,
     Months,
     Text,
+    Times,
     Weekdays,
     Years,
     nearest,
@@ -30,6 +31,9 @@ from sfumato.domain.calendar import DATE_TEXT, EPOCH
 from sfumato.domain.labels import FALSE_TEXT, TRUE_TEXT
 from sfumato.domain.numbers import NUMBER_TEXT, double_ends
 from sfumato.errors import SchemaError
+from sfumato.table.cells import clamped, place, real
+from sfumato.table.moments import moment_code, quotient, written_day, written_month
+from sfumato.table.order import key_text
 from sfumato.table.schema import Schema
 
 if TYPE_CHECKING:
@@ -37,6 +41,11 @@ if TYPE_CHECKING:
 
 PERSON = "sfumato_person"
 """The column that says whose row it is, after repair."""
+
+KEY = "sfumato_key"
+"""The row key, after repair: one text for each combination of its columns."""
+
+KEY_TYPES = ("integer", "string", "date", "timestamp", "boolean")
 
 
 def repaired(table: ir.Table, schema: Schema, names: Sequence[str] | None = None) -> ir.Table:
@@ -53,26 +62,33 @@ def repaired(table: ir.Table, schema: Schema, names: Sequence[str] | None = None
     present = person.notnull()
     if person.type().is_string():
         present = present & (person != "")
-    return table.filter(present).select(**cells, **{PERSON: person})
+    key = {KEY: key_text([table[name] for name in schema.row_key])} if schema.row_key else {}
+    return table.filter(present).select(**cells, **{PERSON: person}, **key)
 
 
 def check_columns(table: ir.Table, schema: Schema) -> None:
     """Refuse a schema that names columns or types that the table does not have."""
     found = dict(table.schema().items())
     base = {schema.base(name) for name in schema.names}
-    lacking = [name for name in (*sorted(base), *([schema.person] if schema.person else [])) if name not in found]
+    wanted = (*sorted(base), *([schema.person] if schema.person else []), *(schema.row_key or ()))
+    lacking = [name for name in dict.fromkeys(wanted) if name not in found]
     if lacking:
         hints = "; ".join(f"{name!r}: {nearest(name, found)}" for name in lacking)
         raise SchemaError(f"The schema names columns that the source does not have: {hints}")
     wrong = []
     for name in sorted(base):
         readable = _readable(schema.domain(name))
-        if not any(getattr(found[name], f"is_{kind}")() for kind in readable) or _has_zone(found[name]):
+        if not any(getattr(found[name], f"is_{kind}")() for kind in readable) or _has_zone(
+            found[name], schema.domain(name)
+        ):
             wrong.append(f"{name!r} is {found[name]} and its domain reads {' or '.join(readable)}")
     if schema.person is not None:
         kind = found[schema.person]
         if not (kind.is_integer() or kind.is_string()):
             wrong.append(f"the person column {schema.person!r} is {kind} and must be integer or string")
+    for name in schema.row_key or ():
+        if not any(getattr(found[name], f"is_{kind}")() for kind in KEY_TYPES):
+            wrong.append(f"the row key {name!r} is {found[name]} and must be {', '.join(KEY_TYPES)}")
     if wrong:
         raise SchemaError(f"The schema does not match the types of the source: {'; '.join(wrong)}.")
 
@@ -84,11 +100,13 @@ def _readable(domain: Domain) -> tuple[str, ...]:
         return ("string",) if domain.is_text else ("integer", "string")
     if isinstance(domain, Booleans):
         return ("boolean", "integer", "string")
-    return ("date", "timestamp", "string") if isinstance(domain, Dates) else ("string",)
+    return ("date", "timestamp", "string") if isinstance(domain, (Dates, Times)) else ("string",)
 
 
-def _has_zone(kind: Any) -> bool:
+def _has_zone(kind: Any, domain: Domain) -> bool:
     # The day of a moment depends on the zone in which somebody looks at it, so moments with zones are no dates.
+    if isinstance(domain, Times) and domain.zone is not None:
+        return False
     return bool(kind.is_timestamp() and kind.timezone is not None)
 
 
@@ -96,19 +114,22 @@ def repaired_cell(table: ir.Table, schema: Schema, name: str) -> Any:
     """Return the expression for the code of one column; a derived column is computed from its repaired base."""
     domain = schema.domain(name)
     cell = table[schema.base(name)]
+    # Where rows are weighed or picked they are moved, and small codes move faster; DuckDB groups 32 bits faster.
+    smallest = 8 if schema.person is not None else 32
     if isinstance(domain, Derived):
-        return _narrow(_derived(cell, domain), domain)
+        return _narrow(_derived(cell, domain), domain, smallest)
     if isinstance(domain, Text):
         # The engine keeps as many characters as there may be bytes; the last bytes are cut in Python, cell by cell.
-        return cell.fill_null(domain.missing).substr(0, domain.max_bytes)
-    return _narrow(_code(cell, domain), domain)
+        filled = cell if domain.may_be_missing else cell.fill_null(domain.missing)
+        return filled.substr(0, domain.max_bytes)
+    return _narrow(_code(cell, domain), domain, smallest)
 
 
-def _narrow(code: Any, domain: Domain) -> Any:
-    """Cast to the smallest integer type that holds every code: less to move, and the range is public."""
+def _narrow(code: Any, domain: Domain, smallest: int) -> Any:
+    """Cast to the smallest integer type, from `smallest` bits on, that holds every code; the range is public."""
     assert domain.last is not None
     for bits in (8, 16, 32):
-        if -(2 ** (bits - 1)) <= domain.first and domain.last < 2 ** (bits - 1):
+        if bits >= smallest and -(2 ** (bits - 1)) <= domain.first and domain.last < 2 ** (bits - 1):
             return code.cast(f"int{bits}")
     return code.cast("int64")
 
@@ -122,8 +143,25 @@ def _code(cell: Any, domain: Domain) -> Any:
         return _category(cell, domain)
     if isinstance(domain, Booleans):
         return _boolean(cell, domain)
+    if isinstance(domain, Times):
+        return moment_code(cell, domain).fill_null(_literal(domain.missing_code))
     assert isinstance(domain, Dates)
-    return _days(_date(cell, domain))
+    if domain.format is not None and cell.type().is_string():
+        return _inside(written_day(cell, domain.written), domain)
+    return _or_missing(_days(_clamped_date(_date(cell), domain)), _date(cell), domain)
+
+
+def _inside(code: Any, domain: Domain) -> Any:
+    """Clamp a code that is null where the cell is missing."""
+    assert domain.highest is not None
+    return clamped(code, _literal(domain.first), _literal(domain.highest)).fill_null(_literal(domain.missing_code))
+
+
+def _or_missing(code: Any, cell: Any, domain: Domain) -> Any:
+    """Return the code, and the level of missing cells where the cell is null; elsewhere it was filled before."""
+    import ibis
+
+    return ibis.ifelse(cell.isnull(), _literal(domain.missing_code), code) if domain.may_be_missing else code
 
 
 def _number(cell: Any, domain: Integers | FixedPoint, step: Fraction) -> Any:
@@ -140,33 +178,18 @@ def _number(cell: Any, domain: Integers | FixedPoint, step: Fraction) -> Any:
     elif not kind.is_float64():
         cell = cell.cast("float64")
     least, most = double_ends(Fraction(domain.low), Fraction(domain.high))
-    absent = cell.isnull() | _is_nan(cell)
+    cell = real(cell)
+    absent = cell.isnull()
     # NaN is replaced before the cast and not only behind a CASE: an optimiser may compute both branches.
-    value = ibis.ifelse(absent, _double(float(domain.missing)), cell)
+    stand_in = float(domain.low if domain.missing is None else domain.missing)
+    value = ibis.ifelse(absent, _double(stand_in), cell)
     clamped = ibis.greatest(ibis.least(value, _double(most)), _double(least))
     scaled = clamped if step.denominator == 1 else clamped * _double(float(step.denominator))
     scaled = scaled if step.numerator == 1 else scaled / _double(float(step.numerator))
     code = (scaled + _double(0.5)).floor().cast("int64")
-    if domain.encode(float(domain.missing)) == domain.missing_code:
+    if domain.encode(stand_in) == domain.missing_code:
         return code
     return ibis.ifelse(absent, ibis.literal(domain.missing_code, "int64"), code)
-
-
-def _is_nan(cell: Any) -> Any:
-    """Tell NaN apart in a way that no engine can decide from statistics.
-
-    DuckDB folds `isnan` of a Parquet column to false when the file's statistics, which leave NaN out, are finite. The
-    repair of one person's NaN would then depend on whether somebody else's cell is infinite. `isfinite` is computed.
-    """
-    import ibis
-
-    if cell.get_backend().name != "duckdb":
-        return cell.isnan()
-
-    @ibis.udf.scalar.builtin(name="isfinite")  # type: ignore[untyped-decorator]
-    def isfinite(number: float) -> bool: ...  # type: ignore[empty-body]
-
-    return ~(isfinite(cell) | cell.isinf())
 
 
 def _double(value: float) -> Any:
@@ -181,13 +204,17 @@ def _whole(cell: Any, domain: Integers | FixedPoint) -> Any:
 
     kind = cell.type()
     smallest, greatest = kind.bounds
-    low, high = max(domain.first, smallest), min(domain.last, greatest)
+    low, high = max(domain.first, smallest), min(domain.highest, greatest)
     if low > high or not smallest <= domain.missing_code <= greatest:
-        # The ends or the missing value lie outside the cell's type; half of the unsigned ones do not fit a signed
+        # The ends or the missing code lie outside the cell's type; half of the unsigned ones do not fit a signed
         # one, so they are clamped from above first.
-        number = ibis.least(cell, ibis.literal(max(domain.last, 0), kind)) if kind.is_uint64() else cell
-        clamped = ibis.greatest(ibis.least(number.cast("int64"), _literal(domain.last)), _literal(domain.first))
+        number = ibis.least(cell, ibis.literal(max(domain.highest, 0), kind)) if kind.is_uint64() else cell
+        clamped = ibis.greatest(ibis.least(number.cast("int64"), _literal(domain.highest)), _literal(domain.first))
         return ibis.ifelse(cell.isnull(), _literal(domain.missing_code), clamped)
+    if domain.may_be_missing:
+        # The level of missing cells lies outside the range, so it is put in after the clamp.
+        clamped = ibis.greatest(ibis.least(cell, ibis.literal(high, kind)), ibis.literal(low, kind))
+        return ibis.ifelse(cell.isnull(), ibis.literal(domain.missing_code, kind), clamped)
     value = cell.fill_null(ibis.literal(domain.missing_code, kind))
     if high < greatest:
         value = ibis.least(value, ibis.literal(high, kind))
@@ -197,7 +224,11 @@ def _whole(cell: Any, domain: Integers | FixedPoint) -> Any:
 def _category(cell: Any, domain: Categories) -> Any:
     import ibis
 
-    known: list[tuple[Any, int]] = [(label, code) for code, label in enumerate(domain.labels)]
+    known: list[tuple[Any, int]] = [(label, domain.code(label)) for label in domain.listed]
+    if cell.type().is_string() and cell.get_backend().name == "duckdb":
+        code = place(cell, [str(label) for label in domain.listed], domain.other_code)
+        apart = domain.missing_code != domain.other_code
+        return ibis.ifelse(cell.isnull(), ibis.literal(domain.missing_code, "int32"), code) if apart else code
     if cell.type().is_string():
         known = [(str(label), code) for label, code in known]
         # Halving needs the order in which engines compare text: by the bytes of UTF-8.
@@ -207,7 +238,7 @@ def _category(cell: Any, domain: Categories) -> Any:
         known.sort()
         if cell.type().is_uint64():
             known = [(label, code) for label, code in known if label >= 0]
-    return ibis.ifelse(cell.isnull(), _literal(domain.missing_code), _found(cell, known, domain.unknown_code))
+    return ibis.ifelse(cell.isnull(), _literal(domain.missing_code), _found(cell, known, domain.other_code))
 
 
 def _literal(code: int) -> Any:
@@ -243,17 +274,20 @@ def _boolean(cell: Any, domain: Booleans) -> Any:
     return ibis.ifelse(true, _literal(1), ibis.ifelse(false, _literal(0), _literal(domain.missing_code)))
 
 
-def _date(cell: Any, domain: Dates) -> Any:
-    """Return the clamped day, never null, as a date."""
+def _date(cell: Any) -> Any:
+    """Return the day that a cell holds, null where it holds none."""
+    if cell.type().is_string():
+        return cell.re_extract(f"^{DATE_TEXT}\\z", 1).try_cast("date")
+    return cell.date() if cell.type().is_timestamp() else cell
+
+
+def _clamped_date(day: Any, domain: Dates) -> Any:
+    """Return a day of the range, never null."""
     import ibis
 
-    if cell.type().is_string():
-        cell = cell.re_extract(f"^{DATE_TEXT}\\z", 1).try_cast("date")
-    elif cell.type().is_timestamp():
-        cell = cell.date()
-    filled = cell.fill_null(ibis.date(domain.missing.isoformat()))
+    filled = day.fill_null(ibis.date((domain.missing or domain.earliest).isoformat()))
     latest, earliest = ibis.date(domain.latest.isoformat()), ibis.date(domain.earliest.isoformat())
-    return ibis.greatest(ibis.least(filled, latest), earliest)
+    return clamped(filled, earliest, latest)
 
 
 def _days(day: Any) -> Any:
@@ -266,22 +300,59 @@ def _derived(cell: Any, domain: Derived) -> Any:
     rule, base = domain.rule, domain.base
     if isinstance(rule, (Months, Years, Weekdays)):
         assert isinstance(base, Dates)
-        day = _date(cell, base)
-        if isinstance(rule, Months):
-            return day.year().cast("int64") * 12 + day.month().cast("int64") - (1970 * 12 + 1)
-        if isinstance(rule, Years):
-            return day.year().cast("int64")
-        # Whole weeks are added until the remainder is taken of nothing negative, on which engines differ.
-        return (_days(day) + (3 - (base.first + 3) // 7 * 7)) % 7
+        if base.format is not None and cell.type().is_string():
+            return _formatted_part(cell, rule, domain)
+        return _or_missing(_calendar_part(_clamped_date(_date(cell), base), rule, base), _date(cell), domain)
     assert isinstance(rule, Bins)
     code = _code(cell, base)
-    if rule.step is not None:
-        width = rule.width(base)
-        # Engines round the quotient of negative numbers in different ways, so the dividend starts at zero.
-        start = domain.first * width
-        shifted = code - start
-        return ((shifted - shifted % width) / width).cast("int64") + domain.first
-    return _place(code, list(rule.edge_codes(base)))
+    if not base.may_be_missing:
+        return _bin(code, rule, domain)
+    import ibis
+
+    absent = code == base.missing_code
+    # The level of missing cells lies above the range: it is replaced before the bins are counted.
+    there = ibis.ifelse(absent, _literal(base.first), code)
+    return ibis.ifelse(absent, _literal(domain.missing_code), _bin(there, rule, domain))
+
+
+def _formatted_part(cell: Any, rule: Months | Years | Weekdays, domain: Derived) -> Any:
+    """Return a month, year or weekday of a text that is read by a format.
+
+    A month of a clamped day is the clamped month, because months grow with days; a weekday is that of the clamped day.
+    """
+    import ibis
+
+    base = domain.base
+    assert isinstance(base, Dates)
+    if isinstance(rule, Weekdays):
+        day = _inside(written_day(cell, base.written), base)
+        found = (day + (3 - (base.first + 3) // 7 * 7)) % 7
+        absent = day == base.missing_code
+        return ibis.ifelse(absent, _literal(domain.missing_code), found) if base.may_be_missing else found
+    months = written_month(cell, base.written)
+    if isinstance(rule, Months):
+        return _inside(months, domain)
+    # Years count from 0 here, so that the quotient is of nothing negative.
+    return _inside(quotient(months + 1970 * 12, 12), domain)
+
+
+def _calendar_part(day: Any, rule: Months | Years | Weekdays, base: Dates) -> Any:
+    if isinstance(rule, Months):
+        return day.year().cast("int64") * 12 + day.month().cast("int64") - (1970 * 12 + 1)
+    if isinstance(rule, Years):
+        return day.year().cast("int64")
+    # Whole weeks are added until the remainder is taken of nothing negative, on which engines differ.
+    return (_days(day) + (3 - (base.first + 3) // 7 * 7)) % 7
+
+
+def _bin(code: Any, rule: Bins, domain: Derived) -> Any:
+    if rule.step is None:
+        return _place(code, list(rule.edge_codes(domain.base)))
+    width = rule.width(domain.base)
+    # Engines round the quotient of negative numbers in different ways, so the dividend starts at zero.
+    start = domain.first * width
+    shifted = code - start
+    return ((shifted - shifted % width) / width).cast("int64") + domain.first
 
 
 def _place(code: Any, starts: list[int], before: int = 0) -> Any:

@@ -27,7 +27,7 @@ LARGEST_CODE = 2**62
 RESERVED = "sfumato_"
 """The table's own columns start like this."""
 
-_KEYS = ("columns", "person", "rows_per_person", "groups_per_person", "public", "groups", "dependencies")
+_KEYS = ("columns", "person", "rows_per_person", "row_key", "groups_per_person", "public", "groups", "dependencies")
 
 
 @dataclass(frozen=True)
@@ -39,16 +39,22 @@ class Schema:
     by group, at most `groups_per_person` groups. Columns in `public` are known to everybody. `groups` are columns
     that carry one secret together, `dependencies` pairs of columns of which one determines the other.
 
+    `row_key` names the columns that tell the rows of a person apart, such as the number of a visit: written when a row
+    is made and saying nothing else. Which rows count then depends on these columns alone, and every other attribute
+    can be charged by itself. `row_key=()` says that a person has one row. Without a row key, questions that need
+    whole rows charge every attribute what they charge the person.
+
     >>> from sfumato.domain import bins, integers
     >>> schema = Schema({"age": integers(17, 90), "decade": bins("age", step=10)})
     >>> schema.domain("decade").size, schema.reads(["decade"]), schema.attributes
-    (9, frozenset({'age'}), ('age',))
+    (10, frozenset({'age'}), ('age',))
     """
 
     columns: Mapping[str, Domain | Rule]
     person: str | None = None
     rows_per_person: int = 1
     groups_per_person: int | None = None
+    row_key: tuple[str, ...] | None = None
     public: tuple[str, ...] = ()
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
     dependencies: tuple[tuple[str, str], ...] = ()
@@ -82,12 +88,30 @@ class Schema:
             )
         if self.groups_per_person is not None:
             set_field(self, "groups_per_person", positive_integer(self.groups_per_person, "groups_per_person"))
+        self._check_row_key()
         groups = {str(name): tuple(members) for name, members in dict(self.groups or {}).items()}
         set_field(self, "groups", MappingProxyType(groups))
         set_field(self, "dependencies", tuple((str(a), str(b)) for a, b in self.dependencies))
         for name in columns:
             self._check_codes(name)
         self.secrets  # noqa: B018  reading it checks groups and dependencies
+
+    def _check_row_key(self) -> None:
+        if self.row_key is None:
+            return
+        given: Any = self.row_key
+        names = (given,) if isinstance(given, str) else tuple(given)
+        object.__setattr__(self, "row_key", names)
+        if self.person is None:
+            raise SchemaError("row_key tells the rows of a person apart; name the column that tells people by person=.")
+        for name in names:
+            _check_name(name)
+            if isinstance(self.columns.get(name), Rule):
+                raise SchemaError(f"The row key {name!r} is derived; name the column that it is derived from.")
+        if len(set(names)) != len(names) or self.person in names:
+            raise SchemaError("A row key names each column once, and not the person column; drop what is there twice.")
+        if not names and self.rows_per_person != 1:
+            raise SchemaError("row_key=() says that a person has one row; leave rows_per_person=1, or name the key.")
 
     def _check_codes(self, name: str) -> None:
         domain = self.domain(name)
@@ -133,6 +157,11 @@ class Schema:
         return domain.rule.of if isinstance(domain, Derived) else name
 
     @property
+    def key_attributes(self) -> frozenset[str]:
+        """The private attributes that are part of the row key, so that they decide which rows count."""
+        return frozenset(self.row_key or ()) & frozenset(self.attributes)
+
+    @property
     def attributes(self) -> tuple[str, ...]:
         """The private attributes: base columns that are not public."""
         return tuple(name for name, column in self.columns.items() if isinstance(column, Domain) and not column.public)
@@ -162,6 +191,8 @@ class Schema:
         if self.person is not None:
             record["person"] = self.person
         record["rows_per_person"] = self.rows_per_person
+        if self.row_key is not None:
+            record["row_key"] = list(self.row_key)
         if self.groups_per_person is not None:
             record["groups_per_person"] = self.groups_per_person
         if self.dependencies:

@@ -1,8 +1,8 @@
-"""How far exact statistics of a table can move: the one place where it is derived.
+"""How far exact totals of a table can move: the one place where it is derived (SM-SENS).
 
-A person adds to a statistic the vector Σ w·m·e_k over their rows: w is the row's weight, m its value in [a, b] (1 for
-a count), k its cell. The weights of a person sum to at most T = rows·scale, so a person's vector lies in the convex
-hull of 0 and the points T·m·e_k. Differences of two such vectors are largest at the corners:
+A person adds to a total the vector Σ w·m·e_k over their rows: w is the row's weight, m its value in [a, b] (1 for a
+count), k its cell. The weights of a person sum to at most T = rows·scale, so for every norm the largest difference is T
+times the largest move of one row. With M = max(|a|, |b|), s = max(b, 0) - min(a, 0):
 
 | what differs | l1 | l2² | largest |
 |---|---|---|---|
@@ -11,141 +11,199 @@ hull of 0 and the points T·m·e_k. Differences of two such vectors are largest 
 | one person for another, one cell | the width of the possible sums | its square | itself |
 | attributes that choose the cell | 2T·M | T²·max(2M², d²) | T·d |
 | attributes of the filter only | T·d | (T·d)² | T·d |
-| attributes of the value only | T·(b - a) | its square | itself |
+| attributes of the value only | T·h | its square | itself |
 
-with M = max(|a|, |b|), s = max(b, 0) - min(a, 0), and d = s if the value changes too, else M. A filter, or weights that
-may vanish, let a person enter and leave, so zero is always a possible share; without a filter a person of one row is
-always there. Attribute neighbours share the person and the number of rows. Picked rows are chosen by all of their
-contents, so there any attribute can change every row.
+d is s if the value changes too, else M; h is s if the value may be missing, else b - a. A filter, weights that may
+vanish, or a value that may be missing let a person enter and leave, so zero is always a possible share; without any of
+these a person of one row is always there. Attribute neighbours share the person, the number of rows and the row keys,
+and are the same under both relations. Where rows are picked by their contents any attribute can change every row, and
+an attribute that is part of the row key can change the person's rows as a replacement does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import reduce
 from math import prod
-from typing import Any
 
-from sfumato.domain import nearest
-from sfumato.errors import SchemaError
-from sfumato.privacy import EVERYTHING, REPLACE_ONE, Everything, Relation, attributes
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.table.bounding import Bounding, Way
 from sfumato.table.predicate import EVERY_ROW, NO_ROW, Predicate, columns
 from sfumato.table.schema import Schema
-from sfumato.table.statistics import COUNT, Measure
-from sfumato.table.where import read_where
+from sfumato.table.statistics import Part
 
 NOTHING_MOVES = Sensitivity(Fraction(0), Fraction(0), Fraction(0), 0)
 
 
-def table_sensitivity(
-    schema: Schema,
-    rule: Bounding,
-    *,
-    keys: Sequence[str] = (),
-    measure: Measure = COUNT,
-    where: Any = None,
-    relation: Relation = REPLACE_ONE,
-    changing: Iterable[str] | str | Everything = EVERYTHING,
-) -> Sensitivity:
-    """Bound the difference of a statistic between neighbours, in its own units (1/scale of a row, steps of a column).
+@dataclass(frozen=True)
+class Shape:
+    """The public numbers that all bounds on one total are made of."""
 
-    `changing` is EVERYTHING for a whole person, or the attributes in which one person may differ.
+    schema: Schema
+    rule: Bounding
+    keys: tuple[str, ...]
+    part: Part
+    where: Predicate
 
-    >>> from sfumato.domain import categories, integers
-    >>> schema = Schema({"sex": categories("Female", "Male"), "age": integers(0, 99)})
-    >>> rows = Bounding(Way.ROWS)
-    >>> table_sensitivity(schema, rows).l1, table_sensitivity(schema, rows, keys=["sex"]).l1
-    (Fraction(0, 1), Fraction(2, 1))
-    >>> table_sensitivity(schema, rows, keys=["sex"], where="age > 40", changing="age").l1
-    Fraction(1, 1)
-    """
-    predicate = read_where(where, schema)
-    low, high = measure.range(schema)
-    if predicate == NO_ROW or low == high == 0:
-        return NOTHING_MOVES
-    shape = _Shape(schema, rule, tuple(keys), (low, high), predicate)
-    changed = attributes(changing)
-    if not isinstance(changed, Everything):
-        return _attributes(shape, measure, changed)
-    if relation is not REPLACE_ONE:
-        return shape.bounds(1, Fraction(shape.size) ** 2, shape.size, 1)
-    return _person(shape)
-
-
-class _Shape:
-    """The public numbers that all bounds are made of."""
-
-    def __init__(
-        self, schema: Schema, rule: Bounding, keys: tuple[str, ...], ends: tuple[int, int], predicate: Predicate
-    ) -> None:
-        self.schema, self.rule, self.keys, self.predicate = schema, rule, keys, predicate
-        self.low, self.high = ends
-        self.total = rule.rows * rule.scale
-        found = [schema.domain(name).size for name in keys]
-        self.cells = None if any(size is None for size in found) else prod(size or 1 for size in found)
-        # How many cells one person can be in: each unit of weight sits in one.
-        self.places = self.total if rule.way is Way.WEIGH else rule.rows
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The smallest and the largest value of one row."""
+        return self.part.range(self.schema)
 
     @property
     def size(self) -> int:
-        return max(abs(self.low), abs(self.high))
+        """M: the largest size of one row's value."""
+        return max(map(abs, self.ends))
 
     @property
     def spread(self) -> int:
-        return max(self.high, 0) - min(self.low, 0)
+        """How far a value lies from another one, or from none (s)."""
+        low, high = self.ends
+        return max(high, 0) - min(low, 0)
 
     @property
-    def filtered(self) -> bool:
-        return self.predicate != EVERY_ROW
+    def total(self) -> int:
+        """T: how much a person may count."""
+        return self.rule.rows * self.rule.scale
 
-    def bounds(self, sides: int, l2_squared: Fraction, largest: int, group_sides: int) -> Sensitivity:
+    @property
+    def cells(self) -> int | None:
+        """How many cells there are; None if nobody can list them."""
+        found = [self.schema.domain(name).size for name in self.keys]
+        return None if any(size is None for size in found) else prod(size or 1 for size in found)
+
+    @property
+    def value_may_vanish(self) -> bool:
+        """Whether a row may add nothing because its value is missing."""
+        return self.part.may_be_missing(self.schema)
+
+    @property
+    def still(self) -> bool:
+        """Whether nobody can move the total at all."""
+        return self.where == NO_ROW or self.ends == (0, 0)
+
+    def bounds(self, sides: int, l2_squared: int, largest: int, group_sides: int) -> Sensitivity:
         """Return bounds whose l1 is `sides` persons' worth of `largest`, or of `size` when two sides meet."""
         l1 = self.total * (largest if sides == 1 else 2 * self.size)
-        limits = [self.places * sides, self.cells, l1]
+        # Each unit of weight sits in one cell, and each picked row does.
+        places = self.total if self.rule.way is Way.WEIGH else self.rule.rows
+        limits = [places * sides, l1]
+        if self.cells is not None:
+            limits.append(self.cells)
         if self.rule.groups is not None and self.keys:
             limits.append(self.rule.groups * group_sides)
         return Sensitivity(
             l1=Fraction(l1),
-            l2_squared=self.total**2 * l2_squared,
+            l2_squared=Fraction(self.total**2 * l2_squared),
             largest=Fraction(self.total * largest),
-            changed=min(limit for limit in limits if limit is not None),
+            changed=min(limits),
         )
 
 
-def _person(shape: _Shape) -> Sensitivity:
-    """One person is exchanged for another: enter, leave and change are all in it."""
+def person_there_or_not(shape: Shape) -> Sensitivity:
+    """Return how far a total moves when a person with all rows is added or removed."""
+    return NOTHING_MOVES if shape.still else shape.bounds(1, shape.size**2, shape.size, 1)
+
+
+def person_replaced(shape: Shape) -> Sensitivity:
+    """Return how far a total moves when one person is exchanged for another: enter, leave and change are all in it."""
+    if shape.still:
+        return NOTHING_MOVES
     if shape.cells != 1:
-        l2_squared = Fraction(max(2 * shape.size**2, shape.spread**2))
-        return shape.bounds(2, l2_squared, shape.spread, 2)
-    always = 0 if shape.filtered or shape.rule.way is Way.WEIGH else 1
-    sums = [weight * end for weight in (always, shape.total) for end in (shape.low, shape.high)]
+        return shape.bounds(2, max(2 * shape.size**2, shape.spread**2), shape.spread, 2)
+    vanishes = shape.where != EVERY_ROW or shape.rule.way is Way.WEIGH or shape.value_may_vanish
+    sums = [weight * end for weight in (0 if vanishes else 1, shape.total) for end in shape.ends]
     width = max(sums) - min(sums)
     return Sensitivity(Fraction(width), Fraction(width) ** 2, Fraction(width), min(width, 1))
 
 
-def _attributes(shape: _Shape, measure: Measure, changed: frozenset[str]) -> Sensitivity:
-    """One person keeps the number of rows, and some attributes differ in them."""
+def attributes_changed(shape: Shape, changed: frozenset[str], *, matched: bool) -> Sensitivity:
+    """Return how far a total moves when one person keeps the rows, and these attributes differ in them.
+
+    `matched` says that the rows that count are matched one by one, which picking by contents does not promise.
+    """
+    if shape.still or not changed:
+        return NOTHING_MOVES
     schema = shape.schema
-    for name in changed:
-        if name not in schema.attributes:
-            raise SchemaError(f"{name!r} is no private attribute; {nearest(name, schema.attributes)}")
 
     def touched(names: Iterable[str]) -> bool:
         return not schema.reads(names).isdisjoint(changed)
 
     moves = touched(name for name in shape.keys if schema.domain(name).size != 1)
-    enters = touched(columns(shape.predicate))
-    value_changes = measure.column is not None and touched([measure.column])
-    if shape.rule.way is Way.PICK and changed:
-        moves, enters, value_changes = shape.cells != 1, shape.filtered, measure.column is not None
+    enters = touched(columns(shape.where))
+    value_changes = shape.part.column is not None and touched([shape.part.column])
+    if not matched:
+        moves, enters, value_changes = shape.cells != 1, shape.where != EVERY_ROW, shape.part.column is not None
     reach = shape.spread if value_changes else shape.size
     if moves:
-        return shape.bounds(2, Fraction(max(2 * shape.size**2, reach**2)), reach, 2)
+        return shape.bounds(2, max(2 * shape.size**2, reach**2), reach, 2)
     if enters:
-        return shape.bounds(1, Fraction(reach) ** 2, reach, 2)
-    width = shape.high - shape.low
-    if value_changes and width:
-        return shape.bounds(1, Fraction(width) ** 2, width, 1)
-    return NOTHING_MOVES
+        return shape.bounds(1, reach**2, reach, 2)
+    low, high = shape.ends
+    width = shape.spread if shape.value_may_vanish else high - low
+    return shape.bounds(1, width**2, width, 1) if value_changes and width else NOTHING_MOVES
+
+
+def mean_moved(shape: Shape, factor: int, changed: frozenset[str] | None, *, replaced: bool) -> Sensitivity:
+    """Return how far a sum and its count move as one vector: rows add (2x - a - b, factor), or nothing (SM-MISSING).
+
+    A value that changes moves the sum alone, by at most 2(b - a). A row that enters or leaves moves the sum by at most
+    b - a, because it is taken around the middle, and the count by `factor`; one that goes to another cell does both
+    there. With factor b - a a count beside the sum costs nothing. `changed` is None for the whole person.
+    """
+    low, high = shape.ends
+    width = high - low
+    apart = Sensitivity(Fraction(2 * width), Fraction(4 * width**2), Fraction(2 * width), 1)
+    enters = Sensitivity(Fraction(width + factor), Fraction(width**2 + factor**2), Fraction(max(width, factor)), 2)
+    moves = Sensitivity(2 * enters.l1, 2 * enters.l2_squared, enters.largest, 4)
+    schema = shape.schema
+
+    def touched(names: Iterable[str]) -> bool:
+        return changed is None or not schema.reads(names).isdisjoint(changed)
+
+    found: list[Sensitivity] = []
+    if changed is None:
+        found = [enters] if not replaced else [apart, enters if shape.cells == 1 else moves]
+    else:
+        value = touched([shape.part.column or ""])
+        found += [apart] if value else []
+        if touched(name for name in shape.keys if schema.domain(name).size != 1):
+            found.append(moves)
+        elif touched(columns(shape.where)) or (value and shape.value_may_vanish):
+            found.append(enters)
+    if not found:
+        return NOTHING_MOVES
+    one = reduce(Sensitivity.cover, found)
+    places = shape.total if shape.rule.way is Way.WEIGH else shape.rule.rows
+    limits = [places * one.changed] + ([] if shape.cells is None else [2 * shape.cells])
+    return replace(one.times(shape.total), changed=min(limits))
+
+
+def people_moved(
+    schema: Schema, keys: tuple[str, ...], where: Predicate, changed: frozenset[str] | None, *, replaced: bool
+) -> Sensitivity:
+    """Return how far numbers of people by cell move; `changed` is None for the whole person.
+
+    Every coordinate moves by at most one, so that all sums of them are the number of cells that change.
+    """
+    sizes = [schema.domain(name).size for name in keys]
+    cells = prod(size or 1 for size in sizes)
+    limited = schema.groups_per_person if keys and schema.person is not None else None
+    most = min(cells, limited) if limited is not None else cells
+    if schema.person is None or schema.row_key == ():
+        most = 1  # one row is in one cell
+    both = min(2 * most, cells)
+    if where == NO_ROW:
+        count = 0
+    elif changed is None:
+        alone = int(where != EVERY_ROW) if replaced else 1
+        count = alone if cells == 1 else (both if replaced else most)
+    elif not schema.reads(name for name in keys if schema.domain(name).size != 1).isdisjoint(changed):
+        count = both
+    elif not schema.reads(columns(where)).isdisjoint(changed):
+        count = most if limited is None else both
+    else:
+        count = 0
+    return Sensitivity(Fraction(count), Fraction(count), Fraction(min(count, 1)), count)

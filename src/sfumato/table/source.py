@@ -5,15 +5,14 @@ from __future__ import annotations
 import csv
 import glob
 import gzip
-import itertools
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.domain import nearest
 from sfumato.errors import SchemaError
-from sfumato.table.frames import ARROW
+from sfumato.table.engine import Source, duckdb_engine, frame_source, fresh_name
+from sfumato.table.frames import Frame, arrow_frame, open_frame
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -34,73 +33,14 @@ _CSV_OPTIONS = {
     "strict_mode": False,
     "parallel": False,
 }
+_PARQUET_SCAN = "read_parquet('{}')"
 _DUCKDB = (".duckdb", ".ddb", ".db")
 _POSTGRES = ("postgres://", "postgresql://")
-_names = itertools.count()
+_STORE_IT = "Its conversions would run before the clamps of the schema: store it as a table first, and open that one."
 _WAYS = (
     "a Parquet, CSV or DuckDB file, a postgresql:// address, an Arrow table, a pandas or polars frame, a Spark frame, "
     "or an Ibis table"
 )
-
-
-@dataclass(frozen=True)
-class Source:
-    """One table of one engine: `engine` is the Ibis backend that runs it, `kind` says what it was made from."""
-
-    table: ir.Table
-    engine: Any
-    kind: str
-    _closers: list[Callable[[], Any]] = field(default_factory=list, repr=False)
-    _kept: dict[str, Callable[[], Any]] = field(default_factory=dict, repr=False)
-
-    @property
-    def is_duckdb(self) -> bool:
-        """Whether DuckDB runs it, in this process."""
-        return bool(self.engine.name == "duckdb")
-
-    def part_done(self) -> float | None:
-        """Return how far the engine is with what it runs now, where it says so."""
-        percent = self.engine.con.query_progress() if self.is_duckdb else -1.0
-        return percent / 100 if percent >= 0 else None
-
-    def stored(self, table: ir.Table) -> ir.Table:
-        """Compute a table once and keep it next to the data, until it is forgotten or the source is closed."""
-        name = _fresh_name()
-        if self.is_duckdb:
-            self.engine.create_table(name, table, temp=True)
-            self._kept[name] = lambda: self.engine.con.execute(f'DROP TABLE IF EXISTS "{name}"')
-        else:
-            frame = self.engine.raw_sql(self.engine.compile(table)).persist()
-            frame.createOrReplaceTempView(name)
-            self._kept[name] = lambda: (frame.unpersist(), frame.sparkSession.catalog.dropTempView(name))
-        return self.engine.table(name)
-
-    def named(self, table: ir.Table) -> ir.Table:
-        """Give a query a name inside DuckDB, so that Ibis does not write it out again for every question."""
-        if not self.is_duckdb:
-            return table
-        name = _fresh_name()
-        self.engine.con.execute(f'CREATE TEMP VIEW "{name}" AS {self.engine.compile(table)}')
-        self._kept[name] = lambda: self.engine.con.execute(f'DROP VIEW IF EXISTS "{name}"')
-        return self.engine.table(name)
-
-    def registered(self, data: Any) -> ir.Table:
-        """Show an Arrow table to DuckDB without copying it, until it is forgotten or the source is closed."""
-        name = _fresh_name()
-        self.engine.con.register(name, data)
-        self._kept[name] = lambda: self.engine.con.unregister(name)
-        return self.engine.table(name)
-
-    def forget(self, table: ir.Table) -> None:
-        """Let go of one table that was stored or registered."""
-        self._kept.pop(table.get_name())()
-
-    def close(self) -> None:
-        """Let go of what was opened or kept for this source; what the caller handed in stays open."""
-        for forget in [*self._kept.values(), *self._closers]:
-            forget()
-        self._kept.clear()
-        self._closers.clear()
 
 
 def open_source(source: Any, *, table: str | None = None) -> Source:
@@ -118,25 +58,10 @@ def open_source(source: Any, *, table: str | None = None) -> Source:
         return _open_ibis(source)
     if family == "pyspark":
         return _open_spark(source)
-    if family in ARROW:
-        return _open_arrow(ARROW[family](source), family)
+    frame = _converted(source, family)
+    if frame is not None:
+        return frame_source(frame, family)
     raise SchemaError(f"A source is {_WAYS}, not {type(source).__name__}.")
-
-
-def _fresh_name() -> str:
-    return f"sfumato_{next(_names)}"
-
-
-def _duckdb(path: str | None = None) -> Any:
-    import ibis
-
-    engine = ibis.duckdb.connect(path, read_only=True) if path else ibis.duckdb.connect()
-    # Time zones come from the surroundings; they may not reach an exact statistic.
-    engine.raw_sql("SET TimeZone = 'UTC'")
-    # The engine counts its own progress and prints nothing: `show.progress` draws the bar.
-    engine.raw_sql("SET enable_progress_bar = true")
-    engine.raw_sql("SET enable_progress_bar_print = false")
-    return engine
 
 
 def _open_file(path: str, table: str | None) -> Source:
@@ -145,12 +70,15 @@ def _open_file(path: str, table: str | None) -> Source:
         raise SchemaError(f"There is no file {path!r}; write the path of {_WAYS}.")
     if name.endswith(_DUCKDB):
         return _open_database(path, table)
-    engine = _duckdb()
+    engine, scan = duckdb_engine(), ""
     try:
         if name.endswith(_CSV):
             opened = _read_csv(engine, path, "\t" if ".tsv" in name[-7:] else ",")
         elif name.endswith(_PARQUET) or Path(path).is_dir():
-            opened = engine.read_parquet(f"{path}/**/*.parquet" if Path(path).is_dir() else path)
+            pattern = f"{path}/**/*.parquet" if Path(path).is_dir() else path
+            scan = _PARQUET_SCAN.format(pattern.replace("'", "''"))
+            engine.con.execute(f'CREATE TEMP VIEW "sfumato_source" AS SELECT * FROM {scan}')
+            opened = engine.table("sfumato_source")
         else:
             raise SchemaError(f"The ending of {path!r} is unknown; write the path of {_WAYS}.")
     except SchemaError:
@@ -159,7 +87,7 @@ def _open_file(path: str, table: str | None) -> Source:
     except Exception as error:
         engine.disconnect()
         raise SchemaError(f"{path!r} cannot be read as what its ending says ({type(error).__name__}).") from None
-    return Source(opened, engine, "csv" if name.endswith(_CSV) else "parquet", [engine.disconnect])
+    return Source(opened, engine, "parquet" if scan else "csv", scan=scan, _closers=[engine.disconnect])
 
 
 def _read_csv(engine: Any, path: str, divider: str) -> Any:
@@ -176,18 +104,39 @@ def _open_database(path: str, table: str | None) -> Source:
     import duckdb
 
     try:
-        engine = _duckdb(path)
+        engine = duckdb_engine(path)
     except duckdb.Error as error:
         raise SchemaError(f"{path!r} is no DuckDB file that can be opened ({type(error).__name__}).") from None
     try:
-        listed = engine.con.execute(
-            "SELECT table_name FROM duckdb_tables() UNION SELECT view_name FROM duckdb_views() WHERE NOT internal"
-        )
-        opened = engine.table(_only_table([name for (name,) in listed.fetchall()], table, path))
+        tables = [name for (name,) in engine.con.execute("SELECT table_name FROM duckdb_tables()").fetchall()]
+        views = engine.con.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
+        if (table,) in views or (table is None and not tables and views):
+            raise SchemaError(f"{table or 'the only table'!r} of {path!r} is a view. {_STORE_IT}")
+        opened = engine.table(_only_table(tables, table, path))
+        _require_stored(engine, opened)
     except SchemaError:
         engine.disconnect()
         raise
-    return Source(opened, engine, "duckdb", [engine.disconnect])
+    return Source(opened, engine, "duckdb", _closers=[engine.disconnect])
+
+
+def _require_stored(engine: Any, table: ir.Table) -> None:
+    """Refuse what DuckDB computes when it is read: somebody else's casts would run before ours, and can raise."""
+    node = table.op()
+    name, place = node.name, node.namespace
+    database, schema = place.catalog or engine.current_catalog, place.database or engine.current_database
+    where = "database_name = ? AND schema_name = ? AND table_name = ?"
+    asked = [database, schema, name]
+    stored = engine.con.execute(
+        "SELECT table_name FROM duckdb_tables() JOIN duckdb_databases() USING (database_name) "
+        f"WHERE type = 'duckdb' AND {where}",
+        asked,
+    )
+    if not stored.fetchall():
+        raise SchemaError(f"{name!r} is no table that DuckDB stores. {_STORE_IT}")
+    computed = engine.con.execute(f"SELECT column_name FROM duckdb_columns() WHERE is_generated AND {where}", asked)
+    if columns := [column for (column,) in computed.fetchall()]:
+        raise SchemaError(f"The columns {', '.join(columns)} of {name!r} are computed when they are read. {_STORE_IT}")
 
 
 def _only_table(tables: list[str], table: str | None, place: str) -> str:
@@ -200,31 +149,18 @@ def _only_table(tables: list[str], table: str | None, place: str) -> str:
     return table
 
 
-def _open_postgres(address: str, table: str | None) -> Source:
-    import ibis
+def _open_postgres(address: str, table: str | None, schema: str | None = None) -> Source:
+    from sfumato.table.postgres import connect
 
-    place = "the database"  # an address can hold a password
+    opened = connect(address, schema)
     try:
-        from psycopg.conninfo import conninfo_to_dict
-
-        parts = conninfo_to_dict(address)
-        engine = ibis.postgres.connect(
-            host=parts.get("host"),
-            port=int(parts.get("port") or 5432),
-            user=parts.get("user"),
-            password=parts.get("password"),
-            database=parts.get("dbname"),
-        )
-    except ImportError:
-        raise SchemaError("PostgreSQL needs one more package; run pip install 'sfumato[postgres]'.") from None
-    except Exception as error:
-        raise SchemaError(f"{place} does not answer ({type(error).__name__}); check the address.") from None
-    try:
-        opened = engine.table(_only_table(engine.list_tables(), table, place))
-    except SchemaError:
-        engine.disconnect()
+        name = _only_table(opened.tables(), table, "the database")  # an address can hold a password
+        source = frame_source(opened.described(name), "postgres")
+    except BaseException:
+        opened.close()
         raise
-    return Source(opened, engine, "postgres", [engine.disconnect])
+    source._closers.append(opened.close)
+    return source
 
 
 def _open_ibis(source: Any) -> Source:
@@ -236,34 +172,65 @@ def _open_ibis(source: Any) -> Source:
         engine = source._find_backend(use_default=True)
     except ibis.common.exceptions.IbisError:
         raise SchemaError("This Ibis table belongs to no connection; make it with connection.table(...).") from None
-    return Source(source, engine, "ibis")
+    node = source.op()
+    if isinstance(node, ibis.expr.operations.InMemoryTable):
+        return frame_source(arrow_frame(node.data.to_pyarrow(node.schema)), "ibis")
+    while _chooses(node):
+        node = node.parent
+    if not isinstance(node, ibis.expr.operations.DatabaseTable):
+        raise SchemaError(f"An Ibis source is a table or some of its columns, not {type(node).__name__}. {_STORE_IT}")
+    if engine.name == "pyspark":
+        return _open_spark(engine.raw_sql(engine.compile(source)))
+    if engine.name == "postgres":
+        from sfumato.table.postgres import address_of
+
+        if node is not source.op():
+            raise SchemaError("An Ibis source in PostgreSQL is a whole table; declare the columns that are needed.")
+        return _open_postgres(address_of(engine.con), node.name, node.namespace.database)
+    if engine.name == "duckdb":
+        _require_stored(engine, node.to_expr())
+        return Source(source, engine, "ibis")
+    return Source(source, engine, engine.name, load=lambda names, _: _read_ibis(source, names))
+
+
+def _chooses(node: Any) -> bool:
+    """Tell whether a step only chooses columns."""
+    import ibis.expr.operations as steps
+
+    fields = node.values.values() if isinstance(node, steps.Project) else ()
+    chosen = isinstance(node, steps.Project) and all(isinstance(value, steps.Field) for value in fields)
+    return chosen or isinstance(node, steps.DropColumns)
+
+
+def _read_ibis(table: ir.Table, names: Sequence[str]) -> Any:
+    """Read columns of an engine that is neither DuckDB nor Spark."""
+    # Exact decimals without a declared size have no Arrow type that holds every cell; a double always exists.
+    kinds = {name: table[name].type() for name in names}
+    cells = {name: table[name].cast("float64") if kind.is_decimal() else table[name] for name, kind in kinds.items()}
+    data = arrow_frame(table.select(**cells).to_pyarrow())
+    return data.load(names, None)
+
+
+def _converted(source: Any, family: str) -> Frame | None:
+    try:
+        return open_frame(source, family)
+    except SchemaError:
+        raise
+    except Exception as error:
+        kind = type(error).__name__
+    raise SchemaError(f"{family} could not hand over what the frame holds ({kind}); write it to Parquet.")
 
 
 def _open_spark(frame: Any) -> Source:
+    """Return a Spark frame, if it is a table or some of its columns."""
     import ibis
+
+    from sfumato.table.spark import require_plain
 
     if type(frame).__name__ != "DataFrame":
         raise SchemaError(f"A Spark source is a DataFrame, not {type(frame).__name__}.")
+    require_plain(frame)
     engine = ibis.pyspark.connect(frame.sparkSession)
-    name = _fresh_name()
+    name = fresh_name()
     frame.createOrReplaceTempView(name)
-    return Source(engine.table(name), engine, "spark", [lambda: frame.sparkSession.catalog.dropTempView(name)])
-
-
-def _open_arrow(data: Any, kind: str) -> Source:
-    engine = _duckdb()
-    engine.con.register("sfumato_source", data)
-    return Source(engine.table("sfumato_source"), engine, kind, [engine.disconnect])
-
-
-def copied_to_duckdb(source: Source, names: list[str]) -> Source:
-    """Copy the declared columns of a table in another engine into DuckDB, so that all arithmetic is DuckDB's."""
-    # Exact decimals without a declared size have no Arrow type that holds every cell; a double always exists.
-    kinds = {name: source.table[name].type() for name in names}
-    cells = {
-        name: source.table[name].cast("float64") if kind.is_decimal() else source.table[name]
-        for name, kind in kinds.items()
-    }
-    data = source.table.select(**cells).to_pyarrow()
-    source.close()
-    return _open_arrow(data, source.kind)
+    return Source(engine.table(name), engine, "spark", _closers=[lambda: frame.sparkSession.catalog.dropTempView(name)])

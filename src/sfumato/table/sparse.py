@@ -6,29 +6,31 @@ from collections.abc import Sequence
 from typing import Any
 
 from sfumato.table.predicate import Predicate
-from sfumato.table.statistics import COUNT, Measure, Power, sparse
-from sfumato.table.view import View
+from sfumato.table.statistics import COUNT, Part, Power, sparse
+from sfumato.table.view import View, with_counts
 
 
 def sparse_totals(
-    view: View, keys: Sequence[str], measures: Sequence[Measure], where: Predicate
+    view: View, keys: Sequence[str], parts: Sequence[Part], where: Predicate
 ) -> dict[tuple[int, ...], tuple[int, ...]]:
-    """Return for every cell that occurs the totals of some measures, in one pass, as Python integers."""
-    asked = list(dict.fromkeys([*(_bare(measure) for measure in measures), COUNT]))
+    """Return for every cell that occurs the totals of some parts, in one pass, as Python integers."""
+    asked = list(dict.fromkeys(_bare(part) for part in with_counts([*parts, COUNT])))
     answer = view._ask(tuple(keys), asked, where, as_cells=False)
     domains = {name: view.table.schema.domain(name) for name in keys}
-    found = {measure: sparse(answer, f"part_{place}", domains) for place, measure in enumerate(asked)}
+    found = {part: sparse(answer, f"part_{place}", domains) for place, part in enumerate(asked)}
     return {
-        cell: tuple(_centred(measure, {part: totals[cell] for part, totals in found.items()}) for measure in measures)
+        cell: tuple(_centred(part, {one: totals[cell] for one, totals in found.items()}) for part in parts)
         for cell in found[COUNT]
     }
 
 
-def _bare(measure: Measure) -> Measure:
-    """Return the measure as an engine adds it up: sums are centred afterwards."""
-    return Measure(Power.SUM, measure.column) if measure.power is Power.SUM else measure
+def _bare(part: Part) -> Part:
+    """Return the part as an engine adds it up: sums are centred afterwards."""
+    return Part(Power.SUM, part.column) if part.power is Power.SUM else part
 
 
-def _centred(measure: Measure, totals: dict[Measure, Any]) -> int:
-    value = int(totals[_bare(measure)])
-    return value - measure.center * int(totals[COUNT]) if measure.power is Power.SUM else value
+def _centred(part: Part, totals: dict[Part, Any]) -> int:
+    value = int(totals[_bare(part)])
+    if part.power is not Power.SUM or not part.center:
+        return value
+    return value - part.center * int(totals[Part(Power.PRESENT, part.column)])

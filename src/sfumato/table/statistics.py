@@ -28,16 +28,20 @@ CELL = "sfumato_cell"
 
 
 class Power(Enum):
-    """What is added up over rows: ones, codes, or squares of codes."""
+    """What is added up over rows: ones, codes, squares of codes, or ones for cells that are there."""
 
     COUNT = 0
     SUM = 1
     SQUARE = 2
+    PRESENT = 3
 
 
 @dataclass(frozen=True)
-class Measure:
-    """One total: how many rows, or the sum of (code - center) or of its square over a column."""
+class Part:
+    """One total: how many rows, how many cells of a column are there, or the sum of (code - center) or its square.
+
+    A missing cell adds nothing to a total over its column.
+    """
 
     power: Power = Power.COUNT
     column: str | None = None
@@ -45,21 +49,27 @@ class Measure:
 
     def __post_init__(self) -> None:
         if (self.power is Power.COUNT) is not (self.column is None):
-            raise ParameterError("A count has no column, and a sum or a sum of squares has one; write it so.")
+            raise ParameterError("A count of rows has no column, and every other total has one; write it so.")
+
+    def may_be_missing(self, schema: Schema) -> bool:
+        """Tell whether a row may add nothing because its cell is missing."""
+        return self.column is not None and schema.domain(self.column).may_be_missing
 
     def range(self, schema: Schema) -> tuple[int, int]:
-        """Return the smallest and the largest value of one row.
+        """Return the smallest and the largest value of one row whose cell is there.
 
         >>> from sfumato.domain import integers
-        >>> Measure(Power.SQUARE, "age", center=5).range(Schema({"age": integers(0, 9)}))
+        >>> Part(Power.SQUARE, "age", center=5).range(Schema({"age": integers(0, 9)}))
         (0, 25)
         """
         if self.column is None:
             return 1, 1
         domain = schema.domain(self.column)
-        if domain.last is None:
+        if self.power is Power.PRESENT:
+            return 1, 1
+        if domain.highest is None:
             raise SchemaError(f"{self.column!r} holds text, which has no sum; ask for counts.")
-        low, high = domain.first - self.center, domain.last - self.center
+        low, high = domain.first - self.center, domain.highest - self.center
         if self.power is Power.SUM:
             return low, high
         return (0 if low <= 0 <= high else min(low**2, high**2)), max(low**2, high**2)
@@ -69,16 +79,16 @@ class Measure:
         return max(abs(end) for end in self.range(schema))
 
 
-COUNT = Measure()
+COUNT = Part()
 
 
-def engine_largest(measure: Measure, schema: Schema) -> int:
+def engine_largest(measure: Part, schema: Schema) -> int:
     """Return the largest size of one row's value inside the engine, where sums are not centred yet."""
-    bare = Measure(Power.SUM, measure.column) if measure.power is Power.SUM else measure
+    bare = Part(Power.SUM, measure.column) if measure.power is Power.SUM else measure
     return bare.largest(schema)
 
 
-def check_fits(measure: Measure, schema: Schema, rule: Bounding) -> None:
+def check_fits(measure: Part, schema: Schema, rule: Bounding) -> None:
     """Refuse, from the schema alone, a measure of which one person's share would not fit 62 bits."""
     if engine_largest(measure, schema) * rule.rows * rule.scale >= 2**62:
         what = "squared and added" if measure.power is Power.SQUARE else "added"
@@ -88,28 +98,41 @@ def check_fits(measure: Measure, schema: Schema, rule: Bounding) -> None:
         )
 
 
-def parts(table: ir.Table, measures: Sequence[Measure]) -> list[Any]:
+def parts(table: ir.Table, measures: Sequence[Part], schema: Schema) -> list[Any]:
     """Return what one row adds to each measure, an engine integer, or None for a count of whole rows.
 
     Centres of sums are taken off later, in Python.
     """
-    import ibis
-
     weight = table[WEIGHT].cast("int64") if WEIGHT in table.columns else None
     found: list[Any] = []
     for measure in measures:
-        value: Any
-        if measure.column is None:
+        value = None if measure.column is None else _added(table[measure.column], measure, schema)
+        if value is None:
             value = weight
-        else:
-            value = table[measure.column]
-            if measure.power is Power.SQUARE:
-                distance = value.cast("int64") - ibis.literal(measure.center, "int64")
-                value = distance * distance
-            if weight is not None:
-                value = value.cast("int64") * weight
+        elif weight is not None:
+            value = value.cast("int64") * weight
         found.append(value)
     return found
+
+
+def _added(cell: Any, measure: Part, schema: Schema) -> Any:
+    """Return what a cell adds, nothing if it is missing, or None where every cell adds one."""
+    import ibis
+
+    assert measure.column is not None
+    domain = schema.domain(measure.column)
+    value = cell
+    if measure.power is Power.PRESENT:
+        if not domain.may_be_missing:
+            return None
+        value = ibis.literal(1, "int64")
+    elif measure.power is Power.SQUARE:
+        distance = cell.cast("int64") - ibis.literal(measure.center, "int64")
+        value = distance * distance
+    if not domain.may_be_missing:
+        return value
+    absent = cell.isnull() if isinstance(domain, Text) else cell == domain.missing_code
+    return ibis.ifelse(absent, ibis.literal(0, "int64"), value.cast("int64"))
 
 
 def totals(rows: ir.Table, values: Mapping[str, Any], largest: Sequence[int]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from sfumato.table.statistics import (
     CELL,
     COUNT,
     MOST_ROWS,
-    Measure,
+    Part,
     Power,
     cell_index,
     check_fits,
@@ -86,21 +86,25 @@ class View:
         return self.totals(keys, [COUNT], where)[0]
 
     def sums(self, column: str, keys: Sequence[str] = (), where: Any = None, *, center: int = 0) -> Any:
-        """Return the sums of (code - center), by cell."""
-        return self.totals(keys, [Measure(Power.SUM, column, center)], where)[0]
+        """Return the sums of (code - center) over the cells of the column that are there, by group."""
+        return self.totals(keys, [Part(Power.SUM, column, center)], where)[0]
+
+    def presents(self, column: str, keys: Sequence[str] = (), where: Any = None) -> Any:
+        """Return how many cells of a column are there, by group."""
+        return self.totals(keys, [Part(Power.PRESENT, column)], where)[0]
 
     def squares(self, column: str, keys: Sequence[str] = (), where: Any = None, *, center: int = 0) -> Any:
-        """Return the sums of (code - center)², by cell."""
-        return self.totals(keys, [Measure(Power.SQUARE, column, center)], where)[0]
+        """Return the sums of (code - center)² over the cells of the column that are there, by group."""
+        return self.totals(keys, [Part(Power.SQUARE, column, center)], where)[0]
 
-    def totals(self, keys: Sequence[str], measures: Sequence[Measure], where: Any = None) -> list[Any]:
+    def totals(self, keys: Sequence[str], measures: Sequence[Part], where: Any = None) -> list[Any]:
         """Return several measures in one pass, each an array over the cells of the keys.
 
         Arrays hold 64-bit integers where the schema proves that all totals fit, Python integers elsewhere.
         """
         keys = _listed(keys)
         shape = sizes(self.table.schema, keys)
-        asked = _with_counts(measures)
+        asked = with_counts(measures)
         answer = self._ask(keys, asked, where, as_cells=True)
         found = {measure: dense(answer, _part(place), shape) for place, measure in enumerate(asked)}
         return [self._centered(measure, found) for measure in measures]
@@ -125,13 +129,48 @@ class View:
             codes[:, place] = column[arranged]
         return codes, read_total(answer, _part(0))[arranged]
 
+    def people_in(self, keys: Sequence[str], where: Any = None) -> Any:
+        """Return in how many people's rows each cell of some columns occurs; all rows of a person are looked at.
+
+        With a limit on the groups of a person, a person counts in the first of their cells only.
+        """
+        schema, keys = self.table.schema, _listed(keys)
+        if schema.person is None or schema.row_key == ():
+            return self.counts(keys, where)
+        predicate = read_where(where, schema)
+        self._check({*keys, *columns(predicate)})
+        rows = self.table.everybody()
+        if predicate != EVERY_ROW:
+            rows = rows.filter(expression(predicate, rows, schema))
+        rows = rows.select(PERSON, *keys).distinct()
+        limited = schema.groups_per_person is not None and bool(keys)
+        if limited:
+            rule = Bounding(Way.PICK, 1, schema.groups_per_person, key=self.rule.key)
+            rows = self.table.keep_first(
+                rows,
+                lambda part: ordered_groups(part, schema, keys, rule, self.table.engine),
+                schema.groups_per_person or 1,
+                keys,
+            )
+        shape = sizes(schema, keys)
+        answer = self.table.run(_grouped(rows, self._groups(rows, keys, True), {_part(0): rows.count()}))
+        if limited:
+            self.table.forget(rows)
+        return dense(answer, _part(0), shape)
+
     def distribution(self, column: str, where: Any = None) -> tuple[Any, Any]:
-        """Return the codes of a column that occur, sorted, and the count of each in units of 1/scale."""
-        if self.table.schema.domain(column).last is None:
+        """Return the codes of a column that occur, sorted, and the count of each in units of 1/scale.
+
+        Cells that are missing have no place in the order of values; they are left out.
+        """
+        domain = self.table.schema.domain(column)
+        if domain.last is None:
             raise SchemaError(f"{column!r} holds text, which has no order here; ask for sparse_counts.")
         answer = self._ask((column,), [COUNT], where, as_cells=False)
         codes = answer.column(column).to_numpy().astype(np.int64)
         arranged = np.argsort(codes)
+        if domain.may_be_missing:
+            arranged = arranged[codes[arranged] != domain.missing_code]
         return codes[arranged], read_total(answer, _part(0))[arranged]
 
     def grid_counts(self, column: str, starts: Sequence[int], where: Any = None) -> Any:
@@ -153,14 +192,14 @@ class View:
 
     # How a question becomes one query
 
-    def _ask(self, keys: tuple[str, ...], measures: Sequence[Measure], where: Any, *, as_cells: bool) -> Any:
+    def _ask(self, keys: tuple[str, ...], measures: Sequence[Part], where: Any, *, as_cells: bool) -> Any:
         """Return the Arrow answer to one query; the totals of a measure are called by its place."""
         schema = self.table.schema
         predicate = read_where(where, schema)
         self._check({*keys, *columns(predicate), *(measure.column for measure in measures if measure.column)})
         for measure in measures:
             check_fits(measure, schema, self.rule)
-        rows = self.table.bounded(self.rule.way)
+        rows = self.table.bounded(self.rule)
         if predicate != EVERY_ROW:
             rows = rows.filter(expression(predicate, rows, schema))
         limited = self.rule.groups is not None and bool(keys)
@@ -168,7 +207,7 @@ class View:
             rows = self._first_groups(rows, keys, measures)
             values = {_part(place): rows[_part(place)] for place in range(len(measures))}
         else:
-            values = {_part(place): value for place, value in enumerate(parts(rows, measures))}
+            values = {_part(place): value for place, value in enumerate(parts(rows, measures, schema))}
         share = self.rule.scale * (self.rule.rows if limited else 1)
         largest = [engine_largest(measure, schema) * share for measure in measures]
         answer = self.table.run(_grouped(rows, self._groups(rows, keys, as_cells), totals(rows, values, largest)))
@@ -182,7 +221,7 @@ class View:
         index = cell_index(rows, self.table.schema, keys)
         return {} if index is None else {CELL: index}
 
-    def _first_groups(self, rows: ir.Table, keys: tuple[str, ...], measures: Sequence[Measure]) -> ir.Table:
+    def _first_groups(self, rows: ir.Table, keys: tuple[str, ...], measures: Sequence[Part]) -> ir.Table:
         """Add up each person's rows by group, then keep the first groups of each person."""
         rule, schema, engine = self.rule, self.table.schema, self.table.engine
 
@@ -190,7 +229,7 @@ class View:
             # The schema proved that a share fits 62 bits; the cast says so to an engine that adds in 128.
             shares = {
                 _part(number): rows.count() if value is None else value.sum().try_cast("int64").fill_null(0)
-                for number, value in enumerate(parts(rows, measures))
+                for number, value in enumerate(parts(rows, measures, schema))
             }
             return ordered_groups(rows.group_by([PERSON, *keys]).agg(**shares), schema, keys, rule, engine)
 
@@ -205,13 +244,14 @@ class View:
                 f"{', '.join(hidden)}; declare what a question reads, and it is charged for it."
             )
 
-    def _centered(self, measure: Measure, found: Mapping[Measure, Any]) -> Any:
-        """Take the centre off a sum: Σ(c - m) = Σc - m·Σ1, in integers."""
+    def _centered(self, measure: Part, found: Mapping[Part, Any]) -> Any:
+        """Take the centre off a sum: Σ(c - m) = Σc - m·Σ1 over the cells that are there, in integers."""
         value = found[measure]
         if measure.power is not Power.SUM or not measure.center:
             return value
         # An array without axes would decay to a bare integer.
-        exact = np.asarray(value.astype(object) - measure.center * found[COUNT].astype(object), object)
+        present = found[Part(Power.PRESENT, measure.column)].astype(object)
+        exact = np.asarray(value.astype(object) - measure.center * present, object)
         fits = measure.largest(self.table.schema) * self.rule.rows * self.rule.scale * MOST_ROWS < 2**62
         return exact.astype(np.int64) if fits else exact
 
@@ -220,10 +260,10 @@ def _part(place: int) -> str:
     return f"part_{place}"
 
 
-def _with_counts(measures: Sequence[Measure]) -> list[Measure]:
-    """Add the counts that centred sums need, and drop repetitions."""
-    extra = [COUNT] if any(measure.power is Power.SUM and measure.center for measure in measures) else []
-    return list(dict.fromkeys([*measures, *extra]))
+def with_counts(measures: Sequence[Part]) -> list[Part]:
+    """Add the counts of cells that centred sums need, and drop repetitions."""
+    centred = [measure for measure in measures if measure.power is Power.SUM and measure.center]
+    return list(dict.fromkeys([*measures, *(Part(Power.PRESENT, measure.column) for measure in centred)]))
 
 
 def _grouped(rows: ir.Table, groups: Mapping[str, Any], values: Mapping[str, Any]) -> ir.Table:

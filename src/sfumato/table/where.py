@@ -12,30 +12,35 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from sfumato.domain import Domain, Text
+from sfumato.domain import Domain, Text, Times
 from sfumato.domain.calendar import as_date
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.exact import exact
 from sfumato.table.comparison import among, compare
 from sfumato.table.predicate import (
+    ALWAYS,
     EVERY_ROW,
-    NO_ROW,
+    NEVER,
     All,
     Codes,
+    Condition,
     Predicate,
     Some,
     Texts,
-    every,
+    complement,
+    conjunction,
+    disjunction,
     from_json,
+    is_missing,
+    is_present,
     negated,
-    some,
     to_json,
 )
 from sfumato.table.schema import Schema
 
 LONGEST = 5_000
 DEEPEST = 40
-ALLOWED = "columns, literals, = <> < <= > >=, BETWEEN, IN (…), AND, OR, NOT and DATE '2020-05-17'"
+ALLOWED = "columns, literals, = <> < <= > >=, BETWEEN, IN (…), IS NULL, AND, OR, NOT and DATE '2020-05-17'"
 
 _NUMBER = re.compile(r"[0-9]{0,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,2})?")
 _FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -51,11 +56,15 @@ _IBIS_COMPARISONS = {
 
 
 def read_where(where: Any, schema: Schema) -> Predicate:
-    """Return the predicate that `where` means: None, SQL text, an Ibis expression, or a predicate.
+    """Return the rows for which `where` is true: None, SQL text, an Ibis expression, or a predicate.
+
+    A comparison with a missing cell is unknown, as in SQL, and so is its opposite; IS NULL finds those cells.
 
     >>> from sfumato.domain import categories, integers
     >>> schema = Schema({"age": integers(0, 99), "sex": categories("Female", "Male")})
-    >>> read_where("age > 40 AND sex = 'Male'", schema) == read_where("sex <> 'Female' AND NOT age <= 40", schema)
+    >>> read_where("age > 40 AND sex = 'Male'", schema) == read_where("sex = 'Male' AND NOT age <= 40", schema)
+    True
+    >>> read_where("age > 40 OR NOT age > 40", schema) == read_where("age IS NOT NULL", schema)
     True
     """
     if where is None:
@@ -66,7 +75,7 @@ def read_where(where: Any, schema: Schema) -> Predicate:
         if isinstance(where, str):
             return _read_sql(where, schema)
         if type(where).__module__.split(".")[0] == "ibis":
-            return _read_ibis(where, schema)
+            return _read_ibis(where, schema).true
     except RecursionError:
         raise ParameterError("where= is nested too deeply; write it with fewer brackets and NOTs.") from None
     raise ParameterError(f'where= takes SQL text such as "age > 40" or an Ibis expression, not {type(where).__name__}.')
@@ -93,7 +102,7 @@ def _read_sql(text: str, schema: Schema) -> Predicate:
     where = statement.args.get("where") if statement is not None else None
     if given != {"expressions", "where"} or where is None or type(where.this) is not exp.Paren:
         raise ParameterError(f"where= is one condition and nothing more; write {ALLOWED}.")
-    return _SqlReader(schema).condition(where.this)
+    return _SqlReader(schema).condition(where.this).true
 
 
 def _depth(text: str) -> int:
@@ -110,34 +119,33 @@ class _SqlReader:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
 
-    def condition(self, node: Any) -> Predicate:
-        name = type(node).__name__
+    def condition(self, node: Any) -> Condition:
+        name, schema = type(node).__name__, self.schema
         if name == "Paren":
             return self.condition(node.this)
         if name in ("And", "Or"):
             parts = [self.condition(part) for part in node.flatten(unnest=False)]
-            return every(parts, self.schema) if name == "And" else some(parts, self.schema)
+            return conjunction(parts, schema) if name == "And" else disjunction(parts, schema)
         if name == "Not":
-            return negated(self.condition(node.this), self.schema)
+            return negated(self.condition(node.this))
         if name == "Boolean":
-            return EVERY_ROW if node.this else NO_ROW
+            return ALWAYS if node.this else NEVER
         if name == "Column":
-            return compare(self.schema, self.column(node), "=", True)
+            return compare(schema, self.column(node), "=", True)
         if name in _SQL_COMPARISONS:
             return self.comparison(node.this, _SQL_COMPARISONS[name], node.expression)
         if name == "Between" and not node.args.get("symmetric"):
-            column = self.column(node.this)
-            ends = [(">=", self.literal(node.args["low"])), ("<=", self.literal(node.args["high"]))]
-            return every([compare(self.schema, column, how, value) for how, value in ends], self.schema)
+            return between(schema, self.column(node.this), *(self.literal(node.args[end]) for end in ("low", "high")))
         if name == "In" and {key for key, value in node.args.items() if value} == {"this", "expressions"}:
-            return among(self.schema, self.column(node.this), [self.literal(part) for part in node.expressions])
+            return among(schema, self.column(node.this), [self.literal(part) for part in node.expressions])
         if name == "Is" and type(node.expression).__name__ == "Boolean":
-            return compare(self.schema, self.column(node.this), "=", bool(node.expression.this))
-        if name == "Is":
-            raise _no_null(self.schema, self.column(node.this))
+            # IS has no third value: a missing cell is not true, and it is not false.
+            return _certain(compare(schema, self.column(node.this), "=", bool(node.expression.this)), schema)
+        if name == "Is" and type(node.expression).__name__ == "Null":
+            return null(schema, self.column(node.this))
         raise ParameterError(f"where= cannot use {_shown(node)}; write only {ALLOWED}.")
 
-    def comparison(self, left: Any, how: str, right: Any) -> Predicate:
+    def comparison(self, left: Any, how: str, right: Any) -> Condition:
         if type(left).__name__ == "Column":
             return compare(self.schema, self.column(left), how, self.literal(right))
         if type(right).__name__ == "Column":
@@ -162,6 +170,8 @@ class _SqlReader:
             return str(node.this) if node.is_string else _number(node.this)
         if kind == "Boolean":
             return bool(node.this)
+        if kind == "Cast" and str(node.args["to"]).upper() == "TIMESTAMP" and type(node.this).__name__ == "Literal":
+            return str(node.this.this)
         if kind == "Cast" and str(node.args["to"]).upper() == "DATE" and type(node.this).__name__ == "Literal":
             return as_date(node.this.this, "a date in where=")
         raise ParameterError(f"where= compares a column with a literal; {_shown(node)} is none.")
@@ -177,12 +187,18 @@ def _shown(node: Any) -> str:
     return repr(str(node)[:60])
 
 
-def _no_null(schema: Schema, column: str) -> ParameterError:
-    missing = schema.domain(column).decode(schema.domain(column).missing_code)
-    return ParameterError(
-        f"No cell of {column!r} is null after repair: null cells become {missing!s}, the column's missing value; "
-        "compare with that value, or declare a missing= of its own in the schema."
-    )
+def null(schema: Schema, column: str) -> Condition:
+    """Return that a cell is missing, which is never unknown."""
+    return Condition(is_missing(schema, column), is_present(schema, column))
+
+
+def between(schema: Schema, column: str, low: Any, high: Any) -> Condition:
+    """Return that a cell lies between two literals, both included."""
+    return conjunction([compare(schema, column, ">=", low), compare(schema, column, "<=", high)], schema)
+
+
+def _certain(condition: Condition, schema: Schema) -> Condition:
+    return Condition(condition.true, complement(condition.true, schema))
 
 
 # Ibis
@@ -196,12 +212,14 @@ def where_table(schema: Schema) -> Any:
 
 
 def _ibis_type(domain: Domain) -> str:
-    shown = domain.decode(domain.missing_code) if not isinstance(domain, Text) else ""
+    if isinstance(domain, Times):
+        return "timestamp" if domain.zone is None else "timestamp('UTC')"
+    shown = domain.decode(domain.first) if not isinstance(domain, Text) else ""
     kinds: list[tuple[type, str]] = [(bool, "boolean"), (int, "int64"), (str, "string"), (date, "date")]
     return next((name for kind, name in kinds if isinstance(shown, kind)), "float64")
 
 
-def _read_ibis(where: Any, schema: Schema) -> Predicate:
+def _read_ibis(where: Any, schema: Schema) -> Condition:
     import ibis
 
     expression = where
@@ -215,18 +233,18 @@ def _read_ibis(where: Any, schema: Schema) -> Predicate:
     return _ibis_condition(expression.op(), schema)
 
 
-def _ibis_condition(node: Any, schema: Schema) -> Predicate:
-    def condition(part: Any) -> Predicate:
+def _ibis_condition(node: Any, schema: Schema) -> Condition:
+    def condition(part: Any) -> Condition:
         return _ibis_condition(part, schema)
 
     name = type(node).__name__
     if name in ("And", "Or"):
         parts = [condition(node.left), condition(node.right)]
-        return every(parts, schema) if name == "And" else some(parts, schema)
+        return conjunction(parts, schema) if name == "And" else disjunction(parts, schema)
     if name == "Not":
-        return negated(condition(node.arg), schema)
+        return negated(condition(node.arg))
     if name == "Literal" and isinstance(node.value, bool):
-        return EVERY_ROW if node.value else NO_ROW
+        return ALWAYS if node.value else NEVER
     if name == "Field":
         return compare(schema, _ibis_column(node, schema), "=", True)
     if name in _IBIS_COMPARISONS:
@@ -235,13 +253,13 @@ def _ibis_condition(node: Any, schema: Schema) -> Predicate:
             left, right, how = right, left, _FLIPPED[how]
         return compare(schema, _ibis_column(left, schema), how, _ibis_literal(right))
     if name == "Between":
-        column = _ibis_column(node.arg, schema)
-        ends = [(">=", _ibis_literal(node.lower_bound)), ("<=", _ibis_literal(node.upper_bound))]
-        return every([compare(schema, column, how, value) for how, value in ends], schema)
+        ends = (_ibis_literal(node.lower_bound), _ibis_literal(node.upper_bound))
+        return between(schema, _ibis_column(node.arg, schema), *ends)
     if name == "InValues":
         return among(schema, _ibis_column(node.value, schema), [_ibis_literal(part) for part in node.options])
     if name in ("IsNull", "NotNull"):
-        raise _no_null(schema, _ibis_column(node.arg, schema))
+        found = null(schema, _ibis_column(node.arg, schema))
+        return found if name == "IsNull" else negated(found)
     raise ParameterError(f"where= cannot use Ibis' {name}; write only {ALLOWED}.")
 
 

@@ -9,12 +9,14 @@ import numpy as np
 import pyarrow
 
 from sfumato import ADD_REMOVE, REPLACE_ONE, Approximate, Budget, Ledger, Noise, Relation, Schema
-from sfumato.domain import categories, integers
 from sfumato.errors import AccuracyWarning
 from sfumato.release.conversation import Conversation, open_conversation
-from sfumato.release.setting import Setting
+from sfumato.release.workload.records import Records
 from sfumato.release.workload.space import Space
 from sfumato.table.data import Table, open_table
+from sfumato.table.gauge import Basis
+from sfumato.table.measure import Rows
+from tests.imputed import categories, integers
 
 SPEND, LIMIT = Approximate(1, 1e-9), Approximate(4, 1e-6)
 COLUMNS = {"age": integers(0, 63), "income": categories("<=50K", ">50K"), "hours": integers(0, 15)}
@@ -43,7 +45,7 @@ def ledger(place: Any = None, relation: Relation = REPLACE_ONE, limit: Approxima
 
 def talk(table: Table, book: Ledger, relation: Relation = REPLACE_ONE, **options: Any) -> Conversation:
     """Open a conversation; small ones are advised against, which has a test of its own."""
-    setting = Setting(table.schema, table.people, table.rule(), relation)
+    setting = Basis(table.schema, table.people, relation)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "(Noise on each of|With .* people and this spend)", AccuracyWarning)
         return open_conversation(table, book, setting, **{"queries": 1000, "spend": SPEND, **options})
@@ -55,3 +57,8 @@ def space(*sizes: int) -> Space:
 
 
 __all__ = ["ADD_REMOVE", "COLUMNS", "SPEND", "ledger", "opened", "rows", "space", "talk"]
+
+
+def records_of(table: Table, space: Space) -> Records:
+    """Return the exact rows of a table, to compare with."""
+    return Records.of(space, Basis(table.schema, table.people).gauge(Rows(space.names)).read(table))

@@ -10,9 +10,9 @@ import pytest
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, errors
 from sfumato.bounds import random_queries_error, sampling_error
 from sfumato.release.conversation import Box, Weighted, open_conversation, plan_conversation
-from sfumato.release.setting import Setting
 from sfumato.release.workload.builders import marginals
 from sfumato.table.data import Table
+from sfumato.table.gauge import Basis
 from tests.release.conversation.people import SPEND, ledger, opened, talk
 
 
@@ -46,7 +46,7 @@ def test_no_error_is_wider_than_the_range_of_its_query(table: Table) -> None:
 
 
 def test_what_would_serve_better_is_said_before_anything_is_reserved(table: Table) -> None:
-    setting = Setting(table.schema, table.people, table.rule())
+    setting = Basis(table.schema, table.people)
     with ledger() as book:
         before = book.head
         with pytest.raises(errors.AccuracyWarning, match=r"curator\.answer"):
@@ -59,7 +59,7 @@ def test_what_would_serve_better_is_said_before_anything_is_reserved(table: Tabl
 
 
 def test_a_private_number_of_people_is_judged_after_it_was_paid_for(table: Table) -> None:
-    setting = Setting(table.schema, table.people, table.rule(), ADD_REMOVE)
+    setting = Basis(table.schema, table.people, ADD_REMOVE)
     with ledger(relation=ADD_REMOVE) as book:
         options: dict[str, Any] = {"queries": 1000, "spend": Approximate("1/1000", 1e-12), "name": "talk"}
         with pytest.warns(errors.AccuracyWarning, match="people and this spend") as caught:

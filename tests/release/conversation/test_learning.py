@@ -15,10 +15,9 @@ from sfumato.release.conversation import Box, plan_conversation
 from sfumato.release.conversation.priors import start_of
 from sfumato.release.model import Factored, Mixture, Model
 from sfumato.release.workload.builders import marginals
-from sfumato.release.workload.records import Records
 from sfumato.release.workload.space import Space
 from sfumato.table.data import Table
-from tests.release.conversation.people import ledger, opened, talk
+from tests.release.conversation.people import ledger, opened, records_of, talk
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +28,7 @@ def table() -> Any:
 
 def exact(table: Table, names: list[str]) -> np.ndarray:
     space = Space.of(table.schema)
-    return Records.read(table.view(space.names), space).table(names) / table.people
+    return records_of(table, space).table(names) / table.people
 
 
 def test_large_delta_is_warned_of(table: Table) -> None:

@@ -16,17 +16,16 @@ import pyarrow
 import pytest
 
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Schema, errors
-from sfumato.domain import integers, text
 from sfumato.ledger import Budget, Ledger
 from sfumato.release.conversation import ApproximateChecking, Box, Weighted, product_query
 from sfumato.release.conversation.tables import Answers
 from sfumato.release.model import Model
-from sfumato.release.setting import Setting
 from sfumato.release.workload.builders import marginals
-from sfumato.release.workload.records import Records
 from sfumato.release.workload.space import Space
 from sfumato.table.data import Table, open_table
-from tests.release.conversation.people import COLUMNS, SPEND, ledger, opened, rows, talk
+from sfumato.table.gauge import Basis
+from tests.imputed import integers, text
+from tests.release.conversation.people import COLUMNS, SPEND, ledger, opened, records_of, rows, talk
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +51,7 @@ def boxes(count: int, seed: int = 5) -> list[Box]:
 
 def exact(table: Table, queries: list[Box]) -> Any:
     space = Space.of(table.schema)
-    return Answers(space, Records.read(table.view(space.names), space).table).of(queries) / table.people
+    return Answers(space, records_of(table, space).table).of(queries) / table.people
 
 
 def test_ask_sql_in_a_with_block(table: Table) -> None:
@@ -331,7 +330,7 @@ def test_reopening_otherwise_is_refused(table: Table) -> None:
                 talk(table, book, name="talk", **options)
         other = Schema({**COLUMNS, "age": integers(0, 99)})
         with open_table(rows(50_000), other, snapshot="2026") as wider:
-            setting = Setting(other, wider.people, wider.rule())
+            setting = Basis(other, wider.people)
             assert setting.people == table.people
             with pytest.raises(errors.LedgerError, match="another schema"):
                 talk(wider, book, name="talk")
@@ -357,7 +356,7 @@ def test_domain_too_large_to_list_is_sampled_or_factored() -> None:
     source = pyarrow.table({name: noise.uniform(16, 20_000) for name in names})
     queries = [Box(("c0", "c5"), (low, 3), (low + 4, 9)) for low in range(12)]
     with open_table(source, schema) as wide:
-        truth = Answers(Space.of(schema), Records.read(wide.view(names), Space.of(schema)).table).of(queries) / 20_000
+        truth = Answers(Space.of(schema), records_of(wide, Space.of(schema)).table).of(queries) / 20_000
         for options in ({}, {"peak": 4, "accuracy": 0.05}):
             book = Ledger(None, Budget(person=Approximate(4, 1e-6)))
             with talk(wide, book, queries=100, noise=Noise(insecure_seed=3), **options) as conversation:

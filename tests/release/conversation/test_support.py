@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from sfumato import Noise, Schema, errors
-from sfumato.domain import integers
 from sfumato.release.conversation import SupportModel, reduce_support
 from sfumato.release.model import model_from_json
+from tests.imputed import integers
 from tests.release.conversation.people import space
 
 

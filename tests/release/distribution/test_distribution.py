@@ -22,9 +22,10 @@ from sfumato.release.distribution import DistributionEstimate, MedianTree, NodeT
 from sfumato.release.distribution.band import rising
 from sfumato.release.distribution.codes import Coded
 from sfumato.release.distribution.widths import sum_width
+from sfumato.release.prepared import Prepared
 from sfumato.release.question import question_from_json
-from sfumato.release.setting import Prepared, Setting
-from sfumato.table.bounding import bounding_of
+from sfumato.table.gauge import Basis
+from tests import imputed
 
 WIDE = 2**62
 SPENDS = [Pure(1), Concentrated("0.05"), Truncated("0.05", 10), Approximate(1, "1e-6")]
@@ -34,9 +35,9 @@ def table_of(values: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.unique(np.asarray(values, dtype=np.int64), return_counts=True)
 
 
-def setting_of(last: int, people: int, relation: Any = sf.REPLACE_ONE) -> Setting:
-    schema = sf.Schema({"x": sf.integers(0, last)})
-    return Setting(schema, people, bounding_of(schema), relation)
+def setting_of(last: int, people: int, relation: Any = sf.REPLACE_ONE) -> Basis:
+    schema = sf.Schema({"x": imputed.integers(0, last)})
+    return Basis(schema, people, relation)
 
 
 def shapes(people: int, last: int) -> dict[str, np.ndarray]:
@@ -57,7 +58,7 @@ def released(prepared: Prepared, values: Any, seed: int) -> DistributionEstimate
     return DistributionEstimate(prepared.finish(prepared.mechanism.run(table_of(values), Noise(insecure_seed=seed))))
 
 
-def curve_of(setting: Setting, spend: Any, values: Any, seed: int = 1, method: str = "auto") -> DistributionEstimate:
+def curve_of(setting: Basis, spend: Any, values: Any, seed: int = 1, method: str = "auto") -> DistributionEstimate:
     return released(Distribution("x", method=method).prepare(setting, spend), values, seed)
 
 
@@ -198,7 +199,7 @@ def test_many_values_take_little_time() -> None:
 @pytest.mark.parametrize("spend", SPENDS, ids=str)
 @pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
 def test_there_is_always_an_answer(values: list[int], spend: Any) -> None:
-    schema = sf.Schema({"x": sf.integers(0, 99), "group": sf.categories("a", "b")})
+    schema = sf.Schema({"x": imputed.integers(0, 99), "group": imputed.categories("a", "b")})
     table = pyarrow.table({"x": pyarrow.array(values, pyarrow.int64()), "group": ["a"] * len(values)})
     curator = sf.curate(table, schema, sf.Budget(person=Approximate(100, "1e-5")))
     for where in (None, "group = 'b'"):
@@ -224,10 +225,10 @@ def test_few_people_and_few_values_are_answered_by_every_method() -> None:
 def test_a_curve_reads_dates_steps_and_bins() -> None:
     days = [f"2024-{1 + place % 12:02}-{1 + place % 28:02}" for place in range(2000)]
     columns = {
-        "day": sf.dates("2020-01-01", "2029-12-31"),
-        "price": sf.fixed(0, 100, step="0.01"),
+        "day": imputed.dates("2020-01-01", "2029-12-31"),
+        "price": imputed.fixed(0, 100, step="0.01"),
         "band": sf.bins("price", step=10),
-        "level": sf.categories("low", "middle", "high"),
+        "level": imputed.categories("low", "middle", "high"),
     }
     schema = sf.Schema(columns)
     table = pyarrow.table(
@@ -257,7 +258,7 @@ def test_a_curve_reads_dates_steps_and_bins() -> None:
 
 
 def test_answers_and_questions_are_json_and_read_back() -> None:
-    schema = sf.Schema({"age": sf.integers(0, 99), "sex": sf.categories("f", "m")})
+    schema = sf.Schema({"age": imputed.integers(0, 99), "sex": imputed.categories("f", "m")})
     table = pyarrow.table({"age": list(range(100)) * 5, "sex": ["f", "m"] * 250})
     curator = sf.curate(table, schema, Pure(10))
     answer = curator.distribution("age", "sex = 'f'", spend=Pure(1), method="tree")
@@ -292,7 +293,7 @@ def test_made_up_values_follow_the_curve() -> None:
 
 
 def test_several_rows_a_person_and_people_who_come_and_go() -> None:
-    schema = sf.Schema({"x": sf.integers(0, 10**9)}, person="id", rows_per_person=3)
+    schema = sf.Schema({"x": imputed.integers(0, 10**9)}, person="id", rows_per_person=3)
     noise = Noise(insecure_seed=8)
     rows = pyarrow.table({"id": noise.uniform(3000, 6000), "x": noise.uniform(10**6, 6000)})
     curator = sf.curate(rows, schema, Pure(10))
@@ -346,7 +347,7 @@ def test_the_curve_through_noisy_knots_rises_and_is_nowhere_worse() -> None:
     ],
 )
 def test_bad_questions_are_refused_with_a_hint(ask: Any, error: type[Exception], words: str) -> None:
-    columns = {"x": sf.integers(0, WIDE), "town": sf.text(max_bytes=20), "one": sf.integers(7, 7)}
+    columns = {"x": imputed.integers(0, WIDE), "town": imputed.text(max_bytes=20), "one": imputed.integers(7, 7)}
     table = pyarrow.table({"x": [1, 2], "town": ["a", "b"], "one": [7, 7]})
     curator = sf.curate(table, sf.Schema(columns), Pure(10))
     with pytest.raises(error, match=words):

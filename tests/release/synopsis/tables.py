@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pyarrow
 
-from sfumato import Noise, Schema, booleans
+from sfumato import Noise, Schema
 from sfumato.release.synopsis import Conjunctions
+from tests.imputed import booleans
 
 
 def mixture(people: int, size: int, seed: int, kinds: int = 4) -> Any:

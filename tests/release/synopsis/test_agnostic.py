@@ -24,10 +24,11 @@ from sfumato.release.weights.predict import Predictor
 from sfumato.release.workload.builders import conjunctions, marginals
 from sfumato.release.workload.records import Records
 from sfumato.select import Exponential
+from tests import imputed
 from tests.promises.printed.synopsis_learned import PrintedRounds
 from tests.release.synopsis.test_trees import table
 
-SCHEMA = sf.Schema({name: sf.booleans() for name in "abcdef"})
+SCHEMA = sf.Schema({name: imputed.booleans() for name in "abcdef"})
 WORKLOAD = conjunctions(SCHEMA, width=3)
 CANDIDATES = Candidates(WORKLOAD)
 PEOPLE = 4000
@@ -127,7 +128,7 @@ def test_every_spend_and_relation_fits(spend: Any, people: int | None) -> None:
 def test_it_is_a_method_of_synthesize() -> None:
     bits = table(2000, 3, 5)
     data = pyarrow.table({name: bits[:, place].tolist() for place, name in enumerate("abc")})
-    with sf.curate(data, sf.Schema({name: sf.booleans() for name in "abc"}), Pure(10)) as curator:
+    with sf.curate(data, sf.Schema({name: imputed.booleans() for name in "abc"}), Pure(10)) as curator:
         workload = marginals(curator.schema, width=2)
         model = curator.synthesize(workload, method="agnostic", spend=Pure(3))
         assert model.marginal(["a"])[1] == pytest.approx(bits[:, 0].mean(), abs=0.1)

@@ -16,22 +16,18 @@ from sfumato import (
     Pure,
     Schema,
     Synopsize,
-    booleans,
-    categories,
     curate,
-    integers,
-    text,
 )
 from sfumato.errors import AccuracyWarning, DomainTooLarge, ParameterError, SchemaError
 from sfumato.release import question_from_json
-from sfumato.release.setting import Setting
 from sfumato.release.synopsis import Bits, Conjunctions, one_hot, synopsis_from_json
 from sfumato.release.synopsis.binary import Rows
 from sfumato.release.synopsis.build import Asked, subset_sums_mechanism
 from sfumato.release.synopsis.deviation import deviation
 from sfumato.release.synopsis.fourier import FourierSynopsis
 from sfumato.release.synopsis.marginals import MarginalSynopsis
-from sfumato.table.bounding import bounding_of
+from sfumato.table.gauge import Basis
+from tests.imputed import booleans, categories, integers, text
 from tests.release.synopsis.tables import mixture, rms, schema_of, table_of, true_shares
 
 PEOPLE, SIZE = 20_000, 16
@@ -41,7 +37,7 @@ BITS = mixture(PEOPLE, SIZE, seed=11)
 def drawn(method: str, spend, bits=BITS, seed: int = 1, relation=None, **options):
     """Prepare, read and draw with a seed, without a ledger."""
     schema = schema_of(bits.shape[1])
-    setting = Setting(schema, len(bits), bounding_of(schema), *([relation] if relation else []))
+    setting = Basis(schema, len(bits), *([relation] if relation else []))
     prepared = Synopsize(method, options=options).prepare(setting, spend)
     rows = Rows(bits, np.ones(len(bits), np.int64))
     return synopsis_from_json(prepared.finish(prepared.mechanism.run(rows, Noise(insecure_seed=seed))).made["synopsis"])
@@ -125,7 +121,7 @@ def test_curator_answers_and_stores() -> None:
 
 def test_attributes_are_charged_what_they_move() -> None:
     schema = schema_of(SIZE)
-    setting = Setting(schema, PEOPLE, bounding_of(schema))
+    setting = Basis(schema, PEOPLE)
     prepared = Synopsize("marginals", options={"order": 2}).prepare(setting, Concentrated("0.1").per_attribute())
     loss = prepared.mechanism.loss()
     assert loss.at("c3").curve.slope <= 0.1 < loss.person.curve.slope  # type: ignore[union-attr]
@@ -135,9 +131,7 @@ def test_number_of_rows_is_never_in_a_scale() -> None:
     schema = schema_of(6)
     for method in ("auto", "fourier", "marginals", "parities"):
         events = [
-            Synopsize(method)
-            .prepare(Setting(schema, people, bounding_of(schema), ADD_REMOVE), Pure(1))
-            .mechanism.event()
+            Synopsize(method).prepare(Basis(schema, people, ADD_REMOVE), Pure(1)).mechanism.event()
             for people in (10, 10**6)
         ]
         assert events[0].to_json() == events[1].to_json()
@@ -158,7 +152,7 @@ def test_one_hot_reads_the_schema() -> None:
 
 def test_bad_input_says_what_to_write() -> None:
     schema = Schema({"job": categories("nurse", "clerk"), "smokes": booleans(), "name": text(max_bytes=9)})
-    setting = Setting(schema, 100, bounding_of(schema))
+    setting = Basis(schema, 100)
     for columns, words in (
         (["job"], "one_hot"),
         (["job=smith"], "no value"),
@@ -167,7 +161,7 @@ def test_bad_input_says_what_to_write() -> None:
     ):
         with pytest.raises(SchemaError, match=words):
             Synopsize(columns=columns).prepare(setting, Pure(1))
-    wide = Setting(schema_of(200), 100, bounding_of(schema_of(200)))
+    wide = Basis(schema_of(200), 100)
     with pytest.raises(DomainTooLarge, match="degree=3"):
         Synopsize("fourier", options={"degree": 4}).prepare(wide, Pure(1))
     with pytest.raises(ParameterError, match="width"):
@@ -200,7 +194,7 @@ def test_data_never_raise() -> None:
 
 def test_predicted_noise_is_what_runs() -> None:
     schema = schema_of(32)
-    setting = Setting(schema, PEOPLE, bounding_of(schema))
+    setting = Basis(schema, PEOPLE)
     for spend in (Pure(1), Concentrated("0.1")):
         asked = Asked.read(setting, spend, None, {"width": 3})
         design = asked.fourier(2)

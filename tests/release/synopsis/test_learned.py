@@ -24,6 +24,7 @@ from sfumato.release.synopsis.learned import Reduction, Training, aggregate, is_
 from sfumato.release.synopsis.queries import Conjunctions
 from sfumato.release.synopsis.question import Synopsize
 from sfumato.release.synopsis.ridge import PolynomialRidge
+from tests import imputed
 from tests.promises.printed.synopsis_learned import printed_aggregate
 from tests.release.synopsis.test_trees import table
 
@@ -187,7 +188,7 @@ def test_every_spend_and_relation_fits(spend: Any, people: int | None) -> None:
 def test_labels_are_a_synopsis(options: dict[str, Any]) -> None:
     bits = table(3000, 5, 7)
     data = pyarrow.table({name: bits[:, place].tolist() for place, name in enumerate("abcde")})
-    schema = sf.Schema({name: sf.booleans() for name in "abcde"})
+    schema = sf.Schema({name: imputed.booleans() for name in "abcde"})
     with sf.curate(data, schema, Pure(10), **options) as curator:
         asked = Synopsize("labels", options={"width": 2, "queries": 10})
         answer = curator.ask(asked, Pure(3))

@@ -9,16 +9,16 @@ import numpy as np
 import pyarrow
 import pytest
 
-from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Schema, Synopsize, curate, integers
+from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Schema, Synopsize, curate
 from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
-from sfumato.release.setting import Setting
 from sfumato.release.synopsis import Cuts, Parities, plan_parities, synopsis_from_json
 from sfumato.release.synopsis.binary import Rows
 from sfumato.release.synopsis.cut_synopses import CutSynopsis, PairCutSynopsis
 from sfumato.release.synopsis.hubs import Edges
 from sfumato.release.synopsis.parities import ParitySynopsis
 from sfumato.release.synopsis.queries import pack, unpack
-from sfumato.table.bounding import bounding_of
+from sfumato.table.gauge import Basis
+from tests.imputed import integers
 from tests.release.synopsis.tables import mixture, rms, schema_of, table_of
 
 
@@ -36,7 +36,7 @@ def planted(people: int, size: int, counts: list[int]):
 def drawn(
     method: str, schema: Schema, exact, people: int, spend, *, columns=None, relation=None, seed: int = 1, **options
 ):
-    setting = Setting(schema, people, bounding_of(schema), *([relation] if relation else []))
+    setting = Basis(schema, people, *([relation] if relation else []))
     prepared = Synopsize(method, columns, options).prepare(setting, spend)
     return synopsis_from_json(
         prepared.finish(prepared.mechanism.run(exact, Noise(insecure_seed=seed))).made["synopsis"]
@@ -108,7 +108,7 @@ def test_nothing_frequent_is_a_half() -> None:
 
 
 def test_bad_parities_say_what_to_write() -> None:
-    setting = Setting(schema_of(4), 100, bounding_of(schema_of(4)))
+    setting = Basis(schema_of(4), 100)
     with pytest.raises(ParameterError, match="children"):
         Synopsize("parities", options={"chunk": 30}).prepare(setting, Pure(1))
     with pytest.raises(ParameterError, match="accuracy"):
@@ -195,7 +195,7 @@ def test_loops_and_empty_graphs_never_raise() -> None:
 
 def test_bad_graphs_say_what_to_write() -> None:
     mixed = Schema({"a": integers(0, 9), "b": integers(1, 10), "c": integers(0, 5_000), "d": integers(0, 5_000)})
-    setting = Setting(mixed, 100, bounding_of(mixed))
+    setting = Basis(mixed, 100)
     with pytest.raises(SchemaError, match="two columns"):
         Synopsize("cuts", ("a",)).prepare(setting, Pure(1))
     with pytest.raises(SchemaError, match="same domain"):

@@ -6,22 +6,17 @@ import pytest
 
 from sfumato import ADD_REMOVE, Concentrated, Pure, Synopsize
 from sfumato.errors import ParameterError
-from sfumato.release.setting import Setting
 from sfumato.release.synopsis import plan_synopsis
 from sfumato.release.synopsis.designs import Facts, fourier_design, marginal_design
 from sfumato.release.synopsis.plan import LISTED
-from sfumato.table.bounding import bounding_of
+from sfumato.table.gauge import Basis
 from tests.release.synopsis.tables import schema_of
 
 
 def test_the_best_way_is_what_auto_runs() -> None:
     plan = plan_synopsis(32, 50_000, Concentrated("0.1"), width=3)
     schema = schema_of(32)
-    mechanism = (
-        Synopsize(options={"width": 3})
-        .prepare(Setting(schema, 50_000, bounding_of(schema)), Concentrated("0.1"))
-        .mechanism
-    )
+    mechanism = Synopsize(options={"width": 3}).prepare(Basis(schema, 50_000), Concentrated("0.1")).mechanism
     assert plan.best.name in (f"marginals, order={mechanism.degree}", f"fourier, degree={mechanism.degree}")  # type: ignore[attr-defined]
     assert [way.error for way in plan.ways] == sorted(way.error for way in plan.ways)
     assert plan.to_frame().columns["way"][0] == plan.ways[0].name

@@ -8,7 +8,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from sfumato import Noise, Schema, booleans, categories
+from sfumato import Noise, Schema
 from sfumato.release.synopsis import Bits, Conjunctions
 from sfumato.release.synopsis import sums as room
 from sfumato.release.synopsis.binary import Rows
@@ -16,6 +16,7 @@ from sfumato.release.synopsis.fourier_weights import entries, fourier_weights, t
 from sfumato.release.synopsis.inclusion import inclusion
 from sfumato.release.synopsis.polynomials import evaluate
 from sfumato.release.synopsis.weighted import SubsetSums, attribute_moves, person_moves
+from tests.imputed import booleans, categories
 from tests.release.synopsis.tables import mixture, schema_of
 
 

@@ -35,6 +35,7 @@ from sfumato.release.synopsis.trees import (
     typical_error,
 )
 from sfumato.release.synopsis.trees.synopsis import leaf_numbers
+from tests import imputed
 
 ALL = np.array(list(product([False, True], repeat=8)))
 
@@ -166,7 +167,7 @@ def curator(people: int = 2000, **options: Any) -> sf.Curator:
     rows = table(people, 4, 7)
     names = ("a", "b", "c", "d")
     data = pyarrow.table({name: rows[:, place].tolist() for place, name in enumerate(names)})
-    return sf.curate(data, sf.Schema({name: sf.booleans() for name in names}), Pure(10), **options)
+    return sf.curate(data, sf.Schema({name: imputed.booleans() for name in names}), Pure(10), **options)
 
 
 @pytest.mark.parametrize("options", [{}, {"relation": ADD_REMOVE}])
@@ -278,7 +279,7 @@ def test_people_with_several_rows_cost_as_many_rows(method: str) -> None:
     data = pyarrow.table(
         {"who": [place // 3 for place in range(900)], "a": [True] * 900, "b": [False, True, True] * 300}
     )
-    schema = sf.Schema({"a": sf.booleans(), "b": sf.booleans()}, person="who", rows_per_person=3)
+    schema = sf.Schema({"a": imputed.booleans(), "b": imputed.booleans()}, person="who", rows_per_person=3)
     with sf.curate(data, schema, Pure(50)) as keeper:
         asked = Synopsize(method, options={"width": 1, **({"most_leaves": 2} if method == "tree" else {})})
         synopsis = keeper.ask(asked, Pure(20)).value

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import Noise, Schema
-from sfumato.domain import booleans
 from sfumato.noise import DiscreteLaplace
 from sfumato.release.model.base import Model
 from sfumato.release.weights import Candidates, Fitting, MultiplicativeWeights
 from sfumato.release.workload.builders import parities, together
 from sfumato.release.workload.records import Records
 from sfumato.release.workload.workload import Workload
+from tests.imputed import booleans
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 

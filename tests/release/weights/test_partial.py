@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import combinations
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from sfumato import ADD_REMOVE, REPLACE_ONE, Concentrated, Noise, Pure, Schema
-from sfumato.domain import booleans, integers
 from sfumato.errors import DomainTooLarge, ParameterError
-from sfumato.release.setting import Setting
 from sfumato.release.synthesis.methods import method_of
 from sfumato.release.synthesis.question import Synthesize
 from sfumato.release.weights import AttributeWeights, Barak, Candidates, Fitting
@@ -22,12 +21,13 @@ from sfumato.release.weights.planning import WIDE_CELLS
 from sfumato.release.workload.builders import marginals
 from sfumato.release.workload.records import Records
 from sfumato.release.workload.workload import Workload
-from sfumato.table.bounding import Bounding, Way
+from sfumato.table.gauge import Basis
+from tests.imputed import booleans, integers
 from tests.release.weights.published import entropies, published
 
 EIGHT = Schema({f"x{place}": booleans() for place in range(8)})
 PAIRS = marginals(EIGHT, width=2)
-SETTING = Setting(EIGHT, 2000, Bounding(Way.ROWS))
+SETTING = Basis(EIGHT, 2000)
 
 
 def correlated() -> Records:
@@ -144,16 +144,16 @@ def test_spends_per_person_and_pure_ones_are_kept() -> None:
 
 
 def test_nobody_at_all_is_no_error() -> None:
-    empty, nobody = Records.from_rows(PAIRS.space, []), Setting(EIGHT, 0, Bounding(Way.ROWS))
+    empty, nobody = Records.from_rows(PAIRS.space, []), Basis(EIGHT, 0)
     for method in METHODS:
         prepared = METHODS[method](nobody, Pure(1), PAIRS, {})
-        exact = prepared.read(_Handing(empty)) if method == "barak" else empty
+        exact = prepared.exact(_Handing(empty)) if method == "barak" else empty
         assert prepared.finish(prepared.mechanism(exact, Noise(insecure_seed=1))).made["model"]["total"] == 1
 
 
 def test_rounds_per_attribute_take_wide_tables() -> None:
     schema = Schema({f"x{place}": integers(0, 7) for place in range(10)})
-    workload, setting = marginals(schema, width=2), Setting(schema, 1000, Bounding(Way.ROWS))
+    workload, setting = marginals(schema, width=2), Basis(schema, 1000)
     spend = Concentrated("0.1").per_attribute()
     planned: Any = METHODS["pdp-mwem"](setting, spend, workload, {"rounds": 2}).mechanism
     assert planned.max_cells == WIDE_CELLS
@@ -169,13 +169,21 @@ def test_rounds_per_attribute_take_wide_tables() -> None:
 
 
 class _Handing:
-    """A view that hands out declared columns, and remembers which were asked for."""
+    """A table that hands out declared columns, and remembers which were asked for."""
 
     def __init__(self, records: Records) -> None:
         self.records = records
         self.asked: set[str] = set()
 
-    def distinct(self, names: Any) -> Any:
+    def view(self, columns: Any, rule: Any) -> Any:
+        self.asked |= set(columns)
+        return self
+
+    @property
+    def table(self) -> Any:
+        return SimpleNamespace(schema=EIGHT)
+
+    def distinct(self, names: Any, where: Any) -> Any:
         self.asked |= set(names)
         codes = self.records.codes[:, list(self.records.space.places(names))]
         return codes, self.records.counts
@@ -199,8 +207,8 @@ def test_only_columns_that_are_charged_are_read(
     workload = Workload(whole.space, marginals(EIGHT, sets=[("x0", "x1"), ("x1", "x2"), ("x2", "x3")]).blocks)
     prepared = method_of(method)(SETTING, spend, workload, options)
     handing = _Handing(correlated())
-    found = prepared.finish(prepared.mechanism(prepared.read(handing), Noise(insecure_seed=1)))
-    assert handing.asked == prepared.columns == columns
+    found = prepared.finish(prepared.mechanism(prepared.exact(handing), Noise(insecure_seed=1)))
+    assert handing.asked == prepared.gauge.measure.columns() == columns
     assert set(prepared.mechanism.loss().named()) == columns
     assert Synthesize(workload, method=method).value(found).space.names == EIGHT.names
 
@@ -261,7 +269,7 @@ def test_a_baseline_that_cannot_be_fitted_is_refused_before_anything_is_spent(sc
     described = Schema(schema)
     question = Synthesize(marginals(described, width=width), method="barak")
     with pytest.raises(DomainTooLarge, match="method='auto'") as refused:
-        question.prepare(Setting(described, 1000, Bounding(Way.ROWS)), Pure(1))
+        question.prepare(Basis(described, 1000), Pure(1))
     assert refused.value.method == "auto"
 
 

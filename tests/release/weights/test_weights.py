@@ -11,18 +11,17 @@ import numpy as np
 import pytest
 
 from sfumato import ADD_REMOVE, REPLACE_ONE, Approximate, Concentrated, Noise, Pure, Schema
-from sfumato.domain import booleans, integers
 from sfumato.errors import CertificationError, DomainTooLarge, ParameterError, SfumatoError, UnsupportedSpend
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.release.model.factored import Factored
-from sfumato.release.setting import Setting
 from sfumato.release.synthesis.methods import method_of
 from sfumato.release.weights import Candidates, Fitting, MultiplicativeWeights, Options, plan_rounds
 from sfumato.release.weights.evidence import Evidence
 from sfumato.release.weights.meter import Metered
 from sfumato.release.workload.builders import marginals, matrix, parities
 from sfumato.release.workload.records import Records
-from sfumato.table.bounding import Bounding, Way
+from sfumato.table.gauge import Basis
+from tests.imputed import booleans, integers
 from tests.promises.printed.weights import printed_step
 from tests.release.weights.published import entropies, plain, published
 
@@ -234,7 +233,7 @@ def test_the_meter_refuses_what_the_plan_does_not_cover() -> None:
         free.measure((0, 1), (stage.noise, stage.noise), stage.moves, stage.measuring())
 
 
-SETTING = Setting(Schema({"a": booleans(), "b": integers(0, 9)}), 100, Bounding(Way.ROWS))
+SETTING = Basis(Schema({"a": booleans(), "b": integers(0, 9)}), 100)
 
 
 @pytest.mark.parametrize(
@@ -265,7 +264,7 @@ def test_rounds_are_planned_for_the_expected_number_where_it_is_private() -> Non
     workload = marginals(schema, width=2)
 
     def planned(people: int, relation: Any, **options: Any) -> Any:
-        setting = Setting(schema, people, Bounding(Way.ROWS), relation)
+        setting = Basis(schema, people, relation)
         return method_of("mwem")(setting, Pure(1), workload, {"replay": "none", **options}).mechanism
 
     guessed = [planned(10, ADD_REMOVE, expect=expected).rounds for expected in (246, 247, 5000)]
@@ -274,7 +273,7 @@ def test_rounds_are_planned_for_the_expected_number_where_it_is_private() -> Non
     assert planned(10, ADD_REMOVE).event() == planned(10, ADD_REMOVE, expect=100_000).event()
     # The public number is better than any guess.
     assert planned(246, REPLACE_ONE, expect=5000).event() == planned(246, REPLACE_ONE).event()
-    several = Setting(schema, 246, Bounding(Way.PICK, rows=2), REPLACE_ONE)
+    several = Basis(Schema(dict(schema.columns), "person", 2), 246)
     assert method_of("mwem")(several, Pure(1), workload, {"rounds": "auto"}).mechanism.loss().within(Pure(1))
 
 

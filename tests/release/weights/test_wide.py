@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from sfumato import REPLACE_ONE, Noise, Pure, Schema
-from sfumato.domain import booleans, integers
 from sfumato.release.weights import Candidates, MultiplicativeWeights, plan_rounds
 from sfumato.release.weights.planning import WIDE_CELLS
 from sfumato.release.workload.builders import marginals
 from sfumato.release.workload.records import Records
 from sfumato.release.workload.workload import Workload
+from tests.imputed import booleans, integers
 
 
 def planned(workload: Workload, people: int) -> MultiplicativeWeights:

@@ -22,11 +22,7 @@ from sfumato import (
     Schema,
     Truncated,
     bins,
-    booleans,
-    categories,
     curate,
-    integers,
-    text,
     workloads,
 )
 from sfumato.answer import Frame
@@ -34,10 +30,11 @@ from sfumato.errors import DomainTooLarge, ParameterError, SchemaError, Unsuppor
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.privacy import Loss
 from sfumato.release.question import question_from_json
-from sfumato.release.setting import Setting
 from sfumato.release.workload import Marginal, Records, Space, Workload
 from sfumato.release.workload.noisy import NoisyWorkload, noisy_workload
-from sfumato.table.bounding import Bounding, Way
+from sfumato.table.gauge import Basis
+from sfumato.table.measure import Rows
+from tests.imputed import booleans, categories, integers, text
 
 SCHEMA = Schema(
     {
@@ -57,11 +54,10 @@ PEOPLE = pyarrow.table(
     }
 )
 BITS = Schema({name: booleans() for name in "abcdefgh"})
-ROWS = Bounding(Way.ROWS)
 
 
-def setting(schema=BITS, people=100, **options) -> Setting:
-    return Setting(schema, people, ROWS, **options)
+def setting(schema=BITS, people=100, **options) -> Basis:
+    return Basis(schema, people, **options)
 
 
 def test_a_curator_answers_a_workload():
@@ -256,14 +252,14 @@ def test_a_person_who_is_not_public_in_number_is_not_counted_exactly():
 def test_records_hold_every_row_once():
     with curate(PEOPLE, SCHEMA, Pure(1)) as curator:
         space = Space.of(SCHEMA, ["decade", "sex", "works"])
-        records = Records.read(curator.table.view(["decade", "sex", "works"]), space)
+        records = Records.of(space, Rows(space.names).query(curator.table.view(space.names)))
         assert records.total == 160
         assert records.codes.tolist() == sorted(records.codes.tolist())
         counted = curator.table.view(["sex", "works"]).counts(["sex", "works"])
         assert np.array_equal(records.table(["sex", "works"]), counted)
         assert np.array_equal(records.table(["works", "sex"]), counted.T)
         with pytest.raises(SchemaError, match="declared"):
-            Records.read(curator.table.view(["decade"]), space)
+            Rows(space.names).query(curator.table.view(["decade"]))
 
 
 def test_a_query_sees_its_own_columns_only():
@@ -271,7 +267,7 @@ def test_a_query_sees_its_own_columns_only():
     (block,) = workload.blocks
     assert block.columns == ("age", "works") and workload.columns == ("age", "works")
     prepared = Answers(workload).prepare(setting(SCHEMA), Pure(1))
-    assert prepared.columns == {"age", "works"} and prepared.mechanism.reads == {"age", "works"}
+    assert prepared.gauge.measure.columns() == {"age", "works"} and prepared.mechanism.reads == {"age", "works"}
     with pytest.raises(ParameterError, match="does not declare"):
         type(block)(("age",), (100,), block.where, (0,))
 

@@ -7,12 +7,13 @@ import pyarrow
 import pytest
 
 from sfumato import ADD_REMOVE, Concentrated, Noise, Schema, curate, workloads
-from sfumato.domain import bins, booleans, integers
+from sfumato.domain import bins
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.release.model.factored import Factored
 from sfumato.release.workload.drawn import draw_errors
 from sfumato.release.workload.space import Space
 from sfumato.show.compared import ComparedChart, compared
+from tests.imputed import booleans, integers
 
 SCHEMA = Schema({"age": integers(0, 59), "decade": bins("age", step=10), "works": booleans()})
 AGES = Noise(insecure_seed=1).uniform(60, 400)

@@ -9,9 +9,10 @@ from math import comb
 import numpy as np
 import pytest
 
-from sfumato import ADD_REMOVE, EVERYTHING, REPLACE_ONE, Schema, bins, booleans, categories, integers, workloads
+from sfumato import ADD_REMOVE, EVERYTHING, REPLACE_ONE, Schema, bins, workloads
 from sfumato.release.workload import Records, Workload
 from sfumato.release.workload.moves import odd_overlaps
+from tests.imputed import booleans, categories, integers
 
 BITS = Schema({name: booleans() for name in "abcd"})
 SIX = Schema({name: booleans() for name in "abcdef"})

@@ -8,12 +8,13 @@ from math import log, sqrt
 import numpy as np
 import pytest
 
-from sfumato import Noise, Schema, booleans, integers, workloads
+from sfumato import Noise, Schema, workloads
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.noise import DiscreteGaussian
 from sfumato.release.workload import Marginal, Records
 from sfumato.release.workload.project import chosen, project, total_of
 from sfumato.release.workload.vertices import Hull, frank_wolfe, nearest_exactly
+from tests.imputed import booleans, integers
 
 TEN = Schema({f"b{place}": booleans() for place in range(10)})
 

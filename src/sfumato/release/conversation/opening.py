@@ -29,12 +29,12 @@ from sfumato.release.conversation.session import AHEAD, Conversation
 from sfumato.release.conversation.support import Support, reduce_support
 from sfumato.release.conversation.warned import warn_of_leaks, warn_of_plan
 from sfumato.release.floors import possible_rows
-from sfumato.release.setting import Setting
 from sfumato.release.workload.records import Records
 from sfumato.release.workload.space import Space
 from sfumato.select.fit import pure_epsilon
-from sfumato.table.bounding import Way
 from sfumato.table.data import Table
+from sfumato.table.gauge import Basis, Gauge
+from sfumato.table.measure import Rows
 
 COUNTING = Fraction(1, 50)
 """The part of a spend that buys the number of people where it is not public."""
@@ -45,7 +45,7 @@ VERSION = 1
 class Proposal:
     """A conversation as it is asked for: public facts, and what follows from them."""
 
-    setting: Setting
+    gauge: Gauge
     space: Space
     spend: Bound
     queries: int
@@ -59,20 +59,20 @@ class Proposal:
     @property
     def reads(self) -> Attributes:
         """The attributes that are charged."""
-        return self.setting.charged(self.space.names)
+        return self.gauge.charged
 
     def counting(self) -> AdditiveNoise | None:
         """Return the noisy count of rows where the number is not public."""
-        if self.setting.counted:
+        if self.gauge.total is not None:
             return None
         spend = scaled(self.spend, COUNTING)
         bought = Pure(spend.epsilon) if isinstance(spend, Approximate) else spend
-        return calibrate(bought, self.setting.rule.rows, relation=self.setting.relation, reads=self.reads)
+        return calibrate(bought, self.gauge.rows, relation=self.gauge.relation, reads=self.reads)
 
     @property
     def talking(self) -> Bound:
         """The spend without what the count of rows costs."""
-        return self.spend if self.setting.counted else scaled(self.spend, 1 - COUNTING)
+        return self.spend if self.gauge.total is not None else scaled(self.spend, 1 - COUNTING)
 
     def plan(self, rows: int, spend: Bound | None = None) -> Plan:
         """Return the plan for so many rows."""
@@ -93,9 +93,9 @@ class Proposal:
             practical=self.practical,
             surprise=self.surprise,
             worst=self.start.surprise if self.support is None or self.support["whole"] else None,
-            sensitivity=self.setting.rule.rows,
+            sensitivity=self.gauge.rows,
             slack=slack,
-            relation=self.setting.relation,
+            relation=self.gauge.relation,
             reads=self.reads,
         )
         # A floor is one for rows that people can have: an age and its decade determine each other.
@@ -108,26 +108,26 @@ class Proposal:
         """
         counted = self.counting()
         if counted is None:
-            checking = self.plan(self.setting.people).checking
+            checking = self.plan(self.gauge.total or 0).checking
             finer = [checking.finer_loss()] if isinstance(checking, ApproximateChecking) else []
-            return [checking.loss(), *finer]
+            return [self.gauge.charge(loss) for loss in (checking.loss(), *finer)]
         talking = self.talking
         if isinstance(talking, Approximate) and self.method != "pure":
             cost = Cost.leaking(talking.epsilon, talking.delta)
         else:
             cost = Cost.pure(pure_epsilon(talking))
-        return [counted.loss() + Loss.flat(cost, self.reads, self.setting.relation)]
+        return [self.gauge.charge(counted.loss() + Loss.flat(cost, self.reads, self.gauge.relation))]
 
     def event(self, snapshot: str) -> Event:
         """Return the public record; it is the same whenever the same conversation is opened again."""
         kept = None if self.support is None else {key: part for key, part in self.support.items() if key != "seed"}
         parameters = {
             "domain": list(self.space.names),
-            "schema": self.setting.schema.fingerprint,
+            "schema": self.gauge.schema.fingerprint,
             "snapshot": snapshot,
-            "people": self.setting.people if self.setting.counted else None,
-            "rows": self.setting.rule.rows,
-            "relation": self.setting.relation,
+            "people": self.gauge.total,
+            "rows": self.gauge.rows,
+            "relation": self.gauge.relation,
             "spend": self.spend,
             "queries": self.queries,
             "failure": str(self.failure),
@@ -143,7 +143,7 @@ class Proposal:
 def open_conversation(
     table: Table,
     ledger: Ledger,
-    setting: Setting,
+    basis: Basis,
     *,
     domain: Iterable[str] | None = None,
     queries: int = 100_000,
@@ -180,15 +180,15 @@ def open_conversation(
     >>> days = pyarrow.table({"rain": [True, False] * 5000, "wind": [True] * 10000})
     >>> spend = Approximate(2, 1e-6)
     >>> curator = curate(days, Schema({"rain": booleans(), "wind": booleans()}), spend)
-    >>> with open_conversation(curator.table, curator.ledger, curator.setting, domain=["rain"], spend=spend) as talk:
+    >>> with open_conversation(curator.table, curator.ledger, curator.basis, domain=["rain"], spend=spend) as talk:
     ...     talk.ask("rain = true").error < 0.1
     True
     """
-    bound = require_bound(spend)
-    setting.require_unit(bound)
-    space, count = Space.of(setting.schema, domain), positive_integer(queries, "queries")
+    space, count = Space.of(basis.schema, domain), positive_integer(queries, "queries")
+    gauge = basis.gauge(Rows(space.names))
+    bound = gauge.priced(require_bound(spend))
     start = start_of(space, prior)
-    asked = Proposal(setting.picking(), space, bound, count, failure, method, practical, surprise, start)
+    asked = Proposal(gauge, space, bound, count, failure, method, practical, surprise, start)
     if peak is not None:
         drawn = reduce_support(asked.space, peak=peak, queries=queries, accuracy=accuracy, noise=noise)
         asked = replace(asked, support=drawn.to_json())
@@ -198,21 +198,20 @@ def open_conversation(
     losses = asked.losses()
     if not losses[0].within(asked.spend):
         raise CertificationError(f"This conversation does not provably fit {spend!r}; please report it.")
-    if asked.setting.counted:
-        warn_of_leaks(losses[0].person.leak, setting.people)
+    if gauge.total is not None:
+        warn_of_leaks(losses[0].person.leak, gauge.total)
         if not _known(ledger, wanted):
-            warn_of_plan(asked.plan(setting.people))
+            warn_of_plan(asked.plan(gauge.total))
     reservation = _reserve(ledger, wanted, asked, asked.event(table.snapshot), analyst)
     keeper = InLedger(ledger, wanted)
     source = noise or Noise()
-    way = None if asked.setting.rule.way is Way.ROWS else Way.PICK
 
     def exact() -> Callable[[Sequence[str]], NDArray[np.int64]]:
-        return Records.read(table.view(asked.space.names, way), asked.space).table
+        return Records.of(space, gauge.read(table)).table
 
     if reservation.state == "reserved":
         ledger.start(wanted)
-        plan = asked.plan(_rows(asked, table, way, source))
+        plan = asked.plan(_rows(asked, table, source))
         state: dict[str, Any] = {
             "version": VERSION,
             "plan": plan_json(plan),
@@ -228,7 +227,7 @@ def open_conversation(
         state = keeper.resumed(reservation.state)
         plan = plan_from_json(state["plan"], asked.reads)
     keeper.save(state)
-    if not asked.setting.counted:
+    if gauge.total is None:
         warn_of_leaks(losses[0].person.leak, plan.people)
         if reservation.state == "reserved":
             warn_of_plan(plan)
@@ -236,7 +235,7 @@ def open_conversation(
     return Conversation(
         name=wanted,
         plan=plan,
-        schema=setting.schema,
+        schema=basis.schema,
         learner=learner,
         keeper=keeper,
         state=state,
@@ -266,11 +265,11 @@ def _reserve(ledger: Ledger, name: str, asked: Proposal, event: Event, analyst: 
     )
 
 
-def _rows(asked: Proposal, table: Table, way: Way | None, noise: Noise) -> int:
+def _rows(asked: Proposal, table: Table, noise: Noise) -> int:
     counted = asked.counting()
     if counted is None:
-        return asked.setting.people
-    rows = table.view(asked.space.names, way).count()
+        return asked.gauge.total or 0
+    rows = Records.of(asked.space, asked.gauge.read(table)).total
     return max(1, int(counted.run(rows, noise)))
 
 

@@ -59,7 +59,7 @@ def start_of(space: Space, prior: Prior | None) -> Start:
 
     >>> from sfumato.domain import booleans
     >>> from sfumato.table.schema import Schema
-    >>> space = Space.of(Schema({"rain": booleans(), "wind": booleans()}))
+    >>> space = Space.of(Schema({"rain": booleans(missing=False), "wind": booleans(missing=False)}))
     >>> round(float(np.exp(-start_of(space, {"rain": [3, 1]}).surprise)), 3)
     0.125
     """

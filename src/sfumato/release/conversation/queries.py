@@ -208,9 +208,8 @@ def queries_of(block: Block, space: Space) -> Iterator[LinearQuery]:
             for high in range(1, shape[0]):
                 yield Box(block.columns, (0,), (high,))
         case Ranges():
-            for low in range(shape[0]):
-                for high in range(low + 1, shape[0] + 1):
-                    yield Box(block.columns, (low,), (high,))
+            for low, high in zip(*block.ends, strict=True):
+                yield Box(block.columns, (int(low),), (int(high) + 1,))
         case Condition():
             yield _from_predicate(block.where, space)
         case _:

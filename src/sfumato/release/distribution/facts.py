@@ -13,13 +13,12 @@ from sfumato.domain.derived import Derived
 from sfumato.errors import SchemaError, UnsupportedSpend
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Law
-from sfumato.privacy import REPLACE_ONE, Approximate, Bound, Concentrated, Pure, Truncated
+from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Truncated
 from sfumato.privacy.calibrate import concentrated_within
-from sfumato.release.noisy import Moves, moves_of
-from sfumato.release.setting import Setting
-from sfumato.table.predicate import EVERY_ROW, Predicate
-from sfumato.table.predicate import columns as predicate_columns
-from sfumato.table.statistics import COUNT
+from sfumato.release.noisy import Moves
+from sfumato.table.gauge import Basis, Gauge
+from sfumato.table.measure import Ordered
+from sfumato.table.predicate import Predicate, every, is_present
 
 FAILURE = Fraction(1, 20)
 """Errors are predicted, and methods compared, for 95 %."""
@@ -31,35 +30,33 @@ MOST_ROWS = 2**40
 
 @dataclass(frozen=True)
 class Facts:
-    """The public facts of one question: column, condition, domain, who moves what, how many rows there may be."""
+    """The public facts of one question: column, condition, domain, who moves what, how many rows there may be.
 
-    setting: Setting
+    The condition says of a column with missing cells that they are left out.
+    """
+
+    gauge: Gauge
     column: str
-    where: Predicate
     domain: Domain
     moves: Moves
 
     @classmethod
-    def of(cls, setting: Setting, column: str, where: Predicate) -> Facts:
-        """Read them off the setting, and refuse what has no order or costs nothing."""
-        domain = setting.schema.domain(column)
+    def of(cls, basis: Basis, column: str, where: Predicate) -> Facts:
+        """Read them off the gauge, and refuse what has no order or costs nothing."""
+        domain = basis.schema.domain(column)
         if domain.size is None:
             raise SchemaError(f"{column!r} holds text, which has no order here; ask for a histogram.")
-        moves = moves_of(setting, COUNT, (column,), where)
-        if moves.free:
+        if domain.highest == domain.first:
             raise UnsupportedSpend(f"{column!r} has one value only, so nobody moves it; ask for Count().")
-        return cls(setting, column, where, domain, moves)
-
-    @property
-    def columns(self) -> frozenset[str]:
-        """All columns that are read."""
-        return frozenset({self.column, *predicate_columns(self.where)})
+        # Missing cells have no place in the order: how many rows are left is then as private as behind a filter.
+        gauge = basis.gauge(Ordered(column, every([where, is_present(basis.schema, column)], basis.schema)))
+        return cls(gauge, column, domain, Moves.of(gauge))
 
     @property
     def size(self) -> int:
-        """How many codes there are."""
-        assert self.domain.size is not None
-        return self.domain.size
+        """How many codes cells that are there can have."""
+        assert self.domain.highest is not None
+        return self.domain.highest - self.domain.first + 1
 
     @property
     def last(self) -> int:
@@ -68,31 +65,30 @@ class Facts:
 
     @property
     def public_rows(self) -> int | None:
-        """The number of rows, where everybody knows it."""
-        return self.setting.people if self.setting.counted and self.where == EVERY_ROW else None
+        """The number of rows, where everybody knows it: not where rows are weighed, which may add up to less."""
+        return self.gauge.total
 
     @property
     def rows(self) -> int:
         """How many rows to plan for: as many as there can be, or a guess where even that is private."""
-        if self.setting.relation is not REPLACE_ONE:
-            return ASSUMED_ROWS
-        return max(1, self.setting.people * self.setting.rule.rows)
+        people = self.gauge.people
+        return ASSUMED_ROWS if people is None else max(1, people * self.gauge.rows)
 
     @property
     def known(self) -> str:
         """How many rows are planned for, in words that say where this is a guess."""
-        private = self.setting.relation is not REPLACE_ONE
+        private = self.gauge.people is None
         return f"{self.rows} rows, a guess because their number is private" if private else f"{self.rows} rows"
 
     @property
     def most_rows(self) -> int:
         """More rows than there can be."""
-        return self.rows if self.setting.relation is REPLACE_ONE else MOST_ROWS
+        return MOST_ROWS if self.gauge.people is None else self.rows
 
     @property
     def weight(self) -> int:
         """How many units one person counts at most."""
-        return self.setting.rule.rows * self.setting.rule.scale
+        return self.gauge.weight
 
 
 def routes(spend: Bound) -> tuple[Bound, ...]:

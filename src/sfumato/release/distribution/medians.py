@@ -63,6 +63,7 @@ class MedianTree(Mechanism):
     """
 
     spec: ClassVar[str] = "PL-SAN-THRESH-RQ"
+    weighed: ClassVar[bool] = True
 
     first: int
     last: int

@@ -34,6 +34,7 @@ class NodeTree(Mechanism):
     """
 
     spec: ClassVar[str] = "PDP:C-7"
+    weighed: ClassVar[bool] = True
 
     first: int
     last: int

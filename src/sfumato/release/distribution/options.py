@@ -63,22 +63,22 @@ def _flat_width(facts: Facts, law: Any, grid: int, cells: int) -> float:
 
 def medians(facts: Facts, bound: Bound, levels: int, share: Fraction) -> Option:
     """Return the medians of so many levels, with this share of the bound for choosing them."""
-    counts, grid = noise_on_grid(facts.setting, share_of(bound, 1 - share), facts.moves, 2**levels)
+    counts, grid = noise_on_grid(share_of(bound, 1 - share), facts.moves, 2**levels)
     widest = range_epsilon(share_of(bound, share / levels))
     mechanism = MedianTree(
         first=facts.domain.first,
         last=facts.last,
         levels=levels,
         # Replaced inside of its range, a person moves a score by twice as much as one who comes or goes.
-        epsilon=widest / 2 if facts.setting.relation is REPLACE_ONE else widest,
+        epsilon=widest / 2 if facts.gauge.relation is REPLACE_ONE else widest,
         counts=counts,
         weight=facts.weight,
         grid=grid,
-        relation=facts.setting.relation,
+        relation=facts.gauge.relation,
         reads=facts.moves.charged,
     )
     # 2u falls by two for each row that one side has too many.
-    steepness = 2 * float(mechanism.rate) * facts.setting.rule.scale
+    steepness = 2 * float(mechanism.rate) * facts.gauge.rule.scale
     leaf = leaf_mass(facts.rows, levels, facts.size, steepness, float(FAILURE))
     predicted = _flat_width(facts, counts.law, grid, median_cells(levels, facts.size)) + leaf
 
@@ -93,9 +93,7 @@ def medians(facts: Facts, bound: Bound, levels: int, share: Fraction) -> Option:
 def nodes(facts: Facts, bound: Bound, branching: int) -> Option:
     """Return the tree of noisy counts with so many parts a node; with as many parts as codes it is a histogram."""
     levels = levels_of(facts.size, branching)
-    noise, grid = noise_on_grid(
-        facts.setting, share_of(bound, Fraction(1, levels)), facts.moves, levels * (branching - 1)
-    )
+    noise, grid = noise_on_grid(share_of(bound, Fraction(1, levels)), facts.moves, levels * (branching - 1))
     threshold = calm_threshold(noise.law, branching) if levels > 1 else 0
     mechanism = NodeTree(
         first=facts.domain.first,
@@ -105,14 +103,14 @@ def nodes(facts: Facts, bound: Bound, branching: int) -> Option:
         threshold=threshold,
         noise=noise,
         grid=grid,
-        relation=facts.setting.relation,
+        relation=facts.gauge.relation,
         reads=facts.moves.charged,
     )
     if levels == 1:
         union = flat_union(facts.public_rows is not None)
         predicted = _flat_width(facts, noise.law, grid, facts.size)
     else:
-        union = drawn_at_most(levels, branching, -(-facts.most_rows * facts.setting.rule.scale // grid), threshold)
+        union = drawn_at_most(levels, branching, -(-facts.most_rows * facts.gauge.rule.scale // grid), threshold)
         widest = sum_width(noise.law, levels * (branching - 1), FAILURE / union)
         leaf = threshold + sum_width(noise.law, 1, FAILURE / union)
         predicted = float((widest + leaf) * grid * facts.moves.unit)

@@ -13,8 +13,9 @@ from sfumato.privacy import Bound
 from sfumato.release.distribution.choice import METHODS, choose_option
 from sfumato.release.distribution.facts import Facts
 from sfumato.release.distribution.value import DistributionEstimate
+from sfumato.release.prepared import Prepared
 from sfumato.release.question import Question, Where
-from sfumato.release.setting import Prepared, Setting
+from sfumato.table.gauge import Basis
 from sfumato.table.where import read_where
 
 
@@ -43,11 +44,11 @@ class Distribution(Question):
         object.__setattr__(self, "where", where)
         object.__setattr__(self, "method", method)
 
-    def plan(self, setting: Setting, spend: Bound) -> Prepared:
+    def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare the method with the smallest predicted error, or the one asked for."""
-        where = read_where(self.where, setting.schema)
-        facts = Facts.of(setting, self.column, where)
-        option, why = choose_option(facts, spend, self.method)
+        where = read_where(self.where, basis.schema)
+        facts = Facts.of(basis, self.column, where)
+        option, why = choose_option(facts, facts.gauge.priced(spend), self.method)
         if option.predicted >= facts.rows:
             warnings.warn(
                 f"With {facts.known}, nothing is promised about the curve: the noise may be worth "
@@ -56,13 +57,10 @@ class Distribution(Question):
                 stacklevel=2,
             )
 
-        def read(view: Any) -> Any:
-            return view.distribution(self.column, where)
-
         def finish(raw: Any) -> Released:
             return option.released(facts, raw, why)
 
-        return Prepared(facts.columns, option.mechanism, read, finish, setting.rule.way)
+        return Prepared(facts.gauge, option.mechanism, finish)
 
     def value(self, released: Released) -> DistributionEstimate:
         """Return the curve."""

@@ -163,7 +163,7 @@ class DistributionEstimate:
 
     def _place(self, edge: int) -> Any:
         """Return where an edge stands on the axis: the value of its code, the end of the range beyond the last one."""
-        last = self.domain.last
+        last = self.domain.highest
         assert last is not None
         value = self.domain.decode(min(edge, last))
         return float(value) if isinstance(value, (int, Fraction)) and not isinstance(value, bool) else value
@@ -193,5 +193,5 @@ class DistributionEstimate:
         return Fraction(1) if isinstance(self.domain, Integers) else None
 
     def _clamped(self, edge: int) -> int:
-        assert self.domain.last is not None
-        return min(max(edge, self.domain.first), self.domain.last + 1)
+        assert self.domain.highest is not None
+        return min(max(edge, self.domain.first), self.domain.highest + 1)

@@ -17,12 +17,14 @@ from sfumato.release.floors import Beside, beside_shape
 from sfumato.release.geometry.build import ENGINES, Shapes, shaped
 from sfumato.release.geometry.choose import choose_additive, floor_under
 from sfumato.release.geometry.shaped import predicted
+from sfumato.release.prepared import Prepared
 from sfumato.release.question import Question
-from sfumato.release.setting import Prepared, Setting
 from sfumato.release.workload.question import Answers
 from sfumato.release.workload.records import Records
 from sfumato.release.workload.space import Space
 from sfumato.release.workload.workload import Workload
+from sfumato.table.gauge import Basis, Gauge
+from sfumato.table.measure import Distinct, Rows
 from sfumato.table.schema import Schema
 
 SIMULATED = 4000
@@ -68,19 +70,19 @@ class Shaped(Question):
         Answers(self.workload).canonical(schema)
         return self
 
-    def plan(self, setting: Setting, spend: Bound) -> Prepared:
+    def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare the noise, and the widths of its intervals, from public facts."""
-        if setting.rule.rows != 1:
+        workload, space = self.workload, Space.of(basis.schema, self.workload.columns)
+        gauge = basis.gauge(Rows(space.names))
+        if gauge.rows != 1:
             raise UnsupportedSpend(
                 "Shaped noise is for one row a person; write rows_per_person=1 in the schema, or ask Answers(workload)."
             )
-        workload = self.workload
-        mechanism, beside = self._mechanism(setting, spend)
+        mechanism, beside = self._mechanism(gauge, gauge.priced(spend))
         made = {"widths": _widths(mechanism), **beside.made()}
-        space = Space.of(setting.schema, workload.columns)
 
-        def read(view: Any) -> NDArray[np.int64]:
-            return np.concatenate(workload.answers(Records.read(view, space)))
+        def arrange(found: Distinct) -> NDArray[np.int64]:
+            return np.concatenate(workload.answers(Records.of(space, found)))
 
         def finish(raw: Any) -> Released:
             steps, ends = (1 if raw.dtype.kind == "i" else STEPS), np.cumsum([b.queries for b in workload.blocks])[:-1]
@@ -91,19 +93,19 @@ class Shaped(Question):
             )
             return Released(parts, made=made)
 
-        return Prepared(frozenset(workload.columns), mechanism, read, finish, setting.rule.way)
+        return Prepared(gauge, mechanism, finish, arrange)
 
-    def _mechanism(self, setting: Setting, spend: Bound) -> tuple[Shapes, Beside]:
+    def _mechanism(self, gauge: Gauge, spend: Bound) -> tuple[Shapes, Beside]:
         """Return the noise, and what no pure mechanism can beat beside its error."""
-        people = setting.people if setting.counted else None
+        people = gauge.total
         if self.engine == "auto":
-            choice = choose_additive(self.workload, spend, relation=setting.relation, people=people)
+            choice = choose_additive(self.workload, spend, relation=gauge.relation, people=people)
             mechanism, floor, mean = choice.mechanism, choice.floor, choice.best.predicted.mean
         else:
-            mechanism = shaped(self.workload, spend, relation=setting.relation, engine=self.engine, people=people)
+            mechanism = shaped(self.workload, spend, relation=gauge.relation, engine=self.engine, people=people)
             floor, mean = floor_under(mechanism, spend), predicted(mechanism.simulate(SIMULATED)).mean
         assert isinstance(spend, Pure)  # other spends were refused
-        return mechanism, beside_shape(self.workload, setting, spend, floor, mean)
+        return mechanism, beside_shape(self.workload, gauge, spend, floor, mean)
 
     def value(self, released: Released) -> Frame:
         """Return one row for each query: the block, the cell, the noisy value."""

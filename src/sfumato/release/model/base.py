@@ -37,7 +37,8 @@ class Model(ABC):
 
     >>> from sfumato import Schema, booleans
     >>> from sfumato.release.model import Factored
-    >>> model = Factored.uniform(Space.of(Schema({"rain": booleans(), "wind": booleans()})), total=100)
+    >>> bit = booleans(missing=False)
+    >>> model = Factored.uniform(Space.of(Schema({"rain": bit, "wind": bit})), total=100)
     >>> model.marginal(["wind"]).tolist(), model.sample(8, Noise(insecure_seed=1)).num_rows
     ([0.5, 0.5], 8)
     """

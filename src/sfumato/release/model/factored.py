@@ -59,7 +59,7 @@ class Factored(Model):
     it touches, at most `max_cells` cells.
 
     >>> from sfumato import Schema, booleans
-    >>> space = Space.of(Schema({"rain": booleans(), "wind": booleans()}))
+    >>> space = Space.of(Schema({"rain": booleans(missing=False), "wind": booleans(missing=False)}))
     >>> apart = Factored.product(space, 100, {"rain": np.array([0.75, 0.25]), "wind": np.array([0.5, 0.5])})
     >>> len(apart.components), len(apart.merge(["rain", "wind"]).components), apart.marginal("rain").round(2).tolist()
     (2, 1, [0.75, 0.25])

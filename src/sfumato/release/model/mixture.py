@@ -24,7 +24,7 @@ class Mixture(Model):
     other; each column's part of a row adds up to 1. Any marginal costs classes × cells; memory is that of the arrays.
 
     >>> from sfumato import Schema, booleans
-    >>> space = Space.of(Schema({"rain": booleans(), "wind": booleans()}))
+    >>> space = Space.of(Schema({"rain": booleans(missing=False), "wind": booleans(missing=False)}))
     >>> model = Mixture(space, 100, np.array([0.5, 0.5]), np.array([[1.0, 0, 1, 0], [0, 1, 0, 1]]))
     >>> model.marginal(["rain", "wind"]).tolist()  # two classes make rain and wind go together
     [[0.5, 0.0], [0.0, 0.5]]

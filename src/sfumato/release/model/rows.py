@@ -69,7 +69,11 @@ def as_arrow(space: Space, codes: NDArray[np.int64]) -> Any:
 
 def _plain(values: list[Any]) -> list[Any]:
     """Return values that Arrow knows; the type is decided by all of them, so that every batch has the same one."""
-    if not any(isinstance(value, Fraction) for value in values):
+    found = [value for value in values if value is not None]
+    if any(isinstance(value, str) for value in found):
+        # Unlisted whole numbers are called 'other', and a column is of one type.
+        return [None if value is None else str(value) for value in values]
+    if not any(isinstance(value, Fraction) for value in found):
         return values
-    whole = all(Fraction(value).denominator == 1 for value in values)
-    return [int(value) if whole else float(value) for value in values]
+    whole = all(Fraction(value).denominator == 1 for value in found)
+    return [None if value is None else int(value) if whole else float(value) for value in values]

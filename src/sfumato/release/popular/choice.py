@@ -15,11 +15,13 @@ from sfumato.release.found_keys import plan_sparse
 from sfumato.release.popular.histogram import Counted, PopularCounts
 from sfumato.release.popular.planner import plan_popular, require_pure
 from sfumato.release.popular.points import smallest_published
-from sfumato.release.setting import Prepared, Setting
+from sfumato.release.prepared import Prepared
 from sfumato.release.sparse_noise import SparseNoise
 from sfumato.release.workload.records import Records
 from sfumato.release.workload.space import Space
 from sfumato.select.threshold import exceedance
+from sfumato.table.gauge import Basis
+from sfumato.table.measure import Rows
 from sfumato.table.predicate import EVERY_ROW
 
 CONFIDENCE = Fraction(95, 100)
@@ -28,24 +30,22 @@ FEW_CELLS = 2**32
 """Up to so many cells noise on each of them is the better way, whatever the tree."""
 
 
-def plan_tree(setting: Setting, spend: Bound, columns: Sequence[str], smallest: int | None = None) -> Prepared:
+def plan_tree(basis: Basis, spend: Bound, columns: Sequence[str], smallest: int | None = None) -> Prepared:
     """Return what runs for a search along a tree of columns."""
     require_pure(spend)
-    if not setting.counted:
+    space = Space.of(basis.schema, columns)
+    gauge = basis.gauge(Rows(space.names))
+    if gauge.total is None:
         raise UnsupportedSpend(
             "A tree of columns needs a public number of rows: one row a person, and people who are replaced, not added "
             "or removed; write engine='laplace'."
         )
-    space = Space.of(setting.schema, columns)
     if not space.reads(columns):
         raise UnsupportedSpend("All of these columns are public, so nothing has to be spent; count them directly.")
-    mechanism = plan_popular(space, spend, max(setting.people, 1), failure=1 - CONFIDENCE, smallest=smallest)
+    mechanism = plan_popular(space, spend, max(gauge.total, 1), failure=1 - CONFIDENCE, smallest=smallest)
     keep = max(1, mechanism.hitters.smallest_found(CONFIDENCE) // 2)
     found_from = shown_from(mechanism, keep)
-    facts = {"people": Fraction(setting.people), "smallest": Fraction(found_from)}
-
-    def read(view: Any) -> Records:
-        return Records.read(view, space)
+    facts = {"people": Fraction(gauge.total), "smallest": Fraction(found_from)}
 
     def finish(raw: Counted) -> Released:
         # Most of what was listed by chance goes: a choice among released numbers, which intervals take into account.
@@ -58,7 +58,7 @@ def plan_tree(setting: Setting, spend: Bound, columns: Sequence[str], smallest: 
         made = {"engine": "tree", "sizes": list(raw.sizes), "overflow": raw.overflow}
         return Released((part,), tuple(columns), cells, facts, made)
 
-    return Prepared(frozenset(columns), mechanism, read, finish, setting.rule.way)
+    return Prepared(gauge, mechanism, finish, lambda found: Records.of(space, found))
 
 
 def shown_from(mechanism: PopularCounts, keep: int) -> int:
@@ -69,44 +69,48 @@ def shown_from(mechanism: PopularCounts, keep: int) -> int:
     return count
 
 
-def plan_cells(setting: Setting, spend: Bound, columns: Sequence[str]) -> Prepared:
+def plan_cells(basis: Basis, spend: Bound, columns: Sequence[str]) -> Prepared:
     """Return what runs for noise on every cell, with the number of people where it is public."""
-    return with_people(plan_sparse(setting, spend, tuple(columns), EVERY_ROW), setting)
+    return with_people(plan_sparse(basis, spend, tuple(columns), EVERY_ROW))
 
 
-def with_people(prepared: Prepared, setting: Setting) -> Prepared:
-    """Return the same, with the public number of people beside what is released."""
-    if not setting.counted:
+def with_people(prepared: Prepared) -> Prepared:
+    """Return the same, with the public number of people beside what is released, where each counts one row."""
+    people = prepared.gauge.people
+    if people is None or prepared.gauge.rows != 1:
         return prepared
 
     def finish(raw: Any) -> Released:
         released = prepared.finish(raw)
-        return replace(released, facts={**released.facts, "people": Fraction(setting.people)})
+        return replace(released, facts={**released.facts, "people": Fraction(people)})
 
     return replace(prepared, finish=finish)
 
 
 def predicted_error(prepared: Prepared, people: int) -> float:
-    """Return how far counts may be off, listed or not, from public facts."""
+    """Return how far counts may be off, listed or not, in rows, from public facts."""
     mechanism = prepared.mechanism
     if isinstance(mechanism, PopularCounts):
         found = mechanism.hitters.smallest_found(CONFIDENCE)
         listed = 2 * max(people / found, 1)
         return max(float(found), float(mechanism.scale) * math.log(2 * listed / float(1 - CONFIDENCE)))
     assert isinstance(mechanism, SparseNoise)
-    return float(smallest_published(mechanism, CONFIDENCE))
+    # A person's share on the mechanism's own grid is what one row counts there.
+    step = prepared.gauge.rows / mechanism.noise.sensitivity.largest
+    return float(smallest_published(mechanism, CONFIDENCE) * step)
 
 
-def plan_pure(setting: Setting, spend: Bound, columns: Sequence[str], smallest: int | None = None) -> Prepared:
+def plan_pure(basis: Basis, spend: Bound, columns: Sequence[str], smallest: int | None = None) -> Prepared:
     """Return the one with the smaller predicted error; both are worked out from public facts, and only one runs."""
-    cells = plan_cells(setting, spend, columns)
-    if not (isinstance(spend, Pure) and setting.counted and len(columns) > 1):
+    cells = plan_cells(basis, spend, columns)
+    people = basis.gauge(Rows(tuple(columns))).total
+    if not isinstance(spend, Pure) or people is None or len(columns) == 1:
         return cells
-    if Space.of(setting.schema, columns).cells <= FEW_CELLS:
+    if Space.of(basis.schema, columns).cells <= FEW_CELLS:
         return cells
     try:
-        tree = plan_tree(setting, spend, columns, smallest)
+        tree = plan_tree(basis, spend, columns, smallest)
     except (DomainTooLarge, NotProvable):
         return cells
-    better = predicted_error(tree, setting.people) < predicted_error(cells, setting.people)
+    better = predicted_error(tree, people) < predicted_error(cells, people)
     return tree if better else cells

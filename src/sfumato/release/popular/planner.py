@@ -115,7 +115,7 @@ def plan_hitters(
     is the least first clip.
 
     >>> from sfumato import Schema, booleans
-    >>> space = Space.of(Schema({f"q{place}": booleans() for place in range(64)}))
+    >>> space = Space.of(Schema({f"q{place}": booleans(missing=False) for place in range(64)}))
     >>> plan_hitters(space, Pure("3/4").per_attribute(), 20_000).smallest_found() < 90
     True
     """

@@ -18,9 +18,10 @@ from sfumato.release.groups import as_columns
 from sfumato.release.popular.choice import CONFIDENCE, plan_cells, plan_pure, plan_tree, with_people
 from sfumato.release.popular.histogram import PopularCounts
 from sfumato.release.popular.value import SuccinctHistogram
+from sfumato.release.prepared import Prepared
 from sfumato.release.question import Question
-from sfumato.release.setting import Prepared, Setting
 from sfumato.release.totals import table_between, table_of
+from sfumato.table.gauge import Basis
 from sfumato.table.predicate import EVERY_ROW
 
 ENGINES = ("auto", "tree", "laplace", "stability")
@@ -54,12 +55,13 @@ class Popular(Question):
         object.__setattr__(self, "smallest", smallest)
         object.__setattr__(self, "engine", engine)
 
-    def plan(self, setting: Setting, spend: Bound) -> Prepared:
+    def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare the engine asked for, or the best one; warn if no record can be frequent enough."""
-        prepared = self._engine(setting, spend)
+        prepared = self._engine(basis, spend)
         if isinstance(prepared.mechanism, PopularCounts):
             found_from = prepared.mechanism.hitters.smallest_found(CONFIDENCE)
-            if found_from > min(setting.people, self.smallest or setting.people):
+            people = basis.people or 0  # a tree is planned only where it is public
+            if found_from > min(people, self.smallest or people):
                 warnings.warn(
                     f"Records are found from a count of {found_from} on, which is more than is asked for or than there "
                     "are people; spend more, ask for fewer columns, or allow a delta by Approximate(epsilon, delta).",
@@ -68,14 +70,14 @@ class Popular(Question):
                 )
         return prepared
 
-    def _engine(self, setting: Setting, spend: Bound) -> Prepared:
+    def _engine(self, basis: Basis, spend: Bound) -> Prepared:
         if self.engine == "tree":
-            return plan_tree(setting, spend, self.columns, self.smallest)
+            return plan_tree(basis, spend, self.columns, self.smallest)
         if self.engine == "stability" or (self.engine == "auto" and isinstance(spend, Approximate)):
-            return with_people(plan_found((Count(),), setting, spend, self.columns, EVERY_ROW), setting)
+            return with_people(plan_found((Count(),), basis, spend, self.columns, EVERY_ROW))
         if self.engine == "laplace":
-            return plan_cells(setting, spend, self.columns)
-        return plan_pure(setting, spend, self.columns, self.smallest)
+            return plan_cells(basis, spend, self.columns)
+        return plan_pure(basis, spend, self.columns, self.smallest)
 
     def value(self, released: Released) -> SuccinctHistogram:
         """Return the table of what was found."""

@@ -45,6 +45,7 @@ class JointQuantiles(Mechanism):
     """
 
     spec: ClassVar[str] = "PL-QUANTILE"
+    weighed: ClassVar[bool] = True
 
     size: int
     probabilities: tuple[Fraction, ...]

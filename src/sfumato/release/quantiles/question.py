@@ -13,15 +13,16 @@ from sfumato.answer import ErrorUnit, Frame, Measured, Released
 from sfumato.domain import Domain, Text
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one
-from sfumato.privacy import REPLACE_ONE, Bound
+from sfumato.privacy import Bound
+from sfumato.release.prepared import Prepared
 from sfumato.release.quantile_choice import QuantileChoice, rank_error
 from sfumato.release.quantiles.choice import METHODS, Facts, Method, choose_quantiles, joint_rank_error
 from sfumato.release.quantiles.joint import JointQuantiles
 from sfumato.release.quantiles.measure import Measure
 from sfumato.release.quantiles.text_order import TextOrder
 from sfumato.release.question import Question, Where
-from sfumato.release.setting import Prepared, Setting
-from sfumato.table.predicate import columns as predicate_columns
+from sfumato.table.gauge import Basis
+from sfumato.table.measure import Codes, Ordered
 from sfumato.table.where import read_where
 
 LARGEST_DENOMINATOR = 10**6
@@ -32,7 +33,7 @@ class Quantiles(Question):
     """The values below which given parts of the rows lie, chosen from the column's public range.
 
     Duplicates, values at the ends of the range, a single row: there is always an answer. The error is one of rank,
-    the same whatever the values are.
+    the same whatever the values are. Missing cells are left out.
     """
 
     kind: ClassVar[str] = "Quantiles"
@@ -61,28 +62,22 @@ class Quantiles(Question):
         object.__setattr__(self, "where", where)
         object.__setattr__(self, "method", method)
 
-    def plan(self, setting: Setting, spend: Bound) -> Prepared:
+    def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Choose how to draw the quantiles from what is public."""
-        schema, rule = setting.schema, setting.rule
-        order = Order.of(schema.domain(self.column))
-        where = read_where(self.where, schema)
-        columns = {self.column, *predicate_columns(where)}
-        weight = rule.rows * rule.scale
+        order = Order.of(basis.schema.domain(self.column))
+        gauge = basis.gauge(Ordered(self.column, read_where(self.where, basis.schema)))
         public = Facts(
             size=order.size,
             first=order.first,
             probabilities=self.probabilities,
-            units=setting.people * weight if setting.relation is REPLACE_ONE else None,
-            weight=weight,
-            scale=rule.scale,
-            relation=setting.relation,
-            reads=setting.charged(columns),
+            units=None if gauge.people is None else gauge.people * gauge.weight,
+            weight=gauge.weight,
+            scale=gauge.rule.scale,
+            relation=gauge.relation,
+            reads=gauge.charged,
         )
-        chosen = choose_quantiles(public, spend, self.method)
+        chosen = choose_quantiles(public, gauge.priced(spend), self.method)
         facts = _facts(chosen.mechanism)
-
-        def read(view: Any) -> Any:
-            return order.read(view, self.column, where)
 
         def finish(raw: Sequence[int]) -> Released:
             values = tuple((chance, order.value(place)) for chance, place in zip(self.probabilities, raw, strict=True))
@@ -90,7 +85,7 @@ class Quantiles(Question):
             made = {"method": chosen.method, "why": chosen.why}
             return Released((Measured("code", codes, None),), ("probability", self.shown), values, facts, made)
 
-        return Prepared(frozenset(columns), chosen.mechanism, read, finish, rule.way)
+        return Prepared(gauge, chosen.mechanism, finish, order.places)
 
     @property
     def shown(self) -> str:
@@ -117,7 +112,7 @@ class Quantiles(Question):
 
 @dataclass(frozen=True)
 class Order:
-    """The places of a column's values in their order, and how they are read from a view."""
+    """The places of a column's values in their order, and how they are read."""
 
     domain: Domain
     text: TextOrder | None
@@ -137,24 +132,26 @@ class Order:
         """How many places there are."""
         if self.text is not None:
             return self.text.size
-        assert self.domain.last is not None
-        return self.domain.last - self.domain.first + 1
+        assert self.domain.highest is not None
+        return self.domain.highest - self.domain.first + 1
 
     def value(self, place: int) -> Any:
         """Return the value at a place."""
         return self.domain.decode(self.first + place) if self.text is None else self.text.text(place)
 
-    def read(self, view: Any, column: str, where: Any) -> tuple[Any, Any]:
-        """Return the places that occur, sorted, and their counts."""
+    def places(self, found: Codes) -> tuple[Any, Any]:
+        """Return the places that occur, sorted, and their counts; missing cells have no place."""
+        codes, counts = found
         if self.text is None:
-            codes, counts = view.distribution(column, where)
             # A difference of codes of a domain of at most 2^63 fits; of a wider one it is a Python integer.
             return (codes - self.first if self.size <= 1 << 63 else codes.astype(object) - self.first), counts
-        found = {
-            self.text.place(self.domain.decode(code)): n for (code,), n in view.sparse_counts([column], where).items()
+        placed = {
+            self.text.place(self.domain.decode(code)): n
+            for code, n in zip(codes, counts.tolist(), strict=True)
+            if not self.domain.is_missing(code)
         }
-        places = sorted(found)
-        return np.array([*places, None], object)[:-1], np.array([found[place] for place in places], np.int64)
+        places = sorted(placed)
+        return np.array([*places, None], object)[:-1], np.array([placed[place] for place in places], np.int64)
 
 
 def _facts(mechanism: QuantileChoice | JointQuantiles) -> dict[str, Fraction]:

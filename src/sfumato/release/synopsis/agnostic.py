@@ -18,7 +18,7 @@ from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import Law, Noise
 from sfumato.privacy import REPLACE_ONE, Bound, Concentrated, Loss, Pure, Relation
 from sfumato.release.model.factored import Factored
-from sfumato.release.setting import Prepared, Setting
+from sfumato.release.prepared import Prepared
 from sfumato.release.synthesis.methods import register
 from sfumato.release.weights.candidates import Candidates
 from sfumato.release.weights.evidence import variance_of
@@ -31,6 +31,8 @@ from sfumato.release.workload.space import Space
 from sfumato.release.workload.workload import Workload
 from sfumato.select import exponential, permute_and_flip
 from sfumato.select.fit import positive_spend, settle
+from sfumato.table.gauge import Basis
+from sfumato.table.measure import Rows
 
 MOST_ROUNDS = 100
 LEARNERS = ("exponential", "permute_and_flip")
@@ -252,32 +254,30 @@ def plan_agnostic(
     return settle(min(plans, key=lambda plan: plan[0])[1], bound)
 
 
-def agnostic(setting: Setting, spend: Bound, workload: Workload, options: Mapping[str, Any] | None = None) -> Prepared:
+def agnostic(basis: Basis, spend: Bound, workload: Workload, options: Mapping[str, Any] | None = None) -> Prepared:
     """Prepare release by agnostic learning (RL-AGNO); all bounds, both relations."""
     known = {part.name for part in fields(AgnosticOptions)}
     for name in options or {}:
         if name not in known:
             raise ParameterError(f"This method has no option {name!r}; it has {', '.join(sorted(known))}.")
-    picked, space = setting.picking(), Space.of(setting.schema, workload.columns)
+    space = Space.of(basis.schema, workload.columns)
+    gauge = basis.gauge(Rows(space.names))
     mechanism = plan_agnostic(
         Candidates(workload),
-        spend,
-        people=setting.people if setting.counted else None,
-        rows=picked.rule.rows,
-        relation=setting.relation,
-        reads=picked.charged(workload.columns),
+        gauge.priced(spend),
+        people=gauge.total,
+        rows=gauge.rows,
+        relation=gauge.relation,
+        reads=gauge.charged,
         options=AgnosticOptions(**(options or {})),
     )
 
     def finish(found: Learnt) -> Released:
         counts = tuple(one.count for pair in found.rounds for one in pair)
-        made = {"schema": setting.schema.to_json(), "model": mechanism.model_of(found).to_json()}
+        made = {"schema": basis.schema.to_json(), "model": mechanism.model_of(found).to_json()}
         return Released((Measured("measured", counts, mechanism.law),), made=made)
 
-    def read(view: Any) -> Records:
-        return Records.read(view, space)
-
-    return Prepared(frozenset(space.names), mechanism, read, finish, picked.rule.way)
+    return Prepared(gauge, mechanism, finish, lambda found: Records.of(space, found))
 
 
 register("agnostic", agnostic)

@@ -14,8 +14,8 @@ from sfumato.domain import Booleans, Domain, nearest
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.release.workload.records import Records
 from sfumato.release.workload.space import Space
+from sfumato.table import measure as measures
 from sfumato.table.schema import Schema
-from sfumato.table.view import View
 
 Flags = NDArray[np.bool_]
 
@@ -50,6 +50,8 @@ class Rows:
 @dataclass(frozen=True)
 class Bits:
     """Binary columns in a fixed order, each a public set of codes of one column of the table.
+
+    A bit is one where its condition is true, so it is zero where the cell is missing.
 
     >>> from sfumato.domain import booleans, categories, integers
     >>> schema = Schema({"smokes": booleans(), "job": categories("nurse", "clerk"), "age": integers(0, 99)})
@@ -86,9 +88,14 @@ class Bits:
     def __len__(self) -> int:
         return len(self.names)
 
-    def read(self, view: View) -> Rows:
-        """Read the bits of every row of a view."""
-        return self.rows(Records.read(view, self.space))
+    @property
+    def measure(self) -> measures.Rows:
+        """What is read from a table: whole rows over the columns of the bits."""
+        return measures.Rows(self.space.names)
+
+    def read(self, found: measures.Distinct) -> Rows:
+        """Return the bits of every row that was read."""
+        return self.rows(Records.of(self.space, found))
 
     def rows(self, records: Records) -> Rows:
         """Return the bits of rows of codes."""
@@ -139,7 +146,7 @@ def one_hot(schema: Schema, columns: Iterable[str] | None = None) -> tuple[str, 
 
     >>> from sfumato.domain import booleans, categories
     >>> one_hot(Schema({"smokes": booleans(), "job": categories("nurse", "clerk")}))
-    ('smokes', 'job=nurse', 'job=clerk')
+    ('smokes', 'job=nurse', 'job=clerk', 'job=other')
     """
     listed = schema.names if columns is None else ((columns,) if isinstance(columns, str) else tuple(columns))
     found: list[str] = []
@@ -158,8 +165,9 @@ def _booleans(schema: Schema) -> list[str]:
 
 
 def _codes(domain: Domain) -> range:
-    assert domain.last is not None
-    return range(domain.first, domain.last + 1)
+    """Return the codes of cells that are there: a missing cell fulfils no condition, so all of its bits are 0."""
+    assert domain.present is not None
+    return domain.present
 
 
 def _check_listed(name: str, domain: Domain) -> None:
@@ -190,7 +198,7 @@ def _bit(schema: Schema, name: Any) -> tuple[str, frozenset[int]]:
 
 
 def _some(domain: Domain) -> Any:
-    return "…" if domain.last is None else domain.decode(domain.last)
+    return "…" if domain.highest is None else domain.decode(domain.highest)
 
 
 def _matching(column: str, domain: Domain, sign: str, value: str) -> frozenset[int]:

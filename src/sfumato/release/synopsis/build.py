@@ -14,7 +14,7 @@ from sfumato.errors import AccuracyWarning, ParameterError, UnsupportedSpend
 from sfumato.exact import above_zero
 from sfumato.perturb import calibrate
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Attributes, Bound
-from sfumato.release.setting import Prepared, Setting
+from sfumato.release.prepared import Prepared
 from sfumato.release.synopsis.binary import Bits
 from sfumato.release.synopsis.designs import (
     QUICK_SETS,
@@ -31,7 +31,7 @@ from sfumato.release.synopsis.fourier import FourierSynopsis
 from sfumato.release.synopsis.marginals import MarginalSynopsis
 from sfumato.release.synopsis.methods import Columns, register
 from sfumato.release.synopsis.weighted import SubsetSums, attribute_moves
-from sfumato.table.bounding import Way
+from sfumato.table.gauge import Basis, Gauge
 
 TYPICAL_WIDTH = 3
 """How many columns a query names, unless told otherwise."""
@@ -48,25 +48,26 @@ class Asked:
     """Binary columns, public facts and options, read once."""
 
     bits: Bits
+    gauge: Gauge
     facts: Facts
     width: float
     spend: Bound
     worst: bool
 
     @classmethod
-    def read(cls, setting: Setting, spend: Bound, columns: Columns, options: Mapping[str, Any]) -> Asked:
+    def read(cls, basis: Basis, spend: Bound, columns: Columns, options: Mapping[str, Any]) -> Asked:
         """Read columns and options against the schema."""
-        bits = Bits.of(setting.schema, columns)
+        bits = Bits.of(basis.schema, columns)
+        gauge = basis.gauge(bits.measure)
         width = float(above_zero(options.get("width", min(TYPICAL_WIDTH, len(bits))), "width"))
         query_probability(len(bits), width)
         expected = options.get("expect")
         people = float(above_zero(expected, "expect")) if expected is not None else None
-        if setting.counted:
-            people = float(setting.people)
-        replaced = setting.relation is REPLACE_ONE
-        return cls(
-            bits, Facts(len(bits), bits.zeros, replaced, setting.rule.rows, people), width, spend, _worst(options)
-        )
+        if gauge.total is not None:
+            people = float(gauge.total)
+        replaced = gauge.relation is REPLACE_ONE
+        facts = Facts(len(bits), bits.zeros, replaced, gauge.rows, people)
+        return cls(bits, gauge, facts, width, gauge.priced(spend), _worst(options))
 
     def fourier(self, degree: int) -> Design:
         """Return the design of Fourier coefficients of this degree."""
@@ -101,32 +102,32 @@ def _worst(options: Mapping[str, Any]) -> bool:
     return bool(guarantee == "worst")
 
 
-def fourier(setting: Setting, spend: Bound, columns: Columns, options: Mapping[str, Any]) -> Prepared:
+def fourier(basis: Basis, spend: Bound, columns: Columns, options: Mapping[str, Any]) -> Prepared:
     """Prepare noisy Fourier coefficients (RL-FOUR)."""
-    asked = Asked.read(setting, spend, columns, options)
-    return _prepared(setting, asked, asked.best("degree", options.get("degree", "auto")), "RL-FOUR")
+    asked = Asked.read(basis, spend, columns, options)
+    return _prepared(asked, asked.best("degree", options.get("degree", "auto")), "RL-FOUR")
 
 
-def marginals(setting: Setting, spend: Bound, columns: Columns, options: Mapping[str, Any]) -> Prepared:
+def marginals(basis: Basis, spend: Bound, columns: Columns, options: Mapping[str, Any]) -> Prepared:
     """Prepare noisy counts of sets of few columns (RL-AIE)."""
-    asked = Asked.read(setting, spend, columns, options)
-    return _prepared(setting, asked, asked.best("order", options.get("order", "auto")), "RL-AIE")
+    asked = Asked.read(basis, spend, columns, options)
+    return _prepared(asked, asked.best("order", options.get("order", "auto")), "RL-AIE")
 
 
-def auto(setting: Setting, spend: Bound, columns: Columns, options: Mapping[str, Any]) -> Prepared:
+def auto(basis: Basis, spend: Bound, columns: Columns, options: Mapping[str, Any]) -> Prepared:
     """Prepare sets of few columns, or Fourier coefficients where these promise less than half of the error.
 
     Sets of few columns answer queries of every width and with negations well, Fourier coefficients only those for
     which they were made.
     """
-    asked = Asked.read(setting, spend, columns, options)
+    asked = Asked.read(basis, spend, columns, options)
     sets, coefficients = asked.best("order", "auto"), asked.best("degree", "auto")
     if 2 * coefficients.error < sets.error:
-        return _prepared(setting, asked, coefficients, "RL-FOUR")
-    return _prepared(setting, asked, sets, "RL-AIE")
+        return _prepared(asked, coefficients, "RL-FOUR")
+    return _prepared(asked, sets, "RL-AIE")
 
 
-def _prepared(setting: Setting, asked: Asked, design: Design, method: str) -> Prepared:
+def _prepared(asked: Asked, design: Design, method: str) -> Prepared:
     bits, people = asked.bits, asked.facts.people
     if people is not None and design.noise > POOR:
         warnings.warn(
@@ -135,13 +136,13 @@ def _prepared(setting: Setting, asked: Asked, design: Design, method: str) -> Pr
             AccuracyWarning,
             stacklevel=2,
         )
-    mechanism = subset_sums_mechanism(setting, asked.spend, bits, design, method)
+    mechanism = subset_sums_mechanism(asked.gauge, asked.spend, bits, design, method)
 
     def finish(raw: Any) -> Released:
         made = _synopsis(asked, design, mechanism, np.asarray(raw), method)
         return Released((), made={"synopsis": made.to_json(), "error": made.typical(asked.width)})
 
-    return Prepared(frozenset(bits.space.names), mechanism, bits.read, finish, setting.picking().rule.way)
+    return Prepared(asked.gauge, mechanism, finish, bits.read)
 
 
 def _synopsis(
@@ -159,18 +160,15 @@ def _synopsis(
     return FourierSynopsis(names, people, design.degree, probability, raw, design.units, noise, design.worst)
 
 
-def subset_sums_mechanism(setting: Setting, spend: Bound, bits: Bits, design: Design, method: str) -> SubsetSums:
+def subset_sums_mechanism(gauge: Gauge, spend: Bound, bits: Bits, design: Design, method: str) -> SubsetSums:
     """Return the sums with the noise that fits a spend, for the person or for each attribute."""
-    picked = setting.picking().rule.way is Way.PICK
     if not design.moves.l1:
         raise ParameterError("Every binary column has one value only, so that there is nothing to learn; name others.")
-    exact = setting.relation is REPLACE_ONE and not picked
-    singles = (
-        {name: moves for name, moves in attribute_moves(bits, design.table, design.ones).items() if moves.l1}
-        if exact
-        else {}
-    )
-    reads: Attributes = frozenset(singles) if exact else setting.reads(bits.space.names)
+    singles = {}
+    if gauge.relation is REPLACE_ONE:
+        found = attribute_moves(bits, design.table, design.ones, gauge.rows)
+        singles = {name: moves for name, moves in found.items() if moves.l1}
+    reads: Attributes = frozenset(singles) if singles and gauge.matched else gauge.attributes
     if spend.unit == "attribute" and not singles:
         raise UnsupportedSpend(
             "No single attribute moves these sums, only whole people do, so no spend per attribute pays for them; "
@@ -181,7 +179,7 @@ def subset_sums_mechanism(setting: Setting, spend: Bound, bits: Bits, design: De
         design.moves,
         by_attribute=singles or None,
         draws=sum(len(row) for row in design.table),
-        relation=setting.relation,
+        relation=gauge.relation,
         reads=reads or EVERYTHING,
     )
     return SubsetSums(
@@ -189,11 +187,10 @@ def subset_sums_mechanism(setting: Setting, spend: Bound, bits: Bits, design: De
         weights=design.table,
         law=noise.law,
         count=design.count,
-        rows=setting.rule.rows,
-        picked=picked,
+        rows=gauge.rows,
         ones=design.ones,
         method=method,
-        relation=setting.relation,
+        relation=gauge.relation,
         reads=reads or EVERYTHING,
     )
 

@@ -16,15 +16,17 @@ from sfumato.exact import above_zero, between_zero_and_one
 from sfumato.perturb import calibrate
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound
 from sfumato.privacy.sensitivity import Sensitivity
-from sfumato.release.setting import Prepared, Setting
+from sfumato.release.prepared import Prepared
 from sfumato.release.synopsis.cut_synopses import CutSynopsis, PairCutSynopsis
 from sfumato.release.synopsis.deviation import deviation, predicted
 from sfumato.release.synopsis.hubs import DEGREES, EDGES, Edges, HubEdges, Hubs, edge_moves
 from sfumato.release.synopsis.methods import Columns, register
-from sfumato.release.workload.moves import counted
+from sfumato.release.workload.moves import counted, repeated
 from sfumato.release.workload.records import Records
 from sfumato.release.workload.space import Space
-from sfumato.table.bounding import Way
+from sfumato.table.gauge import Basis, Gauge
+from sfumato.table.measure import Distinct, Rows
+from sfumato.table.schema import Schema
 
 MOST_VERTICES = 2**20
 """More vertices than one synopsis holds."""
@@ -35,33 +37,35 @@ MOST_PAIRED = 2048
 OPTIONS = ("hub", "by", "expect")
 
 
-def cuts(setting: Setting, spend: Bound, columns: Columns, options: Mapping[str, Any]) -> Prepared:
+def cuts(basis: Basis, spend: Bound, columns: Columns, options: Mapping[str, Any]) -> Prepared:
     """Prepare noisy degrees and edges of hubs, or noisy counts of all pairs, whichever promises less error."""
-    space = _ends(setting, columns)
+    space = _ends(basis.schema, columns)
+    gauge = basis.gauge(Rows(space.names))
+    bound = gauge.priced(spend)
     way = options.get("by", "auto")
     if way not in ("auto", "hubs", "pairs"):
         raise ParameterError(f"Cuts are answered by 'auto', 'hubs' or 'pairs', and {way!r} is none of them.")
     if way == "auto":
         expected = options.get("expect")
-        rows = float(setting.people) if setting.counted else float(above_zero(expected or 10**5, "expect"))
-        way = _better(setting, spend, space.sizes[0], rows)
+        rows = float(above_zero(expected or 10**5, "expect") if gauge.total is None else gauge.total)
+        way = _better(gauge, bound, space.sizes[0], rows)
     if way == "pairs":
-        return _pairs(setting, spend, space)
+        return _pairs(gauge, bound, space)
     hub = between_zero_and_one(options.get("hub", Fraction(1, 20)), "hub")
-    return _hubs(setting, spend, space, above_zero(hub, "hub"))
+    return _hubs(gauge, bound, space, above_zero(hub, "hub"))
 
 
-def _ends(setting: Setting, columns: Columns) -> Space:
+def _ends(schema: Schema, columns: Columns) -> Space:
     if columns is None or len(columns) != 2:
         raise SchemaError(
             "Cuts are of edges, and an edge has two ends; name the two columns that hold them, as in "
             "columns=('caller', 'called')."
         )
-    space = Space.of(setting.schema, columns)
+    space = Space.of(schema, columns)
     one, two = space.domains
-    if (one.first, one.last) != (two.first, two.last) or [one.decode(one.first), one.decode(one.last or 0)] != [
+    if (one.first, one.last) != (two.first, two.last) or [one.decode(one.first), one.decode(one.highest or 0)] != [
         two.decode(two.first),
-        two.decode(two.last or 0),
+        two.decode(two.highest or 0),
     ]:
         raise SchemaError("Both ends of an edge are vertices of one public list; give both columns the same domain.")
     if space.sizes[0] > MOST_VERTICES:
@@ -72,20 +76,20 @@ def _ends(setting: Setting, columns: Columns) -> Space:
     return space
 
 
-def _better(setting: Setting, spend: Bound, vertices: int, rows: float) -> str:
+def _better(gauge: Gauge, spend: Bound, vertices: int, rows: float) -> str:
     """Return which way has the smaller error over cuts by a coin, by formulas of public numbers."""
     if vertices > MOST_PAIRED:
         return "hubs"
-    replaced = setting.relation is REPLACE_ONE
-    by_pairs = predicted(spend, edge_moves(EDGES, replaced, setting.rule.rows)) * vertices / 2
+    replaced = gauge.relation is REPLACE_ONE
+    by_pairs = predicted(spend, edge_moves(EDGES, replaced, gauge.rows)) * vertices / 2
     parallel = max(1.0, 2 * rows / max(1, vertices * (vertices - 1)))
     left_out = math.sqrt(rows * parallel) / 2
-    noise = predicted(spend.split(2), edge_moves(EDGES, replaced, setting.rule.rows))
+    noise = predicted(spend.split(2), edge_moves(EDGES, replaced, gauge.rows))
     return "pairs" if by_pairs < math.hypot(left_out, noise) else "hubs"
 
 
-def _read(space: Space, view: Any) -> Edges:
-    records = Records.read(view, space)
+def _read(space: Space, found: Distinct) -> Edges:
+    records = Records.of(space, found)
     return Edges.of(records.codes[:, 0], records.codes[:, 1], records.counts)
 
 
@@ -93,35 +97,33 @@ def _vertices(space: Space) -> tuple[str, ...]:
     return tuple(str(value) for value in space.values(space.names[0]))
 
 
-def _noise(setting: Setting, spend: Bound, space: Space, classes: int, draws: int) -> Any:
-    picked = setting.picking().rule.way is Way.PICK
-    replaced = setting.relation is REPLACE_ONE
-    reads = setting.reads(space.names)
-    singles: dict[str, Sensitivity] = dict.fromkeys(sorted(reads), counted(2)) if replaced and not picked else {}
+def _noise(gauge: Gauge, spend: Bound, space: Space, classes: int, draws: int) -> Any:
+    replaced = gauge.relation is REPLACE_ONE
+    reads, edge = gauge.attributes, repeated(counted(2), gauge.rows)
+    singles: dict[str, Sensitivity] = dict.fromkeys(sorted(reads), edge) if replaced else {}
     return calibrate(
         spend,
-        edge_moves(classes, replaced, setting.rule.rows),
+        edge_moves(classes, replaced, gauge.rows),
         by_attribute=singles or None,
         draws=draws,
-        relation=setting.relation,
+        relation=gauge.relation,
         reads=reads or EVERYTHING,
     )
 
 
-def _hubs(setting: Setting, spend: Bound, space: Space, share: Fraction) -> Prepared:
+def _hubs(gauge: Gauge, spend: Bound, space: Space, share: Fraction) -> Prepared:
     part, most = spend.split(2), math.ceil(4 / share)
-    degrees = _noise(setting, part, space, DEGREES, space.sizes[0])
-    edges = _noise(setting, part, space, EDGES, most**2 // 2)
+    degrees = _noise(gauge, part, space, DEGREES, space.sizes[0])
+    edges = _noise(gauge, part, space, EDGES, most**2 // 2)
     mechanism = HubEdges(
         vertices=space.sizes[0],
         degree_law=degrees.law,
         edge_law=edges.law,
         share=share,
         most=most,
-        people=setting.people if setting.counted else None,
-        rows=setting.rule.rows,
-        picked=setting.picking().rule.way is Way.PICK,
-        relation=setting.relation,
+        people=gauge.total,
+        rows=gauge.rows,
+        relation=gauge.relation,
         reads=degrees.reads,
     )
 
@@ -129,7 +131,7 @@ def _hubs(setting: Setting, spend: Bound, space: Space, share: Fraction) -> Prep
         total = float(raw.between.sum()) + float(raw.outward.sum()) + raw.elsewhere
         made = CutSynopsis(
             _vertices(space),
-            float(setting.people) if setting.counted else max(1.0, total),
+            max(1.0, total) if gauge.total is None else float(gauge.total),
             raw.degrees,
             raw.hubs,
             raw.between,
@@ -140,12 +142,10 @@ def _hubs(setting: Setting, spend: Bound, space: Space, share: Fraction) -> Prep
         )
         return Released((), made={"synopsis": made.to_json(), "error": made.predicted()})
 
-    return Prepared(
-        frozenset(space.names), mechanism, lambda view: _read(space, view), finish, setting.picking().rule.way
-    )
+    return Prepared(gauge, mechanism, finish, lambda found: _read(space, found))
 
 
-def _pairs(setting: Setting, spend: Bound, space: Space) -> Prepared:
+def _pairs(gauge: Gauge, spend: Bound, space: Space) -> Prepared:
     size = space.sizes[0]
     if size > MOST_PAIRED:
         raise DomainTooLarge(
@@ -155,20 +155,20 @@ def _pairs(setting: Setting, spend: Bound, space: Space) -> Prepared:
         )
     if size < 2:
         raise SchemaError("A graph of one vertex has no edges; give the ends of edges a domain of at least two.")
-    mechanism = _noise(setting, spend, space, EDGES, size * (size - 1) // 2)
+    mechanism = _noise(gauge, spend, space, EDGES, size * (size - 1) // 2)
 
-    def read(view: Any) -> NDArray[np.int64]:
-        edges = _read(space, view)
-        found = np.zeros(size * (size - 1) // 2, np.int64)
-        np.add.at(found, edges.second * (edges.second - 1) // 2 + edges.first, edges.counts)
-        return found
+    def arrange(found: Distinct) -> NDArray[np.int64]:
+        edges = _read(space, found)
+        pairs = np.zeros(size * (size - 1) // 2, np.int64)
+        np.add.at(pairs, edges.second * (edges.second - 1) // 2 + edges.first, edges.counts)
+        return pairs
 
     def finish(raw: Any) -> Released:
-        people = float(setting.people) if setting.counted else max(1.0, float(np.sum(raw)))
+        people = max(1.0, float(np.sum(raw))) if gauge.total is None else float(gauge.total)
         made = PairCutSynopsis(_vertices(space), people, np.asarray(raw, np.int64), deviation(mechanism.law))
         return Released((), made={"synopsis": made.to_json(), "error": made.predicted()})
 
-    return Prepared(frozenset(space.names), mechanism, read, finish, setting.picking().rule.way)
+    return Prepared(gauge, mechanism, finish, arrange)
 
 
 register("cuts", cuts, OPTIONS)

@@ -82,7 +82,6 @@ class HubEdges(Mechanism):
     most: int
     people: int | None = None
     rows: int = 1
-    picked: bool = False
 
     def run(self, exact: Edges, noise: Noise) -> Hubs:
         """Draw the degrees, choose the hubs, count the classes."""
@@ -110,8 +109,8 @@ class HubEdges(Mechanism):
 
     def _part(self, law: Law, classes: int) -> Loss:
         singles: dict[str, Sensitivity] = {}
-        if self.relation is REPLACE_ONE and not self.picked and not isinstance(self.reads, Everything):
-            singles = dict.fromkeys(sorted(self.reads), counted(2))
+        if self.relation is REPLACE_ONE and not isinstance(self.reads, Everything):
+            singles = dict.fromkeys(sorted(self.reads), repeated(counted(2), self.rows))
         return AdditiveNoise(
             law=law,
             sensitivity=edge_moves(classes, self.relation is REPLACE_ONE, self.rows),
@@ -130,7 +129,6 @@ class HubEdges(Mechanism):
             "most": self.most,
             "people": self.people,
             "rows": self.rows,
-            "picked": self.picked,
             "relation": self.relation,
             "reads": self.reads,
         }

@@ -16,7 +16,7 @@ from sfumato.exact import positive_integer
 from sfumato.noise import Noise
 from sfumato.perturb import calibrate
 from sfumato.privacy import Bound
-from sfumato.release.setting import Prepared, Setting
+from sfumato.release.prepared import Prepared
 from sfumato.release.synopsis.base import (
     Floats,
     Synopsis,
@@ -44,6 +44,7 @@ from sfumato.release.synopsis.ridge import PolynomialRidge
 from sfumato.release.weights.evidence import variance_of
 from sfumato.release.weights.planning import COUNT_SHARE, amounts
 from sfumato.release.weights.rounds import rows_move
+from sfumato.table.gauge import Basis
 
 FEWEST, MOST = 20, 2000
 UNKNOWN = 200
@@ -163,20 +164,19 @@ class LabelOptions:
         return BinaryQueries(*asked.dense(), self.predicate, self.least).distinct()
 
 
-def labels(setting: Setting, spend: Bound, columns: tuple[str, ...] | None, options: Mapping[str, Any]) -> Prepared:
+def labels(basis: Basis, spend: Bound, columns: tuple[str, ...] | None, options: Mapping[str, Any]) -> Prepared:
     """Prepare noisy counts of random queries (RL-PRIVLEARN, RL-TO); all bounds, both relations."""
     wanted = LabelOptions(**options)
-    picked = setting.picking()
-    bits = Bits.of(setting.schema, columns)
-    people = setting.people if setting.counted else None
-    count = _count(wanted, spend, people, len(bits))
+    bits = Bits.of(basis.schema, columns)
+    gauge = basis.gauge(bits.measure)
+    bound = gauge.priced(spend)
     mechanism = plan_labels(
-        wanted.drawn(len(bits), count),
-        spend,
-        people=people,
-        rows=picked.rule.rows,
-        relation=setting.relation,
-        reads=picked.charged(bits.space.names),
+        wanted.drawn(len(bits), _count(wanted, bound, gauge.total, len(bits))),
+        bound,
+        people=gauge.total,
+        rows=gauge.rows,
+        relation=gauge.relation,
+        reads=gauge.charged,
     )
 
     def finish(found: Counted) -> Released:
@@ -184,7 +184,7 @@ def labels(setting: Setting, spend: Bound, columns: tuple[str, ...] | None, opti
         released = {"synopsis": made.to_json(), "error": made.deviation}
         return Released((Measured("counts", found.counts, mechanism.law),), made=released)
 
-    return Prepared(frozenset(bits.space.names), mechanism, bits.read, finish, picked.rule.way)
+    return Prepared(gauge, mechanism, finish, bits.read)
 
 
 def plan_labels(about: Any, spend: Bound, *, people: int | None, rows: int = 1, **options: Any) -> Labels:

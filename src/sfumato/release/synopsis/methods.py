@@ -8,10 +8,11 @@ from typing import Any
 
 from sfumato.errors import ParameterError
 from sfumato.privacy import Bound
-from sfumato.release.setting import Prepared, Setting
+from sfumato.release.prepared import Prepared
+from sfumato.table.gauge import Basis
 
 Columns = tuple[str, ...] | None
-Method = Callable[[Setting, Bound, Columns, Mapping[str, Any]], Prepared]
+Method = Callable[[Basis, Bound, Columns, Mapping[str, Any]], Prepared]
 """From public facts, a spend, columns and options to what runs; `made["synopsis"]` of its answer is a synopsis."""
 
 ROOMS = {

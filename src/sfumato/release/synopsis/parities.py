@@ -16,16 +16,17 @@ from sfumato.errors import ParameterError, UnsupportedSpend
 from sfumato.exact import above_zero, between_zero_and_one, positive_integer
 from sfumato.perturb import AdditiveNoise, calibrate
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Approximate, Attributes, Bound, Pure
+from sfumato.release.prepared import Prepared, Several
 from sfumato.release.private_keys import stable_histogram
-from sfumato.release.setting import Prepared, Setting, Several
 from sfumato.release.synopsis.base import Floats, Synopsis
 from sfumato.release.synopsis.binary import Bits, Rows
 from sfumato.release.synopsis.deviation import deviation
 from sfumato.release.synopsis.methods import Columns, register
 from sfumato.release.synopsis.prefixes import LONGEST_CHUNK, FrequentRows, PrefixTree, person_moves
 from sfumato.release.synopsis.queries import Parities, pack
-from sfumato.release.workload.moves import counted
-from sfumato.table.bounding import Way
+from sfumato.release.workload.moves import counted, repeated
+from sfumato.table.gauge import Basis, Gauge
+from sfumato.table.measure import Distinct
 
 CELLS = 2**22
 """So many pairs of a query and a row are compared at a time."""
@@ -136,46 +137,46 @@ class Wanted:
         return cls(accuracy**2 * bad, failure, chunk)
 
 
-def parities(setting: Setting, spend: Bound, columns: Columns, options: Mapping[str, Any]) -> Prepared:
+def parities(basis: Basis, spend: Bound, columns: Columns, options: Mapping[str, Any]) -> Prepared:
     """Prepare the search for frequent rows: a tree, or with a delta the rows that occur (RL-PAR)."""
-    bits = Bits.of(setting.schema, columns)
+    bits = Bits.of(basis.schema, columns)
+    gauge = basis.gauge(bits.measure)
     wanted = Wanted.read(options, len(bits))
     if isinstance(spend, Approximate):
-        return _stable(setting, spend, bits)
-    return _tree(setting, spend, bits, wanted)
+        return _stable(gauge, spend, bits)
+    return _tree(gauge, gauge.priced(spend), bits, wanted)
 
 
-def _tree(setting: Setting, spend: Bound, bits: Bits, wanted: Wanted) -> Prepared:
-    mechanism = tree_mechanism(setting, spend, bits, wanted)
+def _tree(gauge: Gauge, spend: Bound, bits: Bits, wanted: Wanted) -> Prepared:
+    mechanism = tree_mechanism(gauge, spend, bits, wanted)
 
     def finish(raw: FrequentRows) -> Released:
-        people = float(setting.people) if raw.total is None else max(1.0, float(raw.total))
+        people = float(gauge.total or 0) if raw.total is None else max(1.0, float(raw.total))
         level = max(mechanism.least, math.ceil(wanted.share * round(people)))
         hidden = half_width(mechanism.law, 1 - wanted.failure / (mechanism.levels * mechanism.most))
         return _released(bits, people, raw, mechanism.law, (level + hidden) / people)
 
-    return Prepared(frozenset(bits.space.names), mechanism, bits.read, finish, setting.picking().rule.way)
+    return Prepared(gauge, mechanism, finish, bits.read)
 
 
-def tree_mechanism(setting: Setting, spend: Bound, bits: Bits, wanted: Wanted) -> PrefixTree:
+def tree_mechanism(gauge: Gauge, spend: Bound, bits: Bits, wanted: Wanted) -> PrefixTree:
     """Return the tree whose noise fits a spend, and whose threshold no empty cell reaches but by `failure`."""
-    picked = setting.picking().rule.way is Way.PICK
     levels, most = -(-len(bits) // wanted.chunk), math.ceil(2 / wanted.share)
-    replaced, people = setting.relation is REPLACE_ONE, setting.people if setting.counted else None
-    exact = replaced and not picked
-    reads: Attributes = frozenset(bits.attributes) if exact else setting.reads(bits.space.names)
-    singles = {name: counted(2 * (levels - min(bits.places(name)) // wanted.chunk)) for name in bits.attributes}
-    if spend.unit == "attribute" and not (exact and singles):
+    replaced, people = gauge.relation is REPLACE_ONE, gauge.total
+    reads: Attributes = frozenset(bits.attributes) if replaced and gauge.matched else gauge.attributes
+    seen = {name: levels - min(bits.places(name)) // wanted.chunk for name in bits.attributes}
+    singles = {name: repeated(counted(2 * number), gauge.rows) for name, number in seen.items()} if replaced else {}
+    if spend.unit == "attribute" and not singles:
         raise UnsupportedSpend(
             "No single attribute moves these counts, only whole people do, so no spend per attribute pays for them; "
             "spend per person."
         )
     noise = calibrate(
         spend,
-        person_moves(levels, people is None, replaced, setting.rule.rows),
-        by_attribute=singles if exact and singles else None,
+        person_moves(levels, people is None, replaced, gauge.rows),
+        by_attribute=singles or None,
         draws=levels << wanted.chunk,
-        relation=setting.relation,
+        relation=gauge.relation,
         reads=reads or EVERYTHING,
     )
     rare = wanted.failure / (levels * min(most, 1 << 20) << wanted.chunk)
@@ -187,41 +188,35 @@ def tree_mechanism(setting: Setting, spend: Bound, bits: Bits, wanted: Wanted) -
         most=most,
         chunk=wanted.chunk,
         people=people,
-        rows=setting.rule.rows,
-        picked=picked,
-        relation=setting.relation,
+        rows=gauge.rows,
+        relation=gauge.relation,
         reads=reads or EVERYTHING,
     )
 
 
-def _stable(setting: Setting, spend: Approximate, bits: Bits) -> Prepared:
+def _stable(gauge: Gauge, spend: Approximate, bits: Bits) -> Prepared:
     """Prepare noisy counts of the rows that occur, those that are surely not about one person."""
-    picked = setting.picking()
-    reads = picked.charged(bits.space.names)
+    reads = gauge.charged
     # A sixteenth of epsilon pays for the number of rows where it is private.
-    part = spend if setting.counted else Approximate(spend.epsilon * 15 / 16, spend.delta)
-    found = stable_histogram(
-        part, groups=setting.rule.rows, rows=setting.rule.rows, relation=setting.relation, reads=reads
-    )
+    part = spend if gauge.total is not None else Approximate(spend.epsilon * 15 / 16, spend.delta)
+    found = stable_histogram(part, groups=gauge.rows, rows=gauge.rows, relation=gauge.relation, reads=reads)
     total = None
-    if not setting.counted:
-        total = calibrate(
-            Pure(spend.epsilon / 16), sensitivity=setting.rule.rows, relation=setting.relation, reads=reads
-        )
+    if gauge.total is None:
+        total = calibrate(Pure(spend.epsilon / 16), sensitivity=gauge.rows, relation=gauge.relation, reads=reads)
 
-    def read(view: Any) -> Any:
-        rows = bits.read(view)
+    def arrange(found_rows: Distinct) -> Any:
+        rows = bits.read(found_rows)
         keys = _keys(rows)
         return keys if total is None else (keys, rows.total)
 
     def finish(raw: Any) -> Released:
-        kept, number = (raw, setting.people) if total is None else raw
+        kept, number = (raw, gauge.total or 0) if total is None else raw
         rows = FrequentRows(tuple(key for key, _ in kept), tuple(count for _, count in kept))
         people = max(1.0, float(number))
         return _released(bits, people, rows, found.law, found.smallest_published() / people)
 
-    mechanism = found if total is None else Several(mechanisms=(found, total), relation=setting.relation)
-    return Prepared(frozenset(bits.space.names), mechanism, read, finish, picked.rule.way)
+    mechanism = found if total is None else Several(mechanisms=(found, total), relation=gauge.relation)
+    return Prepared(gauge, mechanism, finish, arrange)
 
 
 def _keys(rows: Rows) -> dict[tuple[int, ...], int]:

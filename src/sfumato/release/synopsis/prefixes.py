@@ -60,7 +60,6 @@ class PrefixTree(Mechanism):
     chunk: int = 8
     people: int | None = None
     rows: int = 1
-    picked: bool = False
 
     @property
     def levels(self) -> int:
@@ -102,8 +101,8 @@ class PrefixTree(Mechanism):
     def loss(self) -> Loss:
         """Return the promise for the person, and for every attribute where rows are as they were written."""
         singles: dict[str, Sensitivity] = {}
-        if self.relation is REPLACE_ONE and not self.picked:
-            singles = {name: counted(2 * self.after(name)) for name in self.bits.attributes}
+        if self.relation is REPLACE_ONE:
+            singles = {name: repeated(counted(2 * self.after(name)), self.rows) for name in self.bits.attributes}
         return AdditiveNoise(
             law=self.law,
             sensitivity=self.moves(),
@@ -131,7 +130,6 @@ class PrefixTree(Mechanism):
             "chunk": self.chunk,
             "people": self.people,
             "rows": self.rows,
-            "picked": self.picked,
             "relation": self.relation,
             "reads": self.reads,
         }

@@ -10,10 +10,11 @@ from typing import Any, ClassVar, Self
 from sfumato.answer import Released
 from sfumato.errors import ParameterError
 from sfumato.privacy import Bound
+from sfumato.release.prepared import Prepared
 from sfumato.release.question import Question
-from sfumato.release.setting import Prepared, Setting
 from sfumato.release.synopsis.base import Synopsis, synopsis_from_json
 from sfumato.release.synopsis.methods import known, method_of
+from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
 
 
@@ -57,10 +58,10 @@ class Synopsize(Question):
         method_of(self.method, dict(self.options))
         return self
 
-    def plan(self, setting: Setting, spend: Bound) -> Prepared:
+    def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare the sums and their noise; the sketch is what happens afterwards."""
         options = dict(self.options)
-        return method_of(self.method, options)(setting, spend, self.columns, options)
+        return method_of(self.method, options)(basis, spend, self.columns, options)
 
     def value(self, released: Released) -> Synopsis:
         """Return the synopsis; the same one however often it is read."""

@@ -40,8 +40,8 @@ class SubsetSums(Mechanism):
 
     Promise: that of independent noise of `law` on integers whose neighbours differ by these norms: epsilon = l1/scale
     for Laplace noise, D_a <= a·l2²/(2·variance) for Gaussian noise; for one attribute with the norms of two rows that
-    differ in its bits alone. `rows` is how many rows a person may have; where they are `picked` by all of their
-    contents, every attribute moves what the person does.
+    differ in its bits alone. `rows` is how many rows a person may have; people who change an attribute keep their rows
+    one by one.
 
     Input: `Rows`. Output: one row of integers, set after set by width and number, then the count. Spec: RL-FOUR,
     RL-AIE. Time: that of `subset_sums`.
@@ -54,7 +54,6 @@ class SubsetSums(Mechanism):
     law: Law
     count: int = 0
     rows: int = 1
-    picked: bool = False
     ones: bool = False
     method: str = "RL-FOUR"
 
@@ -82,7 +81,7 @@ class SubsetSums(Mechanism):
     def loss(self) -> Loss:
         """Return the promise for the person, and for every attribute where rows are as they were written."""
         person = self.moves()
-        singles = () if self.picked or self.relation is not REPLACE_ONE else tuple(self.by_attribute().items())
+        singles = () if self.relation is not REPLACE_ONE else tuple(self.by_attribute().items())
         return AdditiveNoise(
             law=self.law,
             sensitivity=person,
@@ -99,7 +98,6 @@ class SubsetSums(Mechanism):
             "columns": self.bits.names,
             "count": self.count,
             "rows": self.rows,
-            "picked": self.picked,
             "ones": self.ones,
             "relation": self.relation,
             "reads": self.reads,
@@ -119,7 +117,7 @@ class SubsetSums(Mechanism):
 
     def by_attribute(self) -> dict[str, Sensitivity]:
         """Return how far each attribute alone moves all sums."""
-        return attribute_moves(self.bits, self.weights, self.ones)
+        return attribute_moves(self.bits, self.weights, self.ones, self.rows)
 
 
 @lru_cache(maxsize=256)
@@ -141,9 +139,9 @@ def person_moves(
 
 
 @lru_cache(maxsize=256)
-def attribute_moves(bits: Bits, weights: Table, ones: bool = False) -> dict[str, Sensitivity]:
-    """Return how far the sums move when one attribute of one row changes."""
-    return {name: _farthest(weights, _attribute_pairs(bits, name, ones)) for name in bits.attributes}
+def attribute_moves(bits: Bits, weights: Table, ones: bool = False, rows: int = 1) -> dict[str, Sensitivity]:
+    """Return how far the sums move when one attribute changes in up to so many rows of a person."""
+    return {name: repeated(_farthest(weights, _attribute_pairs(bits, name, ones)), rows) for name in bits.attributes}
 
 
 def _attribute_pairs(bits: Bits, attribute: str, ones: bool) -> frozenset[tuple[int, int, int]]:

@@ -11,12 +11,12 @@ from sfumato.errors import CertificationError, UnsupportedSpend
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.noise.laws.base import LARGEST_SCALE, SMALLEST_SCALE
 from sfumato.privacy import Bound
-from sfumato.release.setting import Setting
 from sfumato.release.synthesis.contrasts import squared_scale
 from sfumato.release.synthesis.parts import Columns, Part
 from sfumato.release.synthesis.shares import short_up
 from sfumato.release.synthesis.stack import TableStack
 from sfumato.release.workload.space import Space
+from sfumato.table.gauge import Gauge
 
 TOTAL_SHARE = 0.03
 """The part of a spend that buys the number of rows where it is not public."""
@@ -24,17 +24,17 @@ TOTAL_SHARE = 0.03
 
 @dataclass(frozen=True)
 class Facts:
-    """What a design is made from: the columns, the pairs that matter, whether triples do, the setting."""
+    """What a design is made from: the columns, the pairs that matter, whether triples do, the gauge."""
 
     space: Space
     pairs: tuple[Columns, ...]
     triples: bool
-    setting: Setting
+    gauge: Gauge
 
     @property
     def total(self) -> int | None:
         """The number of rows where it is public."""
-        return self.setting.people if self.setting.counted else None
+        return self.gauge.total
 
     @property
     def bits(self) -> tuple[int, ...]:
@@ -96,9 +96,9 @@ def stack_of(
         return TableStack(
             parts=parts,
             shown=facts.space.attributes,
-            rows=facts.setting.rule.rows,
-            relation=facts.setting.relation,
-            reads=facts.setting.charged(facts.space.names),
+            rows=facts.gauge.rows,
+            relation=facts.gauge.relation,
+            reads=facts.gauge.charged,
         )
 
     def price(stack: TableStack) -> Fraction:

@@ -142,7 +142,7 @@ def _with_triples(
     choice = choosing if pure else root_down(8 * choosing)
     measuring = later / count - (choice if pure else choice**2 / 8)
     units = [part_of(facts, columns, not pure, pure, Fraction(1)) for columns in triples]
-    replaced, rows = facts.setting.relation is REPLACE_ONE, facts.setting.rule.rows
+    replaced, rows = facts.gauge.relation is REPLACE_ONE, facts.gauge.rows
     price = max(max(unit.most(), unit.added()) if replaced else unit.added() for unit in units)
     width = short_up(price * (rows if pure else rows**2) / measuring)
     least = SMALLEST_SCALE if pure else SMALLEST_SCALE**2
@@ -162,8 +162,8 @@ def _with_triples(
         fallback=stack_of(facts, groups, shares, later, spend, pure=pure) if private else None,
         poor=stack_of(facts, ones, begun, later, spend, pure=pure) if isinstance(stack, GuardedTables) else None,
         fewest=_short(widest / (DROWNED_FEW if count == len(triples) else DROWNED)),
-        relation=facts.setting.relation,
-        reads=facts.setting.charged(facts.space.names),
+        relation=facts.gauge.relation,
+        reads=facts.gauge.charged,
     )
     return whole if facts.total is not None and found.drowns(facts.total) else found
 
@@ -192,8 +192,8 @@ def _guarded(
         rich=rich,
         poor=stack_of(facts, ones, begun, paired * amount, spend, pure=pure),
         fewest=_short(_fewest(facts, judged or rich)),
-        relation=facts.setting.relation,
-        reads=facts.setting.charged(facts.space.names),
+        relation=facts.gauge.relation,
+        reads=facts.gauge.charged,
     )
 
 
@@ -246,8 +246,8 @@ def _laplace(facts: Facts, epsilon: Fraction, spend: Bound) -> Release:
     later = amount - first
     choice = later * Fraction(PURE_CHOOSING).limit_denominator(100) / count
     measuring = later / count - choice
-    moved = 2 if facts.setting.relation is REPLACE_ONE else 1
-    scale = max(short_up(moved * facts.setting.rule.rows / measuring), SMALLEST_SCALE)
+    moved = 2 if facts.gauge.relation is REPLACE_ONE else 1
+    scale = max(short_up(moved * facts.gauge.rows / measuring), SMALLEST_SCALE)
     ones = {name: tables for name, tables in groups.items() if name != "pairs"}
     later_ones = stack_of(facts, ones, shares_of(ones, 1.0), later, spend, pure=True)
     return ChosenTables(
@@ -258,6 +258,6 @@ def _laplace(facts: Facts, epsilon: Fraction, spend: Bound) -> Release:
         total=facts.total,
         fallback=later_ones if facts.total is None else None,
         fewest=_short(HOPELESS_CHOSEN * math.sqrt(2) * float(scale)),
-        relation=facts.setting.relation,
-        reads=facts.setting.charged(facts.space.names),
+        relation=facts.gauge.relation,
+        reads=facts.gauge.charged,
     )

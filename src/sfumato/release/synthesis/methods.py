@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import ParameterError
 from sfumato.privacy import Bound
-from sfumato.release.setting import Prepared, Setting
+from sfumato.release.prepared import Prepared
+from sfumato.table.gauge import Basis
 
 if TYPE_CHECKING:
     from sfumato.release.workload.workload import Workload
 
-Method = Callable[[Setting, Bound, "Workload", Mapping[str, Any]], Prepared]
+Method = Callable[[Basis, Bound, "Workload", Mapping[str, Any]], Prepared]
 """From public facts, a spend, a workload and options to what runs; `made["model"]` of its answer is a model's JSON."""
 
 METHODS: dict[str, Method] = {}

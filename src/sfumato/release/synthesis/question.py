@@ -14,8 +14,8 @@ from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
 from sfumato.privacy import Bound
 from sfumato.release.floors import beside_model
 from sfumato.release.model.base import Model, model_from_json
+from sfumato.release.prepared import Prepared
 from sfumato.release.question import Question
-from sfumato.release.setting import Prepared, Setting
 from sfumato.release.synthesis.adaptive import ChosenTables
 from sfumato.release.synthesis.building import Facts
 from sfumato.release.synthesis.design import design
@@ -27,6 +27,8 @@ from sfumato.release.workload.records import Records
 from sfumato.release.workload.space import Space
 from sfumato.release.workload.workload import Workload
 from sfumato.show.progress import watched
+from sfumato.table.gauge import Basis
+from sfumato.table.measure import Rows
 from sfumato.table.schema import Schema
 
 MOST_CODES = 2048
@@ -96,14 +98,14 @@ class Synthesize(Question):
             Space.of(schema, self.columns)
         return self
 
-    def plan(self, setting: Setting, spend: Bound) -> Prepared:
+    def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare the measurements; the fit is what happens afterwards."""
         if self.method != "auto":
-            return method_of(self.method)(setting, spend, self._asked(setting.schema), dict(self.options))
-        facts = self._facts(setting.picking())
-        mechanism = design(facts, spend)
-        space, schema, width = facts.space, setting.schema, self._width(facts)
-        beside = beside_model(space, width, setting, spend)
+            return method_of(self.method)(basis, spend, self._asked(basis.schema), dict(self.options))
+        facts = self._facts(basis)
+        mechanism = design(facts, facts.gauge.priced(spend))
+        space, schema, width = facts.space, basis.schema, self._width(facts)
+        beside = beside_model(space, width, facts.gauge, spend)
 
         def finish(raw: Any) -> Released:
             parts, numbers = mechanism.released(raw)
@@ -116,10 +118,7 @@ class Synthesize(Question):
                 measured.append(Measured("chosen", chosen, None))
             return Released(tuple(measured), made={**_made(gathered, space, schema, width), **beside.made()})
 
-        def read(view: Any) -> Records:
-            return Records.read(view, space)
-
-        return Prepared(frozenset(space.names), mechanism, read, finish, setting.picking().rule.way)
+        return Prepared(facts.gauge, mechanism, finish, lambda found: Records.of(space, found))
 
     def _asked(self, schema: Schema) -> Workload:
         """Return the workload; without one, all tables of up to three columns."""
@@ -130,9 +129,9 @@ class Synthesize(Question):
         space = Space.of(schema, self.columns)
         return marginals(schema, width=min(3, len(space.names)), columns=space.names)
 
-    def _facts(self, setting: Setting) -> Facts:
+    def _facts(self, basis: Basis) -> Facts:
         names = self.columns if self.workload is None else self.workload.columns
-        space = Space.of(setting.schema, names)
+        space = Space.of(basis.schema, names)
         codes = sum(space.sizes)
         if codes > MOST_CODES:
             raise DomainTooLarge(
@@ -149,7 +148,7 @@ class Synthesize(Question):
             together = set(seen)
             pairs = tuple(pair for pair in pairs if any(one.issuperset(pair) for one in together))
             triples = any(len(one) > 2 for one in together)
-        return Facts(space, pairs, triples, setting)
+        return Facts(space, pairs, triples, basis.gauge(Rows(space.names)))
 
     def _width(self, facts: Facts) -> int:
         if self.workload is None:

@@ -30,7 +30,7 @@ class TableStack(Mechanism):
     Laplace noise epsilon-private, where rho = rows²·max Σ l2²/(2·variance) and epsilon = rows·max Σ l1/scale. Under
     ADD_REMOVE the sum is the same for every row; under REPLACE_ONE the largest is taken over all sets J of columns
     that change, never table by table: a pair of which both columns change moves less than one of which one does.
-    With one row a person the same holds for each attribute, with J inside the columns that show it.
+    The same holds for each attribute, with J inside the columns that show it.
 
     `shown` is the private attribute behind each column. Spec: PDP-GAUSS, PDP:C-13, PDP:C-14, QR-BARAK (contrasts).
     Time: one pass over the distinct rows for each table, and one draw a cell.
@@ -60,13 +60,13 @@ class TableStack(Mechanism):
     @cached_property
     def attribute_prices(self) -> dict[str, Fraction]:
         """The epsilon or rho of each attribute alone, where it is known; empty elsewhere."""
-        if self.relation is not REPLACE_ONE or self.rows > 1 or isinstance(self.reads, Everything):
+        if self.relation is not REPLACE_ONE or isinstance(self.reads, Everything):
             return {}
         found = {}
         for name in sorted(self.reads):
             columns = frozenset(place for place, attribute in enumerate(self.shown) if attribute == name)
-            # What is read without being shown, such as what rows are picked by, costs what a person does.
-            found[name] = price_replaced(self.parts, columns) if columns else self.person_price
+            # What is read without being shown, such as the key that rows are picked by, costs what a person does.
+            found[name] = self._grown(price_replaced(self.parts, columns)) if columns else self.person_price
         return {name: min(price, self.person_price) for name, price in found.items()}
 
     def _grown(self, price: Fraction) -> Fraction:

@@ -12,9 +12,9 @@ from sfumato.answer import Measured, Released
 from sfumato.errors import DomainTooLarge, ParameterError, UnsupportedSpend
 from sfumato.exact import at_least_zero, positive_integer
 from sfumato.noise import Law
-from sfumato.privacy import REPLACE_ONE, Bound
+from sfumato.privacy import Bound
 from sfumato.release.model.factored import Factored
-from sfumato.release.setting import Prepared, Setting
+from sfumato.release.prepared import Prepared
 from sfumato.release.weights.barak import Barak
 from sfumato.release.weights.candidates import Candidates
 from sfumato.release.weights.choosers import MOST_STATES, states
@@ -34,7 +34,9 @@ from sfumato.release.workload.blocks import Marginal
 from sfumato.release.workload.records import Records
 from sfumato.release.workload.space import Space
 from sfumato.release.workload.workload import Workload
-from sfumato.table.bounding import Way
+from sfumato.table.gauge import Basis, Gauge
+from sfumato.table.measure import Rows
+from sfumato.table.schema import Schema
 
 Given = TypeVar("Given")
 
@@ -75,64 +77,65 @@ class PartialOptions:
         return Fitting(step=0.5 if self.step == "paper" else 4.0 / together, output=self.output or "average")
 
 
-def mwem(setting: Setting, spend: Bound, workload: Workload, options: Mapping[str, Any] | None = None) -> Prepared:
+def mwem(basis: Basis, spend: Bound, workload: Workload, options: Mapping[str, Any] | None = None) -> Prepared:
     """Prepare multiplicative weights for one person's promise (QR-MWEM, QR-MWEMF)."""
     wanted = _options(Options, options)
-    picked = setting.picking()
     # A histogram to start from is one of all cells, so that it reads every column; rounds read those of their queries.
     columns = workload.space.names if wanted.start == "histogram" else workload.columns
     tables = wanted.candidates == "tables" or (
         wanted.candidates == "auto" and all(isinstance(block, Marginal) for block in workload.blocks)
     )
+    gauge = basis.gauge(Rows(tuple(columns)))
     mechanism = plan_rounds(
         Candidates(workload, tables),
-        spend,
-        people=setting.people,
-        counted=setting.counted,
-        relation=setting.relation,
-        rows=picked.rule.rows,
-        reads=picked.charged(columns),
+        gauge.priced(spend),
+        people=gauge.people,
+        counted=gauge.total is not None,
+        relation=gauge.relation,
+        rows=gauge.rows,
+        reads=gauge.charged,
         options=wanted,
     )
-    return _prepared(picked, columns, mechanism, mechanism.model_of)
+    return _prepared(gauge, mechanism, mechanism.model_of)
 
 
-def pdp_mwem(setting: Setting, spend: Bound, workload: Workload, options: Mapping[str, Any] | None = None) -> Prepared:
+def pdp_mwem(basis: Basis, spend: Bound, workload: Workload, options: Mapping[str, Any] | None = None) -> Prepared:
     """Prepare multiplicative weights for promises per attribute (PDP-MWEM)."""
     wanted = _options(PartialOptions, options)
-    if setting.relation is not REPLACE_ONE or not setting.counted:
+    gauge = basis.gauge(Rows(workload.columns))
+    if gauge.total is None:
         raise UnsupportedSpend(
             "Rounds per attribute need one row a person and relation=REPLACE_ONE: an attribute of people who come or "
             "go is no fact that changes; write method='mwem'."
         )
-    mechanism = _partial(setting, spend, workload, wanted)
-    return _prepared(setting, mechanism.candidates.workload.columns, mechanism, mechanism.model_of)
+    mechanism = _partial(gauge.total, gauge.priced(spend), workload, wanted)
+    measured = basis.gauge(Rows(mechanism.candidates.workload.columns))
+    return _prepared(measured, mechanism, mechanism.model_of)
 
 
-def barak(setting: Setting, spend: Bound, workload: Workload, options: Mapping[str, Any] | None = None) -> Prepared:
+def barak(basis: Basis, spend: Bound, workload: Workload, options: Mapping[str, Any] | None = None) -> Prepared:
     """Prepare the Fourier baseline, fitted by multiplicative updates (QR-BARAK)."""
     fitting = _options(Fitting, options) if options else None
-    picked = setting.picking()
-    plan = Barak(workload, setting.relation, setting.people if setting.counted else None, picked.rule.rows)
-    mechanism = plan.mechanism(spend, picked.charged(workload.columns))
+    gauge = basis.gauge(Rows(workload.columns))
+    plan = Barak(workload, gauge.relation, gauge.total, gauge.rows)
+    mechanism = plan.mechanism(gauge.priced(spend), gauge.charged)
 
     def finish(noisy: Any) -> Released:
         model = plan.model(noisy, mechanism, fitting) if fitting else plan.model(noisy, mechanism)
-        return _released(setting, model, tuple(noisy.tolist()), mechanism.law)
+        return _released(basis.schema, model, tuple(noisy.tolist()), mechanism.law)
 
-    space = Space.of(setting.schema, workload.columns)
-    read: Callable[[Any], Any] = lambda view: plan.read(Records.read(view, space))  # noqa: E731
-    return Prepared(frozenset(space.names), mechanism, read, finish, _way(picked))
+    space = Space.of(basis.schema, workload.columns)
+    return Prepared(gauge, mechanism, finish, lambda found: plan.read(Records.of(space, found)))
 
 
-METHODS: dict[str, Callable[[Setting, Bound, Workload, Mapping[str, Any] | None], Prepared]] = {
+METHODS: dict[str, Callable[[Basis, Bound, Workload, Mapping[str, Any] | None], Prepared]] = {
     "mwem": mwem,
     "pdp-mwem": pdp_mwem,
     "barak": barak,
 }
 
 
-def _partial(setting: Setting, spend: Bound, workload: Workload, wanted: PartialOptions) -> AttributeWeights:
+def _partial(people: int, spend: Bound, workload: Workload, wanted: PartialOptions) -> AttributeWeights:
     shares = _shares(workload, wanted.weights)
     names = [name for name, share in shares.items() if share > 0]
     seen = _allowed(workload, frozenset(names))
@@ -150,10 +153,10 @@ def _partial(setting: Setting, spend: Bound, workload: Workload, wanted: Partial
     for amount in amounts(spend):
         rates = _Rates(amount, 1 if spend.unit == "attribute" else together, exact)
         rounds = positive_integer(wanted.rounds, "rounds") if wanted.rounds != "auto" else None
-        count = rounds or rates.best(setting.people, candidates)
+        count = rounds or rates.best(people, candidates)
         plan = AttributeWeights(
             candidates=candidates,
-            people=setting.people,
+            people=people,
             rounds=count,
             rates=tuple(sorted((name, rates.of(count) * share) for name, share in shares.items())),
             together=together,
@@ -162,7 +165,7 @@ def _partial(setting: Setting, spend: Bound, workload: Workload, wanted: Partial
             fitting=wanted.fitting(together),
             max_cells=largest_component(candidates, wanted.max_cells),
         )
-        plans.append((_partial_bound(rates.of(count), count, setting.people, candidates, pure=amount.pure), plan))
+        plans.append((_partial_bound(rates.of(count), count, people, candidates, pure=amount.pure), plan))
     return min(plans, key=lambda found: found[0])[1]
 
 
@@ -236,24 +239,18 @@ def _options(kind: type[Given], given: Mapping[str, Any] | None) -> Given:
     return kind(**(given or {}))
 
 
-def _prepared(
-    setting: Setting, columns: tuple[str, ...], mechanism: Any, model_of: Callable[[Transcript], Factored]
-) -> Prepared:
-    space = Space.of(setting.schema, columns)
+def _prepared(gauge: Gauge, mechanism: Any, model_of: Callable[[Transcript], Factored]) -> Prepared:
+    assert isinstance(gauge.measure, Rows)
+    space = Space.of(gauge.schema, gauge.measure.names)
 
     def finish(transcript: Transcript) -> Released:
         numbers = [number for one in transcript.rounds for values in one.values for number in values]
-        return _released(setting, model_of(transcript), tuple(numbers), None)
+        return _released(gauge.schema, model_of(transcript), tuple(numbers), None)
 
-    read: Callable[[Any], Any] = lambda view: Records.read(view, space)  # noqa: E731
-    return Prepared(frozenset(space.names), mechanism, read, finish, _way(setting))
-
-
-def _way(setting: Setting) -> Way:
-    return setting.rule.way
+    return Prepared(gauge, mechanism, finish, lambda found: Records.of(space, found))
 
 
-def _released(setting: Setting, model: Factored, numbers: tuple[int, ...], law: Law | None) -> Released:
+def _released(schema: Schema, model: Factored, numbers: tuple[int, ...], law: Law | None) -> Released:
     """Return what was measured, and the model made from it alone."""
-    made = {"schema": setting.schema.to_json(), "model": model.to_json()}
+    made = {"schema": schema.to_json(), "model": model.to_json()}
     return Released((Measured("measured", numbers, law),), made=made)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from sfumato.errors import ParameterError, UnsupportedSpend
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law
 from sfumato.noise.laws.base import SMALLEST_SCALE
-from sfumato.privacy import REPLACE_ONE, Approximate, Bound, Concentrated, Pure, Relation, Truncated
+from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Relation, Truncated
 from sfumato.privacy.calibrate import concentrated_within
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.release.model.base import MOST_CELLS
@@ -149,7 +149,7 @@ def plan_rounds(
     candidates: Candidates,
     spend: Bound,
     *,
-    people: int,
+    people: int | None,
     counted: bool,
     relation: Relation,
     rows: int = 1,
@@ -158,8 +158,8 @@ def plan_rounds(
 ) -> MultiplicativeWeights:
     """Return the mechanism that a spend buys; of two currencies the one whose proved error is smaller.
 
-    `people` is the number of people, which `counted` says is the public number of rows; otherwise that number is
-    bought with a twentieth of the budget. Where people come and go, `people` is private and plays no part in the plan.
+    `people` is the number of people, None where it is private; `counted` says that it is the public number of rows,
+    which is bought with a twentieth of the budget otherwise.
     """
     facts = _Facts(candidates, people, counted, relation, rows, reads, options or Options())
     plans = []
@@ -171,10 +171,10 @@ def plan_rounds(
 
 @dataclass(frozen=True)
 class _Facts:
-    """What a plan is made from; all of it is public but `people` where they come and go, so `expected` is used."""
+    """What a plan is made from; all of it is public."""
 
     candidates: Candidates
-    people: int
+    people: int | None
     counted: bool
     relation: Relation
     rows: int
@@ -184,11 +184,11 @@ class _Facts:
     @property
     def expected(self) -> int:
         """About how many rows there are, from public facts alone: the plan is public before anything is drawn."""
-        if self.counted:
+        if self.counted and self.people is not None:
             return self.people
         if self.options.expect is not None:
             return self.options.expect
-        return self.people if self.relation is REPLACE_ONE else EXPECTED
+        return EXPECTED if self.people is None else self.people
 
     def plan(self, amount: Amount) -> MultiplicativeWeights:
         """Return the mechanism that an amount buys."""

@@ -150,7 +150,7 @@ class Marginal(Block):
 
 @dataclass(frozen=True)
 class Parity(Block):
-    """How many rows have an odd number of ones among the columns, which are bits.
+    """How many rows have an odd number of ones among the columns, which are bits; a missing cell is no one.
 
     With `signed`, every row counts +1 if that number is even and -1 if it is odd: the Fourier coefficient.
     """
@@ -168,11 +168,11 @@ class Parity(Block):
 
     def evaluate(self, table: NDArray[Any]) -> NDArray[Any]:
         """Return the number of odd rows, or even ones less odd ones."""
-        return np.array([(np.asarray(table) * _signs(len(self.shape), self.signed)).sum()])
+        return np.array([(np.asarray(table) * _signs(self.shape, self.signed)).sum()])
 
     def transpose(self, weights: NDArray[Any]) -> NDArray[Any]:
         """Return the weight where the query counts."""
-        return np.asarray(np.asarray(weights)[0] * _signs(len(self.shape), self.signed))
+        return np.asarray(np.asarray(weights)[0] * _signs(self.shape, self.signed))
 
     def labels(self, space: Space) -> list[tuple[Any, ...]]:
         """Say which rows are counted."""
@@ -266,10 +266,10 @@ def one_query(step: int) -> Sensitivity:
     return Sensitivity(Fraction(step), Fraction(step) ** 2, Fraction(step), 1)
 
 
-def require_bits(columns: Sequence[str], shape: Sequence[int], what: str) -> None:
-    """Refuse columns that do not have two values."""
+def require_bits(columns: Sequence[str], shape: Sequence[int], what: str, *, exactly: bool = False) -> None:
+    """Refuse columns that do not have two values, or, unless `exactly`, two and a level for missing cells."""
     for name, size in zip(columns, shape, strict=True):
-        if size != 2:
+        if size != 2 and (exactly or size != 3):
             raise ParameterError(
                 f"{what} is about bits, and {name!r} has {size} values; ask for marginals, or derive a column of two "
                 "parts by bins(…, edges=[low, middle, high])."
@@ -277,8 +277,8 @@ def require_bits(columns: Sequence[str], shape: Sequence[int], what: str) -> Non
 
 
 @lru_cache(maxsize=64)
-def _signs(width: int, signed: bool) -> NDArray[np.int64]:
-    bits = np.indices((2,) * width).sum(axis=0) % 2
+def _signs(shape: tuple[int, ...], signed: bool) -> NDArray[np.int64]:
+    bits = (np.indices(shape) == 1).sum(axis=0) % 2
     found: NDArray[np.int64] = (1 - 2 * bits if signed else bits).astype(np.int64)
     found.setflags(write=False)
     return found

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.exact import Number, exact, positive_integer
-from sfumato.release.workload.blocks import Block, Conjunction, Marginal, Parity
+from sfumato.release.workload.blocks import Block, Conjunction, Marginal, Parity, require_bits
 from sfumato.release.workload.condition import Predicate
 from sfumato.release.workload.queries import Matrix, Prefixes, Ranges
 from sfumato.release.workload.space import LISTED, Space, column_names, require_schema
@@ -43,7 +43,7 @@ def marginals(
     >>> from sfumato.domain import booleans, integers
     >>> schema = Schema({"age": integers(0, 9), "sex": booleans(), "works": booleans()})
     >>> marginals(schema, width=2).queries, marginals(schema, sets=["age", ("sex", "works")]).queries
-    (44, 14)
+    (75, 20)
     """
     space, chosen = _chosen(schema, width, columns, sets)
     return Workload(space, tuple(Marginal(one, space.listed(one)) for one in chosen))
@@ -68,7 +68,7 @@ def conjunctions(
     (3, 1)
     """
     if cells is None:
-        space, chosen = _chosen(schema, width, columns, sets)
+        space, chosen = _bits(*_chosen(schema, width, columns, sets))
         return Workload(space, tuple(Conjunction(one, space.shape(one)) for one in chosen))
     if width is not None or sets is not None:
         raise ParameterError("Give width=, sets= or cells=, and not two of them.")
@@ -97,7 +97,7 @@ def parities(
     >>> parities(schema, width=2).sensitivity().l1  # of three pairs, two can change at once
     Fraction(2, 1)
     """
-    space, chosen = _chosen(schema, width, columns, sets)
+    space, chosen = _bits(*_chosen(schema, width, columns, sets))
     return Workload(space, tuple(Parity(one, space.shape(one), signed) for one in chosen))
 
 
@@ -105,8 +105,8 @@ def prefixes(schema: Schema, columns: Iterable[str] | str | None = None) -> Work
     """How many rows lie at or below each value, for each column.
 
     >>> from sfumato.domain import integers
-    >>> prefixes(Schema({"age": integers(0, 9)}), "age").queries  # at or below the last value lie all rows
-    9
+    >>> prefixes(Schema({"age": integers(0, 9)}), "age").queries  # at or below the last one lie all but the missing
+    10
     """
     return _lines(schema, columns, Prefixes)
 
@@ -150,11 +150,11 @@ def predicates(schema: Schema, where: Iterable[Any] | str, columns: Iterable[str
 def matrix(schema: Schema, columns: Sequence[str] | str, queries: Any, steps: int | None = None) -> Workload:
     """Any linear queries over the cells of some columns: one row of numbers from 0 to 1 for each query.
 
-    The cells are in the order of the codes, the last column running fastest. The numbers are rounded to `steps` parts
-    of one, before anything is counted: integers carry exact noise.
+    The cells are in the order of the codes, that of missing cells behind the values, the last column running fastest.
+    The numbers are rounded to `steps` parts of one, before anything is counted: integers carry exact noise.
 
     >>> from sfumato.domain import integers
-    >>> matrix(Schema({"age": integers(0, 3)}), "age", [[0, 0.5, 1, 1]]).blocks[0].denominator
+    >>> matrix(Schema({"age": integers(0, 3)}), "age", [[0, 0.5, 1, 1, 0]]).blocks[0].denominator
     1024
     """
     names = column_names(columns, "columns")
@@ -169,7 +169,7 @@ def together(*workloads: Workload) -> Workload:
     >>> from sfumato.domain import booleans, integers
     >>> schema = Schema({"age": integers(0, 9), "sex": booleans()})
     >>> together(marginals(schema, width=2), prefixes(schema, "age")).queries
-    29
+    43
     """
     if not workloads:
         raise ParameterError("together needs workloads; write together(marginals(…), prefixes(…)).")
@@ -216,6 +216,14 @@ def _chosen(
     return space, list(combinations(space.names, size))
 
 
+def _bits(space: Space, chosen: list[tuple[str, ...]]) -> tuple[Space, list[tuple[str, ...]]]:
+    """Refuse sets with a column that has not two values; a level for missing cells is none of them."""
+    for names in chosen:
+        present = [len(space.domains[place].present or ()) for place in space.places(names)]
+        require_bits(names, present, "A query about ones", exactly=True)
+    return space, chosen
+
+
 def _space(schema: Schema, columns: Iterable[str] | None, used: Iterable[str]) -> Space:
     """Return the space of the columns that were named, or else of those that are used, in the schema's order."""
     if columns is not None:
@@ -229,7 +237,11 @@ def _space(schema: Schema, columns: Iterable[str] | None, used: Iterable[str]) -
 
 def _lines(schema: Schema, columns: Iterable[str] | str | None, kind: type[Prefixes] | type[Ranges]) -> Workload:
     space = Space.of(schema, columns)
-    blocks: list[Block] = [kind((name,), space.listed((name,))) for name in space.names]
+    blocks: list[Block] = []
+    for name, domain in zip(space.names, space.domains, strict=True):
+        # In a range there are no missing cells; in the order of codes they stand behind all prefixes.
+        extra = {"present": len(domain.present or ())} if kind is Ranges and domain.may_be_missing else {}
+        blocks.append(kind((name,), space.listed((name,)), **extra))
     return Workload(space, tuple(blocks))
 
 

@@ -14,8 +14,9 @@ from sfumato.release.workload.space import Space
 from sfumato.show import Bar, Drawing, bars
 from sfumato.show.compared import compared
 from sfumato.show.heat import heat_map
-from sfumato.table.bounding import Way
 from sfumato.table.data import open_table
+from sfumato.table.gauge import Basis
+from sfumato.table.measure import Rows
 from sfumato.table.schema import Schema
 
 if TYPE_CHECKING:
@@ -91,7 +92,8 @@ def _true(public: Any, schema: Schema, workload: Workload) -> tuple[Any, int]:
     """Return the exact answers on public rows, in the unit of the queries, and how many rows there are."""
     space = Space.of(schema, workload.columns)
     with open_table(public, schema) as opened:
-        way = None if opened.rule().way is Way.ROWS else Way.PICK
-        records = Records.read(opened.view(space.names, way), space)
+        # Public rows cost nobody anything; the gauge only knows how many of them a person may add.
+        gauge = Basis(schema, opened.people).gauge(Rows(space.names))
+        records = Records.of(space, gauge.read(opened))
     answers = zip(workload.blocks, workload.answers(records), strict=True)
     return np.concatenate([found / block.denominator for block, found in answers]), records.total

@@ -51,7 +51,7 @@ def repeated(moves: Sensitivity, rows: int) -> Sensitivity:
 
     Norms add up: l1, the root of l2² and the largest coordinate grow by the number of rows.
     """
-    return Sensitivity(rows * moves.l1, rows**2 * moves.l2_squared, rows * moves.largest, rows * moves.changed)
+    return moves.times(rows)
 
 
 def added_to(matrix: NDArray[np.int64]) -> Sensitivity:

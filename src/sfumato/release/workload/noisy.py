@@ -19,12 +19,11 @@ from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Cost, Everything, Lo
 from sfumato.privacy.combined import Minimum
 from sfumato.privacy.profile import ByCount, Cover, Flat, Profile
 from sfumato.privacy.sensitivity import Sensitivity
-from sfumato.release.setting import Setting
 from sfumato.release.workload.blocks import Conjunction, Marginal, Parity
 from sfumato.release.workload.moves import counted, repeated
 from sfumato.release.workload.records import Records
 from sfumato.release.workload.workload import Workload
-from sfumato.table.bounding import Way
+from sfumato.table.gauge import Gauge
 
 MOST_PARTS = 2_000
 """So many blocks are charged one by one; more are charged by what each attribute moves."""
@@ -39,8 +38,7 @@ class NoisyWorkload(Mechanism):
     and sinh-normal noise the sum of its curve over the coordinates that move. For tables of counts under
     REPLACE_ONE, |D_J|_2² is twice the number of tables that show something of J.
 
-    `rows` is how many rows a person may have. With `picked` the rows were picked by all of their contents, so every
-    attribute moves as much as the person.
+    `rows` is how many rows a person may have; people who change an attribute keep their rows one by one.
 
     Input: `Records`. Output: one array of integers for each block. Spec: PDP-GAUSS, PDP:C-10, PDP:C-13, QR-LAP. Time:
     one pass over the distinct rows for each set of columns, one draw a query.
@@ -51,7 +49,6 @@ class NoisyWorkload(Mechanism):
     workload: Workload
     law: Law
     rows: int = 1
-    picked: bool = False
 
     def run(self, exact: Records, noise: Noise) -> tuple[NDArray[np.int64], ...]:
         """Count, then add one independent draw to each number."""
@@ -71,7 +68,6 @@ class NoisyWorkload(Mechanism):
             "law": {"name": type(self.law).__name__, **vars(self.law)},
             "workload": self.workload,
             "rows": self.rows,
-            "picked": self.picked,
             "relation": self.relation,
             "reads": self.reads,
         }
@@ -88,7 +84,7 @@ class NoisyWorkload(Mechanism):
 
     def _profile(self) -> Profile:
         person = self.cost(self.workload.sensitivity(self.relation, self.rows))
-        if self.picked or isinstance(self.reads, Everything):
+        if isinstance(self.reads, Everything):
             return Flat(person, self.reads)
         counts = self._by_count()
         if counts is not None:
@@ -159,20 +155,17 @@ class NoisyWorkload(Mechanism):
         return True
 
 
-def noisy_workload(setting: Setting, spend: Bound, workload: Workload) -> NoisyWorkload:
+def noisy_workload(gauge: Gauge, spend: Bound, workload: Workload) -> NoisyWorkload:
     """Return the noise with the smallest error that fits a spend for all queries of a workload together."""
-    picked = setting.picking().rule.way is Way.PICK
-    rows = setting.rule.rows
-    person = workload.sensitivity(setting.relation, rows)
+    person = workload.sensitivity(gauge.relation, gauge.rows)
     if not person.l1:
         raise ParameterError(
             "Every query of this workload has the same value for everybody, so that its answer is the number of people "
             "or nothing; leave out columns of one value."
         )
-    exact = setting.relation is REPLACE_ONE and not picked
-    singles = workload.by_attribute() if exact else {}
-    reads = frozenset(setting.schema.attributes) if picked else (frozenset(singles) if exact else workload.reads)
-    if spend.unit == "attribute" and not (singles or picked):
+    singles = workload.by_attribute(gauge.rows) if gauge.relation is REPLACE_ONE else {}
+    reads = frozenset(singles) if singles and gauge.matched else gauge.attributes
+    if spend.unit == "attribute" and not singles:
         raise UnsupportedSpend(
             "No single attribute moves these numbers, only whole people do, so no spend per attribute pays for them; "
             "spend per person."
@@ -182,14 +175,13 @@ def noisy_workload(setting: Setting, spend: Bound, workload: Workload) -> NoisyW
         person,
         by_attribute=singles or None,
         draws=workload.queries,
-        relation=setting.relation,
+        relation=gauge.relation,
         reads=reads or EVERYTHING,
     )
     return NoisyWorkload(
         workload=workload,
         law=noise.law,
-        rows=rows,
-        picked=picked,
-        relation=setting.relation,
+        rows=gauge.rows,
+        relation=gauge.relation,
         reads=reads or EVERYTHING,
     )

@@ -22,7 +22,10 @@ LONGEST = 2048
 
 @dataclass(frozen=True)
 class Prefixes(Block):
-    """How many rows lie at or below each value of a column but the last one, where all do."""
+    """How many rows lie at or below each value of a column but the last code, where all do.
+
+    Missing cells have the last code, so where there are any the largest value has its prefix too.
+    """
 
     kind: ClassVar[str] = "prefixes"
 
@@ -67,39 +70,51 @@ class Prefixes(Block):
 
 @dataclass(frozen=True)
 class Ranges(Block):
-    """How many rows lie between each two values of a column, both included."""
+    """How many rows lie between each two values of a column, both included.
+
+    `present` is the number of values where the last code is that of missing cells, which lie in no range.
+    """
 
     kind: ClassVar[str] = "ranges"
+    present: int | None = None
 
     def __post_init__(self) -> None:
         _one_column(self, "Ranges")
-        if self.shape[0] > LONGEST:
+        if self.present not in (None, self.shape[0] - 1):
+            raise ParameterError("Only the last code of a column can be that of missing cells.")
+        if self.values > LONGEST:
             raise ParameterError(
                 f"All ranges of {self.columns[0]!r} would be {self.queries} queries; derive coarser bins, or ask for "
                 "prefixes, whose differences are ranges."
             )
 
     @property
+    def values(self) -> int:
+        """How many values a range can begin or end at."""
+        return self.shape[0] if self.present is None else self.present
+
+    @property
     def queries(self) -> int:
         """One for each pair of ends."""
-        return self.shape[0] * (self.shape[0] + 1) // 2
+        return self.values * (self.values + 1) // 2
 
     @cached_property
-    def _ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        low, high = np.triu_indices(self.shape[0])
+    def ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The first and the last code of every range."""
+        low, high = np.triu_indices(self.values)
         return low.astype(np.int64), high.astype(np.int64)
 
     def evaluate(self, table: NDArray[Any]) -> NDArray[Any]:
         """Return differences of running totals."""
         below = np.concatenate([np.zeros(1, np.asarray(table).dtype), np.cumsum(np.asarray(table))])
-        low, high = self._ends
+        low, high = self.ends
         return np.asarray(below[high + 1] - below[low])
 
     def transpose(self, weights: NDArray[Any]) -> NDArray[Any]:
         """Return for each code the sum of the weights of the ranges that hold it."""
         given = np.asarray(weights)
         steps = np.zeros(self.shape[0] + 1, given.dtype)
-        low, high = self._ends
+        low, high = self.ends
         np.add.at(steps, low, given)
         np.subtract.at(steps, high + 1, given)
         return np.cumsum(steps)[:-1]
@@ -107,7 +122,7 @@ class Ranges(Block):
     def labels(self, space: Space) -> list[tuple[Any, ...]]:
         """Return both ends of each range."""
         values = space.values(self.columns[0])
-        return [(values[low], values[high]) for low, high in zip(*self._ends, strict=True)]
+        return [(values[low], values[high]) for low, high in zip(*self.ends, strict=True)]
 
     @property
     def headings(self) -> tuple[str, ...]:
@@ -116,15 +131,16 @@ class Ranges(Block):
 
     def added(self) -> Sensitivity:
         """A row in the middle is in most ranges."""
-        size = self.shape[0]
+        size = self.values
         return counted(max((code + 1) * (size - code) for code in range(size)))
 
     def replaced(self, moving: Sequence[bool]) -> Sensitivity:
         """Count the ranges that hold one of two codes and not the other, over all pairs."""
         if not moves(self.shape, moving):
             return NOTHING
-        size = self.shape[0]
-        code = np.arange(size, dtype=np.int64)
+        size = self.values
+        # The code of missing cells, if there is one, equals `size`: no range holds it.
+        code = np.arange(self.shape[0], dtype=np.int64)
         holding = (code + 1) * (size - code)
         first, second = code[:, None], code[None, :]
         both = (np.minimum(first, second) + 1) * (size - np.maximum(first, second))
@@ -132,8 +148,12 @@ class Ranges(Block):
 
     def restricted(self, codes: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
         """One for each range that holds the code."""
-        low, high = (ends[:, None] for ends in self._ends)
+        low, high = (ends[:, None] for ends in self.ends)
         return ((low <= codes[0]) & (codes[0] <= high)).astype(np.int64)
+
+    def extras(self) -> dict[str, Any]:
+        """Return the number of values where it is not that of the codes."""
+        return {} if self.present is None else {"present": self.present}
 
 
 @dataclass(frozen=True, eq=False)

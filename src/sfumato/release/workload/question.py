@@ -14,14 +14,16 @@ from sfumato.errors import ParameterError, SchemaError
 from sfumato.noise import Law
 from sfumato.privacy import Bound
 from sfumato.release.floors import CONFIDENCE, beside_tables
+from sfumato.release.prepared import Prepared
 from sfumato.release.question import Question
-from sfumato.release.setting import Prepared, Setting
 from sfumato.release.workload.noisy import noisy_workload
 from sfumato.release.workload.project import PROJECTIONS, Projected, chosen, project
 from sfumato.release.workload.records import Records
 from sfumato.release.workload.space import Space
 from sfumato.release.workload.tables import Tables
 from sfumato.release.workload.workload import Workload
+from sfumato.table.gauge import Basis
+from sfumato.table.measure import Rows
 from sfumato.table.schema import Schema
 
 MOST_ANSWERS = 2**23
@@ -47,7 +49,7 @@ class Answers(Question):
     >>> from sfumato.table.bounding import Bounding, Way
     >>> schema = Schema({"rain": booleans(), "wind": booleans()})
     >>> question = Answers(workloads.marginals(schema, width=2))
-    >>> question.prepare(Setting(schema, 100, Bounding(Way.ROWS)), Concentrated(0.5)).mechanism.loss().person.rho(2)
+    >>> question.prepare(Basis(schema, 100), Concentrated(0.5)).mechanism.loss().person.rho(2)
     Fraction(1, 2)
     """
 
@@ -80,14 +82,14 @@ class Answers(Question):
             )
         return self
 
-    def plan(self, setting: Setting, spend: Bound) -> Prepared:
+    def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare one noise for all queries, and the projection as what happens afterwards."""
-        workload = self.workload
-        method = chosen(workload, self.projection, setting.counted)
-        mechanism = noisy_workload(setting, spend, workload)
-        space = Space.of(setting.schema, workload.columns)
-        people = setting.people if setting.counted else None
-        beside = beside_tables(workload, setting, spend, mechanism.law, mechanism.error(CONFIDENCE))
+        workload, space = self.workload, Space.of(basis.schema, self.workload.columns)
+        gauge = basis.gauge(Rows(space.names))
+        people = gauge.total
+        method = chosen(workload, self.projection, people is not None)
+        mechanism = noisy_workload(gauge, gauge.priced(spend), workload)
+        beside = beside_tables(workload, gauge, spend, mechanism.law, mechanism.error(CONFIDENCE))
         law, facts = mechanism.law, {} if people is None else {"people": Fraction(people)}
 
         def finish(raw: Any) -> Released:
@@ -98,10 +100,7 @@ class Answers(Question):
             found = project(workload, raw, method, people, _variance(law))
             return Released(parts, facts=facts, made={**_stored(found), **beside.made()})
 
-        def read(view: Any) -> Records:
-            return Records.read(view, space)
-
-        return Prepared(frozenset(workload.columns), mechanism, read, finish, setting.picking().rule.way)
+        return Prepared(gauge, mechanism, finish, lambda found: Records.of(space, found))
 
     def value(self, released: Released) -> Tables:
         """Return the tables of the answers."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.release.workload.space import Space
-from sfumato.table.view import View
+from sfumato.table.measure import Distinct
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,15 +24,14 @@ class Records:
     counts: NDArray[np.int64]
 
     @classmethod
-    def read(cls, view: View, space: Space) -> Records:
-        """Read a view of one pass; the columns of the space must have been declared.
+    def of(cls, space: Space, found: Distinct) -> Records:
+        """Return the rows that were read over the columns of a space, with codes that start at 0.
 
         Time: about a second for a million rows of fourteen columns; memory: one number for each column of each
         distinct row.
         """
-        codes, counts = view.distinct(space.names)
         firsts = np.array([domain.first for domain in space.domains], dtype=np.int64)
-        return cls(space, np.asfortranarray(codes - firsts), counts)
+        return cls(space, np.asfortranarray(found.codes - firsts), found.counts)
 
     @classmethod
     def from_rows(cls, space: Space, rows: Iterable[Sequence[int]]) -> Records:
@@ -40,7 +39,7 @@ class Records:
 
         >>> from sfumato.domain import booleans
         >>> from sfumato.table.schema import Schema
-        >>> space = Space.of(Schema({"rain": booleans(), "wind": booleans()}))
+        >>> space = Space.of(Schema({"rain": booleans(missing=False), "wind": booleans(missing=False)}))
         >>> Records.from_rows(space, [(1, 0), (0, 1), (1, 0)]).counts
         array([1, 2])
         """
@@ -60,7 +59,7 @@ class Records:
 
         >>> from sfumato.domain import booleans
         >>> from sfumato.table.schema import Schema
-        >>> space = Space.of(Schema({"rain": booleans(), "wind": booleans()}))
+        >>> space = Space.of(Schema({"rain": booleans(missing=False), "wind": booleans(missing=False)}))
         >>> Records.from_rows(space, [(1, 0), (0, 1), (1, 0)]).table(["wind"])
         array([2, 1])
         """

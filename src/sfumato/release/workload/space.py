@@ -18,7 +18,7 @@ LISTED = 2**22
 
 @dataclass(frozen=True)
 class Space:
-    """Some columns in a fixed order, each with finitely many codes 0 … size - 1.
+    """Some columns in a fixed order, each with finitely many codes 0 … size - 1, those of missing cells among them.
 
     `attributes` names the private attribute that a column shows, None for a public column; two columns may show
     the same one, such as an age and its decade. `domains` turn a code into a value: decode(domain.first + code).
@@ -27,7 +27,7 @@ class Space:
     >>> schema = Schema({"age": integers(17, 90), "sex": categories("Female", "Male"), "decade": bins("age", step=10)})
     >>> space = Space.of(schema, ["sex", "decade"])
     >>> space.sizes, space.attributes, space.cells, space.value("decade", 2)
-    ((2, 9), ('sex', 'age'), 18, 30)
+    ((4, 10), ('sex', 'age'), 40, 30)
     """
 
     names: tuple[str, ...]

@@ -35,7 +35,7 @@ class Tables:
 
     >>> from sfumato import Schema, booleans, workloads
     >>> from sfumato.noise import DiscreteLaplace
-    >>> workload = workloads.marginals(Schema({"rain": booleans()}), width=1)
+    >>> workload = workloads.marginals(Schema({"rain": booleans(missing=False)}), width=1)
     >>> counts = np.array([60.0, 41.0])
     >>> Tables(workload, (counts,), (counts,), DiscreteLaplace(2), "none").table("rain")["count, low"]
     (54.0, 35.0)

@@ -34,7 +34,7 @@ class Workload:
     >>> schema = Schema({"age": integers(0, 9), "sex": booleans(), "works": booleans()})
     >>> workload = workloads.marginals(schema, width=2)
     >>> workload.queries, workload.sensitivity().l1, workload.by_attribute()["age"].l1
-    (44, Fraction(6, 1), Fraction(4, 1))
+    (75, Fraction(6, 1), Fraction(4, 1))
     """
 
     space: Space

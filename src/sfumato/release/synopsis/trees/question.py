@@ -12,13 +12,14 @@ from sfumato.answer import Measured, Released
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, above_zero, positive_integer
 from sfumato.privacy import Bound
-from sfumato.release.setting import Prepared, Setting
+from sfumato.release.prepared import Prepared
 from sfumato.release.synopsis.binary import Bits
 from sfumato.release.synopsis.methods import register
 from sfumato.release.synopsis.trees.coverage import Coverage
 from sfumato.release.synopsis.trees.planning import plan_tree
 from sfumato.release.synopsis.trees.release import Grown
 from sfumato.release.synopsis.trees.synopsis import PREDICATES, TreeSynopsis, leaf_numbers
+from sfumato.table.gauge import Basis
 
 
 @dataclass(frozen=True)
@@ -56,22 +57,22 @@ class TreeOptions:
         return Coverage(size, self.chance, self.width, self.predicate == "conjunction", self.negations, rows=rows)
 
 
-def tree(setting: Setting, spend: Bound, columns: tuple[str, ...] | None, options: Mapping[str, Any]) -> Prepared:
+def tree(basis: Basis, spend: Bound, columns: tuple[str, ...] | None, options: Mapping[str, Any]) -> Prepared:
     """Prepare a tree from public facts (RL-TREE-RELEASE); all bounds, both relations.
 
     For uniform queries a Fourier synopsis is more accurate; a tree is for skewed chances, and to be looked at.
     """
     wanted = TreeOptions(**options)
-    picked = setting.picking()
-    bits = Bits.of(setting.schema, columns)
+    bits = Bits.of(basis.schema, columns)
+    gauge = basis.gauge(bits.measure)
     mechanism = plan_tree(
-        wanted.about(bits, picked.rule.rows),
-        spend,
+        wanted.about(bits, gauge.rows),
+        gauge.priced(spend),
         steepness=wanted.steepness,
         most_leaves=wanted.most_leaves,
-        people=setting.people if setting.counted else None,
-        relation=setting.relation,
-        reads=picked.charged(bits.space.names),
+        people=gauge.total,
+        relation=gauge.relation,
+        reads=gauge.charged,
     )
 
     def finish(grown: Grown) -> Released:
@@ -83,7 +84,7 @@ def tree(setting: Setting, spend: Bound, columns: tuple[str, ...] | None, option
         measured = tuple(value for value in grown.values if value is not None)
         return Released((Measured("leaves", measured, None),), made={"synopsis": made.to_json(), "error": error})
 
-    return Prepared(frozenset(bits.space.names), mechanism, bits.read, finish, picked.rule.way)
+    return Prepared(gauge, mechanism, finish, bits.read)
 
 
 register("tree", tree, tuple(part.name for part in fields(TreeOptions)))

@@ -1,0 +1,153 @@
+"""One table of one engine, what is kept next to it, and how it is let go of."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from sfumato.errors import SchemaError
+from sfumato.table.frames import Frame, arrow_frame
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+_names = itertools.count()
+
+
+@dataclass(frozen=True)
+class Source:
+    """One table of one engine: `engine` is the Ibis backend that runs it, `kind` says what it was made from.
+
+    Where there is a `load`, `table` is there for its types, and `loaded` brings the cells. `refused` are columns of
+    types that no engine is handed. `scan` is how a file is read in SQL: an engine looks at the statistics of every
+    column that it binds, so undeclared columns are never bound.
+    """
+
+    table: ir.Table
+    engine: Any
+    kind: str
+    load: Callable[[Sequence[str], str | None], Any] | None = field(default=None, repr=False)
+    refused: Mapping[str, str] = field(default_factory=dict, repr=False)
+    scan: str = field(default="", repr=False)
+    _closers: list[Callable[[], Any]] = field(default_factory=list, repr=False)
+    _kept: dict[str, Callable[[], Any]] = field(default_factory=dict, repr=False)
+
+    @property
+    def is_duckdb(self) -> bool:
+        """Whether DuckDB runs it, in this process."""
+        return bool(self.engine.name == "duckdb")
+
+    @property
+    def relation(self) -> str:
+        """The table as SQL names it after FROM."""
+        return self.scan or f"({self.engine.compile(self.table)})"
+
+    def loaded(self, names: Sequence[str], person: str | None = None) -> Source:
+        """Return the source with some columns in a DuckDB of this process; files and clusters stay where they are.
+
+        What leaves another engine or another library does so here, once, before anything is asked.
+        """
+        if self.load is None:
+            return self
+        data = self.load(names, person)
+        if self.is_duckdb:
+            self.engine.con.unregister(self.table.get_name())  # it was there for its types
+            return replace(self, table=self.registered(data), load=None)
+        opened = frame_source(arrow_frame(data), self.kind)
+        return replace(opened, load=None)
+
+    def part_done(self) -> float | None:
+        """Return how far the engine is with what it runs now, where it says so."""
+        percent = self.engine.con.query_progress() if self.is_duckdb else -1.0
+        return percent / 100 if percent >= 0 else None
+
+    def stored(self, table: ir.Table) -> ir.Table:
+        """Compute a table once and keep it next to the data, until it is forgotten or the source is closed."""
+        name = fresh_name()
+        if self.is_duckdb:
+            self.engine.create_table(name, table, temp=True)
+            self._kept[name] = lambda: self.engine.con.execute(f'DROP TABLE IF EXISTS "{name}"')
+        else:
+            frame = self.engine.raw_sql(self.engine.compile(table)).persist()
+            frame.createOrReplaceTempView(name)
+            self._kept[name] = lambda: (frame.unpersist(), frame.sparkSession.catalog.dropTempView(name))
+        return self.engine.table(name)
+
+    def named(self, table: ir.Table) -> ir.Table:
+        """Give a query a name inside DuckDB, so that Ibis does not write it out again for every question."""
+        if not self.is_duckdb:
+            return table
+        name = fresh_name()
+        self.engine.con.execute(f'CREATE TEMP VIEW "{name}" AS {self.engine.compile(table)}')
+        self._kept[name] = lambda: self.engine.con.execute(f'DROP VIEW IF EXISTS "{name}"')
+        return self.engine.table(name)
+
+    def selected(self, cells: Mapping[str, str]) -> ir.Table:
+        """Return a table whose columns are computed by SQL of the engine, under a name that is kept."""
+        name = fresh_name()
+        quote = '"' if self.is_duckdb else "`"
+        columns = ", ".join(f"{cell} AS {quoted(column, quote)}" for column, cell in cells.items())
+        if self.is_duckdb:
+            self.engine.con.execute(f'CREATE TEMP VIEW "{name}" AS SELECT {columns} FROM {self.relation} AS raw')
+            self._kept[name] = lambda: self.engine.con.execute(f'DROP VIEW IF EXISTS "{name}"')
+        else:
+            frame = self.engine.raw_sql(f"SELECT {columns} FROM {self.relation} AS raw")
+            frame.createOrReplaceTempView(name)
+            self._kept[name] = lambda: frame.sparkSession.catalog.dropTempView(name)
+        return self.engine.table(name)
+
+    def registered(self, data: Any) -> ir.Table:
+        """Show an Arrow table to DuckDB without copying it, until it is forgotten or the source is closed."""
+        name = fresh_name()
+        self.engine.con.register(name, data)
+        self._kept[name] = lambda: self.engine.con.unregister(name)
+        return self.engine.table(name)
+
+    def forget(self, table: ir.Table) -> None:
+        """Let go of one table that was stored or registered."""
+        self._kept.pop(table.get_name())()
+
+    def close(self) -> None:
+        """Let go of what was opened or kept for this source; what the caller handed in stays open."""
+        for forget in [*self._kept.values(), *self._closers]:
+            forget()
+        self._kept.clear()
+        self._closers.clear()
+
+
+def quoted(name: str, quote: str = '"') -> str:
+    """Return a column's name as SQL writes it."""
+    return quote + name.replace(quote, 2 * quote) + quote
+
+
+def fresh_name() -> str:
+    """Return a name that no other table of this process has."""
+    return f"sfumato_{next(_names)}"
+
+
+def duckdb_engine(path: str | None = None) -> Any:
+    """Return a DuckDB of this process, set so that nothing around it reaches an exact statistic."""
+    import ibis
+
+    engine = ibis.duckdb.connect(path, read_only=True) if path else ibis.duckdb.connect()
+    # Time zones come from the surroundings; they may not reach an exact statistic.
+    engine.raw_sql("SET TimeZone = 'UTC'")
+    # The engine counts its own progress and prints nothing: `show.progress` draws the bar.
+    engine.raw_sql("SET enable_progress_bar = true")
+    engine.raw_sql("SET enable_progress_bar_print = false")
+    # Statistics of a file are other people's cells. Filters are on codes, which no file answers from its statistics;
+    # that no filter moves down into the scan is a second net below that rule.
+    engine.raw_sql("SET disabled_optimizers = 'filter_pushdown'")
+    return engine
+
+
+def frame_source(frame: Frame, kind: str) -> Source:
+    """Return a frame as a table of a DuckDB of its own."""
+    if not frame.data.column_names:
+        kinds = ", ".join(f"{name!r} is {kind}" for name, kind in frame.refused.items())
+        raise SchemaError(f"The source has no column of a type that is read: {kinds or 'it has no column at all'}.")
+    engine = duckdb_engine()
+    engine.con.register("sfumato_source", frame.data)
+    return Source(engine.table("sfumato_source"), engine, kind, frame.load, frame.refused, _closers=[engine.disconnect])

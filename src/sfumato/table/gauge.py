@@ -1,0 +1,236 @@
+"""Gauges: a measure bound to public facts, which alone knows unit, reads and sensitivity (SM-MEASURE).
+
+What is read, in which unit it counts, who is charged for it and how far one person or one attribute moves it belong
+together. A mechanism takes these facts from a gauge, and the gauge is the only door to the data: it reads exactly what
+it charges for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from sfumato.privacy import EVERYTHING, REPLACE_ONE, Attributes, Bound, Loss, Relation
+from sfumato.privacy.bounds import for_each_of_two
+from sfumato.privacy.parallel import twice
+from sfumato.privacy.sensitivity import Sensitivity
+from sfumato.table.bounding import SCALE, Bounding, Way, bounding_of
+from sfumato.table.measure import Measure, Occurring, Ordered, People, Totals
+from sfumato.table.notes import notes_of
+from sfumato.table.predicate import EVERY_ROW, Predicate
+from sfumato.table.schema import Schema
+from sfumato.table.sensitivity import (
+    Shape,
+    attributes_changed,
+    mean_moved,
+    people_moved,
+    person_replaced,
+    person_there_or_not,
+)
+from sfumato.table.statistics import COUNT, Part, check_fits
+
+if TYPE_CHECKING:
+    from sfumato.mechanism import Mechanism
+    from sfumato.table.data import Table
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What everybody may know before a question is asked: schema, number of people, relation.
+
+    Where people are added and removed their number is private, so `people` is None there and no plan can see it.
+    `order_key` chooses which rows are picked of people who have too many, `scale` how many units a weighed row counts.
+    """
+
+    schema: Schema
+    people: int | None
+    relation: Relation = REPLACE_ONE
+    order_key: str = ""
+    scale: int = SCALE
+
+    def __post_init__(self) -> None:
+        if self.relation is not REPLACE_ONE:
+            object.__setattr__(self, "people", None)
+
+    def gauge(self, measure: Measure) -> Gauge:
+        """Return what is known about a measure here."""
+        return Gauge(self, measure)
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """A measure and what follows from the schema and the relation for it: make one with `Basis.gauge`.
+
+    >>> from sfumato.domain import categories, integers
+    >>> schema = Schema({"age": integers(0, 99), "sex": categories("Female", "Male")}, person="id", rows_per_person=3)
+    >>> gauge = Basis(schema, 1000).gauge(Totals(("sex",)))
+    >>> gauge.unit, gauge.sensitivity().l1 * gauge.unit, gauge.sensitivity(changed={"age"}).l1
+    (Fraction(1, 1048576), Fraction(6, 1), Fraction(0, 1))
+    """
+
+    basis: Basis
+    measure: Measure
+
+    @property
+    def schema(self) -> Schema:
+        """The public description of the table."""
+        return self.basis.schema
+
+    @property
+    def relation(self) -> Relation:
+        """What neighbours are."""
+        return self.basis.relation
+
+    @property
+    def people(self) -> int | None:
+        """The number of people, where it is public."""
+        return self.basis.people
+
+    @cached_property
+    def rule(self) -> Bounding:
+        """How much of a person counts."""
+        if isinstance(self.measure, People):
+            return Bounding(Way.ROWS, key=self.basis.order_key)
+        rule = bounding_of(self.schema, whole=self.measure.whole, key=self.basis.order_key, scale=self.basis.scale)
+        # Groups are chosen by keys; of rows and of ordered values they would let one attribute decide another's cell.
+        return rule if isinstance(self.measure, (Totals, Occurring)) else replace(rule, groups=None)
+
+    @property
+    def unit(self) -> Fraction:
+        """What one integer of a reading is worth, in rows."""
+        return Fraction(1, self.rule.scale)
+
+    @property
+    def rows(self) -> int:
+        """How many rows of a person count at most."""
+        return self.rule.rows
+
+    @property
+    def weight(self) -> int:
+        """How many units a person counts at most."""
+        return self.rule.rows * self.rule.scale
+
+    @property
+    def matched(self) -> bool:
+        """Whether people who change an attribute keep their rows one by one: no cell decides which rows count."""
+        return self.rule.way is not Way.PICK or self.schema.row_key is not None
+
+    @property
+    def total(self) -> int | None:
+        """The number of rows that are read, where everybody knows it."""
+        if self.rows != 1 or self.unit != 1 or self._where != EVERY_ROW:
+            return None
+        return self.people
+
+    @property
+    def _where(self) -> Predicate:
+        return getattr(self.measure, "where", EVERY_ROW)
+
+    @cached_property
+    def attributes(self) -> frozenset[str]:
+        """The private attributes that a reading may depend on."""
+        if not self.matched:
+            return frozenset(self.schema.attributes)
+        named = self.schema.reads(self.measure.columns())
+        return named | self.schema.key_attributes if self.rule.way is Way.PICK else named
+
+    @property
+    def charged(self) -> Attributes:
+        """The attributes to charge; what costs something and depends on none is charged to all."""
+        return self.attributes or EVERYTHING
+
+    # How far a reading moves
+
+    def sensitivity(self, part: Part = COUNT, changed: Any = None) -> Sensitivity:
+        """Return how far one part of the totals moves, in units of the gauge.
+
+        `changed` is None for the whole person, and else the attributes in which one person may differ.
+        """
+        names = None if changed is None else frozenset(changed)
+        if isinstance(self.measure, People):
+            replaced = self.relation is REPLACE_ONE
+            return people_moved(self.schema, self.measure.keys, self.measure.where, names, replaced=replaced)
+        shape = self._shape(part)
+        if names is None:
+            return person_replaced(shape) if self.relation is REPLACE_ONE else person_there_or_not(shape)
+        if self.rule.way is Way.PICK and names & self.schema.key_attributes:
+            return person_replaced(shape)
+        return attributes_changed(shape, names, matched=self.matched)
+
+    def mean_sensitivity(self, part: Part, factor: int, changed: Any = None) -> Sensitivity:
+        """Return how far a sum around the middle of a column and `factor` times its count move, as one vector."""
+        names = None if changed is None else frozenset(changed)
+        replaced = self.relation is REPLACE_ONE
+        return mean_moved(self._shape(part), factor, names, replaced=replaced)
+
+    def by_attribute(self, part: Part = COUNT) -> dict[str, Sensitivity]:
+        """Return how far each attribute alone moves a part of the totals; those that move nothing are left out."""
+        found = {name: self.sensitivity(part, {name}) for name in sorted(self.attributes)}
+        return {name: moves for name, moves in found.items() if moves.l1}
+
+    def public(self, part: Part = COUNT) -> int | None:
+        """Return a total that everybody knows: the number of rows, where each person has one that counts."""
+        counts = isinstance(self.measure, (Totals, People))
+        bare = counts and not getattr(self.measure, "keys", ()) and self._where == EVERY_ROW
+        return self.people if bare and part == COUNT and self.rows == 1 else None
+
+    def _shape(self, part: Part) -> Shape:
+        if isinstance(self.measure, Ordered):
+            return Shape(self.schema, self.rule, (self.measure.column,), COUNT, self.measure.where)
+        assert isinstance(self.measure, (Totals, Occurring)), "Only totals have a sensitivity of their own."
+        check_fits(part, self.schema, self.rule)
+        return Shape(self.schema, self.rule, self.measure.keys, part, self.measure.where)
+
+    # What a mechanism costs on this gauge
+
+    def priced(self, spend: Bound) -> Bound:
+        """Return the spend that a mechanism is made for, so that what it costs here is within the spend.
+
+        Where any attribute can change every row, an attribute costs what a replaced person does. Where people are
+        added and removed, totals know what a changed attribute moves; for everything else it is a person who leaves
+        and one who enters.
+        """
+        if spend.unit == "person":
+            return spend
+        totals = isinstance(self.measure, (Totals, Occurring, People)) and not self.measure.whole
+        if self.matched and (totals or self.relation is REPLACE_ONE):
+            return spend
+        return replace(spend if self.relation is REPLACE_ONE else for_each_of_two(spend), unit="person")
+
+    def charge(self, loss: Loss) -> Loss:
+        """Return what a mechanism costs when it is given this reading: its own loss, or more for some attributes.
+
+        A mechanism speaks of rows that are matched one by one. Where they are picked by their contents every attribute
+        costs what the person does; where they are picked by a row key, the attributes in that key do.
+        """
+        if loss.person.is_zero:
+            return loss
+        if not self.matched:
+            return Loss.flat(loss.person, self.charged, self.relation)
+        keyed = self.schema.key_attributes if self.rule.way is Way.PICK else frozenset()
+        replaced = loss.person if self.relation is REPLACE_ONE else twice(loss.person)
+        if all(loss.at(name) == replaced for name in keyed):
+            return loss
+        singles = {name: replaced if name in keyed else loss.at(name) for name in sorted(self.attributes)}
+        return Loss.stated(loss.person, singles, self.relation)
+
+    def require(self, mechanism: Mechanism) -> None:
+        """Refuse a mechanism that was made for another reading: other neighbours, other units, other rows."""
+        if mechanism.relation is not self.relation:
+            raise TypeError(f"{type(mechanism).__name__} was made for other neighbours than its gauge.")
+        if self.unit != 1 and not mechanism.weighed:
+            raise TypeError(f"{type(mechanism).__name__} reads whole rows, and these are weighed.")
+        if getattr(mechanism, "rows", self.rows) != self.rows:
+            raise TypeError(f"{type(mechanism).__name__} was made for another number of rows a person.")
+
+    def notes(self) -> tuple[str, ...]:
+        """Return the public rules by which cells and people are counted, in sentences."""
+        return notes_of(self)
+
+    # The one door to the data
+
+    def read(self, table: Table) -> Any:
+        """Return the exact integers of the measure, and of nothing else."""
+        return self.measure.query(table.view(self.measure.columns(), self.rule))

@@ -1,0 +1,104 @@
+"""What was done to the cells of a reading, in sentences from public facts alone (SM-NOTES).
+
+An answer says by which public rules it was counted: how much of a person counts, what values were clamped to, and what
+became of cells that are missing or not listed. The rules follow from the schema and the measure, never from the data.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from sfumato.domain import Categories, Derived, Domain
+from sfumato.table.bounding import Way
+from sfumato.table.measure import Found, Occurring, Ordered, People, Totals
+from sfumato.table.predicate import EVERY_ROW
+from sfumato.table.predicate import columns as predicate_columns
+
+if TYPE_CHECKING:
+    from sfumato.table.gauge import Gauge
+
+
+def notes_of(gauge: Gauge) -> tuple[str, ...]:
+    """Return the rules by which a reading is made, in a fixed order."""
+    valued = _valued(gauge)
+    return (
+        *_people(gauge),
+        *(note for name in valued for note in _clamped(name, gauge.schema.domain(name))),
+        *(note for name in _bases(gauge) for note in _missing(gauge, name, name in valued)),
+        *(note for name in _bases(gauge) for note in _unlisted(name, gauge.schema.domain(name))),
+    )
+
+
+def _valued(gauge: Gauge) -> tuple[str, ...]:
+    """Return the columns whose values are added up or put into order."""
+    measure = gauge.measure
+    if isinstance(measure, (Totals, Occurring)):
+        return tuple(dict.fromkeys(part.column for part in measure.parts if part.column is not None))
+    return (measure.column,) if isinstance(measure, Ordered) else ()
+
+
+def _bases(gauge: Gauge) -> list[str]:
+    return sorted({gauge.schema.base(name) for name in gauge.measure.columns()})
+
+
+def _people(gauge: Gauge) -> list[str]:
+    schema, rule = gauge.schema, gauge.rule
+    if schema.person is None:
+        return []
+    groups = getattr(gauge.measure, "keys", ()) and schema.groups_per_person
+    limited = [f"A person counts in at most {_number(groups, 'group')}."] if groups else []
+    if isinstance(gauge.measure, People):
+        return ["A person counts once, however many rows they have.", *limited]
+    if rule.way is Way.ROWS:
+        return ["A person who has more than one row counts as one row in which every cell is missing.", *limited]
+    rows = _number(rule.rows, "row")
+    if rule.way is Way.WEIGH:
+        return [
+            f"A person counts as at most {rows}; the rows of a person with more count {rule.rows} in all.",
+            *limited,
+        ]
+    if schema.row_key:
+        key = ", ".join(map(repr, schema.row_key))
+        kept = f"At most {rows} of a person are used, chosen by the row key {key}; equal keys count as one empty row."
+        return [kept, *(limited if isinstance(gauge.measure, Found) else [])]
+    kept = (
+        f"At most {rows} of a person are used, chosen by all of their cells, so every attribute is charged what the "
+        "person is; a row_key in the schema would charge each by itself."
+    )
+    return [kept, *(limited if isinstance(gauge.measure, Found) else [])]
+
+
+def _number(count: int, word: str) -> str:
+    return f"{count} {word}{'s' if count > 1 else ''}"
+
+
+def _clamped(name: str, domain: Domain) -> list[str]:
+    if domain.highest is None or isinstance(domain, (Categories, Derived)):
+        return []
+    low, high = domain.decode(domain.first), domain.decode(domain.highest)
+    return [f"Values of {name!r} are clamped to {_shown(low)} … {_shown(high)}."]
+
+
+def _shown(value: Any) -> str:
+    return f"{float(value):g}" if isinstance(value, Fraction) else str(value)
+
+
+def _missing(gauge: Gauge, name: str, valued: bool) -> list[str]:
+    domain = gauge.schema.domain(name)
+    if not domain.may_be_missing:
+        if domain.missing is None:
+            return []
+        return [f"Missing cells of {name!r} count as {_shown(domain.missing)}, as the schema says."]
+    used = {gauge.schema.base(one) for one in predicate_columns(getattr(gauge.measure, "where", EVERY_ROW))}
+    if valued:
+        return [f"Cells of {name!r} that are missing or cannot be read are left out."]
+    if name in used:
+        return [f"A row whose cell of {name!r} is missing fulfils no condition on it, except IS NULL."]
+    return [f"Missing cells of {name!r} are a value of their own."]
+
+
+def _unlisted(name: str, domain: Domain) -> list[str]:
+    if not isinstance(domain, Categories) or domain.other_code is None:
+        return []
+    return [f"Values of {name!r} that are not listed count as {_shown(domain.decode(domain.other_code))!r}."]

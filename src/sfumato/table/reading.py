@@ -1,0 +1,160 @@
+"""The one door between a source and everything that is asked of it: after it, no cell can make an engine raise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from sfumato.domain import Categories, nearest
+from sfumato.errors import SchemaError
+from sfumato.show.progress import watched
+from sfumato.table.cells import (
+    duckdb_cell,
+    duckdb_identity,
+    duckdb_label,
+    spark_cell,
+    spark_identity,
+    spark_label,
+)
+from sfumato.table.engine import Source, quoted
+from sfumato.table.schema import Schema
+
+Result = TypeVar("Result")
+
+
+def readable(source: Source, schema: Schema) -> Source:
+    """Return the declared columns, the person and the row key of a source as cells of safe types.
+
+    Raises on public facts, which are names and types, and where a file breaks its own format: that is found here, by
+    one pass over all declared columns, whatever will be asked, and before a ledger is touched.
+    """
+    names = list(dict.fromkeys(schema.base(name) for name in schema.names))
+    wanted = list(dict.fromkeys([*names, *([schema.person] if schema.person else []), *(schema.row_key or ())]))
+    _require_names(source, wanted)
+    loaded = guarded(lambda: source.loaded(wanted, schema.person))
+    if loaded.kind == "csv":
+        # Which lines of a CSV file can be read depends on the columns that are asked for, so it is read once.
+        loaded = replace(loaded, table=guarded(lambda: loaded.stored(loaded.table.select(*wanted))))
+    cells = _cells(loaded, wanted, schema)
+    if loaded.kind == "parquet" or not loaded.is_duckdb:
+        _pass(loaded, wanted)
+    return replace(loaded, table=guarded(lambda: loaded.selected(cells)))
+
+
+def _require_names(source: Source, wanted: Sequence[str]) -> None:
+    found = (*source.table.columns, *source.refused)
+    lacking = [name for name in sorted(wanted) if name not in found]
+    if lacking:
+        hints = "; ".join(f"{name!r}: {nearest(name, found)}" for name in lacking)
+        raise SchemaError(f"The schema names columns that the source does not have: {hints}")
+    for name in wanted:
+        if name in source.refused:
+            raise _unread(name, source.refused[name])
+
+
+def _unread(name: str, kind: str) -> SchemaError:
+    return SchemaError(
+        f"The column {name!r} is {kind}, a type that no domain reads; store it as text, a number, a truth value, a day "
+        "or a moment."
+    )
+
+
+def _kinds(source: Source) -> dict[str, str]:
+    """Return the engine's own types of all columns."""
+    if source.is_duckdb:
+        described = source.engine.con.execute(f"DESCRIBE SELECT * FROM {source.relation}").fetchall()
+        return {name: kind for name, kind, *_ in described}
+    return dict(source.engine.raw_sql(source.engine.compile(source.table)).dtypes)
+
+
+_DUCKDB = (duckdb_cell, duckdb_label, duckdb_identity)
+_SPARK = (spark_cell, spark_label, spark_identity)
+
+
+def _cells(source: Source, names: Sequence[str], schema: Schema) -> dict[str, str]:
+    """Return how each column is read, in SQL of the engine."""
+    kinds = _kinds(source)
+    cell, label, identity = _DUCKDB if source.is_duckdb else _SPARK
+    quote = '"' if source.is_duckdb else "`"
+    cells = {}
+    for name in names:
+        listed = name in schema.names and isinstance(schema.domain(name), Categories)
+        read = identity if name == schema.person else label if listed else cell
+        sql = read(quoted(name, quote), kinds[name])
+        if sql is None and name == schema.person:
+            raise SchemaError(f"The person column {name!r} is {kinds[name]} and must be integer or string.")
+        if sql is None:
+            raise _unread(name, kinds[name])
+        cells[name] = sql
+    return cells
+
+
+# The pass at opening
+
+
+def _pass(source: Source, names: Sequence[str]) -> None:
+    """Decode every cell of the declared columns once, so that later scans of the same bytes cannot fail.
+
+    The hash is what makes an engine decode: it counts cells without looking at them, and takes ends from statistics.
+    """
+    with watched("Checking the columns", source.part_done):
+        failure = _failure(source, names)
+        broken = [name for name in names if failure and _DAMAGED in failure and _failure(source, [name])]
+    if broken:
+        raise SchemaError(
+            f"The column {broken[0]!r} breaks the format of its own file: it holds bytes that are no UTF-8, a moment "
+            "beyond the calendar, or a page that is damaged; write the file again."
+        )
+    if failure:
+        raise SchemaError(failure)
+
+
+def _failure(source: Source, names: Sequence[str]) -> str | None:
+    try:
+        guarded(lambda: _hashed(source, names))
+    except SchemaError as error:
+        return str(error)
+    return None
+
+
+def _hashed(source: Source, names: Sequence[str]) -> None:
+    quote, digest = ('"', "hash") if source.is_duckdb else ("`", "xxhash64")
+    columns = [quoted(name, quote) for name in names]
+    hashes = ", ".join(f"bit_xor({digest}({column}))" for column in columns)
+    # From a query and not from the file itself: then DuckDB reads the statistics of the columns too.
+    query = f"SELECT {hashes} FROM (SELECT {', '.join(columns)} FROM {source.relation} AS raw) AS declared"
+    if source.is_duckdb:
+        source.engine.con.execute(query).fetchall()
+    else:
+        source.engine.raw_sql(query).collect()
+
+
+# Failures of engines
+
+_DAMAGED = "what is stored is damaged, or breaks its own format; check it with the tool that wrote it"
+_REASONS = {
+    "it ran out of memory; close other programs, or set a larger memory limit": ("MemoryError", "OutOfMemoryException"),
+    "a file may not be opened by this user; check its permissions": ("PermissionError", "PermissionException"),
+    "a file could not be read or written: it was moved or cut short, or a disk is full": ("IOException", "OSError"),
+    "somebody stopped it; ask again": ("InterruptException",),
+    "it failed by itself, which is an error of the engine": ("InternalException", "FatalException"),
+    "the connection was lost; open the source again": ("ConnectionException", "OperationalError", "Py4JNetworkError"),
+}
+
+
+def _reason(error: Exception) -> str:
+    """Return what a failure means, from the classes of the exception alone: its text can quote a cell."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return next((reason for reason, kinds in _REASONS.items() if names & set(kinds)), _DAMAGED)
+
+
+def guarded(work: Callable[[], Result]) -> Result:
+    """Run engine work; an engine's message can quote a cell, so only the kind of failure leaves."""
+    try:
+        return work()
+    except (AttributeError, NameError, TypeError, NotImplementedError, SchemaError):
+        raise  # a bug of ours or of a library, or a public fact; not a word about the data
+    except Exception as error:
+        kind, reason = type(error).__name__, _reason(error)
+    raise SchemaError(f"The engine could not read the source ({kind}): {reason}.")

@@ -1,0 +1,108 @@
+"""Every question that a curator can be asked, with every method, engine and learner."""
+
+from __future__ import annotations
+
+from sfumato.learn import HOMES
+from sfumato.learn.question import Learn
+from sfumato.release import Count, Distribution, GroupBy, Histogram, Mean, People, Quantiles, Question, Sum, Variance
+from sfumato.release.distribution.choice import METHODS as CURVES
+from sfumato.release.geometry.build import ENGINES as SHAPES
+from sfumato.release.geometry.question import Shaped
+from sfumato.release.popular.question import ENGINES as FINDERS
+from sfumato.release.popular.question import Popular
+from sfumato.release.quantiles.choice import METHODS as RANKS
+from sfumato.release.question import _KINDS
+from sfumato.release.synopsis.methods import known as synopses
+from sfumato.release.synopsis.question import Synopsize
+from sfumato.release.synthesis.methods import known as models
+from sfumato.release.synthesis.question import Synthesize
+from sfumato.release.workload.builders import marginals
+from sfumato.release.workload.question import Answers
+from sfumato.table.schema import Schema
+
+
+def every_question(schema: Schema) -> dict[str, Question]:
+    """Return all of them by name, for the columns of `worlds.COLUMNS`."""
+    bits = ("ill", "scar", "age>=4")
+    few = marginals(schema, sets=[("ill", "job"), ("ill",)])
+    binary = marginals(schema, sets=[("ill", "scar"), ("ill",)])
+    return {
+        "Count()": Count(),
+        "Count(where)": Count("age > 3"),
+        "Count(public where)": Count("ward = 's'"),
+        "People()": People(),
+        "People(where)": People("age > 3"),
+        "People by": People("ill = true", ("job", "ward")),
+        "Sum": Sum("pay"),
+        "Sum(where)": Sum("pay", "job = 'b'"),
+        "Mean": Mean("age"),
+        "Mean(where)": Mean("pay", "ill = true"),
+        "Variance": Variance("age"),
+        "Histogram": Histogram("age"),
+        "Histogram of two": Histogram(("job", "ward"), "ill = true"),
+        "Histogram of a month": Histogram("month"),
+        "Histogram private text": Histogram("town", keys="private"),
+        "Histogram private large": Histogram("address", keys="private"),
+        "Histogram private two": Histogram(("address", "age"), keys="private"),
+        "GroupBy": GroupBy("job", [Count(), Mean("pay")]),
+        "GroupBy decade": GroupBy("decade", [Sum("pay")], "ward = 'n'"),
+        "GroupBy private": GroupBy("town", [Count(), Mean("age")], keys="private"),
+        **{f"Quantiles {method}": Quantiles("age", ("0.25", "0.5"), method=method) for method in RANKS},
+        "Quantiles text": Quantiles("town", ("0.5",)),
+        "Quantiles where": Quantiles("pay", ("0.5",), "scar = true"),
+        **{f"Distribution {method}": Distribution("age", method=method) for method in CURVES},
+        "Distribution large": Distribution("address"),
+        "Distribution where": Distribution("age", "ill = true"),
+        "Answers": Answers(few),
+        **{f"Shaped {engine}": Shaped(binary, engine) for engine in ("auto", *SHAPES, "recursive")},
+        **{
+            f"Popular {engine}": Popular(("address", "age", "job"), engine=engine)
+            for engine in FINDERS
+            if engine != "tree"
+        },
+        "Popular tree": Popular(("age", "job", "caller", "called"), engine="tree"),
+        "Synthesize auto": Synthesize(columns=("age", "ill", "job")),
+        **{f"Synthesize {method}": Synthesize(few, method=method) for method in models() if method != "auto"},
+        **{f"Synopsize {m}": Synopsize(m, columns=bits) for m in synopses() if m not in ("cuts", "labels")},
+        "Synopsize labels": Synopsize("labels", columns=bits, options={"width": 2, "queries": 6}),
+        "Synopsize cuts by hubs": Synopsize("cuts", columns=("caller", "called"), options={"by": "hubs"}),
+        "Synopsize cuts by pairs": Synopsize("cuts", columns=("caller", "called"), options={"by": "pairs"}),
+        **LEARNERS,
+    }
+
+
+LEARNERS: dict[str, Question] = {
+    "Learn PrivateThreshold": Learn("PrivateThreshold", "age", "ill"),
+    "Learn PrivateBox": Learn("PrivateBox", ("age", "caller"), "ill"),
+    "Learn PrivatePoint": Learn("PrivatePoint", "age", "ill"),
+    "Learn PrivatePoint tree": Learn("PrivatePoint", ("age", "caller"), "ill", options={"method": "tree"}),
+    "Learn PrivatePoint exponential": Learn("PrivatePoint", "age", "ill", options={"method": "exponential"}),
+    "Learn ExponentialLearner": Learn(
+        "ExponentialLearner", ("age", "job"), "ill", options={"concepts": ("age >= 3", "job = 'b'")}
+    ),
+    "Learn LabelPrivate": Learn("LabelPrivate", ("level", "ward"), "ill"),
+    "Learn RobustHalfspace": Learn("RobustHalfspace", ("age", "caller"), "ill"),
+    "Learn SanitizeThenLearn cells": Learn("SanitizeThenLearn", ("age", "job"), "ill"),
+    "Learn SanitizeThenLearn points": Learn(
+        "SanitizeThenLearn", ("age", "address"), "ill", options={"sanitizer": "points"}
+    ),
+    "Learn SemiPrivate": Learn("SemiPrivate", ("age",), "ill", options={"pool": ((1,), (4,), (6,))}),
+}
+NO_LEARNERS = {"Boxes", "ConditionRule", "FittedRule", "IntervalRule", "Learn", "Rule", "rule_from_json"}
+"""Names of `sfumato.learn` that are no learners: families of rules, rules, and the question itself."""
+
+
+def uncovered(schema: Schema) -> list[str]:
+    """Return what is registered and never asked here."""
+    asked = every_question(schema).values()
+    kinds = sorted(set(_KINDS) - {question.kind for question in asked})
+    learners = {question.learner for question in asked if isinstance(question, Learn)}
+    missing = sorted(set(HOMES) - learners - NO_LEARNERS)
+    ways = {Quantiles: RANKS, Distribution: CURVES, Synthesize: models(), Synopsize: synopses()}
+    for kind, listed in ways.items():
+        used = {question.method for question in asked if isinstance(question, kind)}
+        missing += [f"{kind.__name__} {method}" for method in listed if method not in used]
+    for kind, listed in ((Shaped, ("auto", *SHAPES, "recursive")), (Popular, FINDERS)):
+        used = {question.engine for question in asked if isinstance(question, kind)}
+        missing += [f"{kind.__name__} {engine}" for engine in listed if engine not in used]
+    return [*kinds, *missing]

@@ -1,0 +1,276 @@
+"""The one module here that touches internals: how a question is planned, what its mechanism is given, what it claims.
+
+A mechanism's input is laid out as *parts*: vectors of integers with a name for every coordinate, each with what the
+mechanism claims about it. Everything else in this folder compares parts, so that another seam needs another adapter and
+no other tests.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato.errors import AccuracyWarning
+from sfumato.learn.facts import Sample
+from sfumato.perturb import AdditiveNoise
+from sfumato.privacy import ADD_REMOVE, EVERYTHING, REPLACE_ONE, Bound, Loss, Relation
+from sfumato.privacy.sensitivity import Sensitivity
+from sfumato.release.distribution.medians import MedianTree
+from sfumato.release.distribution.nodes import NodeTree
+from sfumato.release.found_keys import FoundGroups
+from sfumato.release.geometry.recursive import RecursiveNoise
+from sfumato.release.geometry.shaped import ShapedNoise
+from sfumato.release.prepared import Exact, Prepared, Several
+from sfumato.release.private_keys import StableHistogram
+from sfumato.release.quantile_choice import QuantileChoice
+from sfumato.release.quantiles import JointQuantiles
+from sfumato.release.question import Question
+from sfumato.release.sparse_noise import SparseNoise
+from sfumato.release.synopsis.binary import Rows
+from sfumato.release.synopsis.hubs import Edges
+from sfumato.release.synthesis.stack import TableStack
+from sfumato.release.workload.records import Records
+from sfumato.table.data import Table, open_table
+from sfumato.table.gauge import Basis
+from sfumato.table.view import View
+from sfumato.table.where import read_where
+from tests.replay.worlds import World, arrow
+
+Changed = frozenset[str] | None
+"""The attributes of one person that changed, or None where the person did."""
+Vector = Mapping[Any, int]
+NOTHING_MOVES = Sensitivity(Fraction(0), Fraction(0), Fraction(0), 0)
+
+WHOLE = "whole rows"
+"""The payload of mechanisms that count rows one by one: they have no unit but the row."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One vector that a mechanism is given, and how far it claims that a change moves it."""
+
+    name: str
+    vector: Vector
+    claim: Callable[[Changed], Sensitivity]
+    payload: str = "numbers"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A question made ready at a spend."""
+
+    prepared: Prepared
+    world: World
+    relation: Relation
+
+    @property
+    def mechanism(self) -> Any:
+        """What will run."""
+        return self.prepared.mechanism
+
+    @property
+    def loss(self) -> Loss:
+        """What it states to cost."""
+        return self.prepared.loss()
+
+    def read(self, table: Table) -> Any:
+        """Return exactly what the mechanism would be given."""
+        return self.prepared.exact(table)
+
+    def parts(self, exact: Any) -> list[Part]:
+        """Lay out what was read."""
+        return _parts(self, self.mechanism, exact)
+
+    def charged(self, name: str) -> bool:
+        """Tell whether an attribute is stated to cost anything."""
+        return not self.loss.at(frozenset({name})).is_zero
+
+
+def open_rows(world: World, rows: list[dict[str, Any]]) -> Table:
+    """Open a tiny table."""
+    return open_table(arrow(rows), world.schema)
+
+
+def remembering() -> pytest.MonkeyPatch:
+    """Ask the engine the same query of the same table once only: questions, spends and relations share readings."""
+    patch, ask = pytest.MonkeyPatch(), View._ask
+
+    def once(view: View, keys: Any, measures: Any, where: Any, *, as_cells: bool) -> Any:
+        kept = view.table.__dict__.setdefault("replayed", {})
+        query = (view.rule, view.columns, keys, tuple(measures), read_where(where, view.table.schema), as_cells)
+        if query not in kept:
+            kept[query] = ask(view, keys, measures, where, as_cells=as_cells)
+        return kept[query]
+
+    patch.setattr(View, "_ask", once)
+    return patch
+
+
+def people_of(table: Table) -> int:
+    """Return the public number of people."""
+    return table.people
+
+
+def plan(question: Question, world: World, people: int, relation: Relation, spend: Bound) -> Plan:
+    """Prepare a question from public facts, or raise its refusal."""
+    basis = Basis(world.schema, people, relation)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AccuracyWarning)  # four people are too few for anything
+        return Plan(question.canonical(world.schema).prepare(basis, spend), world, relation)
+
+
+def _parts(plan: Plan, mechanism: Any, exact: Any) -> list[Part]:
+    match mechanism:
+        case Several():
+            pairs = zip(mechanism.mechanisms, exact, strict=True)
+            found = [_parts(plan, part, value) for part, value in pairs]
+            return [
+                Part(f"{at} {one.name}", one.vector, one.claim, one.payload)
+                for at, all_ in enumerate(found)
+                for one in all_
+            ]
+        case Exact():
+            return [Part("public", {(): int(exact)} if np.ndim(exact) == 0 else _array(exact), lambda _: NOTHING_MOVES)]
+        case AdditiveNoise():
+            return [Part("noise", _array(exact), additive_claim(mechanism))]
+        case SparseNoise():
+            return [Part("noise", dict(exact), additive_claim(mechanism.noise))]
+        case FoundGroups():
+            counts = Part("keys", {key: values[0] for key, values in exact.items()}, whole_claim(plan), WHOLE)
+            totals = [
+                Part(f"total {at}", {key: values[at + 1] for key, values in exact.items()}, additive_claim(one))
+                for at, one in enumerate(mechanism.totals)
+                if isinstance(one, AdditiveNoise)
+            ]
+            return [counts, *totals]
+        case StableHistogram():
+            return [Part("keys", dict(exact), whole_claim(plan), WHOLE)]
+        case ShapedNoise() | RecursiveNoise():
+            return [Part("answers", _array(exact), shaped_claim(plan, mechanism), WHOLE)]
+        case TableStack():
+            return [
+                Part(f"table {part.columns}", _array(table), stacked_claim(plan, mechanism, part.columns), WHOLE)
+                for part, table in zip(mechanism.parts, mechanism.exact(exact), strict=True)
+            ]
+    if isinstance(exact, (Records, Rows, Sample, Edges)):
+        return [Part("rows", _rows(exact), whole_claim(plan), WHOLE)]
+    places, counts = exact
+    vector = {int(place): int(count) for place, count in zip(places, counts, strict=True)}
+    return [Part("ordered", vector, ordered_claim(plan, mechanism))]
+
+
+def _array(exact: Any) -> Vector:
+    flat = np.asarray(exact, dtype=object)
+    return {place: int(flat[place]) for place in np.ndindex(flat.shape)}
+
+
+def _rows(exact: Any) -> Vector:
+    """Return how often each record occurs."""
+    match exact:
+        case Records():
+            keys = map(tuple, exact.codes.tolist())
+        case Rows():
+            keys = map(tuple, exact.ones.astype(int).tolist())
+        case Sample():
+            keys = (
+                (*(int(code) for code in row), int(label))
+                for row, label in zip(exact.codes.tolist(), exact.labels.tolist(), strict=True)
+            )
+        case _:
+            keys = zip(exact.first.tolist(), exact.second.tolist(), strict=True)
+    found: dict[Any, int] = {}
+    for key, count in zip(keys, exact.counts.tolist(), strict=True):
+        found[key] = found.get(key, 0) + int(count)
+    return found
+
+
+def whole_claim(plan: Plan) -> Callable[[Changed], Sensitivity]:
+    """Return what holds wherever rows are whole: a person has `rows` of them, and an attribute all that is charged."""
+
+    def claim(changed: Changed) -> Sensitivity:
+        if changed is not None and not any(plan.charged(name) for name in changed):
+            return NOTHING_MOVES
+        both = changed is not None or plan.relation is REPLACE_ONE
+        rows = Fraction(plan.world.rows * (2 if both else 1))
+        return Sensitivity(rows, rows**2, rows, int(rows))
+
+    return claim
+
+
+def additive_claim(mechanism: AdditiveNoise) -> Callable[[Changed], Sensitivity]:
+    """Return what noise was calibrated to."""
+
+    def claim(changed: Changed) -> Sensitivity:
+        person = mechanism.sensitivity
+        if changed is None:
+            return person
+        if mechanism.reads != EVERYTHING and not changed & frozenset(mechanism.reads):
+            return NOTHING_MOVES
+        # Where people come and go, an attribute that has no number of its own is one who leaves and one who comes.
+        replaced = person.times(2) if mechanism.relation is ADD_REMOVE else person
+        known = dict(mechanism.by_attribute)
+        return known.get(next(iter(changed)), replaced) if len(changed) == 1 else replaced
+
+    return claim
+
+
+def ordered_claim(plan: Plan, mechanism: Any) -> Callable[[Changed], Sensitivity]:
+    """Return how far counts by code move when a person counts as much as the mechanism believes."""
+    match mechanism:
+        case QuantileChoice() | JointQuantiles() | MedianTree():
+            weight = mechanism.weight
+        case NodeTree():
+            parts = 2 if plan.relation is REPLACE_ONE else 1
+            weight = int(mechanism.noise.sensitivity.l1 * mechanism.grid) // parts
+        case _:
+            weight = plan.world.rows  # a mechanism that says nothing about units counts rows
+
+    def claim(changed: Changed) -> Sensitivity:
+        if changed is not None and not any(plan.charged(name) for name in changed):
+            return NOTHING_MOVES
+        both = changed is not None or plan.relation is REPLACE_ONE
+        l1 = Fraction(weight * (2 if both else 1))
+        return Sensitivity(l1, l1**2, l1, int(l1))
+
+    return claim
+
+
+def shaped_claim(plan: Plan, mechanism: Any) -> Callable[[Changed], Sensitivity]:
+    """Return how far answers move by the longest of the generators that the shape was made for."""
+    first = mechanism.levels[0] if isinstance(mechanism, RecursiveNoise) else mechanism
+    l1 = Fraction(max(sum(abs(step) for step in one) for one in first.generators))
+    largest = Fraction(max(abs(step) for one in first.generators for step in one))
+
+    def claim(changed: Changed) -> Sensitivity:
+        if changed is not None and plan.loss.at(changed).is_zero:
+            return NOTHING_MOVES
+        times = 2 if changed is not None and mechanism.relation is ADD_REMOVE else 1
+        return Sensitivity(times * l1, (times * l1) ** 2, times * largest, int(times * l1))
+
+    return claim
+
+
+def stacked_claim(plan: Plan, mechanism: TableStack, columns: tuple[int, ...]) -> Callable[[Changed], Sensitivity]:
+    """Return the claim of one table among several: an attribute that others show moves those only."""
+    whole = whole_claim(plan)
+    mine = {mechanism.shown[place] for place in columns}
+
+    def claim(changed: Changed) -> Sensitivity:
+        if changed is None or not plan.prepared.gauge.matched or not mechanism.attribute_prices:
+            return grown(whole(changed))
+        elsewhere = changed <= {*mechanism.shown} and not changed & mine
+        return NOTHING_MOVES if elsewhere else grown(whole(changed))
+
+    return claim
+
+
+def grown(moves: Sensitivity) -> Sensitivity:
+    """Return no bound but on the number of rows: contrasts of a table are weighed by public whole numbers."""
+    far = Fraction(10**6)
+    return Sensitivity(moves.l1 * far, moves.l2_squared * far, moves.largest * far, 10**6)

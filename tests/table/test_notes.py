@@ -1,0 +1,70 @@
+"""What was done to cells and people is said, from public facts alone (SM-NOTES)."""
+
+from __future__ import annotations
+
+import pyarrow
+
+from sfumato import Budget, Pure, Schema, curate
+from sfumato.domain import booleans, categories, fixed, integers
+from sfumato.table.gauge import Basis
+from sfumato.table.measure import Found, Ordered, People, Rows, Totals
+from sfumato.table.statistics import Part, Power
+from sfumato.table.where import read_where
+
+COLUMNS = {
+    "age": integers(0, 99),
+    "pay": fixed(0, 10, step="0.5", missing=0),
+    "job": categories("nurse", "clerk"),
+    "ill": booleans(),
+}
+ONE = Schema(COLUMNS)
+MANY = Schema(COLUMNS, "id", 5, 2)
+KEYED = Schema(COLUMNS, "id", 5, row_key=("visit",))
+
+
+def notes(schema: Schema, measure: object) -> tuple[str, ...]:
+    return Basis(schema, 9).gauge(measure).notes()  # type: ignore[arg-type]
+
+
+def test_values_that_are_added_up_are_clamped_and_skipped() -> None:
+    sums = Totals((), (Part(Power.SUM, "age"), Part(Power.SUM, "pay")), read_where("ill = true", ONE))
+    assert notes(ONE, sums) == (
+        "Values of 'age' are clamped to 0 … 99.",
+        "Values of 'pay' are clamped to 0 … 10.",
+        "Cells of 'age' that are missing or cannot be read are left out.",
+        "A row whose cell of 'ill' is missing fulfils no condition on it, except IS NULL.",
+        "Missing cells of 'pay' count as 0, as the schema says.",
+    )
+
+
+def test_people_and_groups_are_limited() -> None:
+    weighed = "A person counts as at most 5 rows; the rows of a person with more count 5 in all."
+    assert notes(MANY, Totals(("job",))) == (
+        weighed,
+        "A person counts in at most 2 groups.",
+        "Missing cells of 'job' are a value of their own.",
+        "Values of 'job' that are not listed count as 'other'.",
+    )
+    assert notes(MANY, Ordered("age"))[0] == weighed and len(notes(MANY, Ordered("age"))) == 3
+    assert notes(MANY, People(("ill",)))[:2] == (
+        "A person counts once, however many rows they have.",
+        "A person counts in at most 2 groups.",
+    )
+
+
+def test_rows_are_chosen_by_a_key_or_by_everything() -> None:
+    assert notes(KEYED, Rows(("ill",)))[0].startswith(
+        "At most 5 rows of a person are used, chosen by the row key 'visit'"
+    )
+    assert "every attribute is charged" in notes(MANY, Rows(("ill",)))[0]
+    assert "groups" not in notes(MANY, Rows(("ill",)))[1] and "2 groups" in notes(MANY, Found(("ill",)))[1]
+    assert "one row in which every cell is missing" in notes(Schema(COLUMNS, "id", row_key=()), Rows(("ill",)))[0]
+
+
+def test_an_answer_carries_them_and_so_does_the_record() -> None:
+    rows = pyarrow.table({"age": [30, None, 50, 70], "pay": [1.0] * 4, "job": ["nurse"] * 4, "ill": [True] * 4})
+    with curate(rows, ONE, Budget(Pure(9))) as curator:
+        answer = curator.mean("age", spend=Pure(1))
+        assert answer.notes[0] == "Values of 'age' are clamped to 0 … 99." and "left out" in answer.notes[1]
+        (entry,) = curator.ledger.history()
+        assert tuple(entry.event["parameters"]["notes"]) == answer.notes

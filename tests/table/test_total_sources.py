@@ -1,0 +1,170 @@
+"""The same on servers and clusters, and the longer sweeps."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sfumato.errors import SchemaError
+from sfumato.table import Schema, open_table
+from tests.imputed import Domain
+from tests.table.cluster import SPARK_MARKS
+from tests.table.odd import CENTS, DAY, ENDS, LABEL, NOTE, NUMBER, in_memory, outcome
+
+pytestmark = SPARK_MARKS
+
+POSTGRES: dict[str, tuple[str, list[str], str, Domain]] = {
+    "float8": ("float8", ["'NaN'", "'Infinity'", "'-Infinity'", "1e300", "NULL"], "5", CENTS),
+    "numeric": ("numeric", ["'NaN'", "'Infinity'", "1e1000", "1e-1000", "NULL"], "5", NUMBER),
+    "date": ("date", ["'infinity'", "'-infinity'", "'4713-01-01 BC'", "'5874897-01-01'", "NULL"], "'2000-02-29'", DAY),
+    "timestamp": (
+        "timestamp",
+        ["'infinity'", "'-infinity'", "'4713-01-01 BC'", "'294276-01-01'", "NULL"],
+        "'2000-02-29 23:59:59.999999'",
+        DAY,
+    ),
+    "text": ("text", ["''", r"E'b\t\n\\\\N'", "repeat('x', 3000000)", r"E'\xff'", "NULL"], "'a'", NOTE),
+    "bytea": ("bytea", [r"'\xff'", "''", "NULL"], "'a'", LABEL),
+    "int8": ("int8", ["9223372036854775807", "-9223372036854775808", "NULL"], "5", NUMBER),
+}
+
+
+@pytest.fixture(scope="module")
+def server(postgres: str) -> Iterator[str]:
+    """A database of unchecked bytes: the one kind in which text can be no UTF-8."""
+    import psycopg
+
+    name = f"odd_cells_{os.getpid()}"  # every worker has its own
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(
+            f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+        )
+    yield re.sub(r"/postgres\?", f"/{name}?", postgres)
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+class TestPostgres:
+    @pytest.mark.parametrize("name", list(POSTGRES))
+    def test_odd_cells_move_nothing(self, server: str, name: str) -> None:
+        import psycopg
+
+        kind, odd, clean, domain = POSTGRES[name]
+        seen = []
+        with psycopg.connect(server, autocommit=True) as connection:
+            for values in ([*odd, clean], [clean] * (len(odd) + 1)):
+                connection.execute(f"DROP TABLE IF EXISTS people; CREATE TABLE people (c {kind})")
+                connection.execute("INSERT INTO people VALUES " + ", ".join(f"({value})" for value in values))
+                seen.append(outcome(server, domain, table="people"))
+        assert seen[0] == seen[1] and not isinstance(seen[0][0], str), seen
+
+    def test_views_and_unlisted_types_are_refused_and_ids_stay_apart(self, server: str) -> None:
+        import psycopg
+
+        with psycopg.connect(server, autocommit=True) as connection:
+            connection.execute("DROP TABLE IF EXISTS base CASCADE")
+            connection.execute("CREATE TABLE base (id numeric, name text, c text, odd json, many text[])")
+            values = r"(100000000000000000001, E'\377'), (100000000000000000002, E'\376'), (NULL, '')"
+            connection.execute(f"INSERT INTO base (id, name) VALUES {values}")
+            connection.execute("CREATE VIEW casts AS SELECT CAST(c AS int) AS c FROM base")
+            connection.execute("CREATE MATERIALIZED VIEW kept AS SELECT c FROM base")
+        with pytest.raises(SchemaError, match="is a view"):
+            open_table(server, Schema({"c": NUMBER}), table="casts")
+        for column, kind in (("odd", "json"), ("many", "_text")):
+            with pytest.raises(SchemaError, match=f"'{column}' is {kind}"):
+                open_table(server, Schema({column: LABEL}), table="base")
+        with open_table(server, Schema({"c": NUMBER}), table="kept") as table:
+            assert table.people == 3
+        for person in ("id", "name"):
+            with open_table(server, Schema({"c": NUMBER}, person=person), table="base") as table:
+                assert table.people == 2
+
+
+@pytest.mark.audit
+class TestSpark:
+    @pytest.mark.parametrize("name", ["string", "binary", "double", "date", "moment", "decimal"])
+    def test_odd_cells_move_nothing(self, spark: Any, name: str, tmp_path: Path) -> None:
+        texts = [b"\xff", b"", b"a\x00", b"nan", None]
+        odd: dict[str, tuple[pa.Array, pa.Array, Domain]] = {
+            "string": (pa.array(texts, pa.binary()).view(pa.string()), pa.array(["a"]), NOTE),
+            "binary": (pa.array(texts, pa.binary()), pa.array([b"a"]), LABEL),
+            "double": (pa.array([float("nan"), float("inf"), 1e308, None]), pa.array([1.0]), CENTS),
+            "date": (pa.array([2**31 - 1, -(2**31), None], pa.int32()).view(pa.date32()), DAYS, DAY),
+            "moment": (
+                pa.array([*ENDS, None], pa.int64()).view(pa.timestamp("us")),
+                DAYS.cast(pa.timestamp("us")),
+                DAY,
+            ),
+            "decimal": (pa.array([10**18 - 1, None], pa.decimal128(38)), pa.array([1], pa.decimal128(38)), NUMBER),
+        }
+        cells, clean, domain = odd[name]
+        seen = []
+        for place, data in enumerate((pa.concat_arrays([cells, clean]), pa.concat_arrays([clean] * (len(cells) + 1)))):
+            pq.write_table(pa.table({"c": data}), tmp_path / f"{place}.parquet")
+            seen.append(outcome(spark.read.parquet(str(tmp_path / f"{place}.parquet")), domain))
+        assert seen[0] == seen[1] and not isinstance(seen[0][0], str), seen
+
+    def test_frames_that_compute_are_refused(self, spark: Any, tmp_path: Path) -> None:
+        ids = pa.array([b"\xff", b"\xfe", b"", None], pa.binary()).view(pa.string())
+        pq.write_table(pa.table({"c": ["1", "x", "2", "3"], "id": ids}), tmp_path / "a.parquet")
+        frame = spark.read.parquet(str(tmp_path / "a.parquet"))
+        frame.createOrReplaceTempView("plain")
+        schema = Schema({"c": NUMBER})
+        for computed in (frame.selectExpr("CAST(c AS INT) AS c"), frame.where("c > 1"), frame.groupBy("c").count()):
+            with pytest.raises(SchemaError, match="write it to Parquet first"):
+                open_table(computed, schema)
+        for plain in (
+            frame.select("c"),
+            frame.cache(),
+            spark.table("plain"),
+            spark.createDataFrame([("1",)] * 4, "c string"),
+        ):
+            with open_table(plain, schema) as table:
+                assert table.people == 4
+        with open_table(frame, Schema({"c": NUMBER}, person="id")) as table:
+            assert table.people == 2
+        mode = "spark.sql.parquet.datetimeRebaseModeInRead"
+        spark.conf.set(mode, "EXCEPTION")
+        try:
+            with pytest.raises(SchemaError, match="CORRECTED"):
+                open_table(frame, schema)
+        finally:
+            spark.conf.unset(mode)
+
+
+DAYS = pa.array([10_957], pa.int32()).view(pa.date32())
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("odd", list(in_memory()), ids=lambda odd: odd.name)
+def test_each_odd_cell_is_read_alone_as_in_company(odd: Any, tmp_path: Path) -> None:
+    """One cell a file, every file with and without statistics: nobody else's cell is part of a reading."""
+    together = _codes(odd.table(odd=True), odd.domain)
+    alone: list[Any] = []
+    for place in range(len(odd.clean) + len(odd.cells)):
+        data = odd.table(odd=True).slice(place, 1)
+        found = _codes(data, odd.domain)
+        alone += found
+        for statistics in (True, False):
+            path = tmp_path / "one.parquet"
+            try:
+                pq.write_table(data, path, write_statistics=statistics)
+                again = _codes(path, odd.domain)
+            except (pa.ArrowException, SchemaError):
+                continue  # what Parquet cannot hold is refused when it is written or opened
+            assert again == found or odd.name == "date64"  # which is written as another type
+    assert sorted(alone) == sorted(together)
+
+
+def _codes(source: Any, domain: Domain) -> list[Any]:
+    with open_table(source, Schema({"c": domain})) as table:
+        counted = table.view(["c"]).sparse_counts(["c"])
+    return list(itertools.chain.from_iterable([code] * times for code, times in counted.items()))

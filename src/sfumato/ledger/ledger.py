@@ -145,7 +145,7 @@ class Ledger:
     ) -> Reservation:
         """Reserve and start in one transaction, call `draw` once, store its bytes and return them.
 
-        What is stored already is returned, free. What `draw` raises goes to the operator's log; the caller sees one text.
+        What is stored already is returned, free. What `draw` raises goes to the log; the caller sees one fixed text.
         A kill inside `draw` loses what was paid: `run_sealed` does not.
         """
         request = request_of(

@@ -66,6 +66,10 @@ class LedgerError(SfumatoError):
     """A ledger cannot be read, was rolled back, or belongs to other people."""
 
 
+class Unfinished(LedgerError):
+    """A request was charged and begun, and has no answer yet; what was charged is kept for it."""
+
+
 class FitError(SfumatoError):
     """An answer was drawn and stored, but what is shown of it could not be computed; nothing is lost.
 

@@ -296,6 +296,14 @@ def test_opening_sweeps_what_is_done_and_nothing_else(tmp_path):
         assert set(keeper.left()) == {frozen.hashed("a"), frozen.hashed("unknown")}
 
 
+def test_whoever_may_not_look_there_can_open_the_ledger(tmp_path, monkeypatch):
+    def forbidden(self):
+        raise PermissionError(13, "not yours")
+
+    monkeypatch.setattr(Directory, "left", forbidden)
+    Ledger(tmp_path / "people.ledger", Budget(Pure(1))).close()
+
+
 def test_files_are_for_nobody_else(tmp_path):
     keeper = Directory(tmp_path / "private")
     keeper.write("a", b"input", bytes(32))

@@ -10,7 +10,7 @@ import typer
 from sfumato.cli.books import ledger_app
 from sfumato.cli.fair import fair_app
 from sfumato.cli.local import local_app
-from sfumato.cli.options import Asked, Data, Json, SchemaPath, Spend, Table
+from sfumato.cli.options import Asked, Data, Json, Private, SchemaPath, Spend, Table
 from sfumato.cli.outcome import CHECK_FAILED, emit, guarded
 from sfumato.cli.reports import report_command
 from sfumato.errors import ParameterError
@@ -105,6 +105,7 @@ def query(
     rehearse: Annotated[bool, typer.Option(help="Answer on made-up rows; costs nothing.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Also write a picture, .svg or .png.")] = None,
     table: Table = None,
+    private: Private = None,
     as_json: Json = False,
 ) -> None:
     """Answer one question, charged to a ledger before the data are touched.
@@ -127,6 +128,7 @@ def query(
             same_data=same_data,
             analyst=analyst,
             table=table,
+            private=private,
             preview=preview,
             rehearse=rehearse,
         )

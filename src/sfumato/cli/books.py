@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.options import Asked, Data, Json, LedgerPlace, SchemaPath, Table
+from sfumato.cli.options import Asked, Data, Json, LedgerPlace, Private, SchemaPath, Table
 from sfumato.cli.outcome import CHECK_FAILED, REFUSED, emit, guarded
 from sfumato.errors import LedgerError
 from sfumato.show.progress import watched
@@ -75,6 +75,22 @@ def verify(
         raise typer.Exit(CHECK_FAILED)
 
 
+@ledger_app.command("give-up")
+@guarded
+def give_up(
+    ledger: LedgerPlace,
+    request: Annotated[str, typer.Argument(help="The id of the request, as the sentence that names it says.")],
+    *,
+    private: Private = None,
+    as_json: Json = False,
+) -> None:
+    """Give up a request that was begun and cannot be finished; what it was charged stays spent."""
+    with open_ledger(ledger, private) as book:
+        found = book.fail(request)
+    said = f"The request {request!r} is given up; ask again as a new request, which is charged anew."
+    emit({"request": request, "state": found.state}, lambda: said, as_json)
+
+
 @ledger_app.command()
 @guarded
 def preview(
@@ -98,11 +114,11 @@ def preview(
         raise typer.Exit(REFUSED)
 
 
-def open_ledger(place: str) -> Ledger:
+def open_ledger(place: str, private: Path | None = None) -> Ledger:
     """Open a ledger that exists."""
     from sfumato.ledger import Ledger
 
-    return Ledger(place)
+    return Ledger(place, private=private)
 
 
 def _described(book: Ledger) -> dict[str, Any]:

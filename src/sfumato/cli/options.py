@@ -13,4 +13,7 @@ LedgerPlace = Annotated[str, typer.Argument(help="The path of a ledger, or a pos
 Asked = Annotated[str, typer.Argument(help="For example: mean of hours where age > 40.")]
 Table = Annotated[str | None, typer.Option(help="The table of a database that has several.")]
 Spend = Annotated[str | None, typer.Option(help="What the answer may cost, for example Pure(0.1).")]
+Private = Annotated[
+    Path | None, typer.Option(help="Where a draw in progress is kept; beside a ledger's file if left out.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]

@@ -10,11 +10,12 @@ from typing import Any, ParamSpec
 
 import typer
 
-from sfumato.errors import BudgetExceeded, SfumatoError
+from sfumato.errors import BudgetExceeded, FitError, SfumatoError, Unfinished
 
 REFUSED = 1
 BAD_INPUT = 2
 CHECK_FAILED = 3
+UNFINISHED = 4
 INTERNAL = 70
 
 Arguments = ParamSpec("Arguments")
@@ -29,6 +30,8 @@ def guarded(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
             command(*arguments, **options)
         except BudgetExceeded as refusal:
             raise failed(str(refusal), REFUSED, as_json=bool(options.get("as_json"))) from refusal
+        except (Unfinished, FitError) as begun:
+            raise failed(str(begun), UNFINISHED, as_json=bool(options.get("as_json"))) from begun
         except (SfumatoError, OSError) as problem:
             raise failed(str(problem), BAD_INPUT, as_json=bool(options.get("as_json"))) from problem
         except (typer.Exit, typer.Abort, KeyboardInterrupt):

@@ -90,13 +90,15 @@ class Directory:
         """Write both and return their seal, when everything has reached the disk."""
         seal = seal_of(key, content)
         home = self._home(request_id) / seal
-        for directory in (*reversed(home.parents), home):
+        fresh = [directory for directory in (*home.parents, home) if not directory.is_dir()]
+        for directory in sorted(fresh):
             # `parents=True` would make the upper ones readable by others.
             directory.mkdir(mode=0o700, exist_ok=True)
         try:
             _write(home / INPUT, content)
             _write(home / KEY, key)
-            for directory in (home, home.parent, home.parent.parent, self.path, self.path.parent):
+            # A file is found again if every directory on the way to it has reached the disk.
+            for directory in {home, home.parent, *(made.parent for made in fresh)}:
                 _sync(directory)
         except OSError:
             _forget(home)

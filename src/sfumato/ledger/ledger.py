@@ -144,8 +144,8 @@ class Ledger:
     ) -> Reservation:
         """Reserve and start in one transaction, call `draw` once, store its bytes and return them.
 
-        What is stored already is returned, free. Whatever `draw` raises goes to the operator's log; the caller sees
-        one fixed text. A kill inside `draw` loses what was paid: `run_sealed` does not.
+        What is stored already is returned, free. What `draw` raises goes to the log; the caller sees one fixed text.
+        A kill inside `draw` loses what was paid: `run_sealed` does not.
         """
         request = request_of(
             self._journal.terms, request_id, event, loss, question=question_key, analyst=analyst, spend=spend
@@ -169,9 +169,8 @@ class Ledger:
     ) -> Reservation:
         """Reserve, read, freeze what was read with a key, draw from that, store the bytes and return them.
 
-        What is stored already is returned, free. A request that was cut short, by a kill or by an interrupt, is
-        completed by the same request or the same question: the same bytes come out, and nothing is charged. Only where
-        there is no private place a request whose draw had begun stays lost.
+        What is stored already is returned, free. What a kill or an interrupt cut short is completed by the same request
+        or the same question, with the same bytes, free; only without a private place it is lost once its draw began.
         """
         request = request_of(
             self._journal.terms, request_id, event, loss, question=question_key, analyst=analyst, spend=spend

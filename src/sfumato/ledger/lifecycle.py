@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from sfumato.errors import LedgerError, ParameterError
+from sfumato.errors import LedgerError, ParameterError, Unfinished
 from sfumato.ledger import wording
 from sfumato.ledger.chain import canonical, digest
 from sfumato.ledger.request import Request
@@ -77,7 +77,7 @@ def unfinished(session: Session, request: Request) -> Reservation | None:
             continue
         begun, asked = json.loads(session.body(stored.row)), request.to_json()
         if any(canonical(begun[part]) != canonical(asked[part]) for part in ("event", "loss")):
-            raise LedgerError(wording.OTHERWISE.format(id=stored.id))
+            raise Unfinished(wording.OTHERWISE.format(id=stored.id))
         return _reservation(session, stored)
     return None
 

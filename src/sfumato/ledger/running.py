@@ -14,7 +14,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-from sfumato.errors import LedgerError
+from sfumato.errors import LedgerError, Unfinished
 from sfumato.ledger import lifecycle, wording
 from sfumato.ledger.frozen import Directory, Place, hashed
 from sfumato.ledger.reservation import Reservation
@@ -120,7 +120,7 @@ def _read(request_id: str, work: Work) -> bytes:
     except Exception:
         _log.exception("The table could not be read for the request %r.", request_id)
     # Raised outside the handler, so that nothing of the cause travels with it.
-    raise LedgerError(wording.UNREAD)
+    raise Unfinished(wording.UNREAD)
 
 
 def _kept(place: Place, request_id: str, content: bytes, key: bytes) -> str | None:
@@ -134,16 +134,16 @@ def _kept(place: Place, request_id: str, content: bytes, key: bytes) -> str | No
 def _thaw(journal: Journal, place: Place | None, request_id: str, frozen: lifecycle.Seal) -> Frozen | None:
     """Return what somebody froze before; None if it is gone because the request is done."""
     if frozen.seal is None:
-        raise LedgerError(wording.UNSEALED.format(id=request_id))
+        raise Unfinished(wording.UNSEALED.format(id=request_id))
     if frozen.made_by != made_by():
         then = ", ".join(f"{name} {number}" for name, number in sorted(frozen.made_by.items()))
-        raise LedgerError(wording.OTHER_VERSION.format(id=request_id, then=then))
+        raise Unfinished(wording.OTHER_VERSION.format(id=request_id, then=then))
     found = None if place is None else place.read(request_id, frozen.seal)
     if found is not None:
         return Frozen(found[0], Coins(request_id, found[1]), sealed=True)
     with journal.session(write=False) as session:
         if lifecycle.stage(session, request_id).reservation.state == "started":
-            raise LedgerError(wording.ELSEWHERE.format(id=request_id))
+            raise Unfinished(wording.ELSEWHERE.format(id=request_id))
     return None  # whoever drew it has committed and erased it in the meantime
 
 
@@ -162,7 +162,7 @@ def _drawn(journal: Journal, place: Place | None, request_id: str, work: Work, f
             bury(journal, place, request_id)
         raise
     if again:
-        raise LedgerError(wording.CUT_SHORT)
+        raise Unfinished(wording.CUT_SHORT)
     bury(journal, place, request_id)
     raise LedgerError(wording.DEAD)
 
@@ -178,7 +178,12 @@ def bury(journal: Journal, place: Place | None, request_id: str) -> Reservation:
 
 def sweep(journal: Journal, place: Directory) -> None:
     """Erase what is kept for requests that are done: a kill between commit and erasing leaves it behind."""
-    left = set(place.left())
+    try:
+        left = set(place.left())
+    except OSError:
+        # Whoever only reads the ledger need not be allowed to look here.
+        _log.warning("The private directory %s cannot be looked at, so nothing in it was swept.", place.path)
+        return
     if not left:
         return
     with journal.session(write=False) as session:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -14,11 +15,15 @@ from sfumato.ledger.readings import Reading
 from sfumato.ledger.running import Coins, Work
 from sfumato.mechanism import Event
 from sfumato.privacy import Approximate, Bound, Concentrated, Loss, Pure, Truncated
+from sfumato.release.one_thread import one_thread
 from sfumato.release.packing import pack, unpack
 from sfumato.release.prepared import Prepared
 from sfumato.release.question import Question
 from sfumato.table.data import Table
 from sfumato.table.schema import Schema
+
+PLAIN = ("Count", "Sum", "Mean", "Variance", "Histogram", "GroupBy")
+"""Questions that are answered in whole numbers, without linear algebra."""
 
 
 @dataclass(frozen=True)
@@ -65,15 +70,22 @@ class Asked:
     def draw(self, content: bytes, coins: Coins) -> bytes:
         """Draw from what was read, as it was packed: a second attempt has nothing else, so the first has not either."""
         exact = unpack(content, self.schema)
-        drawn = [
-            prepared.mechanism.run(one, coins.noise(part))
-            for part, (prepared, one) in enumerate(zip(self.prepared, exact, strict=True))
-        ]
+        with self._repeatable():
+            drawn = [
+                prepared.mechanism.run(one, coins.noise(part))
+                for part, (prepared, one) in enumerate(zip(self.prepared, exact, strict=True))
+            ]
         return pack(tuple(drawn))
 
     def finish(self, raw: Sequence[Any]) -> tuple[Released, ...]:
         """Return what is shown of what was drawn; a function of that and of public facts, so it may be repeated."""
-        return tuple(prepared.finish(one) for prepared, one in zip(self.prepared, raw, strict=True))
+        with self._repeatable():
+            return tuple(prepared.finish(one) for prepared, one in zip(self.prepared, raw, strict=True))
+
+    def _repeatable(self) -> AbstractContextManager[None]:
+        """Return what makes a draw and a fit the same every time; loading it for a count would be a waste."""
+        plain = all(question.kind in PLAIN for question in self.questions)
+        return nullcontext() if plain else one_thread()
 
 
 def left_of(reading: Reading) -> Bound | None:

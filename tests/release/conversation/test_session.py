@@ -200,6 +200,28 @@ def test_killed_process_is_resumed_and_one_correction_set_aside(table: Table, tm
         assert book.verify().ok
 
 
+def test_an_interrupted_step_is_not_drawn_again(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fresh coins for the same step would be a second draw; going on costs a correction, as after a kill."""
+    with ledger() as book:
+        first = talk(table, book, name="talk", noise=Noise(insecure_seed=2))
+        checking = type(first.plan.checking)
+        step = checking.step
+
+        def interrupted(*arguments: Any) -> Any:
+            step(*arguments)
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(checking, "step", interrupted)
+            first.ask("age > 40")
+        with pytest.raises(errors.LedgerError, match="open it again by its name"):
+            first.ask("age > 40")
+        first.close()
+        second = talk(table, book, name="talk", noise=Noise(insecure_seed=3))
+        assert second.progress.left == first.progress.left - 1
+        assert second.ask("age > 40").error is not None
+
+
 def test_who_was_replaced_can_show_nothing_more(table: Table) -> None:
     with ledger() as book:
         first = talk(table, book, name="talk", noise=Noise(insecure_seed=2))

@@ -168,7 +168,12 @@ class Conversation:
         while len(found) < len(queries):
             part = _alike(queries[len(found) : len(found) + width])
             self._count_ahead(len(part))
-            replies = self._check(part)
+            try:
+                replies = self._check(part)
+            except BaseException:
+                # Coins may have been thrown that nobody can throw again: whoever goes on sets a correction aside.
+                self._closed, self._exact = True, None
+                raise
             corrected = bool(replies) and replies[-1].source == "data"
             width = max(FEWEST, width // 2) if corrected else min(MOST, 2 * width)
             found += replies

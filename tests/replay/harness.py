@@ -112,6 +112,8 @@ class Cell:
     charged: list[str] = field(default_factory=list)
     free: bool = False
     """Whether nobody moves the answer, so that there is nothing to reach."""
+    matched: bool = True
+    """Whether no cell decides which rows count."""
     unaligned: int = 0
 
     @property
@@ -156,6 +158,7 @@ def survey(name: str, question: Question, tables: Tables, relation: Relation, co
 def measure(cell: Cell, plan: seam.Plan, tables: Tables) -> None:
     """Measure how far readings move, and what runs with equal outputs lose."""
     cell.charged = [name for name in PRIVATE if plan.charged(name)]
+    cell.matched = plan.matched
     cell.free = plan.loss.person.is_zero
     beside = tables.beside(plan.relation)
     exact = plan.read(tables.base)

@@ -5,26 +5,56 @@ from __future__ import annotations
 import pytest
 
 from sfumato.privacy import ADD_REMOVE, REPLACE_ONE
-from tests.replay import harness
+from tests.replay import exemptions, harness
 from tests.replay.questions import every_question, uncovered
 from tests.replay.worlds import worlds
 
 WORLDS = {world.name: world for world in worlds()}
 RELATIONS = (REPLACE_ONE, ADD_REMOVE)
-NEVER_HERE = {"no person": set()}
+GATE = ("no person", "declared", "one row", "two keyed", "keyed groups")
+"""Every way once; the others are for the audit."""
+READ = ("no person", "declared")
+"""Worlds whose reaches were read one by one: here every mutant of a number must be seen, or have its entry."""
+KNOWN = {
+    "Learn LabelPrivate": "its list of rules is made from the public cells that are read, which a person takes along",
+}
+"""What is known to tell more than is stated: it must still do, or leave this list."""
 
 
-@pytest.mark.parametrize("world", WORLDS)
-def test_no_answer_tells_more_than_is_stated(world):
-    cells = []
+def surveyed(world: str, count: int = 2) -> tuple[list[harness.Cell], str]:
+    """Return all cells of a world, and what is wrong with them."""
+    cells: list[harness.Cell] = []
     with harness.opened(WORLDS[world], seed=list(WORLDS).index(world)) as tables:
         for name, question in every_question(WORLDS[world].schema).items():
             for relation in RELATIONS:
-                cells += harness.survey(name, question, tables, relation)
-        told = harness.shown(cells, tables)
+                cells += harness.survey(name, question, tables, relation, count)
+        told = harness.shown([cell for cell in cells if cell.question not in KNOWN], tables)
+    return cells, told
+
+
+@pytest.mark.parametrize("world", GATE)
+def test_no_answer_tells_more_than_is_stated(world):
+    cells, told = surveyed(world)
     assert not told, told
-    assert len(cells) > 100
+    assert len({cell.question for cell in cells}) > 50
+    if world in READ:
+        missing = exemptions.problems(world, cells, exemptions.listed())
+        assert not missing, "\n".join(missing)
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("world", WORLDS)
+def test_no_answer_tells_more_than_is_stated_at_any_spend(world):
+    _, told = surveyed(world, len(harness.SPENDS))
+    assert not told, told
 
 
 def test_every_kind_method_engine_and_learner_is_asked():
     assert uncovered(WORLDS["no person"].schema) == []
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_what_is_known_to_tell_more_still_does(name):
+    with harness.opened(WORLDS["declared"], seed=1, only=("high to low", "three places")) as tables:
+        cells = harness.survey(name, every_question(tables.world.schema)[name], tables, REPLACE_ONE, 1)
+    assert any(cell.breaches for cell in cells), f"{name} keeps its promise now; take it off the list of what is known."

@@ -66,8 +66,8 @@ def test_a_row_key_that_gives_way_to_contents_is_found(monkeypatch):
 
 
 ABOUT = {
-    "age": "Histogram private two", "pay": "GroupBy", "job": "GroupBy", "ill": "Answers",
-    "scar": "Synopsize marginals", "seen": "Histogram of a month", "town": "Histogram private text",
+    "age": "Histogram private two", "pay": "GroupBy", "job": "GroupBy", "ill": "Histogram of a month",
+    "scar": "Quantiles where", "seen": "Histogram of a month", "town": "Histogram private text",
     "address": "Histogram private two", "caller": "Synopsize cuts by pairs", "called": "Synopsize cuts by pairs",
 }  # fmt: skip
 

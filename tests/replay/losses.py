@@ -301,7 +301,7 @@ def score_changes(one: Any, two: Any) -> list[int]:
         return score_changes(one.listed, two.listed)
     first, second = np.asarray(one, object).ravel(), np.asarray(two, object).ravel()
     if len(first) != len(second):
-        return [10**12]
+        return [-(10**12), 10**12]  # a list of candidates that differs is told at once
     return [int(after) - int(before) for before, after in zip(first, second, strict=True)]
 
 

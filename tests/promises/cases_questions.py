@@ -22,6 +22,7 @@ from sfumato.privacy.sensitivity import sensitivity
 from sfumato.release import Count, GroupBy, Histogram, Mean, Quantiles, Question, Sum, Variance
 from sfumato.release.noisy import Total
 from sfumato.table.gauge import Basis
+from sfumato.table.measure import Totals
 from sfumato.table.schema import Schema
 from tests.imputed import integers
 from tests.promises.case import PromiseCase
@@ -107,7 +108,7 @@ def every_bound() -> list[PromiseCase]:
     """Counts, sums and histograms: every setting under every bound."""
     found = []
     for label, setting in SETTINGS.items():
-        times = setting.rule.rows * setting.rule.scale
+        times = setting.gauge(Totals()).weight
         for kind, (spend, spec_ids) in BOUNDS.items():
             for question in (COUNT, SUM, CELLS):
                 found.append(

@@ -29,7 +29,7 @@ def every_question(schema: Schema) -> dict[str, Question]:
     return {
         "Count()": Count(),
         "Count(where)": Count("age > 3"),
-        "Count(public where)": Count("ward = 's'"),
+        "Count(public where)": Count("ward = 'n'"),
         "People()": People(),
         "People(where)": People("age > 3"),
         "People by": People("ill = true", ("job", "ward")),
@@ -40,8 +40,8 @@ def every_question(schema: Schema) -> dict[str, Question]:
         "Variance": Variance("age"),
         "Histogram": Histogram("age"),
         "Histogram of two": Histogram(("job", "ward"), "ill = true"),
-        "Histogram of a month": Histogram("month"),
-        "Histogram private text": Histogram("town", keys="private"),
+        "Histogram of a month": Histogram(("month", "ill")),
+        "Histogram private text": Histogram("town", "ill = true", keys="private"),
         "Histogram private large": Histogram("address", keys="private"),
         "Histogram private two": Histogram(("address", "age"), keys="private"),
         "GroupBy": GroupBy("job", [Count(), Mean("pay")]),
@@ -54,7 +54,12 @@ def every_question(schema: Schema) -> dict[str, Question]:
         "Distribution large": Distribution("address"),
         "Distribution where": Distribution("age", "ill = true"),
         "Answers": Answers(few),
-        **{f"Shaped {engine}": Shaped(binary, engine) for engine in ("auto", *SHAPES, "recursive")},
+        **{
+            f"Shaped {engine}": Shaped(binary, engine)
+            for engine in ("auto", *SHAPES, "recursive")
+            if engine != "linear"
+        },
+        "Shaped linear": Shaped(marginals(schema, sets=[("ill",)]), "linear"),
         **{
             f"Popular {engine}": Popular(("address", "age", "job"), engine=engine)
             for engine in FINDERS
@@ -80,11 +85,15 @@ LEARNERS: dict[str, Question] = {
     "Learn ExponentialLearner": Learn(
         "ExponentialLearner", ("age", "job"), "ill", options={"concepts": ("age >= 3", "job = 'b'")}
     ),
-    "Learn LabelPrivate": Learn("LabelPrivate", ("level", "ward"), "ill"),
+    "Learn LabelPrivate": Learn("LabelPrivate", ("level",), "ill"),
     "Learn RobustHalfspace": Learn("RobustHalfspace", ("age", "caller"), "ill"),
     "Learn SanitizeThenLearn cells": Learn("SanitizeThenLearn", ("age", "job"), "ill"),
     "Learn SanitizeThenLearn points": Learn(
         "SanitizeThenLearn", ("age", "address"), "ill", options={"sanitizer": "points"}
+    ),
+    "Learn SanitizeThenLearn medians": Learn("SanitizeThenLearn", "age", "ill", options={"sanitizer": "medians"}),
+    "Learn SanitizeThenLearn model": Learn(
+        "SanitizeThenLearn", ("job", "caller"), "ill", options={"sanitizer": "model"}
     ),
     "Learn SemiPrivate": Learn("SemiPrivate", ("age",), "ill", options={"pool": ((1,), (4,), (6,))}),
 }

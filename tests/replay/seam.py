@@ -87,6 +87,11 @@ class Plan:
         """Lay out what was read."""
         return _parts(self, self.mechanism, exact)
 
+    @property
+    def matched(self) -> bool:
+        """Whether rows are told apart by what no attribute decides."""
+        return self.prepared.gauge.matched
+
     def charged(self, name: str) -> bool:
         """Tell whether an attribute is stated to cost anything."""
         return not self.loss.at(frozenset({name})).is_zero
@@ -99,7 +104,7 @@ def open_rows(world: World, rows: list[dict[str, Any]]) -> Table:
 
 def remembering() -> pytest.MonkeyPatch:
     """Ask the engine the same query of the same table once only: questions, spends and relations share readings."""
-    patch, ask = pytest.MonkeyPatch(), View._ask
+    patch, ask, count = pytest.MonkeyPatch(), View._ask, View.people_in
 
     def once(view: View, keys: Any, measures: Any, where: Any, *, as_cells: bool) -> Any:
         kept = view.table.__dict__.setdefault("replayed", {})
@@ -108,7 +113,15 @@ def remembering() -> pytest.MonkeyPatch:
             kept[query] = ask(view, keys, measures, where, as_cells=as_cells)
         return kept[query]
 
+    def people_once(view: View, keys: Any, where: Any = None) -> Any:
+        kept = view.table.__dict__.setdefault("replayed", {})
+        query = ("people", view.rule, view.columns, tuple(keys), read_where(where, view.table.schema))
+        if query not in kept:
+            kept[query] = count(view, keys, where)
+        return kept[query]
+
     patch.setattr(View, "_ask", once)
+    patch.setattr(View, "people_in", people_once)
     return patch
 
 
@@ -138,13 +151,13 @@ def _parts(plan: Plan, mechanism: Any, exact: Any) -> list[Part]:
         case Exact():
             return [Part("public", {(): int(exact)} if np.ndim(exact) == 0 else _array(exact), lambda _: NOTHING_MOVES)]
         case AdditiveNoise():
-            return [Part("noise", _array(exact), additive_claim(mechanism))]
+            return [Part("noise", _array(exact), additive_claim(plan, mechanism))]
         case SparseNoise():
-            return [Part("noise", dict(exact), additive_claim(mechanism.noise))]
+            return [Part("noise", dict(exact), additive_claim(plan, mechanism.noise))]
         case FoundGroups():
             counts = Part("keys", {key: values[0] for key, values in exact.items()}, whole_claim(plan), WHOLE)
             totals = [
-                Part(f"total {at}", {key: values[at + 1] for key, values in exact.items()}, additive_claim(one))
+                Part(f"total {at}", {key: values[at + 1] for key, values in exact.items()}, additive_claim(plan, one))
                 for at, one in enumerate(mechanism.totals)
                 if isinstance(one, AdditiveNoise)
             ]
@@ -203,17 +216,20 @@ def whole_claim(plan: Plan) -> Callable[[Changed], Sensitivity]:
     return claim
 
 
-def additive_claim(mechanism: AdditiveNoise) -> Callable[[Changed], Sensitivity]:
+def additive_claim(plan: Plan, mechanism: AdditiveNoise) -> Callable[[Changed], Sensitivity]:
     """Return what noise was calibrated to."""
 
     def claim(changed: Changed) -> Sensitivity:
         person = mechanism.sensitivity
         if changed is None:
             return person
-        if mechanism.reads != EVERYTHING and not changed & frozenset(mechanism.reads):
+        replaced = person if mechanism.relation is REPLACE_ONE else person.times(2)
+        if not plan.matched:
+            return replaced  # any attribute may change every row, and is charged for it
+        if mechanism.reads == EVERYTHING:
+            return replaced if plan.charged(next(iter(changed))) else NOTHING_MOVES
+        if not changed & frozenset(mechanism.reads):
             return NOTHING_MOVES
-        # Where people come and go, an attribute that has no number of its own is one who leaves and one who comes.
-        replaced = person.times(2) if mechanism.relation is ADD_REMOVE else person
         known = dict(mechanism.by_attribute)
         return known.get(next(iter(changed)), replaced) if len(changed) == 1 else replaced
 
@@ -248,7 +264,7 @@ def shaped_claim(plan: Plan, mechanism: Any) -> Callable[[Changed], Sensitivity]
     largest = Fraction(max(abs(step) for one in first.generators for step in one))
 
     def claim(changed: Changed) -> Sensitivity:
-        if changed is not None and plan.loss.at(changed).is_zero:
+        if changed is not None and not any(plan.charged(name) for name in changed):
             return NOTHING_MOVES
         times = 2 if changed is not None and mechanism.relation is ADD_REMOVE else 1
         return Sensitivity(times * l1, (times * l1) ** 2, times * largest, int(times * l1))
@@ -262,7 +278,7 @@ def stacked_claim(plan: Plan, mechanism: TableStack, columns: tuple[int, ...]) -
     mine = {mechanism.shown[place] for place in columns}
 
     def claim(changed: Changed) -> Sensitivity:
-        if changed is None or not plan.prepared.gauge.matched or not mechanism.attribute_prices:
+        if changed is None or not plan.matched or not mechanism.attribute_prices:
             return grown(whole(changed))
         elsewhere = changed <= {*mechanism.shown} and not changed & mine
         return NOTHING_MOVES if elsewhere else grown(whole(changed))

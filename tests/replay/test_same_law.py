@@ -12,13 +12,14 @@ from sfumato.release import Count, Distribution, GroupBy, Histogram, Mean, Quant
 from tests.replay.worlds import HIGH, LOW, World, arrow, worlds
 
 ROWS = [
-    {**(HIGH if place % 3 == 0 else LOW), "id": f"p{place}", "age": place % 8, "pay": place % 7 / 2 - 1}
+    {**(HIGH if place % 3 == 0 else LOW), "id": f"p{place}", "visit": 0, "age": place % 8, "pay": place % 7 / 2 - 1}
     for place in range(40)
 ]
 PLENTY = Pure(1000)
 """So much that noise is far below one row: what is left is what was read."""
 
-ALONE, ONE = (world for world in worlds() if world.rows == 1)
+WORLDS = {world.name: world for world in worlds()}
+ALONE = WORLDS["no person"]
 
 
 def asked(world: World, question: object) -> object:
@@ -28,10 +29,11 @@ def asked(world: World, question: object) -> object:
             return curator.ask(question, PLENTY).value
 
 
+@pytest.mark.parametrize("world", ["declared", "one row", "two keyed"])
 @pytest.mark.parametrize("method", ["auto", "medians", "tree", "histogram"])
-def test_a_distribution_reads_rows_as_rows(method):
+def test_a_distribution_reads_rows_as_rows(method, world):
     question = Distribution("age", method=method)
-    alone, person = asked(ALONE, question), asked(ONE, question)
+    alone, person = asked(ALONE, question), asked(WORLDS[world], question)
     assert person.rows == pytest.approx(alone.rows, abs=0.1)
     for age in range(8):
         assert person.cdf(age) == pytest.approx(alone.cdf(age), abs=0.01)
@@ -40,6 +42,7 @@ def test_a_distribution_reads_rows_as_rows(method):
         assert person.quantile(part) == alone.quantile(part)
 
 
+@pytest.mark.parametrize("world", ["declared", "one row"])
 @pytest.mark.parametrize(
     "question",
     [
@@ -54,8 +57,8 @@ def test_a_distribution_reads_rows_as_rows(method):
     ],
     ids=lambda question: question.kind,
 )
-def test_totals_and_quantiles_read_rows_as_rows(question):
-    alone, person = asked(ALONE, question), asked(ONE, question)
+def test_totals_and_quantiles_read_rows_as_rows(question, world):
+    alone, person = asked(ALONE, question), asked(WORLDS[world], question)
     if not hasattr(alone, "columns"):
         assert float(person) == pytest.approx(float(alone), abs=0.1)
         return

@@ -14,22 +14,24 @@ from sfumato.domain import bins, booleans, categories, dates, fixed, integers, m
 from sfumato.noise import Noise
 
 COLUMNS: dict[str, Any] = {
-    "age": integers(0, 7),
+    "age": integers(0, 7, missing=0),
     "pay": fixed(-1, 2, step="0.5"),
-    "job": categories("a", "b", other="c"),
-    "ill": booleans(),
+    "job": categories("a", "b", other="c", missing="a"),
+    "ill": booleans(missing=False),
     "scar": booleans(),
     "seen": dates("2020-01-01", "2020-03-31"),
     "town": text(max_bytes=4),
-    "address": integers(0, 2**30 - 1),
-    "caller": integers(0, 3),
-    "called": integers(0, 3),
+    "address": integers(0, 2**30 - 1, missing=0),
+    "caller": integers(0, 3, missing=0),
+    "called": integers(0, 3, missing=0),
     "ward": categories("n", "s", public=True),
-    "level": integers(0, 3, public=True),
+    "level": integers(0, 3, missing=0, public=True),
     "decade": bins("age", step=2),
     "month": months("seen"),
 }
-"""A column of every kind: whole and fixed-point numbers, categories, truth values, dates, text, derived and public."""
+"""Some columns say what a missing cell counts as, which learners ask for; of others missing cells are left out.
+
+A column of every kind: whole and fixed-point numbers, categories, truth values, dates, text, derived and public."""
 
 PRIVATE = ("age", "pay", "job", "ill", "scar", "seen", "town", "address", "caller", "called")
 PUBLIC = ("ward", "level")
@@ -99,19 +101,27 @@ class World:
         return self.schema.person is None
 
 
-def worlds(**options: Any) -> list[World]:
+def worlds() -> list[World]:
     """Return the ways in which rows can belong to people."""
+    made = {
+        "no person": {},
+        "declared": {"person": "id", "row_key": ()},
+        "one row": {"person": "id"},
+        "one keyed": {"person": "id", "row_key": ("visit",)},
+        "two rows": {"person": "id", "rows_per_person": 2},
+        "two keyed": {"person": "id", "rows_per_person": 2, "row_key": ("visit",)},
+        "two groups": {"person": "id", "rows_per_person": 3, "groups_per_person": 2},
+        "keyed groups": {"person": "id", "rows_per_person": 3, "groups_per_person": 2, "row_key": ("visit",)},
+    }
     return [
-        World("no person", Schema(COLUMNS), 1),
-        World("one row", Schema(COLUMNS, person="id", rows_per_person=1, **options), 1),
-        World("two rows", Schema(COLUMNS, person="id", rows_per_person=2, **options), 2),
+        World(name, Schema(COLUMNS, **options), options.get("rows_per_person", 1)) for name, options in made.items()
     ]
 
 
 def arrow(rows: Sequence[Mapping[str, Any]]) -> pyarrow.Table:
     """Return rows as a table; types are those of the columns and never of the cells."""
     kinds = {
-        "id": pyarrow.string(), "age": pyarrow.int64(), "pay": pyarrow.float64(), "job": pyarrow.string(),
+        "id": pyarrow.string(), "visit": pyarrow.int64(), "age": pyarrow.int64(), "pay": pyarrow.float64(), "job": pyarrow.string(),
         "ill": pyarrow.bool_(), "scar": pyarrow.bool_(), "seen": pyarrow.date32(), "town": pyarrow.string(),
         "address": pyarrow.int64(), "caller": pyarrow.int64(), "called": pyarrow.int64(), "ward": pyarrow.string(),
         "level": pyarrow.int64(),
@@ -141,38 +151,70 @@ def random_cell(draw: Draws, name: str, odd: float) -> Any:
 
 def random_row(draw: Draws, person: str, odd: float = 0.15) -> Row:
     """Return a row of somebody."""
-    return {"id": person, **{name: random_cell(draw, name, odd) for name in (*PRIVATE, *PUBLIC)}}
+    return {
+        "id": person,
+        "visit": draw.below(10),
+        **{name: random_cell(draw, name, odd) for name in (*PRIVATE, *PUBLIC)},
+    }
+
+
+PASSES = {**HIGH, "ward": "n"}
+"""The other end of every range, inside of all filters that are asked about."""
+LOWEST = {**LOW, **{name: PASSES[name] for name in ("ill", "scar", "job", "ward")}}
+"""The low end of every range, inside of the same filters."""
+
+
+MIDDLE = {"age": 3, "pay": 0.5, "job": "c"}
+"""Between the ends: squares move furthest from there, and a third category is its own place."""
+
+
+def _equal(person: str, cells: Row, world: World) -> Rows:
+    return [{"id": person, "visit": visit, **cells} for visit in range(world.rows)]
 
 
 def base(draw: Draws, world: World) -> Rows:
-    """Return four people of one to five rows; the first has as many equal rows as count, the second more."""
-    equal = [{"id": "p", **LOW} for _ in range(world.rows)]
+    """Return people of one to five rows: two have as many equal rows as count, one has more than count."""
+    equal = [*_equal("p", LOW, world), *_equal("h", PASSES, world)]
     many = [random_row(draw, "q") for _ in range(5)]
     others = [random_row(draw, person) for person, rows in (("r", 1), ("s", 3)) for _ in range(rows)]
     return [*equal, *many, *others]
 
 
-def neighbours(draw: Draws, world: World, rows: Rows, tries: int = 3) -> Iterator[Neighbour]:
+def neighbours(draw: Draws, world: World, rows: Rows, tries: int = 1) -> Iterator[Neighbour]:
     """Yield what one person, or one attribute of one person, makes of a table: the extremes, and any."""
-    first, rest = _of(world, rows, "p", 0), _of(world, rows, "q", 1)
-    high = [{"id": "p", **HIGH} for _ in range(world.rows)]
-    yield Neighbour("low to high", _exchanged(rows, first, high), None, "replace")
-    yield Neighbour("one row for many", _exchanged(rows, rest, [random_row(draw, "q")]), None, "replace")
-    yield Neighbour("others", _exchanged(rows, rest, [random_row(draw, "q", 0) for _ in rest]), None, "replace")
-    yield Neighbour("without p", _exchanged(rows, first, []), None, "add-remove")
-    yield Neighbour("without q", _exchanged(rows, rest, []), None, "add-remove")
+    low, high, many = (_of(world, rows, person) for person in "phq")
+    for name, places, others in (
+        ("low to high", low, _equal("p", HIGH, world)),
+        ("low to inside", low, _equal("p", PASSES, world)),
+        ("high to low", high, _equal("h", LOWEST, world)),
+        ("middle to high", high, _equal("h", {**PASSES, "age": 3, "pay": 0.5}, world)),
+        ("one row for many", many, [random_row(draw, "q")]),
+        ("many others", many, [random_row(draw, "q", 0) for _ in many]),
+        (
+            "three places",
+            high,
+            [{**PASSES, "id": "h", "visit": v, "age": 2 * v, "job": "abc"[v], "town": "ABC"[v]} for v in range(3)],
+        ),
+    ):
+        if not (world.alone and len(others) != len(places)):
+            yield Neighbour(name, _exchanged(rows, places, others), None, "replace")
+    for person, places in (("p", low), ("h", high), ("q", many)):
+        yield Neighbour(f"without {person}", _exchanged(rows, places, []), None, "add-remove")
     for name in PRIVATE:
-        yield Neighbour(f"{name} low to high", _with(rows, first, {name: lambda _, n=name: HIGH[n]}), frozenset({name}))
+        one = frozenset({name})
+        yield Neighbour(f"{name} of p", _with(rows, low, {name: lambda _, n=name: HIGH[n]}), one)
+        yield Neighbour(f"{name} of h", _with(rows, high, {name: lambda _, n=name: LOW[n]}), one)
+        if name in MIDDLE:
+            yield Neighbour(f"{name} of h to the middle", _with(rows, high, {name: lambda _, n=name: MIDDLE[n]}), one)
         for attempt in range(tries):
-            drawn = _with(rows, rest, {name: lambda _, n=name: random_cell(draw, n, 0.15)})
-            yield Neighbour(f"{name} drawn {attempt}", drawn, frozenset({name}))
+            drawn = _with(rows, many, {name: lambda _, n=name: random_cell(draw, n, 0.15)})
+            yield Neighbour(f"{name} of q, {attempt}", drawn, one)
 
 
-def _of(world: World, rows: Rows, person: str, place: int) -> list[int]:
-    """Return the places of a person's rows; where every row is a person, of one of them."""
-    if world.alone:
-        return [place]
-    return [at for at, row in enumerate(rows) if row["id"] == person]
+def _of(world: World, rows: Rows, person: str) -> list[int]:
+    """Return the places of a person's rows; where every row is a person, of the first of them."""
+    found = [at for at, row in enumerate(rows) if row["id"] == person]
+    return found[:1] if world.alone else found
 
 
 def _exchanged(rows: Rows, places: Sequence[int], others: Sequence[Row]) -> Rows:

@@ -1,0 +1,154 @@
+"""Cells whose measured loss stays below what is stated, so that noise 5 % too small would go unseen in them.
+
+`exempt.toml` lists them: the question, the relation, whether the person or some attribute is meant, the worlds, the
+least that was measured, and the reason from a closed list. An entry that is no longer needed fails the build, and so
+does a cell that reaches less than its entry says. `python -m tests.replay.exemptions WORLD...` measures worlds and
+writes the entries that they need, for somebody to read and to correct.
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from sfumato.privacy import ADD_REMOVE, REPLACE_ONE
+from tests.replay.harness import Cell
+
+ENOUGH = 0.97
+"""Noise that is 5 % smaller loses 1/0.95 as much, and 0.97/0.95 is above 1: from here on it is seen."""
+REASONS = (
+    "proof is loose",
+    "law too large for 20000 paths",
+    "PICK_CONTENTS hash",
+    "rounding below 1e-6",
+)
+PLACE = Path(__file__).with_name("exempt.toml")
+ROUNDING = 0.005
+
+
+@dataclass(frozen=True)
+class Exemption:
+    """Why a question may reach less than its claim, and how much it does reach."""
+
+    question: str
+    relation: str
+    change: str
+    """"person" or "attribute"."""
+    worlds: tuple[str, ...]
+    reach: float
+    reason: str
+
+    def __post_init__(self) -> None:
+        if self.reason not in REASONS:
+            raise ValueError(f"{self.reason!r} is no reason; write one of {', '.join(REASONS)}.")
+        if self.change not in ("person", "attribute") or not 0 <= self.reach < ENOUGH:
+            raise ValueError(f"The entry for {self.question!r} is about a person or an attribute, below {ENOUGH}.")
+
+
+@cache
+def listed() -> tuple[Exemption, ...]:
+    """Return all entries."""
+    entries = tomllib.loads(PLACE.read_text())["exempt"]
+    return tuple(Exemption(**{**entry, "worlds": tuple(entry["worlds"])}) for entry in entries)
+
+
+def problems(world: str, cells: Sequence[Cell], entries: Iterable[Exemption]) -> list[str]:
+    """Return the cells of a world in which a mutant would survive without leave, and entries that nothing needs."""
+    found, used = [], set()
+    known = {(one.question, one.relation, one.change): one for one in entries if world in one.worlds}
+    for cell in cells:
+        for change, reach in cell.reaches().items():
+            entry = known.get((cell.question, cell.relation, change))
+            if reach >= ENOUGH:
+                continue
+            used.add((cell.question, cell.relation, change))
+            if entry is None:
+                found.append(
+                    f"{cell.name}, {change}: {survivors(reach)} survive, only {reach:.3f} of the claim is reached"
+                )
+            elif reach < entry.reach - ROUNDING:
+                found.append(f"{cell.name}, {change}: reached {entry.reach} once, and only {reach:.3f} now")
+    found += [
+        f"{' | '.join(key)}: every cell in {world!r} reaches {ENOUGH}; drop the entry"
+        for key in known
+        if key not in used
+    ]
+    return found
+
+
+def entries_for(cells: Iterable[Cell]) -> list[Exemption]:
+    """Return the entries that cells need; where rows are picked by contents, or laws are too large, that is why."""
+    found: dict[tuple[str, str, str], Exemption] = {}
+    for cell in cells:
+        world = cell.name.split(" | ")[1]
+        for change, reach in cell.reaches().items():
+            if reach >= ENOUGH:
+                continue
+            key = (cell.question, cell.relation, change)
+            known = found.get(key)
+            worlds = (
+                (*known.worlds, world) if known and world not in known.worlds else known.worlds if known else (world,)
+            )
+            least = min(reach, known.reach) if known else reach
+            found[key] = Exemption(*key, worlds, least, _reason(cell, change))
+    return [found[key] for key in sorted(found)]
+
+
+def _reason(cell: Cell, change: str) -> str:
+    if cell.mechanism in ("PopularCounts", "FrequentPoint", "RankWindows", "BoxSides"):
+        return REASONS[1]
+    return REASONS[2] if change == "attribute" and not cell.matched else REASONS[0]
+
+
+def written(entries: Iterable[Exemption]) -> str:
+    """Return entries as TOML."""
+    lines = ["# Written by `python -m tests.replay.exemptions`, and read; see tests/replay/exemptions.py."]
+    for one in entries:
+        worlds = ", ".join(f'"{world}"' for world in one.worlds)
+        lines += [
+            "",
+            "[[exempt]]",
+            f'question = "{one.question}"',
+            f'relation = "{one.relation}"',
+            f'change = "{one.change}"',
+            f"worlds = [{worlds}]",
+            f"reach = {int(one.reach * 1000) / 1000}",
+            f'reason = "{one.reason}"',
+        ]
+    return "\n".join([*lines, ""])
+
+
+def survivors(reach: float) -> str:
+    """Return which of the standing mutants a cell of this reach cannot see."""
+    mutants = {
+        "noise 5 % smaller, or a choice 5 % steeper": reach / 0.95,
+        "half the sensitivity": 2 * reach,
+        "a unit 2^20 too large": reach * 2**20,
+        "an attribute left out": float("inf") if reach else 0.0,
+    }
+    return "; ".join(name for name, seen in mutants.items() if seen <= 1)
+
+
+def main(names: Sequence[str]) -> None:
+    """Measure worlds and print the entries that they need."""
+    from tests.replay.harness import opened, survey
+    from tests.replay.questions import every_question
+    from tests.replay.worlds import worlds
+
+    cells: list[Cell] = []
+    for seed, world in enumerate(worlds()):
+        if world.name not in names:
+            continue
+        with opened(world, seed) as tables:
+            for name, question in every_question(world.schema).items():
+                for relation in (REPLACE_ONE, ADD_REMOVE):
+                    cells += survey(name, question, tables, relation)
+    print(written(entries_for(cells)), end="")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

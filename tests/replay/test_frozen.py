@@ -1,0 +1,62 @@
+"""Two tables that differ in one person give the same bytes, once the noisy values are the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from sfumato.privacy import ADD_REMOVE, REPLACE_ONE
+from sfumato.table.gauge import Basis
+from tests.replay import harness
+from tests.replay.frozen import drawn, seen
+from tests.replay.questions import every_question
+from tests.replay.worlds import worlds
+
+WORLDS = {world.name: world for world in worlds()}
+SHOWN = 2
+"""How many neighbours of a cell are looked at: one that changed a person, one that changed an attribute."""
+
+
+def _beside(tables, relation, name):
+    """Return a few neighbours, others for every question."""
+    found = tables.beside(relation)
+    people = [pair for pair in found if pair[0].changed is None]
+    attributes = [pair for pair in found if pair[0].changed is not None]
+    turn = sum(map(ord, name))
+    return [people[turn % len(people)], attributes[turn % len(attributes)]][:SHOWN]
+
+
+def _differences(tables, names, relations=(REPLACE_ONE, ADD_REMOVE)):
+    for name in names:
+        question = every_question(tables.world.schema)[name]
+        for relation in relations:
+            for spend, plan in harness.live_plans(name, question, tables, relation, 1):
+                kept = []
+                with drawn(type(plan.mechanism), kept):
+                    first = seen(tables.base, question, spend, relation)
+                    for neighbour, table in _beside(tables, relation, name):
+                        second = seen(table, question, spend, relation)
+                        if first != second:
+                            yield f"{name}, {relation.value}, {spend!r}, {neighbour.name}: {_at(first, second)}"
+
+
+def _at(first, second):
+    place = next((at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), -1)
+    return f"{first[max(0, place - 80) : place + 80]!r} and {second[max(0, place - 80) : place + 80]!r}"
+
+
+@pytest.mark.parametrize("world", ["no person", "one row", "two keyed", "keyed groups"])
+def test_all_but_the_noisy_values_is_the_same_on_neighbouring_tables(world):
+    with harness.opened(WORLDS[world], seed=90) as tables:
+        told = list(_differences(tables, every_question(tables.world.schema)))
+    assert not told, "\n".join(told)
+
+
+def test_a_number_of_people_that_a_plan_can_see_is_found(monkeypatch):
+    """Where people come and go their number is private: a plan that sees it shows it."""
+    monkeypatch.setattr(Basis, "__post_init__", lambda basis: None)
+    with harness.opened(WORLDS["no person"], seed=90) as tables:
+        tables.others = [pair for pair in tables.others if pair[0].name == "without p" or pair[0].changed is not None][
+            :2
+        ]
+        told = list(_differences(tables, ["Synopsize labels", "Quantiles auto"], (ADD_REMOVE,)))
+    assert told, "Nothing that is shown depends on the number of people, or it is not looked at."

@@ -1,0 +1,166 @@
+"""The harness can fail: what was once wrong, and what was wrong elsewhere, is made again and found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from sfumato.noise import DiscreteLaplace
+from sfumato.privacy import REPLACE_ONE
+from sfumato.privacy.sensitivity import Sensitivity
+from sfumato.release.private_keys import StableHistogram
+from sfumato.select.threshold import exceedance
+from sfumato.table import bounding, gauge, sensitivity, view
+from tests.replay import harness
+from tests.replay.questions import every_question
+from tests.replay.worlds import PRIVATE, worlds
+
+WORLDS = {world.name: world for world in worlds()}
+
+
+def found(world, names, only, relation=REPLACE_ONE):
+    """Return the questions of which something is found between a few tables."""
+    with harness.opened(WORLDS[world], seed=list(WORLDS).index(world), tries=3, only=only) as tables:
+        asked = every_question(WORLDS[world].schema)
+        cells = [cell for name in names for cell in harness.survey(name, asked[name], tables, relation, 1)]
+    return {cell.question for cell in cells if cell.breaches}
+
+
+ROWS = ["Learn PrivateThreshold", "Synthesize pdp-mwem", "Shaped laplace", "Popular tree"]
+PICKED = ["Synopsize fourier", "Synopsize cuts by pairs", "Synthesize auto"]
+SECRETS = ("pay of q, 0", "seen of q, 0", "address of q, 0", "age of q, 1", "job of q, 0", "ill of q, 1")
+
+
+def test_weighed_rows_under_a_mechanism_that_counts_rows_are_found(monkeypatch):
+    """A row of 2^20 units moves a rule by 2^20 people."""
+    assert not found("one row", ROWS, ("low to high",))
+
+    def weighed(one, table):
+        rule = bounding.bounding_of(one.schema, whole=False)
+        return one.measure.query(table.view(one.measure.columns(), rule))
+
+    monkeypatch.setattr(gauge.Gauge, "read", weighed)
+    assert found("one row", ROWS, ("low to high",)) == set(ROWS)
+
+
+def test_rows_picked_by_their_contents_and_charged_for_what_is_shown_are_found(monkeypatch):
+    """An attribute that decides which rows count is read, whatever a question shows."""
+    assert not found("one row", PICKED, SECRETS)
+    monkeypatch.setattr(gauge.Gauge, "matched", True)
+    assert found("one row", PICKED, SECRETS) == set(PICKED)
+
+
+def test_a_row_key_that_gives_way_to_contents_is_found(monkeypatch):
+    plain = bounding.ordered
+
+    def by_contents(coded, schema, rule, engine):
+        return plain(coded, replace(schema, row_key=None), rule, engine)
+
+    from sfumato.table import data
+
+    assert not found("two keyed", PICKED, SECRETS)
+    monkeypatch.setattr(data, "ordered", by_contents)
+    assert found("two keyed", PICKED, SECRETS)
+
+
+ABOUT = {
+    "age": "Histogram private two", "pay": "GroupBy", "job": "GroupBy", "ill": "Histogram of a month",
+    "scar": "Quantiles where", "seen": "Histogram of a month", "town": "Histogram private text",
+    "address": "Histogram private two", "caller": "Synopsize cuts by pairs", "called": "Synopsize cuts by pairs",
+}  # fmt: skip
+
+
+def test_an_attribute_that_is_left_out_of_what_is_read_is_found(monkeypatch):
+    """Each attribute in turn."""
+    plain = gauge.Gauge.attributes.func
+    asked = every_question(WORLDS["declared"].schema)
+    only = [f"{name} of h" for name in PRIVATE]
+    with harness.opened(WORLDS["declared"], seed=1, only=only) as tables:
+        for name, question in ABOUT.items():
+            monkeypatch.setattr(gauge.Gauge, "attributes", property(lambda one, n=name: plain(one) - {n}))
+            cells = harness.survey(question, asked[question], tables, REPLACE_ONE, 1)
+            assert any(name in breach for cell in cells for breach in cell.breaches), name
+
+
+def test_a_bound_of_zero_where_the_lower_end_is_zero_is_found(monkeypatch):
+    """A library once took the smaller end of a range for the larger one."""
+    plain = sensitivity.person_replaced
+
+    def small(shape):
+        found = plain(shape)
+        return (
+            Sensitivity(*(Fraction(0),) * 3, 0)
+            if getattr(shape, "part", None) and shape.part.column == "age"
+            else found
+        )
+
+    monkeypatch.setattr(gauge, "person_replaced", small)
+    assert found("declared", ["Variance", "Mean(where)"], ("low to high", "high to low"))
+
+
+def test_clamping_that_is_computed_and_not_used_is_found(monkeypatch):
+    """The bound of a column is kept, and its cells are not held to it."""
+    from sfumato.domain import integers
+
+    world = WORLDS["declared"]
+    narrow = replace(world, schema=replace(world.schema, columns={**world.schema.columns, "age": integers(0, 3)}))
+    with harness.opened(world, seed=1, only=("low to high",)) as tables:
+        tables.world = narrow  # what is planned speaks of 0 .. 3, what is read of 0 .. 7
+        cells = harness.survey("Sum", every_question(world.schema)["Mean"], tables, REPLACE_ONE, 1)
+    assert [breach for cell in cells for breach in cell.breaches]
+
+
+def test_a_statistic_that_is_read_before_its_filter_is_found(monkeypatch):
+    from sfumato.table.predicate import EVERY_ROW
+
+    plain = view.View._ask
+
+    def unfiltered(one, keys, parts, where, *, as_cells):
+        return plain(one, keys, parts, EVERY_ROW, as_cells=as_cells)
+
+    monkeypatch.setattr(view.View, "_ask", unfiltered)
+    filtered = ["GroupBy decade", "Sum(where)", "Quantiles where", "Histogram of two"]
+    # Whoever is left out by the filter moves what is read; that no attribute of the filter does is seen by the reach.
+    only = ("low to high", "ward of p", "job of h", "scar of h", "ill of h")
+    with harness.opened(WORLDS["declared"], seed=1, only=only) as tables:
+        asked = every_question(WORLDS["declared"].schema)
+        cells = [cell for name in filtered for cell in harness.survey(name, asked[name], tables, REPLACE_ONE, 1)]
+    assert any(cell.breaches or cell.reaches()["attribute"] == 0 for cell in cells)
+
+
+def rounded_moves(grid: int, weights: list[int], shifts: list[int]) -> int:
+    """Return how far cells of these weights move in all once others' totals, and they, are rounded to a grid."""
+    half = grid // 2
+    return sum(
+        (shift + weight + half) // grid - (shift + half) // grid for shift, weight in zip(shifts, weights, strict=True)
+    )
+
+
+def test_rounding_to_a_grid_is_paid_for():
+    """Three rows in three cells, one row a person, grid 4: 262146 where a third of a row each is 262144."""
+    whole = 1 << 20
+    weights = [whole // 3] * 3
+    grid = 4
+    worst = max(
+        rounded_moves(grid, weights, [one, two, three])
+        for one in (0, 1, grid // 2 - 1, grid // 2, grid - 1)
+        for two in (0, 1, grid // 2 - 1, grid // 2, grid - 1)
+        for three in (0, 1, grid // 2 - 1, grid // 2, grid - 1)
+    )
+    moves = Sensitivity(Fraction(whole), Fraction(whole) ** 2, Fraction(whole), 3)
+    unpaid = moves.l1 / grid
+    assert unpaid < worst <= moves.coarser(grid).l1
+
+
+def test_a_threshold_whose_delta_is_not_charged_is_found():
+    """The chance to publish a key that one world lacks is what is claimed, and not less."""
+    for rows, groups in ((1, 1), (3, 1), (3, 2)):
+        histogram = StableHistogram(scale=Fraction(2), threshold=30, groups=groups, rows=rows)
+        spread = [[rows], [rows - groups + 1] + [1] * (groups - 1)]
+        seen = max(sum(float(exceedance(Fraction(2), 30 - held)) for held in held_by) for held_by in spread)
+        claimed = float(histogram.leak())
+        assert 0.97 * claimed <= seen <= claimed * (1 + 1e-9)
+        tail = 1 - float(DiscreteLaplace(Fraction(2)).tail(29 - rows))
+        assert 1 - tail == pytest.approx(float(exceedance(Fraction(2), 30 - rows)), rel=1e-6)

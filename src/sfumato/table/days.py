@@ -6,7 +6,7 @@ from typing import Any
 
 from sfumato.domain import Dates, Derived, Domain, Months, Weekdays, Years
 from sfumato.domain.calendar import DATE_TEXT, EPOCH
-from sfumato.table.cells import clamped
+from sfumato.table.cells import within
 from sfumato.table.moments import small_quotient, written_day, written_month
 
 
@@ -62,7 +62,7 @@ def _clamped_date(day: Any, domain: Dates) -> Any:
 
     filled = day.fill_null(ibis.date((domain.missing or domain.earliest).isoformat()))
     latest, earliest = ibis.date(domain.latest.isoformat()), ibis.date(domain.earliest.isoformat())
-    return clamped(filled, earliest, latest)
+    return within(filled, earliest, latest)
 
 
 def _days(day: Any) -> Any:

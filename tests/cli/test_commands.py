@@ -86,6 +86,19 @@ def test_a_public_count_is_free_and_a_question_asked_again_too(place: Place) -> 
     assert "answered before" in place.query("count where age > 40").out
 
 
+def test_a_file_that_changed_is_asked_again(place: Place) -> None:
+    asked = "count where age > 40"
+    assert place.query(asked, "--json", "--snapshot", "march").json["event"]["parameters"]["snapshot"] == "march"
+    assert place.query(asked, "--json").json["event"]["parameters"]["snapshot"] == "march"  # the file has a name now
+    found = place.data.stat()
+    os.utime(place.data, ns=(found.st_atime_ns, found.st_mtime_ns + 10**9))
+    fresh = place.query(asked, "--json").json
+    assert (fresh["event"]["parameters"]["snapshot"], fresh["reused"]) == ("1", False)
+    refused = place.query(asked, "--snapshot", "march")
+    assert refused.code != 0 and "was used for another file" in refused.err
+    assert place.query(asked, "--json", "--snapshot", "march", "--same-data").json["reused"]
+
+
 def test_previews_and_rehearsals_cost_nothing(place: Place) -> None:
     before = place.spent()
     fits = place.query("histogram of age", "--preview")

@@ -20,7 +20,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.errors import SchemaError
-from sfumato.table import Schema, Way, cells, open_table, reading
+from sfumato.table import Schema, cells, open_table, reading
+from sfumato.table.predicate import Codes
 from tests.imputed import Domain, integers
 from tests.table.odd import CENTS, DAY, LABEL, NOTE, NUMBER, in_memory, moved, outcome
 
@@ -30,6 +31,22 @@ pytestmark = [
 ]
 
 ODD = {odd.name: odd for odd in in_memory()}
+GATE = [
+    "string category",
+    "string text",
+    "dictionary",
+    "float64",
+    "decimal256",
+    "uint64",
+    "timestamp[s]",
+    "date64",
+    "null",
+]
+
+
+def chosen(names: Iterable[str], gate: Iterable[str]) -> list[Any]:
+    """Return all names; those that are too many for the gate wait for the audit."""
+    return [name if name in gate else pytest.param(name, marks=pytest.mark.audit) for name in names]
 
 
 def codes(source: Any, domain: Domain, **options: Any) -> list[int]:
@@ -41,7 +58,7 @@ def same(table: pa.Table) -> pa.Table:
     return table
 
 
-@pytest.mark.parametrize("name", list(ODD))
+@pytest.mark.parametrize("name", chosen(ODD, GATE))
 def test_odd_arrow_cells_move_nothing_but_the_noisy_values(name: str) -> None:
     assert not moved(ODD[name], same)
 
@@ -156,7 +173,7 @@ STORED = {
 }
 
 
-@pytest.mark.parametrize("kind", list(STORED))
+@pytest.mark.parametrize("kind", chosen(STORED, ["DATE", "TIMESTAMP_MS", "HUGEINT", "ENUM('a', 'z')"]))
 def test_odd_cells_of_a_duckdb_file_move_nothing(kind: str, tmp_path: Path) -> None:
     odd, clean, domain = STORED[kind]
     seen = []
@@ -220,7 +237,7 @@ def refusals(place: Path) -> set[str]:
 
 SENTENCE = (
     "('SchemaError', \"The column 'c' breaks the format of its own file: it holds bytes that are no UTF-8, a moment beyond "
-    'the calendar, or a page that is damaged; write the file again.")'
+    'the calendar, a damaged page, or another type in another file; write the file again.")'
 )
 
 
@@ -230,9 +247,10 @@ def test_a_parquet_file_that_breaks_its_format_is_refused_at_opening_by_one_sent
         assert table.people == 1  # a column that nobody declared is nobody's business
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in ODD if name.startswith(("float", "date3", "int64", "binary", "null"))]
-)
+STORABLE = [name for name in ODD if name.startswith(("float", "date3", "int64", "binary", "null"))]
+
+
+@pytest.mark.parametrize("name", chosen(STORABLE, ["float64", "binary"]))
 def test_odd_parquet_cells_move_nothing(name: str, tmp_path: Path) -> None:
     assert not moved(ODD[name], written(tmp_path))
 
@@ -255,9 +273,16 @@ def flips(place: Path, kinds: Iterable[str] = SWEPT, written: Iterable[bool] = (
         for cell in swept:
             data = pa.table({"c": pa.array([odd, cell], arrow)})
             pq.write_table(data, place / "swept.parquet", write_statistics=statistics, use_dictionary=statistics)
-            counted = codes(place / "swept.parquet", domain)
-            counted.remove(domain.encode(cell.decode() if isinstance(cell, bytes) else cell))
+            other = domain.encode(cell.decode() if isinstance(cell, bytes) else cell)
+            with open_table(place / "swept.parquet", Schema({"c": domain})) as table:
+                view = table.view(["c"])
+                counted = [int(code) for code in view.sorted_codes("c")]
+                counted.remove(other)
+                asked = [code for code in (domain.missing_code, domain.first, domain.last) if code != other]
+                filtered = {code: int(view.count(Codes("c", ((code, code),)))) for code in asked}
             seen.add(tuple(counted))
+            if any(times != counted.count(code) for code, times in filtered.items()):
+                found.append((kind, statistics, cell, filtered))
         if len(seen) != 1:
             found.append((kind, statistics, seen))
     return found
@@ -331,7 +356,7 @@ def test_ids_are_never_merged_and_nobody_has_no_rows(ids: Any, people: int) -> N
     source = pd.DataFrame(columns) if isinstance(ids, pd.Series) else pa.table(columns)
     with open_table(source, Schema({"c": NUMBER}, person="id")) as table:
         assert table.people == people
-        assert int(table.view(["c"], Way.PICK).count()) == people
+        assert int(table.view(["c"], table.rule(whole=True)).count()) == people
 
 
 # What is said when an engine fails
@@ -348,6 +373,7 @@ def test_ids_are_never_merged_and_nobody_has_no_rows(ids: Any, people: int) -> N
         (duckdb.InterruptException("secret"), "stopped"),
         (duckdb.InternalException("secret"), "error of the engine"),
         (duckdb.InvalidInputException("secret"), "is damaged"),
+        (duckdb.SerializationException("secret"), "is damaged"),
     ],
 )
 def test_the_kind_of_a_failure_leaves_and_its_text_does_not(error: Exception, says: str) -> None:
@@ -361,7 +387,7 @@ def test_the_kind_of_a_failure_leaves_and_its_text_does_not(error: Exception, sa
 
 def test_a_csv_cell_changes_nothing(tmp_path: Path) -> None:
     seen = []
-    for cell in (b"5", b"\xff", b"\x00", b"", b"9" * 100_000, b'"5', b"nan"):
+    for cell in (b"5", b"\xff", b"9" * 100_000, b'"5'):
         (tmp_path / "people.csv").write_bytes(b"id,c\n1,5\n2," + cell + b"\n")
         seen.append(outcome(tmp_path / "people.csv", NUMBER))
     assert len(set(map(repr, seen))) == 1 and not isinstance(seen[0][0], str)

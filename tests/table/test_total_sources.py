@@ -164,6 +164,19 @@ def test_each_odd_cell_is_read_alone_as_in_company(odd: Any, tmp_path: Path) -> 
     assert sorted(alone) == sorted(together)
 
 
+@pytest.mark.audit
+def test_a_text_of_40_million_bytes_is_one_cell_like_any_other(tmp_path: Path) -> None:
+    huge = pa.table({"c": pa.array(["a", "9" * 40_000_000])})
+    small = pa.table({"c": ["a", "b"]})
+    for domain in (LABEL, NOTE, NUMBER, DAY):
+        seen = []
+        for data in (huge, small):
+            pq.write_table(data, tmp_path / "people.parquet")
+            sources = (data, tmp_path / "people.parquet")
+            seen.append([outcome(source, domain) for source in sources])
+        assert seen[0] == seen[1] and not isinstance(seen[0][0][0], str)
+
+
 def _codes(source: Any, domain: Domain) -> list[Any]:
     with open_table(source, Schema({"c": domain})) as table:
         counted = table.view(["c"]).sparse_counts(["c"])

@@ -31,6 +31,7 @@ class Found:
     fits: bool
     answer: Answer | None = None
     rehearsed: bool = False
+    notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object; the table stands beside the exact form of the answer."""
@@ -53,7 +54,7 @@ class Found:
             return "\n".join([*lines, "", f"Nothing was spent. It would cost: {cost_text(self.loss)}."])
         cost = "nothing: the same question was answered before" if self.answer.reused else cost_text(self.loss)
         lines += ["", f"It cost {cost}.", *(f"  {name}: {said}" for name, said in _left(self.answer))]
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.notes])
 
 
 def _left(answer: Answer) -> list[tuple[str, str]]:
@@ -87,6 +88,7 @@ def ask(
     spend: str | None,
     *,
     snapshot: str = "",
+    same_data: bool = False,
     analyst: str | None = None,
     table: str | None = None,
     private: Path | None = None,
@@ -100,7 +102,7 @@ def ask(
     if bound is None and (preview or rehearse):
         raise ParameterError("A preview needs a spend to look at; write for example --spend 'Pure(0.1)'.")
     with Ledger(ledger, schema=described.fingerprint, private=private) as book:
-        curator: Curator = curate(data, described, ledger=book, snapshot=snapshot, table=table)
+        curator: Curator = curate(data, described, ledger=book, snapshot=snapshot, same_data=same_data, table=table)
         with curator.table:
             if bound is not None and preview:
                 seen = curator.preview(asked, bound, analyst=analyst)
@@ -109,7 +111,7 @@ def ask(
                 played = curator.rehearse(asked, bound)
                 return Found(played.loss, "", True, played, rehearsed=True)
             answer = curator.ask(asked, bound, analyst=analyst)
-            return Found(answer.loss, "", True, answer)
+            return Found(answer.loss, "", True, answer, notes=curator.notes)
 
 
 def _cell(cell: Any) -> str:

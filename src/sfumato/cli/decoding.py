@@ -87,7 +87,8 @@ def _tables(paths: list[Path], plan: Plan | None, ids: bool) -> Collected:
     engine = ibis.duckdb.connect()
     try:
         together = engine.read_parquet([str(path) for path in paths], union_by_name=True)
-        return aggregate(plan, together.select(columns), id="id" if ids else None)
+        stored = engine.create_table("sfumato_reports", together.select(columns), temp=True)
+        return aggregate(plan, stored, id="id" if ids else None)
     finally:
         engine.disconnect()
 

@@ -37,6 +37,12 @@ if TYPE_CHECKING:
 Learner = TypeVar("Learner", bound="PrivateLearner")
 
 
+PAID_AGAIN = (
+    "These data cannot be recognised when they are opened again: they will be a new snapshot, and a question asked "
+    "again will be paid again. Name their state to keep what was paid for: snapshot='2026-03'."
+)
+
+
 class Curator(Shorthands):
     """A table and its ledger: every answer is reserved first, drawn once, stored, and then shown."""
 
@@ -44,6 +50,15 @@ class Curator(Shorthands):
         self.table = table
         self.ledger = ledger
         self.basis = Basis(table.schema, table.people, relation, table.order_key)
+        self.unnamed = False  # whether this state of the data will be a new snapshot when it is opened again
+
+    def __repr__(self) -> str:
+        return "\n".join([f"Curator({self.table!r}, ledger {self.ledger.place})", *self.notes])
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What whoever opens the data should know about their snapshot; public facts only."""
+        return (PAID_AGAIN,) if self.unnamed and self.ledger.place != "memory" else ()
 
     @property
     def schema(self) -> Schema:
@@ -75,6 +90,7 @@ class Curator(Shorthands):
         return answers[0] if isinstance(question, Question) else answers
 
     def _answers(self, asked: Asked, spend: Bound | None, analyst: str | None) -> list[Answer]:
+        self.table.require_unchanged()
         kept = self.ledger.run_sealed(
             f"{Noise().uniform(1 << 128):032x}",
             asked.event(self.table.snapshot),

@@ -10,6 +10,7 @@ from sfumato.curator.curator import Curator
 from sfumato.errors import LedgerError, ParameterError, SchemaError
 from sfumato.ledger import Budget, Ledger
 from sfumato.ledger.keeping import Keep
+from sfumato.ledger.sources import snapshot_of
 from sfumato.privacy import Bound, Relation
 from sfumato.privacy.bounds import require_bound
 from sfumato.table.data import open_table
@@ -23,6 +24,7 @@ def curate(
     *,
     ledger: str | Path | Ledger | None = None,
     snapshot: str = "",
+    same_data: bool = False,
     table: str | None = None,
     population: str | None = None,
     analysts: Mapping[str, Budget | Bound] | None = None,
@@ -35,7 +37,9 @@ def curate(
     `source` is a file, a frame, a database or a cluster table; `schema` a Schema or the path of one in TOML;
     `budget` the limits of everything that will be answered, a single bound for the whole person or a `Budget`.
     `ledger` is a path or an address, without it the ledger is in memory and gone when the program ends.
-    `snapshot` is your name for this state of the data: a question asked again of the same state is free.
+    A question asked again of the same state of the data is free. Files are recognised by place, size and time of
+    change, as long as the ledger has a private directory; frames, servers and clusters are new at every opening, unless
+    you name their state by `snapshot`. A name belongs to one file; `same_data` says that another holds the same.
     `analysts` have budgets of their own under the one of all. A new ledger speaks of REPLACE_ONE neighbours, or
     of those that `relation` names. `keep_head` is where the end of the ledger's chain is kept, best on another disk, so
     that a ledger which was rolled back or rewritten is noticed. `private` is a directory where a draw in progress is
@@ -51,14 +55,17 @@ def curate(
     (3, Fraction(1, 2))
     """
     described = _schema(schema)
-    opened = open_table(source, described, snapshot=snapshot, table=table)
+    opened = open_table(source, described, table=table)
     try:
         if isinstance(ledger, Ledger):
             book = _given(ledger, described, relation, [budget, population, analysts, keep_head, private])
         else:
             more = {"population": population, "relation": relation, "keep_head": keep_head, "private": private}
             book = _ledger(ledger, described, budget, analysts, **more)
-        return Curator(opened, book, book.relation)
+        opened.snapshot = snapshot_of(book, opened.identity, snapshot, same_data)
+        curator = Curator(opened, book, book.relation)
+        curator.unnamed = not snapshot and (opened.identity is None or book.private is None)
+        return curator
     except BaseException:
         opened.close()
         raise
@@ -67,7 +74,7 @@ def curate(
 def _given(ledger: Ledger, schema: Schema, relation: Relation | None, rest: Sequence[object]) -> Ledger:
     if any(part is not None for part in rest):
         raise ParameterError(
-            "An open ledger has all this already; leave budget, population, analysts, keep_head and private out."
+            "An open ledger has its budget already; leave budget, population, analysts, keep_head and private out."
         )
     if relation not in (None, ledger.relation):
         raise LedgerError(

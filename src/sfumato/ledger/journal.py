@@ -38,6 +38,7 @@ class Journal:
         self._seen = Head(0, FIRST) if head is None else Head.from_text(head)
         self._sealed: tuple[Head, str | None] = (self._seen, None)
         self._keeper = Keeper(keep_head)
+        self.unkept: list[tuple[str, str | None]] = []  # the snapshots of a ledger in memory
         self.book = Rulebook([])
         self.store = Store(place)
         self.place = self.store.name

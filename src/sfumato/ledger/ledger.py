@@ -40,10 +40,9 @@ class Ledger:
 
     `place` is a path (SQLite), a PostgreSQL URL, or None for memory. A new ledger needs a budget; an existing one
     is opened with the same budget or with none. `schema` is a fingerprint of the public schema, `head` a head kept
-    elsewhere, which shows whether the ledger was rolled back. `keep_head` keeps it there by itself: a file, best on
-    another disk, or a function that stores the head it is given and, given None, returns the last. `private` is a
-    directory on the side of the data, as secret as they are, where a draw in progress is kept, so that a kill does not
-    lose it: beside a SQLite file by default, to be named for PostgreSQL.
+    elsewhere, which shows whether the ledger was rolled back; `keep_head` keeps it by itself, in a file on another disk
+    or by a function (`ledger.keeping`). `private` is a directory as secret as the data, where a draw in progress is
+    kept, so that a kill does not lose it: beside a SQLite file by default, to be named for PostgreSQL.
 
     >>> from sfumato import Cost, Event, Loss, Pure
     >>> ledger = Ledger(None, Budget(person=Pure(1)))

@@ -149,7 +149,7 @@ def spark_identity(cell: str, kind: str) -> str | None:
 # Expressions that both engines share
 
 
-def clamped(cell: Any, low: Any, high: Any) -> Any:
+def within(cell: Any, low: Any, high: Any) -> Any:
     """Return a cell inside a range, null where it is null; on days this is faster than `least` and `greatest`."""
     import ibis
 
@@ -187,7 +187,7 @@ def place(cell: Any, labels: Sequence[str], unlisted: int) -> Any:
         f"CREATE OR REPLACE TEMP MACRO {name}(label) AS CAST(enum_code(TRY_CAST(label AS ENUM({listed}))) AS INTEGER)"
     )
 
-    @ibis.udf.scalar.builtin(name=name, signature=(("string",), "int32"))  # type: ignore[untyped-decorator]
+    @ibis.udf.scalar.builtin(name=name, signature=(("string",), "int32"))
     def found(label): ...  # type: ignore[no-untyped-def]
 
     unknown = ibis.literal(unlisted, "int32")

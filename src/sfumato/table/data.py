@@ -22,6 +22,7 @@ from sfumato.table.bounding import (
     weighed,
 )
 from sfumato.table.engine import Source
+from sfumato.table.identity import Files, files_of
 from sfumato.table.reading import guarded, readable
 from sfumato.table.repair import KEY, PERSON, check_columns, repaired
 from sfumato.table.schema import Schema
@@ -51,11 +52,17 @@ def open_table(
     """
     if not isinstance(schema, Schema):
         raise SchemaError(f"A table needs a Schema, not {type(schema).__name__}; draft_schema(source) drafts one.")
+    files = files_of(source, table)
+    before = None if files is None else files.identity()  # taken before the first byte is read
     opened = open_source(source, table=table)
     try:
+        if files is not None and opened.kind == "duckdb" and files.identity() == before:
+            files = Files(files.source, opened.table.get_name())
+            before = files.identity()
         opened = readable(opened, schema)
         check_columns(opened.table, schema)
         found = Table(opened, schema, snapshot, order_key)
+        found.files, found.identity = files, before
         if schema.person is not None:
             found.bounded(found.rule())
     except BaseException:
@@ -71,11 +78,21 @@ class Table:
         self.schema = schema
         self.snapshot = snapshot
         self.order_key = order_key
+        self.files: Files | None = None
+        self.identity: str | None = None  # private: sizes and times of files depend on cells
         self._source = source
         self._kept: dict[Bounding, ir.Table] = {}
 
     def __repr__(self) -> str:
         return f"Table({self._source.kind}, {len(self.schema.names)} columns, snapshot {self.snapshot!r})"
+
+    def require_unchanged(self) -> None:
+        """Refuse to go on if the files behind the table are no longer those that were opened (SM-SOURCE)."""
+        if self.files is not None and self.files.identity() != self.identity:
+            raise SchemaError(
+                "The data changed since they were opened; open them again. What was asked before stays stored under "
+                f"the snapshot {self.snapshot!r}."
+            )
 
     @property
     def engine(self) -> str:

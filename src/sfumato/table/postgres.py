@@ -43,7 +43,8 @@ def connect(address: str, schema: str | None = None) -> Database:
         connection = psycopg.connect(address, client_encoding="UTF8")
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.read_only = True
-        return Database(connection, schema or connection.execute("SELECT current_schema()").fetchone()[0])
+        current = connection.execute("SELECT current_schema()").fetchall()
+        return Database(connection, schema or current[0][0])
     except Exception as error:
         kind = type(error).__name__
     raise SchemaError(f"the database does not answer ({kind}); check the address.")

@@ -104,7 +104,7 @@ def _pass(source: Source, names: Sequence[str]) -> None:
     if broken:
         raise SchemaError(
             f"The column {broken[0]!r} breaks the format of its own file: it holds bytes that are no UTF-8, a moment "
-            "beyond the calendar, or a page that is damaged; write the file again."
+            "beyond the calendar, a damaged page, or another type in another file; write the file again."
         )
     if failure:
         raise SchemaError(failure)
@@ -134,6 +134,7 @@ def _hashed(source: Source, names: Sequence[str]) -> None:
 
 _DAMAGED = "what is stored is damaged, or breaks its own format; check it with the tool that wrote it"
 _REASONS = {
+    _DAMAGED: ("SerializationException",),  # which DuckDB counts among the operational ones
     "it ran out of memory; close other programs, or set a larger memory limit": ("MemoryError", "OutOfMemoryException"),
     "a file may not be opened by this user; check its permissions": ("PermissionError", "PermissionException"),
     "a file could not be read or written: it was moved or cut short, or a disk is full": ("IOException", "OSError"),

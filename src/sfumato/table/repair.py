@@ -31,7 +31,7 @@ from sfumato.domain.calendar import DATE_TEXT, EPOCH
 from sfumato.domain.labels import FALSE_TEXT, TRUE_TEXT
 from sfumato.domain.numbers import NUMBER_TEXT, double_ends
 from sfumato.errors import SchemaError
-from sfumato.table.cells import clamped, place, real
+from sfumato.table.cells import place, real, within
 from sfumato.table.moments import moment_code, quotient, written_day, written_month
 from sfumato.table.order import key_text
 from sfumato.table.schema import Schema
@@ -154,7 +154,7 @@ def _code(cell: Any, domain: Domain) -> Any:
 def _inside(code: Any, domain: Domain) -> Any:
     """Clamp a code that is null where the cell is missing."""
     assert domain.highest is not None
-    return clamped(code, _literal(domain.first), _literal(domain.highest)).fill_null(_literal(domain.missing_code))
+    return within(code, _literal(domain.first), _literal(domain.highest)).fill_null(_literal(domain.missing_code))
 
 
 def _or_missing(code: Any, cell: Any, domain: Domain) -> Any:
@@ -287,7 +287,7 @@ def _clamped_date(day: Any, domain: Dates) -> Any:
 
     filled = day.fill_null(ibis.date((domain.missing or domain.earliest).isoformat()))
     latest, earliest = ibis.date(domain.latest.isoformat()), ibis.date(domain.earliest.isoformat())
-    return clamped(filled, earliest, latest)
+    return within(filled, earliest, latest)
 
 
 def _days(day: Any) -> Any:

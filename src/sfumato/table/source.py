@@ -125,7 +125,7 @@ def _require_stored(engine: Any, table: ir.Table) -> None:
     node = table.op()
     name, place = node.name, node.namespace
     database, schema = place.catalog or engine.current_catalog, place.database or engine.current_database
-    where = "database_name = ? AND schema_name = ? AND table_name = ?"
+    where = "database_name IN (?, 'temp') AND schema_name = ? AND table_name = ?"
     asked = [database, schema, name]
     stored = engine.con.execute(
         "SELECT table_name FROM duckdb_tables() JOIN duckdb_databases() USING (database_name) "

@@ -202,6 +202,7 @@ def open_conversation(
         warn_of_leaks(losses[0].person.leak, gauge.total)
         if not _known(ledger, wanted):
             warn_of_plan(asked.plan(gauge.total))
+    table.require_unchanged()
     reservation = _reserve(ledger, wanted, asked, asked.event(table.snapshot), analyst)
     keeper = InLedger(ledger, wanted)
     source = noise or Noise()

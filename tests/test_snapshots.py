@@ -1,0 +1,223 @@
+"""Which data a stored answer belongs to: files by number, frames by name, and never a word about sizes or times."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+import sfumato as sf
+from sfumato import Budget, Count, Histogram, Ledger, Pure, Schema
+from sfumato.domain import categories, integers
+from sfumato.errors import LedgerError, ParameterError, SchemaError
+from sfumato.ledger.sources import snapshot_of
+from sfumato.table.identity import Files, files_of
+
+SCHEMA = Schema({"age": integers(0, 99), "sex": categories("Female", "Male")})
+ASKED = Count("age > 30")
+
+
+def rows(ages: list[int]) -> pyarrow.Table:
+    return pyarrow.table({"age": ages, "sex": ["Male"] * len(ages)})
+
+
+def written(path: Path, ages: list[int]) -> Path:
+    pyarrow.parquet.write_table(rows(ages), path)
+    return path
+
+
+def touch(path: Path) -> None:
+    """Change the time of a file and nothing else."""
+    found = path.stat()
+    os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns + 1_000_000_000))
+
+
+def ask(source, ledger, **more) -> tuple[str, bool]:
+    with sf.curate(source, SCHEMA, ledger=ledger, **more) as curator:
+        answer = curator.ask(ASKED, Pure("1/10"))
+        assert answer.event.parameters["snapshot"] == curator.table.snapshot
+        return curator.table.snapshot, answer.reused
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    Ledger(tmp_path / "people.ledger", Budget(Pure(3)).about(SCHEMA.secrets)).close()
+    return tmp_path / "people.ledger"
+
+
+def charges(place: Path) -> int:
+    with Ledger(place) as ledger:
+        assert ledger.verify().ok
+        return len(ledger.history())
+
+
+def test_two_files_under_one_ledger_are_two_answers_and_two_charges(place, tmp_path):
+    first, second = written(tmp_path / "a.parquet", [34, 71]), written(tmp_path / "b.parquet", [34, 71, 80])
+    assert ask(first, place) == ("1", False)
+    assert ask(second, place) == ("2", False)
+    assert ask(first, place) == ("1", True)
+    assert ask(str(second), place) == ("2", True)
+    assert charges(place) == 2
+
+
+def test_a_file_that_was_touched_has_a_new_number(place, tmp_path):
+    path = written(tmp_path / "a.parquet", [34, 71])
+    assert ask(path, place) == ("1", False)
+    touch(path)
+    assert ask(path, place) == ("2", False)
+    assert charges(place) == 2
+
+
+def test_a_folder_is_all_of_its_files(place, tmp_path):
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    written(folder / "1.parquet", [34])
+    assert ask(folder, place) == ("1", False)
+    assert ask(f"{folder}/*.parquet", place) == ("1", True)
+    written(folder / "2.parquet", [71])
+    assert ask(folder, place) == ("2", False)
+
+
+def test_a_csv_file_and_a_database_file(place, tmp_path):
+    import duckdb
+
+    table = tmp_path / "people.csv"
+    table.write_text("age,sex\n34,Male\n71,Female\n")
+    assert ask(table, place) == ("1", False) and ask(table, place) == ("1", True)
+    base = tmp_path / "people.duckdb"
+    with duckdb.connect(str(base)) as connection:
+        connection.execute("CREATE TABLE one AS SELECT 34 AS age, 'Male' AS sex")
+    assert ask(base, place) == ("2", False) and ask(base, place, table="one") == ("2", True)
+    with duckdb.connect(str(base)) as connection:
+        connection.execute("CREATE TABLE two AS SELECT 71 AS age, 'Male' AS sex")
+    assert ask(base, place, table="one")[0] == "3" and ask(base, place, table="two")[0] == "4"
+
+
+def test_a_frame_is_new_at_every_opening_unless_it_has_a_name(place):
+    frame = rows([34, 71])
+    assert ask(frame, place) == ("1", False)
+    assert ask(frame, place) == ("2", False)
+    assert ask(frame, place, snapshot="2026-03") == ("2026-03", False)
+    assert ask(rows([1]), place, snapshot="2026-03") == ("2026-03", True)  # the caller vouches for it
+    assert charges(place) == 3
+
+
+def test_a_name_belongs_to_one_file(place, tmp_path):
+    first, second = written(tmp_path / "a.parquet", [34, 71]), written(tmp_path / "b.parquet", [34, 71, 80])
+    assert ask(first, place, snapshot="march") == ("march", False)
+    assert ask(first, place, snapshot="march") == ("march", True)
+    with pytest.raises(LedgerError, match=r"'march' was used for another file.*same_data=True"):
+        ask(second, place, snapshot="march")
+    assert ask(second, place, snapshot="march", same_data=True) == ("march", True)
+    assert ask(second, place, snapshot="march") == ("march", True)
+    assert charges(place) == 1
+    # The name belongs to the file, not to its path.
+    touch(first)
+    with pytest.raises(LedgerError, match="before it changed"):
+        ask(first, place, snapshot="march")
+
+
+def test_numbers_and_names_never_meet(place, tmp_path):
+    first, second = written(tmp_path / "a.parquet", [34]), written(tmp_path / "b.parquet", [71])
+    assert ask(first, place, snapshot="1") == ("1", False)
+    assert ask(second, place) == ("2", False)
+    with pytest.raises(LedgerError, match="another file"):
+        ask(first, place, snapshot="2")
+    assert ask(rows([1]), place) == ("3", False)
+
+
+def test_data_that_change_while_they_are_open_are_refused(place, tmp_path):
+    path = written(tmp_path / "a.parquet", [34, 71])
+    with sf.curate(path, SCHEMA, ledger=place) as curator:
+        curator.ask(ASKED, Pure("1/10"))
+        touch(path)
+        for question in (ASKED, Histogram("sex")):
+            with pytest.raises(SchemaError, match="The data changed since they were opened; open them again"):
+                curator.ask(question, Pure("1/10"))
+        path.unlink()
+        with pytest.raises(SchemaError, match="changed since they were opened"):
+            curator.ask(ASKED, Pure("1/10"))
+    assert charges(place) == 1
+
+
+def test_neighbours_of_other_sizes_leave_equal_ledgers(tmp_path):
+    """Nothing of a file's size or time is in the ledger: two worlds, one file larger, the same rows but for ids."""
+
+    def world(name: str, ages: list[int]) -> list[tuple]:
+        home = tmp_path / name
+        home.mkdir()
+        path = written(home / "people.parquet", ages)
+        place = home / "people.ledger"
+        for _ in range(2):
+            with sf.curate(path, SCHEMA, Pure(3), ledger=place) as curator:
+                curator.ask(ASKED, Pure("1/10"))
+        with sqlite3.connect(place) as file:
+            stored = file.execute("SELECT number, kind, body FROM sfumato_row ORDER BY number").fetchall()
+        file.close()
+        return [(number, kind, _masked(kind, body)) for number, kind, body in stored]
+
+    assert world("one", [34, 71]) == world("two", [34, 99])  # the same number of people, other bytes
+    assert (
+        Files(str(tmp_path / "one/people.parquet")).identity() != Files(str(tmp_path / "two/people.parquet")).identity()
+    )
+
+
+def _masked(kind: str, body: str) -> dict:
+    """Leave out what differs from run to run: the clock, the seal of the coins and the digest of the draw."""
+    kept = json.loads(body)
+    return {name: kept[name] for name in kept if name not in ("at", "seal", "answer")}
+
+
+def test_nothing_of_the_identity_is_in_the_ledger(place, tmp_path):
+    path = written(tmp_path / "a.parquet", [34, 71])
+    ask(path, place)
+    identity = Files(str(path)).identity()
+    stored = b"".join(found.read_bytes() for found in tmp_path.glob("people.ledger*") if found.is_file())
+    assert identity.encode() not in stored and str(path).encode() not in stored
+    kept = tmp_path / "people.ledger.private" / "sources"
+    assert identity in kept.read_text() and kept.stat().st_mode & 0o077 == 0
+
+
+def test_without_a_private_directory_each_opening_has_a_number(tmp_path):
+    path = written(tmp_path / "a.parquet", [34, 71])
+    with Ledger(None, Budget(Pure(3)).about(SCHEMA.secrets)) as ledger:
+        assert snapshot_of(ledger, Files(str(path)).identity()) == "1"
+        assert snapshot_of(ledger, Files(str(path)).identity()) == "2"
+        assert snapshot_of(ledger, "x", "march") == snapshot_of(ledger, "y", "march") == "march"
+
+
+def test_a_private_directory_that_was_lost_costs_and_never_confuses(place, tmp_path):
+    path = written(tmp_path / "a.parquet", [34, 71])
+    assert ask(path, place)[0] == "1"
+    kept = tmp_path / "people.ledger.private" / "sources"
+    kept.unlink()
+    assert ask(path, place) == ("2", False) and ask(path, place) == ("2", True)
+    kept.write_text('["2", "' + "0" * 30)  # a kill cut it short
+    assert ask(path, place) == ("3", False) and ask(path, place) == ("3", True)
+
+
+def test_a_hint_where_asking_again_will_be_paid_again(place, tmp_path):
+    with sf.curate(rows([34]), SCHEMA, ledger=place) as curator:
+        assert "paid again" in repr(curator) and "snapshot='2026-03'" in curator.notes[0]
+    with sf.curate(rows([34]), SCHEMA, ledger=place, snapshot="may") as curator:
+        assert curator.notes == () and "'may'" in repr(curator)
+    with sf.curate(written(tmp_path / "a.parquet", [34]), SCHEMA, ledger=place) as curator:
+        assert curator.notes == ()
+    with sf.curate(rows([34]), SCHEMA, Pure(1)) as curator:
+        assert curator.notes == ()  # a ledger in memory is not opened again
+
+
+def test_bad_input(place, tmp_path):
+    with pytest.raises(ParameterError, match="your own name"):
+        ask(rows([34]), place, snapshot="x" * 201)
+    assert files_of("postgresql://u@h/d", None) is None and files_of(rows([1]), None) is None
+    blocked = tmp_path / "blocked"
+    blocked.write_text("no directory")
+    path = written(tmp_path / "a.parquet", [34])
+    with pytest.raises(LedgerError, match="private"):
+        ask(path, place, private=blocked)

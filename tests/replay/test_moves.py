@@ -36,7 +36,7 @@ def surveyed(world: str, count: int = 2) -> tuple[list[harness.Cell], str]:
 def test_no_answer_tells_more_than_is_stated(world):
     cells, told = surveyed(world)
     assert not told, told
-    assert len({cell.question for cell in cells}) > 50
+    assert len({cell.question for cell in cells}) > 40
     if world in READ:
         missing = exemptions.problems(world, cells, exemptions.listed())
         assert not missing, "\n".join(missing)

@@ -197,7 +197,10 @@ def test_a_ledger_is_charged_for_the_label_only():
     table = pa.table({"age": rows.tolist(), "ill": (rows >= 500).tolist()})
     schema = sf.Schema({"age": KNOWN, "ill": imputed.booleans()})
     curator = sf.curate(table, schema, Pure(2))
-    for concepts in ("cuts", Boxes(ends=8), ["age >= 500", "age < 3"], DecisionTreeClassifier(max_depth=1)):
+    with pytest.raises(ParameterError, match="public pool"):
+        forest = DecisionTreeClassifier(max_depth=1)
+        curator.learn(LabelPrivate(forest, spend=Pure("0.5"), accuracy=0.5), features="age", target="ill")
+    for concepts in ("cuts", Boxes(ends=8), ["age >= 500", "age < 3"]):
         fitted = curator.learn(LabelPrivate(concepts, spend=Pure("0.5"), accuracy=0.5), features="age", target="ill")
         assert fitted.loss_.at("age").is_zero
         again = curator.learn(LabelPrivate(concepts, spend=Pure("0.5"), accuracy=0.5), features="age", target="ill")

@@ -6,10 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from typing import Any, ClassVar
 
 from sfumato.domain import Domain
-from sfumato.errors import ParameterError, UnsupportedSpend
+from sfumato.errors import DomainTooLarge, ParameterError, UnsupportedSpend
 from sfumato.exact import Number, positive_integer
 from sfumato.learn.cells import Codes, rounded_up
 from sfumato.learn.estimator import PrivateLearner
@@ -25,6 +26,9 @@ from sfumato.noise import Noise
 from sfumato.privacy import Bound, Cost, Loss
 from sfumato.select import Exponential, exponential
 from sfumato.select.fit import positive_spend, pure_epsilon
+
+MOST_POINTS = 4096
+"""Up to so many combinations of public values rules are listed for, where a table's people may take them along."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +117,9 @@ class LabelPrivate(PrivateLearner):
     on what comes out; with `listing=12` it is fitted on every labelling of 12 of the rows that it can reproduce, and
     one of these is chosen.
 
-    Every domain must say `public=True`: the loss is that of the label alone, and features are not protected at all.
+    Every domain must say `public=True`: the loss is that of the label alone, and features are not protected at all. On
+    a table, where the promise is about whole people, the rules are listed from the schema instead of from the features,
+    and a classifier behind randomized response is refused.
 
     Spec: PL-LABEL. Time: a sort of the people for each feature ("cuts"), or the fits of the classifier.
 
@@ -154,6 +160,35 @@ class LabelPrivate(PrivateLearner):
             facts.sizes()
             return LabelResponse(weight=noise_weight(_response_epsilon(spend), 2), reads=reads)
         return LabelChoice(choice=exponential(spend, reads=reads), family=family, facts=facts, reads=reads)
+
+    def planned(self, facts: Facts, people: int, spend: Bound) -> Mechanism:
+        """Return what runs on a table, whose promise is about whole people: the rules are listed from the schema.
+
+        On arrays the features are given and stay as they are. A person of a table who is replaced takes their public
+        cells along, so that a list made from the cells that are there would tell whose they are; the list of all
+        values that the schema allows tells nothing (PL-SEMI with the domain as its pool).
+        """
+        from sfumato.learn.semi import PoolChoice
+
+        plain = super().planned(facts, people, spend)
+        if not isinstance(plain, LabelChoice):
+            raise ParameterError(
+                "Behind randomized response a classifier is fitted on the features of everybody in the table, which a "
+                "ledger's promise about whole people does not allow; use SemiPrivate with a public pool, or fit "
+                "LabelPrivate on arrays of features that are published anyway."
+            )
+        if math.prod(facts.sizes()) > MOST_POINTS:
+            raise DomainTooLarge(
+                f"The features have {math.prod(facts.sizes())} combinations of values, more than {MOST_POINTS}, too many "
+                "to list rules for; derive coarser bins in the schema, or use SemiPrivate with a public pool.",
+                method="SemiPrivate",
+            )
+        ranges = [
+            range(domain.first, domain.first + size) for domain, size in zip(facts.domains, facts.sizes(), strict=True)
+        ]
+        return PoolChoice(
+            choice=plain.choice, family=plain.family, facts=facts, pool=tuple(product(*ranges)), reads=plain.reads
+        )
 
     def _family(self) -> Family | Recipe:
         if self.listing is not None:

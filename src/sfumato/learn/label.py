@@ -177,15 +177,14 @@ class LabelPrivate(PrivateLearner):
                 "ledger's promise about whole people does not allow; use SemiPrivate with a public pool, or fit "
                 "LabelPrivate on arrays of features that are published anyway."
             )
-        if math.prod(facts.sizes()) > MOST_POINTS:
+        sizes = facts.sizes()
+        if math.prod(sizes) > MOST_POINTS:
             raise DomainTooLarge(
-                f"The features have {math.prod(facts.sizes())} combinations of values, more than {MOST_POINTS}, too many "
-                "to list rules for; derive coarser bins in the schema, or use SemiPrivate with a public pool.",
+                f"The features have {math.prod(sizes)} combinations of values, more than {MOST_POINTS}, too many to list "
+                "rules for; derive coarser bins in the schema, or use SemiPrivate with a public pool.",
                 method="SemiPrivate",
             )
-        ranges = [
-            range(domain.first, domain.first + size) for domain, size in zip(facts.domains, facts.sizes(), strict=True)
-        ]
+        ranges = [range(domain.first, domain.first + size) for domain, size in zip(facts.domains, sizes, strict=True)]
         return PoolChoice(
             choice=plain.choice, family=plain.family, facts=facts, pool=tuple(product(*ranges)), reads=plain.reads
         )

@@ -180,8 +180,8 @@ class LabelPrivate(PrivateLearner):
         sizes = facts.sizes()
         if math.prod(sizes) > MOST_POINTS:
             raise DomainTooLarge(
-                f"The features have {math.prod(sizes)} combinations of values, more than {MOST_POINTS}, too many to list "
-                "rules for; derive coarser bins in the schema, or use SemiPrivate with a public pool.",
+                f"The features have {math.prod(sizes)} combinations of values, more than {MOST_POINTS}, too many to "
+                "list rules for; derive coarser bins in the schema, or use SemiPrivate with a public pool.",
                 method="SemiPrivate",
             )
         ranges = [range(domain.first, domain.first + size) for domain, size in zip(facts.domains, sizes, strict=True)]

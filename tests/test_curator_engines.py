@@ -214,7 +214,9 @@ def test_a_postgres_source_with_a_postgres_ledger(postgres: str, expected: list[
 
 def test_two_curators_share_a_postgres_ledger(postgres: str, parquet: Path) -> None:
     ledger = schema_on(postgres)
-    with sf.curate(parquet, SCHEMA, Pure(2), ledger=ledger) as first, sf.curate(parquet, SCHEMA, ledger=ledger) as last:
+    # Without a private directory in common the two cannot tell that it is the same file; a name says so.
+    named = {"ledger": ledger, "snapshot": "autumn"}
+    with sf.curate(parquet, SCHEMA, Pure(2), **named) as first, sf.curate(parquet, SCHEMA, **named) as last:
         answer = first.histogram("sex", spend=Pure(1))
         again = last.histogram("sex", spend=Pure(1))
         assert again.reused and again.value == answer.value

@@ -236,11 +236,6 @@ def test_sinh_noise_has_attributes_too():
         (lambda: calibrate(Truncated(1, 2), sensitivity=1, failure=0), ParameterError, "between 0 and 1"),
         (lambda: calibrate(Pure(1).per_attribute(), sensitivity=1), ParameterError, "attributes by name"),
         (
-            lambda: calibrate(Pure(1), sensitivity=1, by_attribute={"a": 1}, relation=ADD_REMOVE),
-            ParameterError,
-            "relation=REPLACE_ONE",
-        ),
-        (
             lambda: calibrate(Pure(1), sensitivity=1, by_attribute={"a": 1}, reads={"b"}),
             ParameterError,
             "add it to reads=",
@@ -256,3 +251,12 @@ def test_sinh_noise_has_attributes_too():
 def test_refusals_say_what_to_write(make, error, says):
     with pytest.raises(error, match=says):
         make()
+
+
+def test_where_people_come_and_go_an_attribute_may_cost_more_than_a_person() -> None:
+    noise = calibrate(Pure(1), l1=1, by_attribute={"a": sensitivity(largest=1, changed=2)}, relation=ADD_REMOVE)
+    assert noise.loss().person.epsilon == 1 and noise.loss().at("a").epsilon == 2
+    each = calibrate(Pure(1).per_attribute(), l1=1, reads={"a"}, relation=ADD_REMOVE)
+    assert each.loss().person.epsilon == Fraction(1, 2), (
+        "without a number of its own it is one who leaves and one who enters"
+    )

@@ -104,7 +104,8 @@ NO_LEARNERS = {"Boxes", "ConditionRule", "FittedRule", "IntervalRule", "Learn", 
 def uncovered(schema: Schema) -> list[str]:
     """Return what is registered and never asked here."""
     asked = every_question(schema).values()
-    kinds = sorted(set(_KINDS) - {question.kind for question in asked})
+    shipped = {kind for kind, one in _KINDS.items() if one.__module__.startswith("sfumato.")}
+    kinds = sorted(shipped - {question.kind for question in asked})
     learners = {question.learner for question in asked if isinstance(question, Learn)}
     missing = sorted(set(HOMES) - learners - NO_LEARNERS)
     ways = {Quantiles: RANKS, Distribution: CURVES, Synthesize: models(), Synopsize: synopses()}

@@ -66,8 +66,8 @@ def test_things_are_passed_on(watching) -> None:
 
 
 def test_duckdb_says_how_far_it_is() -> None:
-    from sfumato.table.source import _duckdb
+    from sfumato.table.engine import duckdb_engine
 
-    engine = _duckdb()
+    engine = duckdb_engine()
     assert engine.con.execute("SELECT current_setting('enable_progress_bar')").fetchone() == (True,)
     assert engine.con.execute("SELECT current_setting('enable_progress_bar_print')").fetchone() == (False,)

@@ -12,7 +12,7 @@ import pytest
 
 from sfumato.domain import bins, booleans, categories, dates, fixed, integers, text
 from sfumato.noise import Noise
-from sfumato.table import Measure, Power, Schema, open_table, read_where, where_table
+from sfumato.table import Part, Power, Schema, open_table, read_where, where_table
 from sfumato.table.predicate import EVERY_ROW, NO_ROW, from_json, holds, to_json
 from sfumato.table.rehearsal import random_rows
 
@@ -170,7 +170,7 @@ def test_a_level_outside_the_type_of_the_cell_and_wide_sums() -> None:
         view = table.view(schema.names)
         assert view.counts(["byte"])[[0, 255, 256]].tolist() == [1, 1, 1]
         assert int(view.sums("wide")) == 2**62 and int(view.sums("wide", center=5)) == 2**62 - 10
-        assert view.totals((), [Measure(Power.PRESENT, "wide")])[0].tolist() == 2
+        assert view.totals((), [Part(Power.PRESENT, "wide")])[0].tolist() == 2
 
 
 def test_derived_columns_are_missing_with_their_base() -> None:

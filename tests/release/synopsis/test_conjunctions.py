@@ -198,7 +198,7 @@ def test_predicted_noise_is_what_runs() -> None:
     for spend in (Pure(1), Concentrated("0.1")):
         asked = Asked.read(setting, spend, None, {"width": 3})
         design = asked.fourier(2)
-        law = subset_sums_mechanism(setting, spend, asked.bits, design, "RL-FOUR").law
+        law = subset_sums_mechanism(asked.gauge, spend, asked.bits, design, "RL-FOUR").law
         numbers = np.array([1, 32, 496])
         assert deviation(law) * np.sqrt((numbers * np.square(design.units)).sum()) / PEOPLE == pytest.approx(
             design.noise, rel=0.01

@@ -32,7 +32,7 @@ from sfumato.privacy import Loss
 from sfumato.release.question import question_from_json
 from sfumato.release.workload import Marginal, Records, Space, Workload
 from sfumato.release.workload.noisy import NoisyWorkload, noisy_workload
-from sfumato.table.gauge import Basis
+from sfumato.table.gauge import Basis, Gauge
 from sfumato.table.measure import Rows
 from tests.imputed import booleans, categories, integers, text
 
@@ -58,6 +58,10 @@ BITS = Schema({name: booleans() for name in "abcdefgh"})
 
 def setting(schema=BITS, people=100, **options) -> Basis:
     return Basis(schema, people, **options)
+
+
+def gauge(workload, schema=BITS, **options) -> Gauge:
+    return setting(schema, **options).gauge(Rows(workload.columns))
 
 
 def test_a_curator_answers_a_workload():
@@ -102,7 +106,7 @@ def test_the_loss_of_all_tables_of_a_width_is_that_of_the_spec():
     """rho(J) = (C(d,k) - C(d-c,k))/sigma², for tables of counts (PDP:C-10), and the noise that a spend buys."""
     for width in (1, 2, 3):
         workload = workloads.marginals(BITS, width=width)
-        mechanism = noisy_workload(setting(), Concentrated(Fraction(1, 2)).per_attribute(), workload)
+        mechanism = noisy_workload(gauge(workload), Concentrated(Fraction(1, 2)).per_attribute(), workload)
         assert isinstance(mechanism.law, DiscreteGaussian)
         assert mechanism.law.variance == 2 * comb(7, width - 1)
         loss = mechanism.loss()
@@ -113,7 +117,8 @@ def test_the_loss_of_all_tables_of_a_width_is_that_of_the_spec():
 
 
 def test_the_error_of_all_answers_together_is_known():
-    mechanism = noisy_workload(setting(), Pure(1), workloads.marginals(BITS, width=2))
+    workload = workloads.marginals(BITS, width=2)
+    mechanism = noisy_workload(gauge(workload), Pure(1), workload)
     noise = Noise(insecure_seed=6)
     empty = Records.from_rows(mechanism.workload.space, [])
     largest = [max(np.abs(part).max() for part in mechanism.run(empty, noise)) for _ in range(200)]
@@ -167,13 +172,13 @@ def test_every_spend_buys_noise_that_fits(bound, workload):
 
 def test_noise_for_people_who_come_and_go_is_that_of_one_row():
     workload = workloads.marginals(BITS, width=2)
-    mechanism = noisy_workload(setting(relation=ADD_REMOVE), Pure(1), workload)
+    mechanism = noisy_workload(gauge(workload, relation=ADD_REMOVE), Pure(1), workload)
     assert mechanism.law == DiscreteLaplace(28)
     assert mechanism.loss().person.epsilon == 1
     # Changing one attribute is a row that leaves and one that comes, in 7 of the 28 tables.
     assert mechanism.loss().at("a").epsilon == Fraction(1, 2)
-    with pytest.raises(UnsupportedSpend, match="added or"):
-        Answers(workload).prepare(setting(relation=ADD_REMOVE), Pure(1).per_attribute())
+    each = Answers(workload).prepare(setting(relation=ADD_REMOVE), Pure(1).per_attribute()).loss()
+    assert each.at("a").epsilon <= 1 and each.person.epsilon == Fraction(1, 2), "an attribute is two people at most"
 
 
 def test_several_rows_a_person_are_picked_and_paid_for():
@@ -359,7 +364,8 @@ def test_a_workload_of_another_schema_is_refused_and_nothing_is_spent():
         with pytest.raises(SchemaError, match="other domains"):
             curator.ask(Answers(workloads.marginals(changed, width=2)), Pure(0.5))
         with pytest.raises(ParameterError, match="same value for everybody"):
-            noisy_workload(setting(NOTES), Pure(1), workloads.marginals(NOTES, sets=["one"]))
+            one = workloads.marginals(NOTES, sets=["one"])
+            noisy_workload(gauge(one, schema=NOTES), Pure(1), one)
         assert curator.remaining() == before
 
 

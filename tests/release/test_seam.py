@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,10 @@ def test_what_the_mechanism_states_for_attributes_is_overruled_where_rows_are_pi
     assert keyed.charge(noise.loss()).at("pay").epsilon == 1
     apart = Basis(Schema(dict(SCHEMA.columns), "id", row_key=("visit",)), 50).gauge(Rows(("age",)))
     assert apart.charge(noise.loss()).at("pay").is_zero
+
+
+def test_where_people_come_and_go_no_plan_can_see_their_number() -> None:
+    """Their number is not even there to be looked at; the replay finds what would show it all the same."""
+    assert Basis(SCHEMA, 1000, ADD_REMOVE).people is None
+    assert replace(BASIS, relation=ADD_REMOVE).people is None and BASIS.people == 50
+    assert Basis(SCHEMA, 1000, ADD_REMOVE).gauge(Rows(("age",))).total is None

@@ -263,6 +263,7 @@ def _compare(wanted: set[str], threads: str) -> None:
     assert json.loads(ran.stdout) == digests(wanted)
 
 
+@pytest.mark.audit
 def test_a_cold_process_draws_and_fits_the_same():
     _compare({"Histogram", "Quantiles auto", "Synthesize mwem", "Answers", "GroupBy found"}, "1")
 

@@ -32,7 +32,7 @@ def test_a_cell_is_repaired_the_same_alone_and_in_company(cells: str, tmp_path: 
     """Engines plan from statistics of the whole file; the repair of one cell must not follow them."""
     table, schema = hostile_table(cells)
     expected = expected_codes(table, schema)
-    for place in range(0, table.num_rows, 5):
+    for place in range(0, table.num_rows, 9):
         pq.write_table(table.slice(place, 1), tmp_path / "alone.parquet")
         source = open_source(tmp_path / "alone.parquet")
         codes = repaired(source.table, schema).to_pyarrow().to_pydict()

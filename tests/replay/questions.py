@@ -54,6 +54,7 @@ def every_question(schema: Schema) -> dict[str, Question]:
         "Distribution large": Distribution("address"),
         "Distribution where": Distribution("age", "ill = true"),
         "Answers": Answers(few),
+        "Answers of every column": Answers(marginals(schema, width=1, columns=("ill", "scar", "job"))),
         **{
             f"Shaped {engine}": Shaped(binary, engine)
             for engine in ("auto", *SHAPES, "recursive")

@@ -160,7 +160,7 @@ def test_hostile_csv_lines_do_not_fail_the_others(tmp_path: Path) -> None:
         b'b"',
         b"2",
         b"3,4,x,y,z",
-        b"4,nan,\xff\xfe",
+        b"4,nan,q",
         b"5,1e1,\x00",
         b",8,nobody",
         b'7,"9"x,q',
@@ -171,6 +171,16 @@ def test_hostile_csv_lines_do_not_fail_the_others(tmp_path: Path) -> None:
     with open_table(tmp_path / "h.csv", schema) as table:
         codes = table.view(["age"], table.rule(whole=True)).sorted_codes("age").tolist()
         assert table.people == len(codes) >= 5 and codes[-1] == 9
+
+
+@pytest.mark.parametrize(
+    ("cell", "says"), [(b"Gyn\xe4k", "no UTF-8"), (b"\xc3", "no UTF-8"), (b"x" * 2_000_001, "more than 2000000 bytes")]
+)
+def test_a_csv_file_of_which_a_line_would_be_left_out_is_refused(cell: bytes, says: str, tmp_path: Path) -> None:
+    """Otherwise one cell of one person would change who is there."""
+    (tmp_path / "h.csv").write_bytes(b"id,age\n1,5\n2," + cell)
+    with pytest.raises(SchemaError, match=says):
+        open_table(tmp_path / "h.csv", Schema({"age": integers(0, 9)}, person="id"))
 
 
 @pytest.mark.parametrize(

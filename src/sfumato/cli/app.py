@@ -84,7 +84,8 @@ def check(data: Data, schema: SchemaPath, table: Table = None, as_json: Json = F
         drawn = draw("Cells that are repaired", ["column", "missing or unreadable", "outside its domain"], rows)
         people = f"{found.rows} rows, {found.nobody} of them without a person; {found.people} people"
         crowded = f"{found.crowded} of them with more than {described.rows_per_person} rows"
-        return f"{NOTICE}\n\n{people}, {crowded}.\n\n{drawn.text()}"
+        keys = f" {found.repeated} rows have the row key of another row of the same person." if found.repeated else ""
+        return f"{NOTICE}\n\n{people}, {crowded}.{keys}\n\n{drawn.text()}"
 
     emit(found.to_json(), text, as_json)
 

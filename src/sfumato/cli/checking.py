@@ -35,6 +35,7 @@ class Check:
     nobody: int
     people: int
     crowded: int
+    repeated: int
     columns: tuple[Column, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -45,6 +46,7 @@ class Check:
             "rows_without_person": self.nobody,
             "people": self.people,
             "people_with_more_rows_than_count": self.crowded,
+            "rows_with_a_repeated_row_key": self.repeated,
             "columns": [vars(column) for column in self.columns],
         }
 
@@ -73,7 +75,17 @@ def _counted(table: Any, schema: Schema) -> Check:
     ]
     rows = int(found["rows"])
     nobody, people, crowded = _people(table, schema, rows)
-    return Check(rows, nobody, people, crowded, tuple(columns))
+    return Check(rows, nobody, people, crowded, _repeated(table, schema), tuple(columns))
+
+
+def _repeated(table: Any, schema: Schema) -> int:
+    """Return how many rows have the person and the row key of another row, so that each such key is one empty row."""
+    if schema.person is None or schema.row_key is None:
+        return 0
+    known = table.filter(table[schema.person].notnull())
+    keys = known.group_by([schema.person, *schema.row_key]).agg(sfumato_rows=known.count())
+    rows = keys.filter(keys.sfumato_rows > 1).sfumato_rows.sum().to_pyarrow().as_py()
+    return int(rows or 0)
 
 
 def _people(table: Any, schema: Schema, rows: int) -> tuple[int, int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import glob
 import gzip
@@ -26,13 +27,16 @@ _CSV_OPTIONS = {
     "header": True,
     "quote": '"',
     "escape": '"',
-    # A line that is too short, too long or no UTF-8 must not fail the others; one reader, because DuckDB's parallel
-    # one refuses files with short lines and quoted line ends, which is a fact about the data.
+    # A line that has too few cells or too many must not fail the others; one reader, because DuckDB's parallel one
+    # refuses files with short lines and quoted line ends, which is a fact about the data.
     "null_padding": True,
     "ignore_errors": True,
     "strict_mode": False,
     "parallel": False,
 }
+_CHUNK = 1 << 20
+_LONGEST_LINE = 2_000_000
+"""Longer lines are errors to the reader."""
 _PARQUET_SCAN = "read_parquet('{}')"
 _DUCKDB = (".duckdb", ".ddb", ".db")
 _POSTGRES = ("postgres://", "postgresql://")
@@ -97,7 +101,32 @@ def _read_csv(engine: Any, path: str, divider: str) -> Any:
         names = next(csv.reader(file, delimiter=divider), [])
     if not names or len({name.casefold() for name in names}) != len(names):
         raise SchemaError(f"The first line of {path!r} must name the columns, each one differently.")
+    for match in matches:
+        with opener(match, "rb") as content:
+            _require_lines(path, content)
     return engine.read_csv(path, delim=divider, columns=dict.fromkeys(names, "VARCHAR"), **_CSV_OPTIONS)
+
+
+def _require_lines(path: str, content: Any) -> None:
+    """Refuse a CSV file of which the reader would leave lines out: one cell would then change who is there."""
+    decoder, length = codecs.getincrementaldecoder("utf-8")(), 0
+    try:
+        while chunk := content.read(_CHUNK):
+            decoder.decode(chunk)
+            first, *others = chunk.split(b"\n")
+            longest = max([length + len(first), *map(len, others[:-1])])
+            length = len(others[-1]) if others else length + len(first)
+            if max(longest, length) > _LONGEST_LINE:
+                raise SchemaError(
+                    f"{path!r} has a line of more than {_LONGEST_LINE} bytes, which the reader would leave out; is a "
+                    "quote left open? Write the file again, or as Parquet."
+                )
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        raise SchemaError(
+            f"{path!r} holds bytes that are no UTF-8, and the reader would leave their lines out; save it as UTF-8, "
+            "for example by iconv -f LATIN1 -t UTF-8."
+        ) from None
 
 
 def _open_database(path: str, table: str | None) -> Source:

@@ -28,7 +28,7 @@ from sfumato import (
 from sfumato.answer import Frame
 from sfumato.errors import DomainTooLarge, ParameterError, SchemaError, UnsupportedSpend
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
-from sfumato.privacy import Loss
+from sfumato.privacy import REPLACE_ONE, Loss
 from sfumato.release.question import question_from_json
 from sfumato.release.workload import Marginal, Records, Space, Workload
 from sfumato.release.workload.noisy import NoisyWorkload, noisy_workload
@@ -404,3 +404,34 @@ def test_the_gaussian_promise_holds_at_every_order_and_is_reached():
         claim = order * float(loss.at("a").rho(2))
         assert worst <= claim * (1 + 1e-9)
         assert worst >= 0.99 * claim
+
+
+@pytest.mark.parametrize(
+    "bound", [Pure(1), Concentrated("1/2"), Truncated("1/2", 10), Approximate(1, "1e-6")], ids=repr
+)
+@pytest.mark.parametrize("relation", [REPLACE_ONE, ADD_REMOVE])
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_what_is_stated_is_what_the_noise_was_made_for(rows, relation, bound):
+    """Rows of a person add up in one coordinate: Gaussian noise costs the square of their number."""
+    schema = Schema(
+        {name: booleans() for name in "abc"}, person="id", rows_per_person=rows, row_key=("n",) if rows > 1 else ()
+    )
+    built = [make(schema, width=2) for make in (workloads.marginals, workloads.conjunctions, workloads.parities)]
+    for workload in [workloads.marginals(schema, width=1), *built]:
+        prepared = Answers(workload).prepare(Basis(schema, 50, relation), bound)
+        mechanism = prepared.mechanism
+        person = mechanism.cost(workload.sensitivity(relation, rows))
+        assert mechanism.loss().person.epsilon >= person.epsilon
+        if not isinstance(mechanism.law, DiscreteLaplace):
+            assert mechanism.loss().person.rho(2) >= person.rho(2)
+        assert prepared.loss().person.within(bound)
+
+
+def test_an_attribute_in_the_row_key_is_paid_for_by_a_spend_per_attribute():
+    schema = Schema({"a": booleans(), "b": booleans(), "k": integers(0, 3)}, person="id", row_key=("k",))
+    loss = (
+        Answers(workloads.marginals(schema, width=1, columns=["a", "b"]))
+        .prepare(Basis(schema, 50), Pure(1).per_attribute())
+        .loss()
+    )
+    assert loss.at("k").epsilon == loss.person.epsilon == 1

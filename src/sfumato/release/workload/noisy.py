@@ -120,8 +120,11 @@ class NoisyWorkload(Mechanism):
     def _by_count(self) -> Profile | None:
         """Return costs by the number of attributes that change, where all sets of one width are asked for.
 
-        Needs one kind of block, and columns that each show an attribute of their own.
+        Needs one row a person, one kind of block, and columns that each show an attribute of their own: several rows of
+        a person add up in one coordinate, where Gaussian noise costs their square.
         """
+        if self.rows > 1:
+            return None
         space, blocks = self.workload.space, self.workload.blocks
         width, kind = len(blocks[0].columns), type(blocks[0])
         names = self.workload.columns

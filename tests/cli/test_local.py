@@ -131,6 +131,7 @@ def test_streams_in_other_formats(words: Path, monkeypatch: pytest.MonkeyPatch) 
     assert (fed(plain, "monday"), fed(plain, "monday"), fed(plain, "tuesday")) == (500, 500, 1000)
 
 
+@pytest.mark.audit
 def test_simulate_compares_with_the_truth(words: Path) -> None:
     found = run("local", "simulate", words / "words.plan", words / "items.txt", "--seed", 3, "--json").json
     assert [(item["value"], item["truth"]) for item in found["items"]] == [("the", 0.3), ("of", 0.2)]

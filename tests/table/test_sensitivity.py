@@ -161,6 +161,7 @@ def test_no_tiny_neighbours_exceed_the_bounds_and_some_attain_them(setting: Sett
     check_all(setting, COLUMNS["narrow" if setting.row_key else "signed"])
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize("name", ["positive", "negative"])
 @pytest.mark.parametrize("setting", SETTINGS[:-4], ids=lambda setting: setting.name)
 def test_the_same_for_values_of_one_sign(name: str, setting: Setting) -> None:

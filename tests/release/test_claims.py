@@ -168,6 +168,16 @@ def test_a_changed_attribute_may_cost_more_than_a_person_who_comes() -> None:
     assert centred.person.epsilon == centred.at("value").epsilon == 1
 
 
+def test_the_schema_decides_in_which_form_a_mean_is_held() -> None:
+    """Its bytes are stored, so a form that followed the data would tell how large they are."""
+    wide = Schema({"pay": integers(0, 2**40), "side": integers(0, 1)})
+    for schema, kind in ((SCHEMA, "i"), (wide, "O")):
+        column = schema.names[-1] if schema is SCHEMA else "pay"
+        prepared = Mean(column, "side = 1").prepare(Basis(schema, 9), Pure(1))
+        forms = {prepared.arrange((total, count))[0].dtype.kind for total, count in ((0, 0), (5, 2), (2**61, 2**20))}
+        assert forms == {kind}
+
+
 def test_an_attribute_that_moves_nothing_is_not_charged() -> None:
     constant = Schema({"value": integers(5, 5), "key": integers(0, 1)})
     loss = Histogram(["value", "key"]).prepare(Basis(constant, 5), Concentrated(1)).mechanism.loss()

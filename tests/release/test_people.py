@@ -69,3 +69,20 @@ def test_where_people_come_and_go_their_number_costs() -> None:
         assert answer.loss.person.epsilon == 1
         with pytest.raises(UnsupportedSpend, match="only whole people"):
             curator.people(spend=Pure(1).per_attribute())
+
+
+def test_a_whole_number_lies_between_the_ends_of_its_interval() -> None:
+    """Weighed rows count in fractions: the number is rounded, and so are the ends, outwards."""
+    with curate(ROWS, Schema(COLUMNS, "id", 2), Budget(Pure(900))) as curator:
+        for answer in (curator.histogram("ward", spend=Pure(300)), curator.people(by="ward", spend=Pure(300))):
+            name = list(answer.value.columns)[-1]
+            ends = zip(answer.interval()[f"{name}, low"], answer.interval()[f"{name}, high"], strict=True)
+            for number, (low, high) in zip(answer.value[name], ends, strict=True):
+                assert low <= number <= high and isinstance(low, int) and isinstance(high, int)
+
+
+def test_who_has_two_rows_where_one_was_declared_is_an_empty_row() -> None:
+    schema = Schema(COLUMNS, "id", row_key=())
+    with curate(ROWS, schema, Budget(Pure(900))) as curator:
+        answer = curator.people("age > 1", spend=Pure(300))
+        assert answer.value == 0 and "every cell is missing" in answer.notes[0]

@@ -73,14 +73,17 @@ class Aggregate(Question):
         """Return a value of the formula as people expect it."""
         return plain(value)
 
+    def between(self, ends: Interval) -> tuple[int | float, int | float]:
+        """Return the ends of an interval as people expect them."""
+        return plain(ends[0]), plain(ends[1])
+
     def value(self, released: Released) -> Any:
         """Return the formula at the released totals."""
         return self.shown(self.combine(points(released, 0), released.facts)[0])
 
     def interval(self, released: Released, confidence: Fraction) -> Any:
         """Return the formula's range while every total lies in its interval, the risk shared evenly."""
-        low, high = self.combine(intervals(released, self, 0, confidence), released.facts)
-        return plain(low), plain(high)
+        return self.between(self.combine(intervals(released, self, 0, confidence), released.facts))
 
 
 def points(released: Released, cell: int) -> dict[str, Interval]:
@@ -143,6 +146,10 @@ class Count(Aggregate):
     def shown(self, value: Fraction) -> int | float:
         """Return the nearest whole number: weighed rows are counted in fractions that mean nothing to people."""
         return math.floor(value + Fraction(1, 2))
+
+    def between(self, ends: Interval) -> tuple[int | float, int | float]:
+        """Return whole numbers outside of both ends, so that the whole number shown lies between them."""
+        return math.floor(ends[0]), math.ceil(ends[1])
 
 
 @dataclass(frozen=True, init=False)

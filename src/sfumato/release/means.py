@@ -23,6 +23,7 @@ from sfumato.privacy import Bound, Pure
 from sfumato.release.aggregates import Term
 from sfumato.release.noisy import Moves, Total, noise_on_grid
 from sfumato.table.gauge import Gauge
+from sfumato.table.statistics import MOST_ROWS
 
 USUAL = Fraction(95, 100)
 
@@ -38,6 +39,8 @@ class MeanTotals:
     factor: int
     ends: tuple[int, int]
     unit: Fraction
+    narrow: bool
+    """Whether the schema proves that both fit 64 bits; the data never decide in which form they are held."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -54,10 +57,10 @@ class MeanTotals:
         low, high = self.ends
         whole, number = np.asarray(total, object), np.asarray(count, object)
         twice = 2 * whole + (2 * self.sum.part.center - low - high) * number
-        both = np.stack([twice, self.factor * number])
+        # Arithmetic on an array without axes gives a bare integer, whose size would decide the form of the stack.
+        both = np.stack([np.asarray(part, object) for part in (twice, self.factor * number)])
         rounded = Total(self.mechanism, self.law, self.grid, self.unit).rounded(both)
-        small = all(abs(int(value)) < 2**62 for value in rounded.ravel())
-        return rounded.astype(np.int64) if small else rounded
+        return rounded.astype(np.int64) if self.narrow else rounded
 
     def measured(self, raw: Any) -> list[Measured]:
         """Return the released sum and count, each in its own unit."""
@@ -89,7 +92,8 @@ def _with_factor(gauge: Gauge, spend: Bound, pair: tuple[Term, Term], size: int,
     sum_, count = pair
     moves = Moves.of_mean(gauge, sum_.part, factor, Fraction(1))
     mechanism, grid = noise_on_grid(spend, moves, 2 * size)
-    return MeanTotals(sum_, count, mechanism, grid, factor, _ends(gauge, sum_), moves.unit)
+    narrow = moves.person.largest * MOST_ROWS < 2**62
+    return MeanTotals(sum_, count, mechanism, grid, factor, _ends(gauge, sum_), moves.unit, narrow)
 
 
 def _ends(gauge: Gauge, term: Term) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from sfumato.answer import Measured, Released
 from sfumato.privacy import Bound
-from sfumato.release.aggregates import Count, plain
+from sfumato.release.aggregates import Count
 from sfumato.release.groups import as_columns
 from sfumato.release.noisy import Moves, noisy_total
 from sfumato.release.prepared import Prepared, Several
@@ -38,7 +38,8 @@ class People(Question):
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare noise for the number of people, or for all numbers by group together."""
-        size, cells = number_of_cells(basis.schema, self.by), all_cells(basis.schema, self.by)
+        size = number_of_cells(basis.schema, self.by, "derive coarser bins in the schema")
+        cells = all_cells(basis.schema, self.by)
         gauge = basis.gauge(measure.People(self.by, read_where(self.where, basis.schema)))
         total = noisy_total(gauge.priced(spend), Moves.of(gauge), size)
         mechanism = Several(mechanisms=(total.mechanism,), relation=basis.relation)
@@ -61,8 +62,8 @@ class People(Question):
     def interval(self, released: Released, confidence: Fraction) -> Any:
         """Return the ends between which the number without noise lies, or a table of them."""
         (part,) = released.parts
-        ends = [part.between(cell, confidence) for cell in range(len(released.cells))]
+        ends = [Count().between(part.between(cell, confidence)) for cell in range(len(released.cells))]
         if not self.by:
-            return plain(ends[0][0]), plain(ends[0][1])
+            return ends[0]
         low, high = zip(*ends, strict=True)
-        return released.frame({"people, low": tuple(map(plain, low)), "people, high": tuple(map(plain, high))})
+        return released.frame({"people, low": low, "people, high": high})

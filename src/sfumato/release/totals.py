@@ -12,7 +12,7 @@ from sfumato.answer import Frame, Measured, Released
 from sfumato.errors import DomainTooLarge
 from sfumato.mechanism import Mechanism
 from sfumato.privacy import Bound
-from sfumato.release.aggregates import Aggregate, Mean, Term, intervals, plain, points
+from sfumato.release.aggregates import Aggregate, Mean, Term, intervals, points
 from sfumato.release.means import MeanTotals, mean_totals, pairs_of
 from sfumato.release.noisy import Moves, Total, noisy_total
 from sfumato.release.prepared import Prepared, Several
@@ -111,14 +111,16 @@ def shared_terms(aggregates: Sequence[Aggregate], schema: Schema) -> list[Term]:
     return list({term.name: term for aggregate in aggregates for term in aggregate.terms(schema)}.values())
 
 
-def number_of_cells(schema: Schema, keys: tuple[str, ...]) -> int:
-    """Return how many combinations the keys have, refusing what is too large to list."""
+PRIVATE_KEYS = "write keys='private', or derive coarser bins in the schema"
+
+
+def number_of_cells(schema: Schema, keys: tuple[str, ...], instead: str = PRIVATE_KEYS) -> int:
+    """Return how many combinations the keys have, refusing what is too large to list with what to do `instead`."""
     sizes = [schema.domain(name).size for name in keys]
     if any(size is None for size in sizes) or prod(size or 1 for size in sizes) > DENSE_CELLS:
         raise DomainTooLarge(
-            f"There are too many possible values of {', '.join(keys)} to list them all; write keys='private', or "
-            "derive coarser bins in the schema.",
-            method="keys='private'",
+            f"There are too many possible values of {', '.join(keys)} to list them all; {instead}.",
+            method="keys='private'" if instead == PRIVATE_KEYS else "bins",
         )
     return prod(size or 1 for size in sizes)
 
@@ -148,6 +150,6 @@ def table_between(released: Released, aggregates: Sequence[Aggregate], confidenc
             aggregate.combine(intervals(released, aggregate, cell, confidence), released.facts)
             for cell in range(len(released.cells))
         ]
-        columns[f"{aggregate.label}, low"] = tuple(plain(low) for low, _ in found)
-        columns[f"{aggregate.label}, high"] = tuple(plain(high) for _, high in found)
+        low, high = zip(*map(aggregate.between, found), strict=True) if found else ((), ())
+        columns[f"{aggregate.label}, low"], columns[f"{aggregate.label}, high"] = low, high
     return released.frame(columns)

@@ -189,9 +189,8 @@ class Gauge:
         """Return the spend that a mechanism is made for, so that what it costs here is within the spend.
 
         Where some attribute can change every row, by their contents or as part of the row key, it costs what a replaced
-        person does. Where people are
-        added and removed, totals know what a changed attribute moves; for everything else it is a person who leaves
-        and one who enters.
+        person does. Where people are added and removed, totals know what a changed attribute moves; for everything else
+        it is a person who leaves and one who enters.
         """
         if spend.unit == "person":
             return spend
@@ -212,9 +211,9 @@ class Gauge:
         if not self.matched:
             return Loss.flat(loss.person, self.charged, self.relation)
         keyed = self.schema.key_attributes if self.rule.way is Way.PICK else frozenset()
-        replaced = loss.person if self.relation is REPLACE_ONE else twice(loss.person)
-        if all(loss.at(name) == replaced for name in keyed):
+        if not keyed:
             return loss
+        replaced = loss.person if self.relation is REPLACE_ONE else twice(loss.person)
         singles = {name: replaced if name in keyed else loss.at(name) for name in sorted(self.attributes)}
         return Loss.stated(loss.person, singles, self.relation)
 

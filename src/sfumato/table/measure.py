@@ -8,6 +8,7 @@ or how far one person moves it: that follows from the schema and the relation, a
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -44,19 +45,19 @@ class Distinct:
 
 
 @dataclass(frozen=True)
-class Measure:
+class Measure(ABC):
     """What is read from a table: frozen, public, without data."""
 
     whole: ClassVar[bool] = False
     """Whether it reads whole rows, which are picked, or parts of rows, which are weighed."""
 
+    @abstractmethod
     def columns(self) -> frozenset[str]:
         """Return the columns that the reading depends on: keys, values, and those of the filter."""
-        raise NotImplementedError
 
+    @abstractmethod
     def query(self, view: View) -> Any:
         """Return the exact integers."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ def _people(gauge: Gauge) -> list[str]:
         return []
     groups = getattr(gauge.measure, "keys", ()) and schema.groups_per_person
     limited = [f"A person counts in at most {_number(groups, 'group')}."] if groups else []
-    if isinstance(gauge.measure, People):
+    if isinstance(gauge.measure, People) and schema.row_key != ():
         return ["A person counts once, however many rows they have.", *limited]
     if rule.way is Way.ROWS:
         return ["A person who has more than one row counts as one row in which every cell is missing.", *limited]

@@ -8,6 +8,7 @@ decide which attempt survives, they cost up to twice the stated loss.
 from __future__ import annotations
 
 import logging
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -60,12 +61,18 @@ class Frozen:
     sealed: bool
 
 
+def _report(sentence: str, request_id: str, error: Exception) -> None:
+    """Log what happened, the class of the failure and where it was; its text may quote what was read."""
+    places = "".join(traceback.format_tb(error.__traceback__))
+    _log.error(f"{sentence} %s at\n%s", request_id, type(error).__name__, places)
+
+
 def draw_once(journal: Journal, request_id: str, draw: Callable[[], bytes]) -> bytes:
     """Call a draw of which only its bytes are known; whatever ends it is the end of the request."""
     try:
         return lifecycle.as_bytes(draw(), "An answer")
-    except Exception:
-        _log.exception("The request %r died.", request_id)
+    except Exception as error:
+        _report("The request %r died.", request_id, error)
     # Raised outside the handler, so that nothing of the cause travels with it.
     with journal.session(write=True) as session:
         lifecycle.fail(session, request_id)
@@ -117,8 +124,8 @@ def _freeze(journal: Journal, place: Place | None, request_id: str, work: Work) 
 def _read(request_id: str, work: Work) -> bytes:
     try:
         return lifecycle.as_bytes(work.read(), "What was read")
-    except Exception:
-        _log.exception("The table could not be read for the request %r.", request_id)
+    except Exception as error:
+        _report("The table could not be read for the request %r.", request_id, error)
     # Raised outside the handler, so that nothing of the cause travels with it.
     raise Unfinished(wording.UNREAD)
 
@@ -151,11 +158,11 @@ def _drawn(journal: Journal, place: Place | None, request_id: str, work: Work, f
     """Draw; what ends it from outside leaves it as it is, an error of its own would only come again."""
     try:
         return lifecycle.as_bytes(work.draw(found.content, found.coins), "An answer")
-    except OUTSIDE:
-        _log.exception("The draw of the request %r was cut short.", request_id)
+    except OUTSIDE as error:
+        _report("The draw of the request %r was cut short.", request_id, error)
         again = found.sealed
-    except Exception:
-        _log.exception("The request %r died.", request_id)
+    except Exception as error:
+        _report("The request %r died.", request_id, error)
         again = False
     except BaseException:
         if not found.sealed:

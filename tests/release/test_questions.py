@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato import Approximate, Noise, Pure, audit
+from sfumato import Approximate, Noise, Pure, Relation, audit
 from sfumato.answer import Answer, Frame, Measured, Released
 from sfumato.domain import bins, months
-from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
+from sfumato.errors import DomainTooLarge, ParameterError, SchemaError, UnsupportedSpend
 from sfumato.mechanism import Mechanism
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, SinhNormal
 from sfumato.perturb import AdditiveNoise, sensitivity
@@ -153,6 +153,34 @@ def test_answers_say_what_they_cost_and_in_which_unit_they_err() -> None:
     assert mean.error().unit == "value" and mean.error(0.5).between == mean.interval(0.5)
     assert by_kind["Quantiles"].error().unit == "rank"
     assert {name: cost.epsilon for name, cost in mean.costs.items()} == {"person": 1, "age": 1}
+
+
+def test_a_mean_of_what_may_be_no_row_says_so() -> None:
+    law, facts = DiscreteLaplace(2), Mean("age").facts(SCHEMA)
+    total, count = Mean("age").names[0], "count"
+
+    def released(counts: tuple[int, ...], cells: tuple[Any, ...], keys: tuple[str, ...]) -> Released:
+        sums = Measured(total, tuple(10 * one for one in counts), law)
+        return Released((sums, Measured(count, counts, law)), keys, cells, facts)
+
+    alone = Mean("age")
+    assert alone.doubts(released((100,), ((),), ())) == ()
+    assert "no row to average" in alone.doubts(released((3,), ((),), ()))[0]
+    grouped = GroupBy("sex", [Count(), alone])
+    (said,) = grouped.doubts(released((100, 2, -1), (("Female",), ("Male",), (None,)), ("sex",)))
+    assert "In 2 of 3 groups" in said and "(Male; missing)" in said
+    assert GroupBy("sex", [Count()]).doubts(released((100, 2), (("Female",), ("Male",)), ("sex",))) == ()
+
+
+def test_a_number_that_only_whole_people_move_charges_no_attribute() -> None:
+    several = replace(SCHEMA, person="id", rows_per_person=3)
+    for relation in Relation:
+        loss = Count().prepare(Basis(several, 10, relation), Pure(1)).loss()
+        assert loss.person.epsilon == 1 and loss.at({"age", "sex"}).is_zero
+        variance = Variance("age").prepare(Basis(several, 10, relation), Pure(1)).loss()
+        assert variance.at("sex").is_zero and not variance.at("age").is_zero
+        with pytest.raises(UnsupportedSpend, match="only whole people"):
+            Count().prepare(Basis(several, 10, relation), Pure(1).per_attribute())
 
 
 def test_keys_keep_their_types() -> None:

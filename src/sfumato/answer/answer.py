@@ -34,6 +34,10 @@ class Reader(Protocol):
         """Return what the value would be without noise, with at least this probability."""
         ...
 
+    def doubts(self, released: Released) -> tuple[str, ...]:
+        """Return what a reader should know of the numbers that were released, beside their intervals."""
+        ...
+
     def to_json(self) -> dict[str, Any]:
         """Return the question as JSON."""
         ...
@@ -86,7 +90,8 @@ class Answer:
     @property
     def notes(self) -> tuple[str, ...]:
         """By which public rules people and cells were counted, and what is known of the error beside the interval."""
-        return (*self.event.parameters.get("notes", ()), *self.released.made.get("notes", ()))
+        rules, known = self.event.parameters.get("notes", ()), self.released.made.get("notes", ())
+        return (*rules, *known, *self.question.doubts(self.released))
 
     @property
     def costs(self) -> dict[str, Cost]:

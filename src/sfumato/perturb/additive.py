@@ -34,6 +34,7 @@ class AdditiveNoise(Mechanism):
     noise is (l1/scale)-private; discrete Gaussian noise has D_a <= a·l2²/(2·variance) at every order a; rounded
     sinh-normal noise has D_a <= copies·tau(a; variance, bend, largest). Where `by_attribute` bounds how far each
     attribute alone moves the vector, the same holds with those bounds, and sets of attributes by the union bound.
+    With `reads=()` no attribute moves it, only whole people do, and no attribute is charged.
 
     Input: an int, or an array of ints of any shape; the shape is public. Output: the same shape, as int, as
     int64, or as Python ints where the input holds Python ints or uint64. A sum outside int64 stays at the end of
@@ -79,6 +80,9 @@ class AdditiveNoise(Mechanism):
     def loss(self) -> Loss:
         """Return the promise: the person's cost, and the attributes' where they are known."""
         person = self._cost(self.sensitivity)
+        if not self.reads:
+            # No attribute moves the numbers: only a person who comes, goes or has another number of rows does.
+            return Loss.stated(person, {}, self.relation)
         if not self.by_attribute:
             return Loss.flat(person, self.reads, self.relation)
         singles = {name: self._cost(moves) for name, moves in self._attribute_moves().items()}

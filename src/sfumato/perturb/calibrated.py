@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import reduce
 
-from sfumato.errors import CertificationError, ParameterError
+from sfumato.errors import CertificationError, ParameterError, UnsupportedSpend
 from sfumato.exact import Number
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law, SinhNormal
 from sfumato.noise.laws.base import SMALLEST_SCALE
@@ -100,5 +100,10 @@ def _attribute(
     if isinstance(reads, Everything):
         raise ParameterError(
             "A per-attribute spend needs the attributes by name; give reads={'age', …}, or by_attribute={'age': 1, …}."
+        )
+    if not reads:
+        raise UnsupportedSpend(
+            "No single attribute moves this number, only whole people do, so no spend per attribute pays for it; "
+            "spend per person."
         )
     return reduce(Sensitivity.cover, (singles.get(name, replaced) for name in sorted(reads)))

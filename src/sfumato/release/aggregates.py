@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -24,6 +24,8 @@ Interval = tuple[Fraction, Fraction]
 """A number from the first to the second; a value without doubt is an interval of one point."""
 
 ZERO, ONE = Fraction(0), Fraction(1)
+USUAL = Fraction(95, 100)
+"""The confidence at which sentences speak of what may be."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,10 @@ class Aggregate(Question):
         """Return the formula's range while every total lies in its interval, the risk shared evenly."""
         return self.between(self.combine(intervals(released, self, 0, confidence), released.facts))
 
+    def doubts(self, released: Released) -> tuple[str, ...]:
+        """Return a sentence where there may be no row to average."""
+        return doubts_of_means((self,), released)
+
 
 def points(released: Released, cell: int) -> dict[str, Interval]:
     """Return the released totals of one cell as intervals of one point."""
@@ -98,6 +104,29 @@ def intervals(released: Released, aggregate: Aggregate, cell: int, confidence: F
     noisy = sum(part.law is not None for part in own)
     each = 1 - (1 - confidence) / max(1, noisy)
     return {part.name: part.between(cell, each) for part in own}
+
+
+def doubts_of_means(aggregates: Sequence[Aggregate], released: Released) -> tuple[str, ...]:
+    """Return a sentence about the cells in which there may be no row, so that a mean there is made up."""
+    names = {part.name for part in released.parts}
+    counts = {one.count_name(names) for one in aggregates if isinstance(one, (Mean, Variance))}
+    empty = [
+        place
+        for place in range(len(released.cells))
+        if any(released.part(name).between(place, USUAL)[0] < ONE for name in counts)
+    ]
+    if not empty:
+        return ()
+    if not released.keys:
+        return ("There may be no row to average, so the value tells nothing; its interval says what is possible.",)
+    named = [
+        ", ".join("missing" if value is None else str(value) for value in released.cells[place]) for place in empty[:3]
+    ]
+    more = f" and {len(empty) - 3} more" if len(empty) > 3 else ""
+    return (
+        f"In {len(empty)} of {len(released.cells)} groups there may be no row to average ({'; '.join(named)}{more}): "
+        "what is shown there tells nothing, its interval says what is possible.",
+    )
 
 
 def plain(number: Fraction) -> int | float:
@@ -187,7 +216,11 @@ class ColumnAggregate(Aggregate):
 
     def count_of(self, totals: Mapping[str, Interval]) -> Interval:
         """Return the released count that sums are divided by."""
-        return totals[self.present] if self.present in totals else totals["count"]
+        return totals[self.count_name(totals)]
+
+    def count_name(self, names: Container[str]) -> str:
+        """Return which of the released totals sums are divided by."""
+        return self.present if self.present in names else "count"
 
     def range(self, facts: Mapping[str, Fraction]) -> tuple[Fraction, Fraction, Fraction]:
         """Return lowest, highest and middle value of the column."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 from sfumato.answer import Released
 from sfumato.errors import ParameterError
 from sfumato.privacy import Bound
-from sfumato.release.aggregates import Aggregate, Count
+from sfumato.release.aggregates import Aggregate, Count, doubts_of_means
 from sfumato.release.found_keys import plan_private
 from sfumato.release.prepared import Prepared
 from sfumato.release.question import Question, Where
@@ -60,6 +60,10 @@ class GroupBy(Question):
     def interval(self, released: Released, confidence: Fraction) -> Any:
         """Return a table of lower and upper ends."""
         return table_between(released, self.aggregates, confidence)
+
+    def doubts(self, released: Released) -> tuple[str, ...]:
+        """Return a sentence about groups in which there may be no row to average."""
+        return doubts_of_means(self.aggregates, released)
 
 
 @dataclass(frozen=True, init=False)

@@ -15,7 +15,7 @@ from sfumato.errors import UnsupportedSpend
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Law
 from sfumato.perturb import AdditiveNoise, calibrate
-from sfumato.privacy import EVERYTHING, Attributes, Bound, Concentrated, Pure, Relation, Truncated
+from sfumato.privacy import Bound, Concentrated, Pure, Relation, Truncated
 from sfumato.privacy.bounds import Approximate
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.release.prepared import Exact
@@ -41,7 +41,6 @@ class Moves:
 
     person: Sensitivity
     attributes: Mapping[str, Sensitivity]
-    charged: Attributes
     unit: Fraction
     relation: Relation
     public: int | None = None
@@ -51,10 +50,10 @@ class Moves:
         """Return how far a total moves, from public facts; everything that a reading would refuse is refused here."""
         person, public = gauge.sensitivity(part), gauge.public(part)
         if public is not None:
-            return cls(person, {}, frozenset(), Fraction(1), gauge.relation, public)
-        # An attribute that moves nothing is not charged; if none moves it, a person still may, by their rows.
+            return cls(person, {}, Fraction(1), gauge.relation, public)
+        # An attribute that moves nothing is not charged; if none does, the person still is, who may come or have rows.
         singles = gauge.by_attribute(part)
-        return cls(person, singles, frozenset(singles) or EVERYTHING, step * gauge.unit, gauge.relation)
+        return cls(person, singles, step * gauge.unit, gauge.relation)
 
     @classmethod
     def of_mean(cls, gauge: Gauge, part: Part, factor: int, step: Fraction) -> Moves:
@@ -62,7 +61,7 @@ class Moves:
         found = {name: gauge.mean_sensitivity(part, factor, {name}) for name in sorted(gauge.attributes)}
         singles = {name: moves for name, moves in found.items() if moves.l1}
         person = gauge.mean_sensitivity(part, factor)
-        return cls(person, singles, frozenset(singles) or EVERYTHING, step * gauge.unit, gauge.relation)
+        return cls(person, singles, step * gauge.unit, gauge.relation)
 
     @property
     def free(self) -> bool:
@@ -107,20 +106,15 @@ def noisy_total(spend: Bound, moves: Moves, draws: int = 1) -> Total:
 
 def noise_on_grid(spend: Bound, moves: Moves, draws: int) -> tuple[AdditiveNoise, int]:
     """Return the noise for integers that move so far, and the grid to which they are rounded first."""
-    if spend.unit == "attribute" and not moves.attributes:
-        raise UnsupportedSpend(
-            "No single attribute moves this number, only whole people do, so no spend per attribute pays for it; "
-            "spend per person."
-        )
-    per_attribute = reduce(Sensitivity.cover, moves.attributes.values()) if spend.unit == "attribute" else moves.person
-    grid = _grid(spend, per_attribute)
+    singles = moves.attributes.values() if spend.unit == "attribute" else ()
+    grid = _grid(spend, reduce(Sensitivity.cover, singles) if singles else moves.person)
     mechanism = calibrate(
         spend,
         moves.person.coarser(grid) if grid > 1 else moves.person,
         by_attribute={name: one.coarser(grid) if grid > 1 else one for name, one in moves.attributes.items()} or None,
         draws=draws,
         relation=moves.relation,
-        reads=moves.charged,
+        reads=frozenset(moves.attributes),
     )
     return mechanism, grid
 

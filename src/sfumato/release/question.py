@@ -58,6 +58,10 @@ class Question(ABC):
     def interval(self, released: Released, confidence: Fraction) -> Any:
         """Return an interval for the value without noise."""
 
+    def doubts(self, released: Released) -> tuple[str, ...]:
+        """Return what a reader should know of the released numbers; computed from them, so it is free."""
+        return ()
+
     def canonical(self, schema: Schema) -> Self:
         """Return the question with its filter in canonical form, checked against the schema."""
         where = getattr(self, "where", None)

@@ -75,7 +75,7 @@ def medians(facts: Facts, bound: Bound, levels: int, share: Fraction) -> Option:
         weight=facts.weight,
         grid=grid,
         relation=facts.gauge.relation,
-        reads=facts.moves.charged,
+        reads=facts.gauge.charged,
     )
     # 2u falls by two for each row that one side has too many.
     steepness = 2 * float(mechanism.rate) * facts.gauge.rule.scale
@@ -104,7 +104,7 @@ def nodes(facts: Facts, bound: Bound, branching: int) -> Option:
         noise=noise,
         grid=grid,
         relation=facts.gauge.relation,
-        reads=facts.moves.charged,
+        reads=facts.gauge.charged,
     )
     if levels == 1:
         union = flat_union(facts.public_rows is not None)
@@ -154,7 +154,7 @@ def windows(facts: Facts, bound: Concentrated | Truncated, ranks: int) -> Option
     rows = facts.public_rows
     if rows is None or facts.size < 2:
         return None
-    mechanism = rank_windows(bound, facts.domain.first, facts.size, people=rows, ranks=ranks, reads=facts.moves.charged)
+    mechanism = rank_windows(bound, facts.domain.first, facts.size, people=rows, ranks=ranks, reads=facts.gauge.charged)
     if mechanism is None:
         return None
     gap = max(mechanism.ranks[0], rows - mechanism.ranks[-1], -(-rows // (ranks + 1)))

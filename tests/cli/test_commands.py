@@ -288,3 +288,13 @@ def test_what_was_cut_short_is_finished_or_given_up(place: Place, monkeypatch: p
     assert [entry["status"] for entry in run("ledger", "show", place.ledger, "--json").json["history"]] == [
         "committed", "dead", "committed",
     ]  # fmt: skip
+
+
+def test_a_head_that_is_kept_shows_an_older_copy(place: Place, tmp_path: Path) -> None:
+    head, older = tmp_path / "head", tmp_path / "older"
+    assert place.query("count where age > 40", "--keep-head", str(head)).code == 0
+    older.write_bytes(place.ledger.read_bytes())
+    assert place.query("count where age > 50", "--keep-head", str(head)).code == 0
+    place.ledger.write_bytes(older.read_bytes())
+    refused = place.query("count where age > 60", "--keep-head", str(head))
+    assert refused.code == 2 and "rolled back" in refused.err

@@ -87,7 +87,8 @@ def test_questions_that_cannot_be_asked_are_refused_with_what_to_write() -> None
         (lambda: Histogram("age", keys="public"), "neither"),
         (lambda: GroupBy("sex", []), "GroupBy\\('sex'"),
         (lambda: GroupBy("sex", [Count("age > 3")]), "where= once"),
-        (lambda: GroupBy("sex", ["Count"]), "where= once"),
+        (lambda: GroupBy("sex", ["Count"]), "write GroupBy"),
+        (lambda: GroupBy("sex", [Quantiles("age")]), "once for each group"),
         (lambda: Quantiles("age", []), "six digits"),
         (lambda: Quantiles("age", [0.1234567]), "six digits"),
         (lambda: Quantiles("age", [1]), "between 0 and 1"),
@@ -95,7 +96,10 @@ def test_questions_that_cannot_be_asked_are_refused_with_what_to_write() -> None
         (lambda: question_from_json({"question": "Count", "column": "age"}, SCHEMA), "has no 'column'"),
         (lambda: question_from_json({"question": "Sum"}, SCHEMA), "needs more"),
         (lambda: question_from_json([], SCHEMA), "is an object"),
-        (lambda: question_from_json({"question": "GroupBy", "by": "sex", "aggregates": ["Count"]}, SCHEMA), "where="),
+        (
+            lambda: question_from_json({"question": "GroupBy", "by": "sex", "aggregates": ["Count"]}, SCHEMA),
+            "Count\\(\\)",
+        ),
     ):
         with pytest.raises(ParameterError, match=words):
             make()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -50,18 +52,48 @@ def test_spark_repairs_every_hostile_cell_as_python_does(spark: Any, cells: str,
         assert not wrong, (name, wrong)
 
 
-def test_spark_reads_moments_and_formats_as_python_does(spark: Any, tmp_path: Path) -> None:
-    names = ("second", "zoned", "halves", "filled", "named", "filled_month")
+def check_on_spark(spark: Any, cells: list[Any], kind: Any, names: Sequence[str], place: Path) -> None:
+    """Compare what Spark makes of cells with what Python does."""
     schema = Schema({name: MOMENTS.columns[name] for name in names})
     bases = dict.fromkeys(schema.base(name) for name in names)
-    table = pa.table({**{name: pa.array(TEXTS, pa.string()) for name in bases}, "place": range(len(TEXTS))})
-    source = open_source(on_spark(spark, table, tmp_path))
-    with_place = Schema({**schema.columns, "place": domain.integers(0, len(TEXTS))})
+    table = pa.table({**{name: pa.array(cells, kind) for name in bases}, "place": range(len(cells))})
+    source = open_source(on_spark(spark, table, place))
+    with_place = Schema({**schema.columns, "place": domain.integers(0, len(cells))})
     answer = repaired(source.table, with_place).to_pyarrow().sort_by("place").to_pydict()
     source.close()
     for name in names:
-        wanted = [schema.domain(name).encode(cell) for cell in TEXTS]
-        assert [pair for pair in zip(TEXTS, answer[name], wanted, strict=True) if pair[1] != pair[2]] == [], name
+        wanted = [schema.domain(name).encode(cell) for cell in cells]
+        assert [pair for pair in zip(cells, answer[name], wanted, strict=True) if pair[1] != pair[2]] == [], name
+
+
+def test_spark_reads_moments_and_formats_as_python_does(spark: Any, tmp_path: Path) -> None:
+    names = ("second", "zoned", "halves", "filled", "named", "filled_month")
+    check_on_spark(spark, TEXTS, pa.string(), names, tmp_path)
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize(
+    "names",
+    [("filled", "filled_day"), ("named", "named_month", "named_year"), ("named", "named_day", "named_bin"), ("nano",)],
+    ids=" ".join,
+)
+def test_spark_derives_from_formats_as_python_does(spark: Any, names: Sequence[str], tmp_path: Path) -> None:
+    check_on_spark(spark, TEXTS, pa.string(), names, tmp_path)
+
+
+@pytest.mark.audit
+def test_spark_reads_its_own_moments_as_python_does(spark: Any, tmp_path: Path) -> None:
+    cells = [
+        None,
+        datetime(1969, 12, 31, 23, 59, 59, 999_999),
+        datetime(2020, 2, 29, 12, 7, 30),
+        datetime(1700, 1, 1),
+        datetime(2200, 1, 1),
+    ]
+    check_on_spark(spark, cells, pa.timestamp("us"), ("second", "quarter", "week", "nano", "iso"), tmp_path)
+    zoned = [None if cell is None else cell.replace(tzinfo=UTC) for cell in cells]
+    check_on_spark(spark, zoned, pa.timestamp("us", "UTC"), ("zoned",), tmp_path)
+    check_on_spark(spark, [None, date(2020, 2, 29), date(9999, 12, 31)], pa.date32(), ("second", "iso"), tmp_path)
 
 
 @pytest.mark.parametrize(("person", "way"), [("number", Way.WEIGH), ("name", Way.PICK)])

@@ -190,3 +190,9 @@ def test_the_engine_agrees_with_the_plain_meaning() -> None:
         ):  # fmt: skip
             predicate = read_where(condition, schema)
             assert view.count(condition) == sum(holds(predicate, row) for row in ROWS)
+
+
+@pytest.mark.parametrize("condition", ["age = NULL", "age <> NULL", "NULL = age", "age IN (3, NULL)"])
+def test_a_comparison_with_null_says_what_to_write(condition: str) -> None:
+    with pytest.raises(ParameterError, match="IS NULL"):
+        read_where(condition, SCHEMA)

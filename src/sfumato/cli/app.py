@@ -10,7 +10,7 @@ import typer
 from sfumato.cli.books import ledger_app
 from sfumato.cli.fair import fair_app
 from sfumato.cli.local import local_app
-from sfumato.cli.options import Asked, Data, Json, Private, SchemaPath, Spend, Table
+from sfumato.cli.options import Asked, Data, Json, KeepHead, Private, SchemaPath, Spend, Table
 from sfumato.cli.outcome import CHECK_FAILED, emit, guarded
 from sfumato.cli.reports import report_command
 from sfumato.errors import ParameterError
@@ -107,6 +107,7 @@ def query(
     plot: Annotated[Path | None, typer.Option(help="Also write a picture, .svg or .png.")] = None,
     table: Table = None,
     private: Private = None,
+    keep_head: KeepHead = None,
     as_json: Json = False,
 ) -> None:
     """Answer one question, charged to a ledger before the data are touched.
@@ -130,6 +131,7 @@ def query(
             analyst=analyst,
             table=table,
             private=private,
+            keep_head=keep_head,
             preview=preview,
             rehearse=rehearse,
         )

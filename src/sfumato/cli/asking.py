@@ -92,6 +92,7 @@ def ask(
     analyst: str | None = None,
     table: str | None = None,
     private: Path | None = None,
+    keep_head: Path | None = None,
     preview: bool = False,
     rehearse: bool = False,
 ) -> Found:
@@ -101,7 +102,7 @@ def ask(
     bound = None if spend is None else read_bound(spend)
     if bound is None and (preview or rehearse):
         raise ParameterError("A preview needs a spend to look at; write for example --spend 'Pure(0.1)'.")
-    with Ledger(ledger, schema=described.fingerprint, private=private) as book:
+    with Ledger(ledger, schema=described.fingerprint, private=private, keep_head=keep_head) as book:
         curator: Curator = curate(data, described, ledger=book, snapshot=snapshot, same_data=same_data, table=table)
         with curator.table:
             if bound is not None and preview:

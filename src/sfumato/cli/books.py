@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.options import Asked, Data, Json, LedgerPlace, Private, SchemaPath, Table
+from sfumato.cli.options import Asked, Data, Json, KeepHead, LedgerPlace, Private, SchemaPath, Table
 from sfumato.cli.outcome import CHECK_FAILED, REFUSED, emit, guarded
 from sfumato.errors import LedgerError
 from sfumato.show.progress import watched
@@ -33,6 +33,7 @@ def create(
     attributes: Annotated[list[str] | None, typer.Option(help="Limits on sets: race+sex=Pure(1.5).")] = None,
     people: Annotated[list[str] | None, typer.Option(help="Limits on groups of people: 4=Pure(10).")] = None,
     population: Annotated[str | None, typer.Option(help="The name of the people it belongs to.")] = None,
+    keep_head: KeepHead = None,
     as_json: Json = False,
 ) -> None:
     """Make a new ledger; its limits are fixed for ever."""
@@ -46,7 +47,7 @@ def create(
     if "://" not in ledger and Path(ledger).exists():
         raise LedgerError(f"{ledger!r} exists already, and limits are fixed when a ledger is made; write another path.")
     print_of = None if described is None else described.fingerprint
-    with Ledger(ledger, budget, population=population, schema=print_of) as book:
+    with Ledger(ledger, budget, population=population, schema=print_of, keep_head=keep_head) as book:
         emit(_described(book), lambda: f"Made {book.place}.\n{_shown(book)}", as_json)
 
 
@@ -82,10 +83,11 @@ def give_up(
     request: Annotated[str, typer.Argument(help="The id of the request, as the sentence that names it says.")],
     *,
     private: Private = None,
+    keep_head: KeepHead = None,
     as_json: Json = False,
 ) -> None:
     """Give up a request that was begun and cannot be finished; what it was charged stays spent."""
-    with open_ledger(ledger, private) as book:
+    with open_ledger(ledger, private, keep_head) as book:
         found = book.fail(request)
     said = f"The request {request!r} is given up; ask again as a new request, which is charged anew."
     emit({"request": request, "state": found.state}, lambda: said, as_json)
@@ -114,11 +116,11 @@ def preview(
         raise typer.Exit(REFUSED)
 
 
-def open_ledger(place: str, private: Path | None = None) -> Ledger:
+def open_ledger(place: str, private: Path | None = None, keep_head: Path | None = None) -> Ledger:
     """Open a ledger that exists."""
     from sfumato.ledger import Ledger
 
-    return Ledger(place, private=private)
+    return Ledger(place, private=private, keep_head=keep_head)
 
 
 def _described(book: Ledger) -> dict[str, Any]:

@@ -16,4 +16,8 @@ Spend = Annotated[str | None, typer.Option(help="What the answer may cost, for e
 Private = Annotated[
     Path | None, typer.Option(help="Where a draw in progress is kept; beside a ledger's file if left out.")
 ]
+KeepHead = Annotated[
+    Path | None,
+    typer.Option(help="A file on another disk that keeps the end of the ledger's chain, to notice an older copy."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]

@@ -105,8 +105,14 @@ class Domain(ABC):
         """Read the declared `missing`: "skip" or nothing keeps missing cells apart, a value stands for them."""
         asked = None if isinstance(self.missing, str) and self.missing == SKIP else self.missing
         object.__setattr__(self, "missing", None)
-        if asked is not None:
+        if asked is None:
+            return
+        try:
             object.__setattr__(self, "missing", self.decode(self.code(asked)))
+        except ParameterError as refused:
+            raise ParameterError(
+                f"missing is 'skip' or a value of the column, and {asked!r} is neither: {refused}"
+            ) from None
 
     def _record(self, **parts: Any) -> dict[str, Any]:
         record = {"type": self.kind, **parts}

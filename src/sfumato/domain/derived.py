@@ -157,7 +157,9 @@ class Bins(Rule):
     def check(self, base: Domain) -> None:
         """Refuse a base without order or steps, and edges that make an empty bin."""
         if not isinstance(base, (Integers, FixedPoint, Dates)):
-            raise ParameterError(f"Bins need a column of numbers or dates, and {self.of!r} is none.")
+            raise ParameterError(
+                f"Bins need a column of numbers or dates, and {self.of!r} is none; of times the step= is the bin."
+            )
         assert base.highest is not None
         if base.highest - base.first >= 2**53:
             raise ParameterError(f"The range of {self.of!r} has more than 2^53 values; bins need fewer.")
@@ -215,7 +217,10 @@ class _CalendarRule(Rule):
     def check(self, base: Domain) -> None:
         """Refuse a base that holds no dates."""
         if not isinstance(base, Dates):
-            raise ParameterError(f"{type(self).__name__} need a column of dates, and {self.of!r} is none.")
+            raise ParameterError(
+                f"{type(self).__name__} need a column of dates, and {self.of!r} is none; declare {self.of!r} with "
+                "dates(…), which also takes the day of a moment."
+            )
 
     def to_json(self) -> dict[str, Any]:
         """Return the base's name."""

@@ -46,10 +46,10 @@ def column_from_json(record: Mapping[str, Any]) -> Domain | Rule:
     make, needed, allowed = _SHAPES[kind]
     for key in record:
         if key != "type" and key not in needed + allowed:
-            raise ParameterError(f"A {kind} column has no {key!r}; {nearest(key, needed + allowed)}")
+            raise ParameterError(f"A column of type {kind!r} has no {key!r}; {nearest(key, needed + allowed)}")
     lacking = [key for key in needed if key not in record]
     if lacking:
-        raise ParameterError(f"A {kind} column needs {' and '.join(lacking)}; write it down.")
+        raise ParameterError(f"A column of type {kind!r} needs {' and '.join(lacking)}; write it down.")
     return make(**{key: value for key, value in record.items() if key != "type"})
 
 
@@ -57,5 +57,5 @@ def domain_from_json(record: Mapping[str, Any]) -> Domain:
     """Read a domain that stands on its own; a derived column needs its base and is refused."""
     column = column_from_json(record)
     if isinstance(column, Rule):
-        raise ParameterError(f"A {column.kind} column is derived from {column.of!r} and has no domain without it.")
+        raise ParameterError(f"A column of {column.kind} is derived from {column.of!r} and has no domain without it.")
     return column

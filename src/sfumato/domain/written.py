@@ -65,7 +65,6 @@ ISO_ZONED = _iso(_OFFSET)
 """The same, and `Z` or an offset from UTC behind it."""
 
 
-@cache
 def compiled(text: str, *, clock: bool) -> Written:
     """Return how a format reads a cell, for a column of days or, with `clock`, of moments.
 
@@ -73,7 +72,12 @@ def compiled(text: str, *, clock: bool) -> Written:
     ' *([0-9]{1,2})[.]([0-9]{1,2})[.]([1-9][0-9]{3}) *'
     """
     if not isinstance(text, str):
-        raise ParameterError(f"A format is text such as {_EXAMPLE}, and {text!r} is none.")
+        raise ParameterError(f"A column has one format, a text such as {_EXAMPLE}, and {text!r} is none.")
+    return _compiled(text, clock=clock)
+
+
+@cache
+def _compiled(text: str, *, clock: bool) -> Written:
     parts = re.findall(r"%.|[^%]", text)
     if "".join(parts) != text or not all(len(part) == 2 or " " <= part <= "~" for part in parts):
         raise ParameterError(f"The format {text!r} ends in a percent sign or holds an odd sign; write {_EXAMPLE}.")

@@ -41,7 +41,9 @@ class GroupBy(Question):
         if not by or not aggregates:
             raise ParameterError("GroupBy needs columns and aggregates; write GroupBy('sex', [Count(), Mean('age')]).")
         for aggregate in aggregates:
-            if not isinstance(aggregate, Aggregate) or aggregate.where not in (None, EVERY_ROW):
+            if not isinstance(aggregate, Aggregate):
+                raise ParameterError(_no_aggregate(aggregate))
+            if aggregate.where not in (None, EVERY_ROW):
                 raise ParameterError("The aggregates of a GroupBy have no condition of their own; write where= once.")
         object.__setattr__(self, "by", as_columns(by))
         object.__setattr__(self, "aggregates", tuple(replace(one, where=None) for one in aggregates))
@@ -108,6 +110,13 @@ def as_columns(columns: str | Sequence[str]) -> tuple[str, ...]:
     if len(set(listed)) != len(listed):
         raise ParameterError("The same column is listed twice; list each one once.")
     return listed
+
+
+def _no_aggregate(given: Any) -> str:
+    listed = "The aggregates of a GroupBy are Count(), Sum, Mean and Variance of a column"
+    if isinstance(given, Question):
+        return f"{listed}, and {given.kind} is none; ask for it once for each group, with where=."
+    return f"{listed}, and {given!r} is none; write GroupBy('sex', [Count(), Mean('age')])."
 
 
 def _checked(keys: Keys) -> Keys:

@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from typing import Any
 
 LARGEST = 2**63 - 1
+PERSON_TYPES = "integer or string: two numbers with a fraction may look alike; store it as one of these"
+"""What a person column holds, in the words of a refusal."""
 _FIRST_DAY, _LAST_DAY = "0001-01-01", "9999-12-31"
 _FIRST_MOMENT, _LAST_MOMENT = f"{_FIRST_DAY} 00:00:00", f"{_LAST_DAY} 23:59:59"
 

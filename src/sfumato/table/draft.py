@@ -17,7 +17,9 @@ _HEADER = """\
 # A draft from the types of the columns. Ranges and categories are public facts: write what you know about such
 # data in general, never what you see in these. Replace every "{fill}", and remove the
 # line of person if every row is one person. Columns that no question needs can be removed. A missing cell is left out
-# of sums and means and counted on its own; write missing = 0, say, where it means a value.
+# of sums and means and counted on its own; write missing = 0, say, where it means a value. Beside person, write
+# row_key = [] if everybody has one row, or row_key = ["visit"] for a column that tells a person's rows apart and says
+# nothing else: then an attribute costs only what it shows.
 
 """
 

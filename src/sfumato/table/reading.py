@@ -10,6 +10,7 @@ from sfumato.domain import Categories, nearest
 from sfumato.errors import SchemaError
 from sfumato.show.progress import watched
 from sfumato.table.cells import (
+    PERSON_TYPES,
     duckdb_cell,
     duckdb_identity,
     duckdb_label,
@@ -83,7 +84,7 @@ def _cells(source: Source, names: Sequence[str], schema: Schema) -> dict[str, st
         read = identity if name == schema.person else label if listed else cell
         sql = read(quoted(name, quote), kinds[name])
         if sql is None and name == schema.person:
-            raise SchemaError(f"The person column {name!r} is {kinds[name]} and must be integer or string.")
+            raise SchemaError(f"The person column {name!r} is {kinds[name]} and must be {PERSON_TYPES}.")
         if sql is None:
             raise _unread(name, kinds[name])
         cells[name] = sql

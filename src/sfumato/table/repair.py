@@ -30,7 +30,7 @@ from sfumato.domain import (
 from sfumato.domain.labels import FALSE_TEXT, TRUE_TEXT
 from sfumato.domain.numbers import NUMBER_TEXT, double_ends
 from sfumato.errors import SchemaError
-from sfumato.table.cells import place, real
+from sfumato.table.cells import PERSON_TYPES, place, real
 from sfumato.table.days import calendar_code, day_code
 from sfumato.table.moments import moment_code
 from sfumato.table.order import key_text
@@ -85,7 +85,7 @@ def check_columns(table: ir.Table, schema: Schema) -> None:
     if schema.person is not None:
         kind = found[schema.person]
         if not (kind.is_integer() or kind.is_string()):
-            wrong.append(f"the person column {schema.person!r} is {kind} and must be integer or string")
+            wrong.append(f"the person column {schema.person!r} is {kind} and must be {PERSON_TYPES}")
     for name in schema.row_key or ():
         if not any(getattr(found[name], f"is_{kind}")() for kind in KEY_TYPES):
             wrong.append(f"the row key {name!r} is {found[name]} and must be {', '.join(KEY_TYPES)}")

@@ -43,6 +43,7 @@ DEEPEST = 40
 ALLOWED = "columns, literals, = <> < <= > >=, BETWEEN, IN (…), IS NULL, AND, OR, NOT and DATE '2020-05-17'"
 
 _NUMBER = re.compile(r"[0-9]{0,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,2})?")
+NO_COMPARISON_WITH_NULL = "A comparison with NULL is never true; write for example age IS NULL, or age IS NOT NULL."
 _FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _SQL_COMPARISONS = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
 _IBIS_COMPARISONS = {
@@ -174,6 +175,8 @@ class _SqlReader:
             return str(node.this.this)
         if kind == "Cast" and str(node.args["to"]).upper() == "DATE" and type(node.this).__name__ == "Literal":
             return as_date(node.this.this, "a date in where=")
+        if kind == "Null":
+            raise ParameterError(NO_COMPARISON_WITH_NULL)
         raise ParameterError(f"where= compares a column with a literal; {_shown(node)} is none.")
 
 
@@ -275,6 +278,8 @@ def _ibis_literal(node: Any) -> Any:
         return as_date(node.arg.value, "a date in where=")
     if type(node).__name__ == "DateFromYMD" and all(type(part).__name__ == "Literal" for part in node.args):
         return date(*(int(part.value) for part in node.args))
-    if type(node).__name__ != "Literal" or node.value is None:
+    if type(node).__name__ == "Literal" and node.value is None:
+        raise ParameterError(NO_COMPARISON_WITH_NULL)
+    if type(node).__name__ != "Literal":
         raise ParameterError(f"where= compares a column with a literal; Ibis' {type(node).__name__} is none.")
     return node.value

@@ -24,6 +24,7 @@ from sfumato.ledger.reservation import Conversation, Preview, Reservation
 from sfumato.ledger.rules import Rule, Verdict
 from sfumato.ledger.running import Work
 from sfumato.ledger.statements import Names
+from sfumato.ledger.stepping import Stepwise
 from sfumato.ledger.terms import Opening
 from sfumato.ledger.verify import Verification, verify
 from sfumato.privacy import EVERYTHING, Bound, Loss, Relation
@@ -187,6 +188,26 @@ class Ledger:
         if isinstance(found, Verdict):
             raise self._refusal(found, request.spend, make_loss, request.analyst)
         return found
+
+    def open(
+        self,
+        request_id: str,
+        event: Event,
+        loss: Losses,
+        *,
+        analyst: str | None = None,
+        spend: Bound | None = None,
+        make_loss: MakeLoss | None = None,
+    ) -> Stepwise:
+        """Reserve and start a request that is answered in steps, or find it begun; its steps are not charged again."""
+        request = request_of(self._journal.terms, request_id, event, loss, question=None, analyst=analyst, spend=spend)
+        with self._journal.session(write=True) as session:
+            found = self._charge(session, request)
+            if isinstance(found, Reservation) and found.state == "reserved":
+                lifecycle.begin(session, found)
+        if isinstance(found, Verdict):
+            raise self._refusal(found, spend, make_loss, analyst)
+        return Stepwise(self._journal, self._private, request_id)
 
     def stored(self, request_id: str) -> Reservation:
         """Return what became of a request; its answer is there once it is committed."""

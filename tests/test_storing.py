@@ -22,6 +22,7 @@ from sfumato.errors import FitError, LedgerError
 from sfumato.ledger import Ledger, lifecycle, running
 from sfumato.ledger.session import FORMAT
 from sfumato.noise import Noise
+from sfumato.noise.source import KeyedSource
 from sfumato.release.asked import Asked
 from sfumato.release.packing import is_packed, pack, unpack
 from sfumato.release.prepared import Several
@@ -272,6 +273,91 @@ def test_a_cold_process_draws_and_fits_the_same():
 @pytest.mark.parametrize("threads", ["1", "4"])
 def test_every_question_is_drawn_and_fitted_the_same_elsewhere(threads):
     _compare(set(QUESTIONS), threads)
+
+
+# Mechanisms of several steps, whose later draws follow from the earlier ones: one key is enough. A run that was cut short
+# between two steps makes the first ones again, with the same bytes, and goes on; nothing but time is lost.
+
+STAGED = (
+    "Synthesize mwem",
+    "Synthesize pdp-mwem",
+    "Synthesize agnostic",
+    "Synopsize tree",
+    "Synopsize cuts",
+    "Distribution medians",
+    "Popular tree",
+    "Learn PrivateBox",
+    "Learn PrivateThreshold",
+)
+
+
+def _cut_at(patch: pytest.MonkeyPatch, call: int) -> list[int]:
+    """Kill whatever draws with a key at a call of its source, counted from 1; return the calls that were made."""
+    calls: list[int] = []
+    stream = KeyedSource.stream
+
+    def counted(self: KeyedSource) -> Any:
+        calls.append(1)
+        if len(calls) == call:
+            raise Killed
+        return stream(self)
+
+    patch.setattr(KeyedSource, "stream", counted)
+    return calls
+
+
+def _cut_everywhere(asked: Asked, content: bytes, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Cut a draw short before each of its draws, and draw again; return how many there were."""
+    coins = running.Coins("a", bytes(32))
+    with monkeypatch.context() as patch:
+        calls = _cut_at(patch, 0)
+        whole = asked.draw(content, coins)
+    for call in range(1, len(calls) + 1):
+        with monkeypatch.context() as patch, pytest.raises(Killed):
+            _cut_at(patch, call)
+            asked.draw(content, coins)
+        assert asked.draw(content, coins) == whole, call
+    # Fresh coins would not do, so the comparison can fail.
+    assert len(calls) <= 1 or asked.draw(content, running.Coins("a", bytes([1] * 32))) != whole
+    return len(calls)
+
+
+@pytest.mark.parametrize("name", STAGED)
+def test_a_staged_mechanism_cut_short_between_its_steps_draws_the_same(name, monkeypatch):
+    with table() as opened:
+        for _, prepared in cells(opened, wanted={name}):
+            for one in islice(prepared, 1):
+                asked = Asked((QUESTIONS[name],), (one,), SCHEMA)
+                assert _cut_everywhere(asked, pack(asked.read(opened)), monkeypatch) > 1
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_question_cut_short_between_its_draws_draws_the_same(name, monkeypatch):
+    with table() as opened:
+        for _, prepared in cells(opened, wanted={name}):
+            for one in prepared:
+                asked = Asked((QUESTIONS[name],), (one,), SCHEMA)
+                _cut_everywhere(asked, pack(asked.read(opened)), monkeypatch)
+
+
+def test_a_staged_question_killed_at_every_step_is_charged_once(curator, monkeypatch):
+    question, spend = QUESTIONS["Synthesize mwem"], Pure(1)
+    call, before = 0, None
+    while True:
+        call += 1
+        with monkeypatch.context() as patch:
+            calls = _cut_at(patch, call)
+            try:
+                answer = curator.ask(question, spend)
+            except Killed:
+                before = before or spent(curator)
+                assert spent(curator) == before
+            else:
+                break
+    assert call == len(calls) + 1 > 3 and spent(curator) == before
+    (kept,) = curator.ledger.history()
+    assert kept.id == answer.request and curator.ledger.verify().ok
 
 
 def test_fractions_of_a_spend_are_charged_once(curator):

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
@@ -26,6 +27,7 @@ from sfumato.noise.source import KeyedSource
 from sfumato.release.asked import Asked
 from sfumato.release.packing import is_packed, pack, unpack
 from sfumato.release.prepared import Several
+from tests.release.conversation.cutting import Cut
 from tests.release.every_question import BITS, QUESTIONS, SCHEMA, cells, rows, table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
@@ -81,6 +83,43 @@ def test_cut_short_anywhere_the_same_question_costs_nothing_more(stage, curator,
     curator.ledger.close()
     with Ledger(curator.ledger.place) as ledger:  # opening sweeps what a kill left
         assert not list((ledger.private / "now").iterdir())
+
+
+WALKED = ("ledger/running", "ledger/frozen", "ledger/lifecycle", "ledger/ledger", "ledger/session", "release/asked")
+"""The modules at whose lines a question is cut short."""
+
+
+def _cut_at_line(line: int, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Cut a question short at a line and ask it again; False if it has no such line."""
+    drawn: list[bytes] = []
+    draw = Asked.draw
+
+    def noted(self: Asked, *rest: Any) -> bytes:
+        drawn.append(draw(self, *rest))
+        return drawn[-1]
+
+    with monkeypatch.context() as patch, sf.curate(rows(), SCHEMA, Pure(2)) as curator:
+        patch.setattr(Asked, "draw", noted)
+        with suppress(Killed), Cut(line, walked=WALKED, end=_dies) as cut:
+            curator.ask(Histogram("age"), Pure(1))
+        answer = curator.ask(Histogram("age"), Pure(1))
+        assert spent(curator)[1] == 1 and len(set(drawn)) == 1, cut.place
+        assert pack((answer.raw,)) == drawn[0] and curator.ledger.verify().ok, cut.place
+        assert not curator.ledger._private.seals(answer.request), cut.place
+        return cut.lines >= line
+
+
+@pytest.mark.parametrize("line", range(20, 260, 40))
+def test_cut_short_at_a_line_the_same_answer_comes_out(line, monkeypatch):
+    assert _cut_at_line(line, monkeypatch)
+
+
+@pytest.mark.audit
+def test_cut_short_at_every_line_the_same_answer_comes_out(monkeypatch):
+    line = 1
+    while _cut_at_line(line, monkeypatch):
+        line += 1
+    assert line > 250
 
 
 def test_an_interrupt_in_memory_loses_nothing_either(monkeypatch):

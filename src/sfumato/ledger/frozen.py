@@ -12,7 +12,7 @@ import os
 import shutil
 from contextlib import suppress
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Memory:
 
     def __init__(self) -> None:
         self._kept: dict[str, dict[str, tuple[bytes, bytes]]] = {}
-        self._lock = Lock()
+        self._lock = RLock()
 
     def write(self, request_id: str, content: bytes, key: bytes) -> str:
         """Keep both and return their seal."""

@@ -177,7 +177,11 @@ class Ledger:
             self._journal.terms, request_id, event, loss, question=question_key, analyst=analyst, spend=spend
         )
         found = self._begin(request, make_loss, sealed=True)
-        return found if found.reused else running.complete(self._journal, self._private, found.id, work)
+        if not found.reused:
+            return running.complete(self._journal, self._private, found.id, work)
+        if self._private is not None:
+            self._private.erase(found.id)  # an interrupt between commit and erasing may have left something
+        return found
 
     def _begin(self, request: Request, make_loss: MakeLoss | None, sealed: bool) -> Reservation:
         """Reserve and start in one transaction, unless there is an answer."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -84,9 +84,9 @@ def watch(patch: Any, kinds: list[type[Checking]]) -> Drawn:
 class Cut:
     """Ends whatever runs at the n-th line of the modules above; counts lines if there is no such line."""
 
-    def __init__(self, at: int, end: Callable[[], None] | None = None) -> None:
+    def __init__(self, at: int, end: Callable[[], None] | None = None, walked: Sequence[str] = WALKED) -> None:
         self.at, self.lines, self.place = at, 0, ""
-        self._end = end
+        self._end, self._walked = end, walked
 
     def __enter__(self) -> Cut:
         self._before = sys.gettrace()
@@ -98,7 +98,7 @@ class Cut:
 
     def _called(self, frame: FrameType, event: str, _: Any) -> Any:
         name = frame.f_code.co_filename
-        return self._line if any(part in name for part in WALKED) and "/src/" in name else None
+        return self._line if any(part in name for part in self._walked) and "/src/" in name else None
 
     def _line(self, frame: FrameType, event: str, _: Any) -> Any:
         if event == "line":

@@ -118,7 +118,7 @@ def killed_at(ledger: Ledger, table: Table, line: int, told: Told, **options: An
     return cut.place
 
 
-@pytest.mark.parametrize("part", [place / 17 for place in range(1, 17)])
+@pytest.mark.parametrize("part", [place / 11 for place in range(1, 11)])
 def test_cut_short_at_a_line_nothing_is_lost_and_nothing_drawn_again(part, tables, drawn):
     line = round(part * twin(tables[0], 1)[2])
     told: Told = {}
@@ -140,7 +140,7 @@ def test_cut_short_at_every_line(spend, tables, tmp_path, monkeypatch):
             assert place and problems(ledger, tables, told, noted, **options) == [], place
 
 
-@pytest.mark.parametrize("part", [place / 7 for place in range(1, 7)])
+@pytest.mark.parametrize("part", [place / 5 for place in range(1, 5)])
 def test_the_same_conversation_goes_on_after_an_interrupt(part, tables, drawn):
     """Whoever presses Ctrl-C in a notebook asks again, and need not open anything."""
     said, cost, lines = twin(tables[0], 1)
@@ -341,6 +341,47 @@ def test_a_state_of_an_earlier_version_goes_on(tables):
             patch.setattr(lifecycle, "sealed", lambda *_: None)
             standing = begin(tables[0], ledger, 2)
         assert standing.progress.left == first.progress.left - 1 and standing.progress.asked == 2
+
+
+def test_giving_a_conversation_up_erases_what_it_drew_from(tables, tmp_path):
+    with book(tmp_path / "people.ledger") as ledger:
+        conversation = begin(tables[0], ledger, 1)
+        hold(conversation, {})
+        assert _left(ledger)
+        ledger.fail("talk")
+        assert not _left(ledger) and ledger.verify().ok
+        with pytest.raises(errors.Overtaken):
+            conversation.ask(ANOTHER)
+        with pytest.raises(errors.LedgerError, match="ended without an answer"):
+            begin(tables[0], ledger, 1)
+
+
+def test_the_last_correction_erases_what_it_was_drawn_from(tables, tmp_path):
+    with book(tmp_path / "people.ledger") as ledger:
+        conversation = begin(tables[0], ledger, 1, surprise=1e-6)
+        assert _left(ledger)
+        for age in range(8):
+            for hours in range(4):
+                conversation.ask(Box(("age", "hours"), (age, hours), (8, 4)))
+        assert not conversation.progress.left and not _left(ledger)
+        again = begin(tables[1], ledger, 2, surprise=1e-6)
+        assert again.progress[2:] == conversation.progress[2:] and not _left(ledger)
+
+
+def test_postgres_keeps_conversations(postgres, tables, drawn, tmp_path):
+    from tests.ledger.conftest import schema_on
+
+    place, told = schema_on(postgres), Told()
+    with book(place, private=tmp_path / "side") as ledger:
+        killed_at(ledger, tables[0], 500, told)
+        assert _left(ledger)
+    with Ledger(place, private=tmp_path / "side") as ledger:
+        assert problems(ledger, tables, told, drawn) == []
+    with Ledger(place) as ledger:  # without a private directory nothing is sealed
+        conversation = begin(tables[0], ledger, 3)
+        left = conversation.progress.left
+        conversation.ask(ANOTHER)
+        assert begin(tables[0], ledger, 4).progress.left in (left - 1, left - 2)
 
 
 # Properties, and the mutants that they catch.

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
@@ -22,9 +23,11 @@ from sfumato.errors import FitError, LedgerError
 from sfumato.ledger import Ledger, lifecycle, running
 from sfumato.ledger.session import FORMAT
 from sfumato.noise import Noise
+from sfumato.noise.source import KeyedSource
 from sfumato.release.asked import Asked
 from sfumato.release.packing import is_packed, pack, unpack
 from sfumato.release.prepared import Several
+from tests.release.conversation.cutting import Cut
 from tests.release.every_question import BITS, QUESTIONS, SCHEMA, cells, rows, table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
@@ -80,6 +83,43 @@ def test_cut_short_anywhere_the_same_question_costs_nothing_more(stage, curator,
     curator.ledger.close()
     with Ledger(curator.ledger.place) as ledger:  # opening sweeps what a kill left
         assert not list((ledger.private / "now").iterdir())
+
+
+WALKED = ("ledger/running", "ledger/frozen", "ledger/lifecycle", "ledger/ledger", "ledger/session", "release/asked")
+"""The modules at whose lines a question is cut short."""
+
+
+def _cut_at_line(line: int, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Cut a question short at a line and ask it again; False if it has no such line."""
+    drawn: list[bytes] = []
+    draw = Asked.draw
+
+    def noted(self: Asked, *rest: Any) -> bytes:
+        drawn.append(draw(self, *rest))
+        return drawn[-1]
+
+    with monkeypatch.context() as patch, sf.curate(rows(), SCHEMA, Pure(2)) as curator:
+        patch.setattr(Asked, "draw", noted)
+        with suppress(Killed), Cut(line, walked=WALKED, end=_dies) as cut:
+            curator.ask(Histogram("age"), Pure(1))
+        answer = curator.ask(Histogram("age"), Pure(1))
+        assert spent(curator)[1] == 1 and len(set(drawn)) == 1, cut.place
+        assert pack((answer.raw,)) == drawn[0] and curator.ledger.verify().ok, cut.place
+        assert not curator.ledger._private.seals(answer.request), cut.place
+        return cut.lines >= line
+
+
+@pytest.mark.parametrize("line", range(20, 260, 40))
+def test_cut_short_at_a_line_the_same_answer_comes_out(line, monkeypatch):
+    assert _cut_at_line(line, monkeypatch)
+
+
+@pytest.mark.audit
+def test_cut_short_at_every_line_the_same_answer_comes_out(monkeypatch):
+    line = 1
+    while _cut_at_line(line, monkeypatch):
+        line += 1
+    assert line > 250
 
 
 def test_an_interrupt_in_memory_loses_nothing_either(monkeypatch):
@@ -272,6 +312,92 @@ def test_a_cold_process_draws_and_fits_the_same():
 @pytest.mark.parametrize("threads", ["1", "4"])
 def test_every_question_is_drawn_and_fitted_the_same_elsewhere(threads):
     _compare(set(QUESTIONS), threads)
+
+
+# Mechanisms of several steps, whose later draws follow from the earlier ones: one key is enough. A run that was cut short
+# between two steps makes the first ones again, with the same bytes, and goes on; nothing but time is lost.
+
+STAGED = (
+    "Synthesize mwem",
+    "Synthesize pdp-mwem",
+    "Synthesize agnostic",
+    "Synopsize tree",
+    "Synopsize cuts",
+    "Distribution medians",
+    "Popular tree",
+    "Learn PrivateBox",
+    "Learn PrivateThreshold",
+)
+
+
+def _cut_at(patch: pytest.MonkeyPatch, call: int) -> list[int]:
+    """Kill whatever draws with a key at a call of its source, counted from 1; return the calls that were made."""
+    calls: list[int] = []
+    stream = KeyedSource.stream
+
+    def counted(self: KeyedSource) -> Any:
+        calls.append(1)
+        if len(calls) == call:
+            raise Killed
+        return stream(self)
+
+    patch.setattr(KeyedSource, "stream", counted)
+    return calls
+
+
+def _cut_everywhere(asked: Asked, content: bytes, monkeypatch: pytest.MonkeyPatch, most: int = 10**6) -> int:
+    """Cut a draw short before each of its draws, or as many, and draw again; return how many there were."""
+    coins = running.Coins("a", bytes(32))
+    with monkeypatch.context() as patch:
+        calls = _cut_at(patch, 0)
+        whole = asked.draw(content, coins)
+    for call in range(1, len(calls) + 1, max(1, -(-len(calls) // most))):
+        with monkeypatch.context() as patch, pytest.raises(Killed):
+            _cut_at(patch, call)
+            asked.draw(content, coins)
+        assert asked.draw(content, coins) == whole, call
+    return len(calls)
+
+
+@pytest.mark.parametrize("name", STAGED)
+def test_a_staged_mechanism_cut_short_between_its_steps_draws_the_same(name, monkeypatch):
+    with table() as opened:
+        for _, prepared in cells(opened, wanted={name}):
+            for one in islice(prepared, 1):
+                asked = Asked((QUESTIONS[name],), (one,), SCHEMA)
+                content = pack(asked.read(opened))
+                assert _cut_everywhere(asked, content, monkeypatch, most=6) > 1
+                # Fresh coins would not do, so the comparison can fail.
+                assert len({asked.draw(content, running.Coins("a", bytes([key] * 32))) for key in range(8)}) > 1
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_question_cut_short_between_its_draws_draws_the_same(name, monkeypatch):
+    with table() as opened:
+        for _, prepared in cells(opened, wanted={name}):
+            for one in prepared:
+                asked = Asked((QUESTIONS[name],), (one,), SCHEMA)
+                _cut_everywhere(asked, pack(asked.read(opened)), monkeypatch)
+
+
+def test_a_staged_question_killed_at_every_step_is_charged_once(curator, monkeypatch):
+    question, spend = QUESTIONS["Synthesize mwem"], Pure(1)
+    call, before = 0, None
+    while True:
+        call += 1
+        with monkeypatch.context() as patch:
+            calls = _cut_at(patch, call)
+            try:
+                answer = curator.ask(question, spend)
+            except Killed:
+                before = before or spent(curator)
+                assert spent(curator) == before
+            else:
+                break
+    assert call == len(calls) + 1 > 3 and spent(curator) == before
+    (kept,) = curator.ledger.history()
+    assert kept.id == answer.request and curator.ledger.verify().ok
 
 
 def test_fractions_of_a_spend_are_charged_once(curator):

@@ -70,6 +70,10 @@ class Unfinished(LedgerError):
     """A request was charged and begun, and has no answer yet; what was charged is kept for it."""
 
 
+class Overtaken(LedgerError):
+    """Somebody else has gone on with what was begun, so nothing that was done here is shown."""
+
+
 class FitError(SfumatoError):
     """An answer was drawn and stored, but what is shown of it could not be computed; nothing is lost.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -15,6 +15,7 @@ from sfumato.privacy import Loss
 from sfumato.release.conversation import Box, Conversation, Plan, Reply, Support, SupportModel
 from sfumato.release.conversation.guesses import Checking
 from sfumato.release.conversation.learner import Learner
+from sfumato.release.conversation.steps import Claim, Outcome, Standing
 from sfumato.release.workload.records import Records
 from sfumato.release.workload.space import Space
 from tests.imputed import integers
@@ -27,8 +28,21 @@ Rows = Sequence[tuple[int, int]]
 class Nowhere:
     """Keeps nothing: what a ledger holds is no part of what an analyst sees."""
 
-    def save(self, state: dict[str, Any], answer: int | None = None) -> None:
+    number = 0
+
+    def resume(self) -> Standing:
+        """Never needed: nobody is interrupted."""
+        raise AssertionError
+
+    def say(self, claim: Claim, last: Outcome | None, keep: bool) -> None:
+        """Forget what is asked."""
+
+    def save(self, state: dict[str, Any], outcome: Outcome | None = None, over: bool = False) -> None:
         """Forget the state."""
+
+    def draw(self, draw: Callable[[], Any]) -> Any:
+        """Draw."""
+        return draw()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,17 +67,15 @@ class SampledTalk(Mechanism):
         """Hold the conversation."""
         people, count = len(exact), len(self.queries)
         plan = Plan(self.checking, people, count, Fraction(1, 20), 1, 1, 0, 0, 0.5, 0.5, "converse")
-        state = {"checking": self.checking.start(noise), "lessons": [], "history": [], "asked": 0, "mark": count}
+        state = {"checking": self.checking.start(noise), "lessons": [], "history": [], "asked": 0}
         talk = Conversation(
             name="talk",
             plan=plan,
             schema=SCHEMA,
-            learner=Learner(self.model(exact), plan.gain / people, 0.0),
+            learner=lambda: Learner(self.model(exact), plan.gain / people, 0.0),
             keeper=Nowhere(),
-            state=state,
-            exact=lambda: Records.from_rows(SPACE, exact).table,
+            standing=Standing(state, Records.from_rows(SPACE, exact).table, lambda number: noise),
             loss=self.loss(),
-            noise=noise,
         )
         replies: list[Reply] = []
         for query in self.queries:

@@ -12,7 +12,7 @@ import os
 import shutil
 from contextlib import suppress
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -41,8 +41,12 @@ class Place(Protocol):
         """Return the input and the key of this seal, None if they are not here, not whole or not those."""
         ...
 
+    def seals(self, request_id: str) -> list[str]:
+        """Return the seals of what is kept for a request."""
+        ...
+
     def discard(self, request_id: str, seal: str) -> None:
-        """Forget one input and its key: another one was first."""
+        """Forget one input and its key: another one was first, or nothing will be drawn from it any more."""
         ...
 
     def erase(self, request_id: str) -> None:
@@ -55,7 +59,7 @@ class Memory:
 
     def __init__(self) -> None:
         self._kept: dict[str, dict[str, tuple[bytes, bytes]]] = {}
-        self._lock = Lock()
+        self._lock = RLock()
 
     def write(self, request_id: str, content: bytes, key: bytes) -> str:
         """Keep both and return their seal."""
@@ -68,6 +72,11 @@ class Memory:
         """Return the input and the key of this seal."""
         with self._lock:
             return self._kept.get(request_id, {}).get(seal)
+
+    def seals(self, request_id: str) -> list[str]:
+        """Return the seals of what is kept for a request."""
+        with self._lock:
+            return sorted(self._kept.get(request_id, {}))
 
     def discard(self, request_id: str, seal: str) -> None:
         """Forget one input and its key."""
@@ -113,6 +122,15 @@ class Directory:
         except OSError:
             return None
         return (content, key) if seal_of(key, content) == seal else None
+
+    def seals(self, request_id: str) -> list[str]:
+        """Return the seals of what is kept for a request, whole or not."""
+        home = self._home(request_id)
+        try:
+            return sorted(found.name for found in home.iterdir()) if home.is_dir() else []
+        except OSError:
+            _log.warning("The private directory %s cannot be looked at, so nothing in it was erased.", self.path)
+            return []
 
     def discard(self, request_id: str, seal: str) -> None:
         """Erase one input and its key."""

@@ -105,7 +105,7 @@ class Journal:
                 if self._sealed[0] == session.head:
                     session.trust(self._sealed[1])
                 if write:
-                    self._seal_older(session)
+                    self._upgrade(session)
                 yield session
             self._seen = session.head
             self._sealed = (session.head, session.sealed)
@@ -116,12 +116,20 @@ class Journal:
         if head is not None and session.head != head and not session.holds(head):
             raise LedgerError(ROLLED_BACK.format(place=self.place, row=head.length))
 
+    def _upgrade(self, session: Session) -> None:
+        """Make a ledger of an earlier version one of this version, in the transaction that first writes to it."""
+        from sfumato.ledger.session import FORMAT
+
+        if session.form < FORMAT:
+            self._seal_older(session)
+            session.upgrade()
+
     def _seal_older(self, session: Session) -> None:
         """Seal the sums of a ledger of a version that sealed none, once everything in it has been verified."""
-        from sfumato.ledger.session import FORMAT
+        from sfumato.ledger.session import SEALED
         from sfumato.ledger.verify import verify
 
-        if session.form >= FORMAT:
+        if session.form >= SEALED:
             return
         found = verify(session, None)
         if not found.ok:
@@ -130,7 +138,6 @@ class Journal:
                 "Nothing was charged; restore the newest copy."
             )
         sums = session.sums_text()
-        session.form = FORMAT
         session.trust(digest(sums))
         session.append("sealed", None, canonical({"sums": json.loads(sums)}))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,30 +11,29 @@ from sfumato.ledger import lifecycle, running, statements, wording
 from sfumato.ledger.budget import Budget, Limit
 from sfumato.ledger.chain import Head
 from sfumato.ledger.frozen import Directory, private_place
-from sfumato.ledger.guarantee import Unbounded
-from sfumato.ledger.history import Entry, entries
 from sfumato.ledger.journal import Journal
 from sfumato.ledger.keeping import Keep
 from sfumato.ledger.largest import MakeLoss, largest
+from sfumato.ledger.meters import Meters
 from sfumato.ledger.plan import Plan, planned
-from sfumato.ledger.readings import Odometer, Reading, Statement
+from sfumato.ledger.readings import Odometer
 from sfumato.ledger.request import Losses, Request, asker_of, losses_of, request_of
 from sfumato.ledger.reservation import Conversation, Preview, Reservation
 from sfumato.ledger.rules import Rule, Verdict
 from sfumato.ledger.running import Work
 from sfumato.ledger.statements import Names
+from sfumato.ledger.stepping import Stepwise
 from sfumato.ledger.terms import Opening
 from sfumato.ledger.verify import Verification, verify
-from sfumato.privacy import EVERYTHING, Bound, Loss, Relation
+from sfumato.privacy import Bound, Loss, Relation
 from sfumato.privacy.bounds import require_bound
-from sfumato.privacy.filters import Meter
 
 if TYPE_CHECKING:
     from sfumato.ledger.session import Session
     from sfumato.mechanism import Event
 
 
-class Ledger:
+class Ledger(Meters):
     """A durable account of what everything answered about one population has cost.
 
     `place` is a path (SQLite), a PostgreSQL URL, or None for memory. A new ledger needs a budget; an existing one
@@ -176,7 +174,11 @@ class Ledger:
             self._journal.terms, request_id, event, loss, question=question_key, analyst=analyst, spend=spend
         )
         found = self._begin(request, make_loss, sealed=True)
-        return found if found.reused else running.complete(self._journal, self._private, found.id, work)
+        if not found.reused:
+            return running.complete(self._journal, self._private, found.id, work)
+        if self._private is not None:
+            self._private.erase(found.id)  # an interrupt between commit and erasing may have left something
+        return found
 
     def _begin(self, request: Request, make_loss: MakeLoss | None, sealed: bool) -> Reservation:
         """Reserve and start in one transaction, unless there is an answer."""
@@ -187,6 +189,26 @@ class Ledger:
         if isinstance(found, Verdict):
             raise self._refusal(found, request.spend, make_loss, request.analyst)
         return found
+
+    def open(
+        self,
+        request_id: str,
+        event: Event,
+        loss: Losses,
+        *,
+        analyst: str | None = None,
+        spend: Bound | None = None,
+        make_loss: MakeLoss | None = None,
+    ) -> Stepwise:
+        """Reserve and start a request that is answered in steps, or find it begun; its steps are not charged again."""
+        request = request_of(self._journal.terms, request_id, event, loss, question=None, analyst=analyst, spend=spend)
+        with self._journal.session(write=True) as session:
+            found = self._charge(session, request)
+            if isinstance(found, Reservation) and found.state == "reserved":
+                lifecycle.begin(session, found)
+        if isinstance(found, Verdict):
+            raise self._refusal(found, spend, make_loss, analyst)
+        return Stepwise(self._journal, self._private, request_id)
 
     def stored(self, request_id: str) -> Reservation:
         """Return what became of a request; its answer is there once it is committed."""
@@ -242,44 +264,6 @@ class Ledger:
         losses, who = losses_of(self._journal.terms, loss), asker_of(self._journal.terms, analyst)
         with self._journal.session(write=False) as session:
             return self._journal.book.weigh(self._journal.sums(session), losses, who)
-
-    def guarantee(self, names: Names = EVERYTHING, people: int = 1) -> Bound | Unbounded:
-        """Return what everything answered, now and later, satisfies: a first-declared limit or what such imply."""
-        with self._journal.session(write=False):
-            return statements.guarantee(self._journal, names, people)
-
-    def guarantee_text(self, names: Names = EVERYTHING, people: int = 1) -> str:
-        """Say the guarantee in its exact wording."""
-        bound = self.guarantee(names, people)
-        on = statements.closed(self._journal, names)
-        return wording.guarantee_text(None if isinstance(bound, Unbounded) else bound, on, people)
-
-    def spent(self, names: Names = EVERYTHING, people: int = 1, analyst: str | None = None) -> Reading:
-        """Return the meters of a set of attributes: used and left, never a guarantee."""
-        with self._journal.session(write=False) as session:
-            return statements.reading(self._journal, session, names, people, analyst)
-
-    def remaining(
-        self, names: Names = EVERYTHING, people: int = 1, analyst: str | None = None
-    ) -> tuple[tuple[Meter, Fraction | None], ...]:
-        """Return what each meter has left, None for a route that is closed for good."""
-        found = self.spent(names, people, analyst)
-        return tuple(zip(found.meters, found.left, strict=True))
-
-    def readings(self) -> list[Reading]:
-        """Return the meters of all limits, first-declared ones first."""
-        with self._journal.session(write=False) as session:
-            return statements.readings(self._journal, session)
-
-    def history(self) -> list[Entry]:
-        """Return every request that was charged, in the order of the chain, whatever became of it."""
-        with self._journal.session(write=False) as session:
-            return entries(session)
-
-    def odometer(self, names: Names = EVERYTHING) -> Statement | None:
-        """Return what this run's answers can have shifted the odds by, None after a release with a leak."""
-        with self._journal.session(write=False) as session:
-            return statements.odometer(self._journal, session, names)
 
     def add_limit(self, limit: Limit) -> Rule:
         """Add a limit to a running ledger; it refuses, but it is declared late and never a guarantee."""

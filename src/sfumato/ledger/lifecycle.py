@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from sfumato.errors import LedgerError, ParameterError, Unfinished
+from sfumato.errors import LedgerError, Overtaken, ParameterError, Unfinished
 from sfumato.ledger import wording
 from sfumato.ledger.chain import canonical, digest
 from sfumato.ledger.request import Request
@@ -57,6 +57,7 @@ class Seal:
 
     seal: str | None
     made_by: Mapping[str, str]
+    step: int | None = None
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,21 @@ def freeze(session: Session, request_id: str, record: Mapping[str, Any]) -> bool
     return True
 
 
+def freeze_step(session: Session, request_id: str, step: int, record: Mapping[str, Any]) -> bool:
+    """Compare and set: say what will be drawn from after a step, once; False if that was said, or it has moved on."""
+    stored, last = _find(session, request_id), sealed(session, request_id)
+    if stored.state != "started" or stored.step != step or (last is not None and last.step == step):
+        return False
+    session.append("frozen", request_id, canonical({**record, "step": step}))
+    return True
+
+
+def sealed(session: Session, request_id: str) -> Seal | None:
+    """Return what a request that is answered in steps draws from at present."""
+    said = session.last_frozen(request_id)
+    return None if said is None else _seal(said)
+
+
 def settle(session: Session, request_id: str, answer: bytes) -> Reservation:
     """Store the answer of a frozen request, unless somebody who drew from the same bytes has stored it."""
     stored = _find(session, request_id)
@@ -114,10 +130,12 @@ def settle(session: Session, request_id: str, answer: bytes) -> Reservation:
 
 def _frozen(session: Session, request_id: str) -> Seal | None:
     said = session.said(request_id, "frozen")
-    if said is None:
-        return None
+    return None if said is None else _seal(said)
+
+
+def _seal(said: str) -> Seal:
     record = json.loads(said)
-    return Seal(record["seal"], record["made_by"])
+    return Seal(record["seal"], record["made_by"], record.get("step"))
 
 
 def start(session: Session, request_id: str, body: str = "{}") -> Reservation:
@@ -162,7 +180,7 @@ def save_state(session: Session, request_id: str, step: int, state: bytes, answe
     said = None if answer is None else as_bytes(answer, "An answer")
     stored = _find(session, request_id)
     if not session.change(replace(stored, state="started", step=step), step=step + 1, memory=memory, answer=said):
-        raise LedgerError(
+        raise Overtaken(
             f"The conversation {request_id!r} is {stored.state} at step {stored.step}, so this answer does not follow "
             "it; do not show it, and load the state again."
         )
@@ -180,15 +198,23 @@ def load_state(session: Session, request_id: str) -> Conversation | None:
         )
     if stored.state == "dead":
         return None
-    if stored.memory is None or session.steps(request_id) != stored.step:
+    if stored.memory is None and not stored.step and session.said(request_id, "started") == FREEZES:
+        raise LedgerError(f"The conversation {request_id!r} has no state yet; open it again to go on with its opening.")
+    if stored.memory is None or is_lost(session, stored):
         _bury(session, stored)
         return None
     return Conversation(request_id, stored.step, stored.memory, stored.answer)
 
 
+def is_lost(session: Session, stored: Stored) -> bool:
+    """Tell whether a conversation's state is gone, or older than the last answer that was given from it."""
+    return stored.memory is None or session.steps(stored.id) != stored.step
+
+
 def _bury(session: Session, stored: Stored) -> None:
     # The state of a dead conversation may hold secrets and is of no use any longer.
     session.change(stored, state="dead", memory=None, answer=None)
+    session.drop_steps(stored.id)
     session.append("dead", stored.id, "{}")
 
 

@@ -61,7 +61,7 @@ class Frozen:
     sealed: bool
 
 
-def _report(sentence: str, request_id: str, error: Exception) -> None:
+def report(sentence: str, request_id: str, error: Exception) -> None:
     """Log what happened, the class of the failure and where it was; its text may quote what was read."""
     places = "".join(traceback.format_tb(error.__traceback__))
     _log.error(f"{sentence} %s at\n%s", request_id, type(error).__name__, places)
@@ -72,7 +72,7 @@ def draw_once(journal: Journal, request_id: str, draw: Callable[[], bytes]) -> b
     try:
         return lifecycle.as_bytes(draw(), "An answer")
     except Exception as error:
-        _report("The request %r died.", request_id, error)
+        report("The request %r died.", request_id, error)
     # Raised outside the handler, so that nothing of the cause travels with it.
     with journal.session(write=True) as session:
         lifecycle.fail(session, request_id)
@@ -109,9 +109,9 @@ def _settled(reservation: Reservation) -> Reservation:
 
 def _freeze(journal: Journal, place: Place | None, request_id: str, work: Work) -> Frozen | None:
     """Read, and put what was read beyond change; None if somebody else was first, whose bytes count then."""
-    content = _read(request_id, work)
+    content = read_once(request_id, work.read)
     key = new_key()
-    seal = None if place is None else _kept(place, request_id, content, key)
+    seal = None if place is None else keep(place, request_id, content, key)
     with journal.session(write=True) as session:
         first = lifecycle.freeze(session, request_id, {"seal": seal, "made_by": made_by()})
     if first:
@@ -121,16 +121,18 @@ def _freeze(journal: Journal, place: Place | None, request_id: str, work: Work) 
     return None
 
 
-def _read(request_id: str, work: Work) -> bytes:
+def read_once(request_id: str, read: Callable[[], bytes]) -> bytes:
+    """Read the table; what it raises goes to the log, and the request stays as it is."""
     try:
-        return lifecycle.as_bytes(work.read(), "What was read")
+        return lifecycle.as_bytes(read(), "What was read")
     except Exception as error:
-        _report("The table could not be read for the request %r.", request_id, error)
+        report("The table could not be read for the request %r.", request_id, error)
     # Raised outside the handler, so that nothing of the cause travels with it.
     raise Unfinished(wording.UNREAD)
 
 
-def _kept(place: Place, request_id: str, content: bytes, key: bytes) -> str | None:
+def keep(place: Place, request_id: str, content: bytes, key: bytes) -> str | None:
+    """Keep an input and its key; None if there is no room."""
     try:
         return place.write(request_id, content, key)
     except OSError:
@@ -143,15 +145,25 @@ def _thaw(journal: Journal, place: Place | None, request_id: str, frozen: lifecy
     if frozen.seal is None:
         raise Unfinished(wording.UNSEALED.format(id=request_id))
     if frozen.made_by != made_by():
-        then = ", ".join(f"{name} {number}" for name, number in sorted(frozen.made_by.items()))
-        raise Unfinished(wording.OTHER_VERSION.format(id=request_id, then=then))
-    found = None if place is None else place.read(request_id, frozen.seal)
+        raise Unfinished(wording.OTHER_VERSION.format(id=request_id, then=versions_text(frozen)))
+    found = kept_in(place, request_id, frozen.seal)
     if found is not None:
-        return Frozen(found[0], Coins(request_id, found[1]), sealed=True)
+        return found
     with journal.session(write=False) as session:
         if lifecycle.stage(session, request_id).reservation.state == "started":
             raise Unfinished(wording.ELSEWHERE.format(id=request_id))
     return None  # whoever drew it has committed and erased it in the meantime
+
+
+def kept_in(place: Place | None, request_id: str, seal: str) -> Frozen | None:
+    """Return what is kept under a seal, None if it is not here or not whole."""
+    found = None if place is None else place.read(request_id, seal)
+    return None if found is None else Frozen(found[0], Coins(request_id, found[1]), sealed=True)
+
+
+def versions_text(frozen: lifecycle.Seal) -> str:
+    """Name the versions with which something was begun."""
+    return ", ".join(f"{name} {number}" for name, number in sorted(frozen.made_by.items()))
 
 
 def _drawn(journal: Journal, place: Place | None, request_id: str, work: Work, found: Frozen) -> bytes:
@@ -159,10 +171,10 @@ def _drawn(journal: Journal, place: Place | None, request_id: str, work: Work, f
     try:
         return lifecycle.as_bytes(work.draw(found.content, found.coins), "An answer")
     except OUTSIDE as error:
-        _report("The draw of the request %r was cut short.", request_id, error)
+        report("The draw of the request %r was cut short.", request_id, error)
         again = found.sealed
     except Exception as error:
-        _report("The request %r died.", request_id, error)
+        report("The request %r died.", request_id, error)
         again = False
     except BaseException:
         if not found.sealed:

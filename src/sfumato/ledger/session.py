@@ -10,11 +10,14 @@ import sqlalchemy as sa
 
 from sfumato.ledger.chain import FIRST, Head, Row, digest, sums_after, with_sums, without_sums
 
-FORMAT = 3
+FORMAT = 4
 """Raised when an older version could not go on with what a newer one writes.
 
-Since 2 answers may be raw draws; since 3 every row seals the sums after it.
+Since 2 answers may be raw draws; since 3 every row seals the sums after it; since 4 a step of a conversation is said
+before it is drawn.
 """
+SEALED = 3
+"""The first format whose rows seal the sums."""
 
 metadata = sa.MetaData()
 head_table = sa.Table(
@@ -62,6 +65,17 @@ finished_table = sa.Table(
 )
 """What was computed from answers, kept to save the time; no part of the chain, and nothing is lost with it."""
 
+step_table = sa.Table(
+    "sfumato_step",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("asked", sa.LargeBinary, nullable=False),
+    sa.Column("outcome", sa.LargeBinary),
+    sa.Column("kept", sa.Boolean, nullable=False),
+)
+"""What the steps of a request asked, each said before its first coin, and what came of it once that is known."""
+
 
 # Statements are built once: building them costs more than running them.
 _ID: sa.BindParameter[Any] = sa.bindparam("wanted")
@@ -97,6 +111,17 @@ _SAID = (
     .order_by(row_table.c.number)
     .limit(1)
 )
+_LAST_FROZEN = (
+    sa.select(row_table.c.body)
+    .where(row_table.c.reservation == _ID, row_table.c.kind == "frozen")
+    .order_by(row_table.c.number.desc())
+    .limit(1)
+)
+_ASKED = sa.select(step_table).where(step_table.c.id == _ID).order_by(step_table.c.number)
+_LAST_STEP = sa.select(sa.func.max(step_table.c.number)).where(step_table.c.id == _ID)
+_DROP_STEPS = sa.delete(step_table).where(step_table.c.id == _ID)
+_DROP_UNKEPT = _DROP_STEPS.where(step_table.c.kept.is_(False), step_table.c.number < sa.bindparam("before"))
+_SETTLE_STEP = sa.update(step_table).where(step_table.c.id == _ID, step_table.c.number == sa.bindparam("at"))
 _FINISHED = sa.select(finished_table.c.content).where(finished_table.c.id == _ID)
 _FORGET_FINISHED = sa.delete(finished_table).where(finished_table.c.id == _ID)
 _STATES = sa.select(reservation_table.c.id, reservation_table.c.state)
@@ -220,6 +245,41 @@ class Session:
         """Return what the first row of a kind says about a request, None if there is none."""
         found = self.connection.scalar(_SAID, {"wanted": request_id, "of_kind": kind})
         return None if found is None else without_sums(str(found))
+
+    def last_frozen(self, request_id: str) -> str | None:
+        """Return what the last frozen row says about a request: those that are answered in steps may have several."""
+        found = self.connection.scalar(_LAST_FROZEN, {"wanted": request_id})
+        return None if found is None else without_sums(str(found))
+
+    def asked_steps(self, request_id: str) -> list[tuple[int, bytes, bytes | None]]:
+        """Return number, question and outcome of the steps of a request that are kept, first ones first."""
+        lines = self.connection.execute(_ASKED, {"wanted": request_id})
+        return [(line.number, line.asked, line.outcome) for line in lines]
+
+    def last_step(self, request_id: str) -> int:
+        """Return the number of the last step that was said, 0 if there is none."""
+        return int(self.connection.scalar(_LAST_STEP, {"wanted": request_id}) or 0)
+
+    def add_step(self, request_id: str, number: int, asked: bytes, kept: bool) -> None:
+        """Write what a step asks."""
+        record = {"id": request_id, "number": number, "asked": asked, "outcome": None, "kept": kept}
+        self.connection.execute(sa.insert(step_table), record)
+
+    def settle_step(self, request_id: str, number: int, outcome: bytes) -> None:
+        """Write what came of a step."""
+        self.connection.execute(_SETTLE_STEP, {"wanted": request_id, "at": number, "outcome": outcome})
+
+    def drop_steps(self, request_id: str, before: int | None = None) -> None:
+        """Forget all steps of a request, or those before one that need not be kept."""
+        if before is None:
+            self.connection.execute(_DROP_STEPS, {"wanted": request_id})
+        else:
+            self.connection.execute(_DROP_UNKEPT, {"wanted": request_id, "before": before})
+
+    def upgrade(self) -> None:
+        """Make the tables that a ledger of an earlier version does not have."""
+        step_table.create(self.connection, checkfirst=True)
+        self.form = FORMAT
 
     def finished(self, request_id: str) -> bytes | None:
         """Return what was computed from an answer before, if it was kept."""

@@ -55,7 +55,7 @@ class _Audit:
     states: dict[str, str] = field(default_factory=dict)
     steps: dict[str, int] = field(default_factory=dict)
     answers: dict[str, str] = field(default_factory=dict)
-    frozen: set[str] = field(default_factory=set)
+    frozen: set[tuple[str, int | None]] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
     sealed: str | None = None
 
@@ -150,9 +150,11 @@ def _replay_state(audit: _Audit, row: Row, body: dict[str, Any]) -> None:
     elif row.kind == "committed":
         audit.answers[name] = body["answer"]
     elif row.kind == "frozen":
-        if name in audit.frozen:
+        # What is answered in steps may be frozen once after each.
+        at = (name, body.get("step"))
+        if at in audit.frozen or at[1] not in (None, audit.steps.get(name, 0)):
             audit.wrong(row, f"{name!r} was frozen before, and one charge buys one draw")
-        audit.frozen.add(name)
+        audit.frozen.add(at)
     elif row.kind == "answered":
         audit.steps[name] = audit.steps.get(name, 0) + 1
         if body["step"] != audit.steps[name]:

@@ -45,6 +45,24 @@ OTHERWISE = (
     "This question was begun as the request {id!r} when other public facts held, such as the number of people. Open "
     "the data as they were and ask again, or give it up with ledger.fail({id!r}) and ask as a new request."
 )
+ANSWERED = "The name {id!r} belongs to an answer, not to a conversation; choose another one."
+OVERTAKEN = (
+    "Somebody else has gone on with the conversation {id!r}, so what is asked here does not follow; open it again by "
+    "its name to go on from there."
+)
+STEP_ELSEWHERE = (
+    "A step of the conversation {id!r} was begun with another private directory, on another machine perhaps, or its "
+    "directory is lost. Go on where it was begun, or give the step up, which costs one correction: open the "
+    "conversation with give_up=True."
+)
+STEP_OTHER_VERSION = (
+    "A step of the conversation {id!r} was begun with {then}, and only these finish it as it was begun. Go on with "
+    "them, or give the step up, which costs one correction: open the conversation with give_up=True."
+)
+STEP_DEAD = (
+    "This step of the conversation ended without an answer, and one correction is spent on it; the conversation goes "
+    "on."
+)
 SHOWN_BREAKS = 5
 
 

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.errors import CertificationError, LedgerError
 from sfumato.exact import Number, positive_integer
 from sfumato.ledger import Ledger
 from sfumato.ledger.largest import scaled
-from sfumato.ledger.reservation import Reservation
+from sfumato.ledger.stepping import Stepwise
 from sfumato.mechanism import Event
-from sfumato.noise import Noise
+from sfumato.noise import Noise, new_key
 from sfumato.perturb import AdditiveNoise, calibrate
 from sfumato.privacy import Approximate, Attributes, Bound, Cost, Loss, Pure, require_bound
 from sfumato.release.conversation.guesses import ApproximateChecking
-from sfumato.release.conversation.keeping import InLedger, plan_from_json, plan_json
+from sfumato.release.conversation.keeping import InLedger, Source, plan_from_json, plan_json
 from sfumato.release.conversation.learner import Learner
 from sfumato.release.conversation.plan import Plan
 from sfumato.release.conversation.planning import Method, plan_conversation
 from sfumato.release.conversation.priors import Prior, Start, start_of
-from sfumato.release.conversation.session import AHEAD, Conversation
+from sfumato.release.conversation.session import Conversation
 from sfumato.release.conversation.support import Support, reduce_support
 from sfumato.release.conversation.warned import warn_of_leaks, warn_of_plan
 from sfumato.release.floors import possible_rows
@@ -118,6 +117,22 @@ class Proposal:
             cost = Cost.pure(pure_epsilon(talking))
         return [self.gauge.charge(counted.loss() + Loss.flat(cost, self.reads, self.gauge.relation))]
 
+    def begin(self, records: Records, noise: Noise) -> dict[str, Any]:
+        """Return the first state: a count of the rows where it is not public, and the secret of the checking."""
+        counted = self.counting()
+        rows = (self.gauge.total or 0) if counted is None else max(1, int(counted.run(records.total, noise)))
+        plan = self.plan(rows)
+        return {
+            "version": VERSION,
+            "plan": plan_json(plan),
+            "checking": plan.checking.start(noise),
+            "support": self.support,
+            "lessons": [],
+            "history": [],
+            "asked": 0,
+            "clean": False,
+        }
+
     def event(self, snapshot: str) -> Event:
         """Return the public record; it is the same whenever the same conversation is opened again."""
         kept = None if self.support is None else {key: part for key, part in self.support.items() if key != "seed"}
@@ -157,6 +172,7 @@ def open_conversation(
     prior: Prior | None = None,
     peak: Number | None = None,
     accuracy: Number = 0.05,
+    give_up: bool = False,
     noise: Noise | None = None,
 ) -> Conversation:
     """Open a conversation about some columns, or go on with the one of this name (QR-PMW, QR-PMWPURE).
@@ -164,9 +180,10 @@ def open_conversation(
     The whole loss is reserved here. Where the plan advises something else, an `AccuracyWarning` says so: before
     anything is reserved if the number of people is public, after the paid count of them if it is not.
 
-    A conversation goes on after a restart: the ledger holds its model, its corrections and its secret. If it was not
-    closed, whoever ran it may still be alive in the middle of a correction, so going on costs one correction. With
-    another schema, domain, spend or state of the data the name is refused.
+    A conversation goes on after a restart, whatever ended it: the ledger holds its model, its corrections and what was
+    asked last, and the private directory what is drawn from. Whoever opens it last has it. Only where a step was cut
+    short and cannot be drawn here (there is no private directory, or `give_up=True` gives up one that lies elsewhere)
+    going on costs one correction. With another schema, domain, spend or state of the data the name is refused.
 
     `queries` is how many are expected; it decides the error and not the loss. `practical` and `surprise` are as in
     `plan_conversation`. With `peak` the model lives on a sample of the domain (QR-SMOOTH): for domains too large to
@@ -195,65 +212,46 @@ def open_conversation(
         if prior is not None:
             start.weights()  # refused here, before anything is spent
     wanted = f"{Noise().uniform(1 << 128):032x}" if name is None else name
-    losses = asked.losses()
+    losses, known = asked.losses(), _known(ledger, wanted)
     if not losses[0].within(asked.spend):
         raise CertificationError(f"This conversation does not provably fit {spend!r}; please report it.")
     if gauge.total is not None:
         warn_of_leaks(losses[0].person.leak, gauge.total)
-        if not _known(ledger, wanted):
+        if not known:
             warn_of_plan(asked.plan(gauge.total))
     table.require_unchanged()
-    reservation = _reserve(ledger, wanted, asked, asked.event(table.snapshot), analyst)
-    keeper = InLedger(ledger, wanted)
-    source = noise or Noise()
-
-    def exact() -> Callable[[Sequence[str]], NDArray[np.int64]]:
-        return Records.of(space, gauge.read(table)).table
-
-    if reservation.state == "reserved":
-        ledger.start(wanted)
-        plan = asked.plan(_rows(asked, table, source))
-        state: dict[str, Any] = {
-            "version": VERSION,
-            "plan": plan_json(plan),
-            "checking": plan.checking.start(source),
-            "support": asked.support,
-            "lessons": [],
-            "history": [],
-            "asked": 0,
-            "mark": count // AHEAD,
-            "clean": False,
-        }
-    else:
-        state = keeper.resumed(reservation.state)
-        plan = plan_from_json(state["plan"], asked.reads)
-    keeper.save(state)
+    steps = _opened(ledger, wanted, asked, asked.event(table.snapshot), analyst)
+    source = Source(
+        basis.schema,
+        lambda: Records.of(space, gauge.read(table)),
+        new_key if noise is None else lambda: noise.uniform(1 << 256).to_bytes(32, "big"),
+        asked.begin,
+    )
+    keeper = InLedger(steps, source, give_up)
+    standing = keeper.resume()
+    plan = plan_from_json(standing.state["plan"], asked.reads)
     if gauge.total is None:
         warn_of_leaks(losses[0].person.leak, plan.people)
-        if reservation.state == "reserved":
+        if not known:
             warn_of_plan(plan)
-    learner = _learner(asked, plan, state["support"])
     return Conversation(
         name=wanted,
         plan=plan,
         schema=basis.schema,
-        learner=learner,
+        learner=lambda: _learner(asked, plan, standing.state["support"]),
         keeper=keeper,
-        state=state,
-        exact=exact,
+        standing=standing,
         loss=losses[0],
-        noise=source,
     )
 
 
-def _reserve(ledger: Ledger, name: str, asked: Proposal, event: Event, analyst: str | None) -> Reservation:
+def _opened(ledger: Ledger, name: str, asked: Proposal, event: Event, analyst: str | None) -> Stepwise:
     try:
-        return ledger.reserve(
+        return ledger.open(
             name,
             event,
             asked.losses(),
-            None,
-            analyst,
+            analyst=analyst,
             spend=asked.spend,
             make_loss=lambda part: replace(asked, spend=part).losses()[0],
         )
@@ -264,14 +262,6 @@ def _reserve(ledger: Ledger, name: str, asked: Proposal, event: Event, analyst: 
         f"The conversation {name!r} was opened with another schema, domain, spend or state of the data; open it as it "
         "was, or give the new one a name of its own."
     )
-
-
-def _rows(asked: Proposal, table: Table, noise: Noise) -> int:
-    counted = asked.counting()
-    if counted is None:
-        return asked.gauge.total or 0
-    rows = Records.of(asked.space, asked.gauge.read(table)).total
-    return max(1, int(counted.run(rows, noise)))
 
 
 def _learner(asked: Proposal, plan: Plan, support: Mapping[str, Any] | None) -> Learner:
@@ -286,7 +276,6 @@ def _learner(asked: Proposal, plan: Plan, support: Mapping[str, Any] | None) -> 
 def _known(ledger: Ledger, name: str) -> bool:
     """Tell whether there is a conversation of this name to go on with: its advice was given when it was opened."""
     try:
-        ledger.load_state(name)
+        return ledger.stored(name).state != "reserved"
     except LedgerError:
         return False
-    return True

@@ -59,7 +59,7 @@ class Box:
 
     def to_json(self) -> list[Any]:
         """Return columns and ends."""
-        return [list(self.columns), list(self.lows), list(self.highs)]
+        return [list(self.columns), list(map(int, self.lows)), list(map(int, self.highs))]
 
 
 @dataclass(frozen=True, eq=False)

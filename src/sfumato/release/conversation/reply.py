@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from sfumato.release.conversation.plan import Plan
+from sfumato.release.conversation.queries import LinearQuery
+
 Source = Literal["model", "data"]
 
 
@@ -38,3 +41,12 @@ class Reply:
     error: float | None
     source: Source
     progress: Progress
+
+
+def said(plan: Plan, query: LinearQuery, part: float, source: Source, *, promised: bool, progress: Progress) -> Reply:
+    """Return the reply to a query whose value is this part of its range."""
+    stretch = query.unit / query.denominator
+    value = part * stretch + query.offset / query.denominator
+    # No answer leaves the range of its query, so no error is wider than that.
+    error = min(plan.error, 1.0) * stretch if promised else (None if query.unit else 0.0)
+    return Reply(value, value * plan.people, error, source, progress)

@@ -4,38 +4,30 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.errors import LedgerError
-from sfumato.noise import Noise
+from sfumato.errors import LedgerError, Overtaken
+from sfumato.ledger import wording
+from sfumato.ledger.stepping import DeadStep
 from sfumato.privacy import Loss
-from sfumato.release.conversation.guesses import Guesses
+from sfumato.release.conversation.guesses import Checked, Guesses
 from sfumato.release.conversation.learner import Learner, Lesson
 from sfumato.release.conversation.plan import Plan
 from sfumato.release.conversation.queries import LinearQuery, query_from_json, read_queries, read_query
-from sfumato.release.conversation.reply import Progress, Reply, Source
+from sfumato.release.conversation.reply import Progress, Reply, said
+from sfumato.release.conversation.steps import DEAD, Claim, Keeper, Outcome, Standing, alike, corrected_part, replies_to
 from sfumato.release.conversation.tables import Answers, quick_counts, refuse_wide
 from sfumato.release.model.base import Model
 from sfumato.table.schema import Schema
 
+T = TypeVar("T")
 REMEMBERED = 2**20
 """Answers kept, so that a query asked again is free and gets the same answer."""
-AHEAD = 20
-"""The count of the queries is stored this often."""
 FEWEST, MOST = 64, 8192
 """Queries of a list that are checked together."""
-
-
-class Keeper(Protocol):
-    """Where a conversation's state is kept."""
-
-    def save(self, state: dict[str, Any], answer: int | None = None) -> None:
-        """Store the next state, durably, or raise."""
 
 
 class Conversation:
@@ -61,30 +53,51 @@ class Conversation:
         name: str,
         plan: Plan,
         schema: Schema,
-        learner: Learner,
+        learner: Callable[[], Learner],
         keeper: Keeper,
-        state: dict[str, Any],
-        exact: Callable[[], Callable[[Sequence[str]], NDArray[np.int64]]],
+        standing: Standing,
         loss: Loss,
-        noise: Noise,
     ) -> None:
         self.name, self.plan, self.loss = name, plan, loss
-        self._schema, self._learner, self._keeper, self._noise = schema, learner, keeper, noise
-        self._space = learner.model.space
-        self._state = state
-        self._history: list[list[float]] = state["history"]
+        self._schema, self._make_learner, self._keeper = schema, learner, keeper
         self._known: dict[LinearQuery, Reply] = {}
         self._read: dict[str, LinearQuery] = {}
         self._fits: set[tuple[str, ...]] = set()
-        self._asked, self._repeated = int(state["asked"]), 0
         self._lock = threading.RLock()
         self._closed = False
-        self._mark = int(state["mark"])
-        learner.restore([Lesson(query_from_json(query), value, theta) for query, value, theta in state["lessons"]])
-        # Data are read only while corrections are left, and let go with the last one.
-        self._exact = Answers(self._space, quick_counts(self._space, exact())) if self._left else None
-        for lesson, (place, _) in zip(learner.lessons, self._history, strict=True):
-            self._known.setdefault(lesson.query, self._said(lesson.query, lesson.value, "data", place <= plan.queries))
+        self._take(standing)
+
+    def _take(self, standing: Standing) -> None:
+        """Go on from where a conversation stands; a step that was said and not answered is drawn first."""
+        self._torn = True
+        self._state, self._noise = standing.state, standing.noise
+        self._last: Outcome | None = None
+        self._history: list[list[float]] = [list(pair) for pair in standing.state["history"]]
+        self._learner = self._make_learner()
+        self._space = self._learner.model.space
+        self._asked, self._repeated = int(standing.state["asked"]), 0
+        for claim, outcome in standing.told:
+            self._remember(replies_to(self.plan, claim, outcome), claim)
+            self._count(claim, outcome)
+        self._relearn()
+        counts = standing.counts if self._left else None
+        # Data are held only while corrections are left, and let go with the last one.
+        self._exact = None if counts is None else Answers(self._space, quick_counts(self._space, counts))
+        if standing.pending is not None:
+            self._remember(self._complete(standing.pending), standing.pending)
+        self._torn = False
+
+    def _relearn(self) -> None:
+        """Restore the model; the last correction may have been stored and not been learned yet."""
+        lessons = [(query_from_json(query), value, theta) for query, value, theta in self._state["lessons"]]
+        self._learner.restore([Lesson(*lesson) for lesson in lessons if lesson[2] is not None])
+        for query, value, theta in lessons:
+            if theta is None:
+                self._learner.learn(query, value)
+        for (query, value, _), (place, _) in zip(lessons, self._history, strict=True):
+            promised = place <= self.plan.queries
+            reply = said(self.plan, query, value, "data", promised=promised, progress=self.progress)
+            self._known.setdefault(query, reply)
 
     @property
     def _left(self) -> int:
@@ -124,7 +137,7 @@ class Conversation:
             listed = list(dict.fromkeys(self._queries(queries)))
             while self._left:
                 before = len(self._history)
-                self._walk(listed)
+                self._walk(listed, shown=False)
                 if len(self._history) == before:
                     break
             return self.model
@@ -148,6 +161,9 @@ class Conversation:
     def _require_open(self) -> None:
         if self._closed:
             raise LedgerError(f"The conversation {self.name!r} is closed; open it again by its name to go on.")
+        if self._torn:
+            # Something was interrupted: what is in memory may be half done, and what is stored is whole.
+            self._take(self._unless_overtaken(self._keeper.resume))
 
     def _answers(self, queries: Sequence[LinearQuery]) -> list[Reply]:
         self._require_open()
@@ -157,87 +173,110 @@ class Conversation:
         fresh = [query for query in dict.fromkeys(queries) if query not in self._known]
         self._repeated += len(queries) - len(fresh)
         given = dict(zip(fresh, self._walk(fresh), strict=True))
-        if len(self._known) + len(given) <= REMEMBERED:
-            self._known.update(given)
         return [given[query] if query in given else self._known[query] for query in queries]
 
-    def _walk(self, queries: Sequence[LinearQuery]) -> list[Reply]:
+    def _walk(self, queries: Sequence[LinearQuery], shown: bool = True) -> list[Reply]:
         """Answer queries in their order, many at a time while the model is right."""
         found: list[Reply] = []
         width = FEWEST
         while len(found) < len(queries):
-            part = _alike(queries[len(found) : len(found) + width])
-            self._count_ahead(len(part))
-            try:
-                replies = self._check(part)
-            except BaseException:
-                # Coins may have been thrown that nobody can throw again: whoever goes on sets a correction aside.
-                self._closed, self._exact = True, None
-                raise
-            corrected = bool(replies) and replies[-1].source == "data"
+            replies = self._step(alike(queries[len(found) : len(found) + width]), shown)
+            corrected = replies[-1].source == "data"
             width = max(FEWEST, width // 2) if corrected else min(MOST, 2 * width)
             found += replies
         return found
 
-    def _count_ahead(self, queries: int) -> None:
-        """Store how many queries may be asked before the next time, so that a crash cannot make them fewer.
+    def _step(self, queries: Sequence[LinearQuery], shown: bool) -> list[Reply]:
+        """Answer queries of one unit, up to the first that is corrected, which ends the list.
 
-        When it is stored follows from the number of queries and from corrections, which everybody sees: no lazy answer
-        is told apart by it.
+        What is asked is said first, durably: whoever finds the step without an outcome draws it again, with the same
+        coins. Nobody can see that a step was cut short and ask something else instead, which would not be paid for.
         """
-        if self._mark < self._asked + queries and self._mark < self.plan.queries:
-            self._mark = self._asked + queries + self.plan.queries // AHEAD
-            self._save()
+        claim = Claim(tuple(queries), self._learner.expect(queries), self.progress)
+        if self._exact is None or not queries[0].unit:
+            # Nothing is drawn: no correction is left, or a query of one value everywhere is known without a look.
+            outcome = Outcome(len(queries))
+            self._count(claim, outcome)
+            return self._remember(replies_to(self.plan, claim, outcome), claim)
+        keep = shown and len(self._known) + len(queries) <= REMEMBERED
+        self._torn = True
+        replies = self._unless_overtaken(lambda: self._said_and_drawn(claim, keep))
+        self._torn = False
+        if not replies:
+            raise LedgerError(wording.STEP_DEAD)
+        return self._remember(replies, claim) if keep else replies
 
-    def _check(self, queries: Sequence[LinearQuery]) -> list[Reply]:
-        """Answer queries of one unit from the model, up to the first that is corrected; that one ends the list."""
-        expected, unit = self._learner.expect(queries), queries[0].unit
-        if self._exact is None or not unit:
-            # A query of one value everywhere is known without a look.
-            return [self._reply(query, value, "model") for query, value in zip(queries, expected.tolist(), strict=True)]
-        guesses = np.rint(expected * (self.plan.people * unit)).astype(np.int64)
-        after, checked, changed = self.plan.checking.step(
-            self._state["checking"], Guesses(self._exact.of(queries), guesses, unit), self._noise
-        )
-        close = zip(queries[: checked.close], expected.tolist(), strict=False)
-        replies = [self._reply(query, value, "model") for query, value in close]
-        if changed and checked.answer is not None:
-            query, wrong = queries[checked.close], float(expected[checked.close])
-            replies.append(self._correct(query, wrong, checked.answer, after))
-        return replies
+    def _said_and_drawn(self, claim: Claim, keep: bool) -> list[Reply]:
+        self._keeper.say(claim, self._last, keep)
+        self._last = None
+        return self._complete(claim)
 
-    def _correct(self, query: LinearQuery, wrong: float, answer: int, after: dict[str, Any]) -> Reply:
-        value = min(max(answer / (self.plan.people * query.unit), 0.0), 1.0)
-        self._state = {**self._state, "checking": after}
-        reply = self._reply(query, value, "data")
-        self._learner.learn(query, value)
-        self._history.append([self._asked, abs(wrong - value)])
-        self._save(answer)  # before the answer is seen by anybody
-        if not self._left:
-            self._exact = None
-        return replace(reply, progress=self.progress)
-
-    def _reply(self, query: LinearQuery, part: float, source: Source) -> Reply:
-        self._asked += 1
-        return self._said(query, part, source, self._exact is not None and self._asked <= self.plan.queries)
-
-    def _said(self, query: LinearQuery, part: float, source: Source, promised: bool) -> Reply:
-        stretch = query.unit / query.denominator
-        value = part * stretch + query.offset / query.denominator
-        # No answer leaves the range of its query, so no error is wider than that.
-        error = min(self.plan.error, 1.0) * stretch if promised else (None if query.unit else 0.0)
-        return Reply(value, value * self.plan.people, error, source, self.progress)
-
-    def _save(self, answer: int | None = None, clean: bool = False) -> None:
-        lessons = [[one.query.to_json(), one.value, one.theta] for one in self._learner.lessons]
-        count = {"asked": self._asked, "mark": self._mark}
-        kept = {**self._state, "lessons": lessons, "history": self._history, **count, "clean": clean}
+    def _unless_overtaken(self, work: Callable[[], T]) -> T:
+        """Close if somebody else goes on: whatever was drawn here must not be shown, nor the data seen again."""
         try:
-            self._keeper.save(kept, answer)
-        except LedgerError:
-            # Somebody else goes on with it: whatever was drawn here must not be shown, nor the data seen again.
+            return work()
+        except Overtaken:
             self._closed, self._exact = True, None
             raise
+
+    def _complete(self, claim: Claim) -> list[Reply]:
+        """Draw a step that was said: a function of it, of the state, of the frozen counts and of its coins."""
+        assert self._exact is not None
+        exact, before = self._exact, self._state["checking"]
+
+        def draw() -> tuple[dict[str, Any], Checked, bool]:
+            unit = claim.queries[0].unit
+            guesses = np.rint(claim.expected * (self.plan.people * unit)).astype(np.int64)
+            guessed = Guesses(exact.of(claim.queries), guesses, unit)
+            return self.plan.checking.step(before, guessed, self._noise(self._keeper.number))
+
+        try:
+            after, checked, _ = self._keeper.draw(draw)
+        except DeadStep:
+            self._mourn(claim)
+            return []
+        outcome = Outcome(checked.close, checked.answer)
+        self._count(claim, outcome)
+        if outcome.answer is None:
+            self._last = outcome  # it is stored with what is said next
+        else:
+            self._correct(claim, outcome, after)
+        return replies_to(self.plan, claim, outcome)
+
+    def _correct(self, claim: Claim, outcome: Outcome, after: dict[str, Any]) -> None:
+        """Store a correction as it was drawn, before anybody sees it; then learn from it, which can be repeated."""
+        query, value = claim.queries[outcome.close], corrected_part(self.plan, claim, outcome)
+        self._history.append([self._asked, abs(float(claim.expected[outcome.close]) - value)])
+        self._state = {**self._state, "checking": after}
+        self._save(outcome, unlearned=[[query.to_json(), value, None]])
+        self._learner.learn(query, value)
+
+    def _mourn(self, claim: Claim) -> None:
+        """Set a correction aside for a step whose draw failed by itself: it would fail again, and may have been one."""
+        checking = self._state["checking"]
+        self._state = {**self._state, "checking": {**checking, "left": checking["left"] - 1}}
+        self._count(claim, DEAD)
+        self._save(DEAD)
+
+    def _count(self, claim: Claim, outcome: Outcome) -> None:
+        answered = len(claim.queries) if outcome.dead else outcome.close + (outcome.answer is not None)
+        self._asked = max(self._asked, claim.progress.asked + answered)
+        self._repeated = max(self._repeated, claim.progress.repeated)
+
+    def _remember(self, replies: list[Reply], claim: Claim) -> list[Reply]:
+        if len(self._known) + len(replies) > REMEMBERED:
+            return replies
+        for query, reply in zip(claim.queries, replies, strict=False):
+            self._known.setdefault(query, reply)
+        return replies
+
+    def _save(self, outcome: Outcome | None, unlearned: Sequence[Any] = (), clean: bool = False) -> None:
+        lessons = [[one.query.to_json(), one.value, one.theta] for one in self._learner.lessons]
+        kept = {"lessons": [*lessons, *unlearned], "history": self._history, "asked": self._asked, "clean": clean}
+        self._state = {**self._state, **kept}
+        over = clean or not self._left
+        self._keeper.save(self._state, outcome, over)
+        self._exact = None if over else self._exact
 
     def picture(self) -> Any:
         """Return a picture of the corrections so far: how many, and how wrong the model was."""
@@ -247,10 +286,15 @@ class Conversation:
             return draw_progress(self.name, self.plan, [list(pair) for pair in self._history], self.progress)
 
     def close(self) -> None:
-        """Let go of the data and say so, so that going on later costs no correction; the model stays readable."""
+        """Let go of the data and erase what was frozen of them; the model stays readable.
+
+        After an interrupt everything stays as it is, for whoever opens it again to go on with.
+        """
         with self._lock:
-            if not self._closed:
-                self._save(clean=True)
+            try:
+                if not self._closed and not self._torn:
+                    self._save(self._last, clean=True)
+            finally:
                 self._closed, self._exact = True, None
 
     def __enter__(self) -> Conversation:
@@ -264,12 +308,3 @@ class Conversation:
         except LedgerError:
             if error is None:
                 raise
-
-
-def _alike(queries: Sequence[LinearQuery]) -> Sequence[LinearQuery]:
-    """Return the first queries as far as they count in one unit."""
-    unit = queries[0].unit
-    for place, query in enumerate(queries):
-        if query.unit != unit:
-            return queries[:place]
-    return queries

@@ -1,0 +1,61 @@
+"""What a ledger can be asked about itself: what is guaranteed, what has been used, and what was charged."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from sfumato.ledger import statements, wording
+from sfumato.ledger.guarantee import Unbounded
+from sfumato.ledger.history import Entry, entries
+from sfumato.ledger.readings import Reading, Statement
+from sfumato.ledger.statements import Names
+from sfumato.privacy import EVERYTHING, Bound
+from sfumato.privacy.filters import Meter
+
+if TYPE_CHECKING:
+    from sfumato.ledger.journal import Journal
+
+
+class Meters:
+    """The meters and the guarantee of a ledger; looking at them costs nothing."""
+
+    _journal: Journal
+
+    def guarantee(self, names: Names = EVERYTHING, people: int = 1) -> Bound | Unbounded:
+        """Return what everything answered, now and later, satisfies: a first-declared limit or what such imply."""
+        with self._journal.session(write=False):
+            return statements.guarantee(self._journal, names, people)
+
+    def guarantee_text(self, names: Names = EVERYTHING, people: int = 1) -> str:
+        """Say the guarantee in its exact wording."""
+        bound = self.guarantee(names, people)
+        on = statements.closed(self._journal, names)
+        return wording.guarantee_text(None if isinstance(bound, Unbounded) else bound, on, people)
+
+    def spent(self, names: Names = EVERYTHING, people: int = 1, analyst: str | None = None) -> Reading:
+        """Return the meters of a set of attributes: used and left, never a guarantee."""
+        with self._journal.session(write=False) as session:
+            return statements.reading(self._journal, session, names, people, analyst)
+
+    def remaining(
+        self, names: Names = EVERYTHING, people: int = 1, analyst: str | None = None
+    ) -> tuple[tuple[Meter, Fraction | None], ...]:
+        """Return what each meter has left, None for a route that is closed for good."""
+        found = self.spent(names, people, analyst)
+        return tuple(zip(found.meters, found.left, strict=True))
+
+    def readings(self) -> list[Reading]:
+        """Return the meters of all limits, first-declared ones first."""
+        with self._journal.session(write=False) as session:
+            return statements.readings(self._journal, session)
+
+    def history(self) -> list[Entry]:
+        """Return every request that was charged, in the order of the chain, whatever became of it."""
+        with self._journal.session(write=False) as session:
+            return entries(session)
+
+    def odometer(self, names: Names = EVERYTHING) -> Statement | None:
+        """Return what this run's answers can have shifted the odds by, None after a release with a leak."""
+        with self._journal.session(write=False) as session:
+            return statements.odometer(self._journal, session, names)

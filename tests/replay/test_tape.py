@@ -20,7 +20,8 @@ from sfumato.privacy import ADD_REMOVE
 from sfumato.release.geometry import experimental
 from sfumato.release.quantiles import JointQuantiles
 from sfumato.select.exponential_choice import Exponential
-from tests.replay.losses import losses, ratio, total
+from tests.replay.losses import losses, ratio
+from tests.replay.lost import total
 from tests.replay.tape import recorded, replayed, taped
 
 

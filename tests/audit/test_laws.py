@@ -160,6 +160,11 @@ def test_bad_draws_are_refused_as_the_real_noise_refuses_them() -> None:
             run(None, Noise(insecure_seed=1))
 
 
+def test_a_subset_of_a_population_that_nobody_can_list_is_refused() -> None:
+    with pytest.raises(ParameterError, match="more than the"):
+        audit.law(lambda _, noise: noise.subset(2**40, 3), None)
+
+
 @pytest.mark.parametrize("tail", [0, -1, 1, "x"])
 def test_tail_must_be_a_small_positive_number(tail) -> None:
     with pytest.raises(ParameterError):

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
 
 from sfumato import Approximate, Concentrated, Pure, Truncated
 from sfumato.errors import SfumatoError
-from sfumato.privacy import Bound, Cost, Relation
+from sfumato.privacy import REPLACE_ONE, Bound, Cost, Relation
 from sfumato.release.question import Question
 from tests.replay import losses, seam
+from tests.replay.extreme import Neighbour, base, neighbours
+from tests.replay.lost import Lost, total
 from tests.replay.moves import applies, moves
 from tests.replay.tape import Tape, recorded, replayed, taped
-from tests.replay.worlds import PRIVATE, Draws, Neighbour, Rows, World, base, neighbours
+from tests.replay.worlds import PRIVATE, Draws, Rows, World
 
 SPENDS: tuple[Bound, ...] = (
     Pure(1),
@@ -25,6 +33,8 @@ SPENDS: tuple[Bound, ...] = (
     Pure(1).per_attribute(),
     Concentrated("1/10").per_attribute(),
 )
+Made = Callable[[Draws, World, Rows, int], Iterator[Neighbour]]
+"""What makes the neighbours of a table."""
 CROWD = 10_000
 """A public number of people for plans that refuse a handful; a reading does not depend on it."""
 SEED = 7
@@ -52,25 +62,27 @@ class Tables:
 
 
 @contextmanager
-def opened(world: World, seed: int, tries: int = 1, only: Sequence[str] | None = None) -> Iterator[Tables]:
+def opened(
+    world: World, seed: int, tries: int = 1, only: Sequence[str] | None = None, made: Made = neighbours
+) -> Iterator[Tables]:
     """Open a world's tables; all of them are closed again, because each holds an engine.
 
-    `only` names the neighbours that are wanted; without it all are opened.
+    `only` names the neighbours that are wanted; without it all are opened. `made` makes them.
     """
     draw = Draws(seed)
     rows = base(draw, world)
-    found = Tables(world, rows, seam.open_rows(world, rows), [])
-    patch = seam.remembering()
-    try:
-        for one in neighbours(draw, world, rows, tries):
-            if only is not None and one.name not in only:
-                continue
-            found.others.append((one, seam.open_rows(world, one.rows)))
-        yield found
-    finally:
-        patch.undo()
-        for table in (found.base, *(other for _, other in found.others)):
-            table.close()
+    with TemporaryDirectory() as place:
+        found = Tables(world, rows, seam.open_rows(world, rows, Path(place)), [])
+        patch = seam.remembering()
+        try:
+            for one in made(draw, world, rows, tries):
+                if only is None or one.name in only:
+                    found.others.append((one, seam.open_rows(world, one.rows, Path(place))))
+            yield found
+        finally:
+            patch.undo()
+            for table in (found.base, *(other for _, other in found.others)):
+                table.close()
 
 
 def chosen_spends(name: str, world: World, relation: Relation, count: int) -> list[Bound]:
@@ -167,6 +179,8 @@ def measure(cell: Cell, plan: seam.Plan, tables: Tables) -> None:
     with taped():
         first = recorded(plan.mechanism, exact, SEED)
         for neighbour, reading in readings:
+            if same(exact, reading):
+                continue  # what is not told apart is not told
             try:
                 second = replayed(plan.mechanism, reading, first)
             except (ArithmeticError, LookupError, TypeError, ValueError) as impossible:
@@ -179,19 +193,42 @@ def measure(cell: Cell, plan: seam.Plan, tables: Tables) -> None:
                 _compare(cell, plan, neighbour, first, second)
 
 
+def same(one: Any, other: Any) -> bool:
+    """Tell whether a mechanism is given the same twice."""
+    if isinstance(one, np.ndarray):
+        return isinstance(other, np.ndarray) and one.shape == other.shape and bool((one == other).all())
+    if is_dataclass(one) and type(one) is type(other):
+        return all(same(getattr(one, part.name), getattr(other, part.name)) for part in fields(one))
+    if isinstance(one, (tuple, list)):
+        return type(one) is type(other) and len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, Mapping):
+        return (
+            isinstance(other, Mapping) and list(one) == list(other) and all(same(one[key], other[key]) for key in one)
+        )
+    return bool(one == other)
+
+
 def _compare(cell: Cell, plan: seam.Plan, neighbour: Neighbour, first: Tape, second: Tape) -> None:
+    """Compare what a pair loses with what is stated; where people are replaced, whoever changes an attribute is one."""
+    lost = list(losses.losses(first, second))
+    _against(cell, plan, neighbour, lost, first)
+    if neighbour.changed is not None and plan.relation is REPLACE_ONE:
+        _against(cell, plan, replace(neighbour, changed=None), lost, first)
+
+
+def _against(cell: Cell, plan: seam.Plan, neighbour: Neighbour, lost: list[Lost], first: Tape) -> None:
     claim = claimed(plan, neighbour)
     change = "person" if neighbour.changed is None else ", ".join(sorted(neighbour.changed))
-    lost = list(losses.losses(first, second))
-    whole = losses.ratio(losses.total([one.cost for one in lost]), claim)
+    whole = losses.ratio(total([one.cost for one in lost]), claim)
     if whole > 1 + SLACK:
         cell.breaches.append(f"{change} loses {whole:.4g} times what is stated ({neighbour.name})")
-    owned = bool(lost) and all(one.owner is not None for one in lost)
-    if owned and len({id(one.owner) for one in lost}) == len(lost):
+    # What draws once in a run has a share of its own; what draws again and again shares the loss of the whole.
+    draws = Counter(id(step.asked[0]) for step in first.steps if step.kind == "leaf")
+    if lost and all(one.owner is not None and draws[id(one.owner)] == 1 for one in lost):
         for one in lost:
             cell.note(change, one.step + str(_place(first, one.owner)), min(1.0, _share(one, neighbour)))
     elif lost:
-        stepped = losses.ratio(losses.total([one.stepped for one in lost]), claim)
+        stepped = losses.ratio(total([one.stepped for one in lost]), claim)
         cell.note(change, "whole", whole if stepped > 1 + SLACK else stepped)
 
 
@@ -200,7 +237,7 @@ def _place(tape: Tape, owner: object) -> int:
     return next(at for at, step in enumerate(tape.steps) if step.kind == "leaf" and step.asked[0] is owner)
 
 
-def _share(lost: losses.Lost, neighbour: Neighbour) -> float:
+def _share(lost: Lost, neighbour: Neighbour) -> float:
     """Return which part of a primitive's own loss a step reaches."""
     own = lost.owner.loss()
     claim = own.person if neighbour.changed is None else own.at(neighbour.changed)
@@ -211,6 +248,11 @@ def _share(lost: losses.Lost, neighbour: Neighbour) -> float:
 def claimed(plan: seam.Plan, neighbour: Neighbour) -> Cost:
     """Return what is stated for a change."""
     return plan.loss.person if neighbour.changed is None else plan.loss.at(neighbour.changed)
+
+
+def miscounted(tables: Tables) -> list[str]:
+    """Return the neighbours with another number of people where that number is public."""
+    return [one.name for one, table in tables.beside(REPLACE_ONE) if seam.people_of(table) != tables.people]
 
 
 def shown(cells: Sequence[Cell], tables: Tables) -> str:

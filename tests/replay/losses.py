@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
 
-from sfumato.exact import INFINITY, Infinity
+from sfumato.exact import Infinity
+from sfumato.learn.halfspace import HalfspaceChoice
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Geometric, SinhNormal
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import Cost
@@ -31,22 +31,11 @@ from sfumato.select.permute_flip import PermuteAndFlip
 from sfumato.select.quasiconcave.heaviest_cell import HeaviestCell
 from sfumato.select.scores import StepFunction, Unbounded
 from sfumato.select.stable_choice import Stable, _open_winner
+from tests.replay.choices import halfspace, joint, median, quantiles
+from tests.replay.lost import DEAR, Lost, chosen, even
 from tests.replay.tape import Step, Tape
 
 ORDERS = (Fraction(11, 10), Fraction(2), Fraction(8))
-
-
-@dataclass(frozen=True)
-class Lost:
-    """What one step loses for one pair."""
-
-    step: str
-    cost: Cost
-    """What the pair is proved to lose."""
-    stepped: Cost
-    """The same by the step of the proof: of a choice twice the largest change of a score, the normaliser included."""
-    owner: Any = None
-    """The mechanism whose own loss pays for the step, if it has one."""
 
 
 def losses(first: Tape, second: Tape) -> Iterator[Lost]:
@@ -64,7 +53,7 @@ def _lost(one: Step, two: Step) -> Lost | None:
                 place: abs(one.exact.get(place, 0) - two.exact.get(place, 0)) for place in {*one.exact, *two.exact}
             }
             steps = [Fraction(step) for step in moved.values() if step]
-            return _even("noise", noise_cost(one.asked[0], steps)) if steps else None
+            return even("noise", noise_cost(one.asked[0], steps)) if steps else None
         case "choose":
             return _choice(one.asked, two.asked)
         case "bernoulli" | "bernoulli_exp":
@@ -74,10 +63,6 @@ def _lost(one: Step, two: Step) -> Lost | None:
             owned = found is not None and hasattr(one.asked[0], "loss") and not isinstance(one.asked[0], MedianTree)
             return replace(found, owner=one.asked[0]) if owned else found
     return None
-
-
-def _even(step: str, cost: Cost) -> Lost:
-    return Lost(step, cost, cost)
 
 
 def noise_cost(law: Any, steps: list[Fraction]) -> Cost:
@@ -105,7 +90,7 @@ def _choice(one: tuple[Any, ...], two: tuple[Any, ...]) -> Lost | None:
         return None  # weights in floating point: their certificate is the exact law of the whole mechanism
     changes = _changes(one, two)
     if changes is None:
-        return _even("choice of other candidates", DEAR)
+        return even("choice of other candidates", DEAR)
     rate = abs(Fraction(one[1]))
     width = rate * (max(changes) - min(changes))
     most = 2 * rate * max(map(abs, changes))
@@ -135,23 +120,19 @@ def _coin(one: Step, two: Step) -> Lost | None:
         return None
     chances = [math.exp(-float(p)) if one.kind == "bernoulli_exp" else float(p) for p in (first, second)]
     if not all(0 < chance < 1 for chance in chances):
-        return _even("coin", DEAR)
+        return even("coin", DEAR)
     ratio = max(abs(math.log(chances[0] / chances[1])), abs(math.log((1 - chances[0]) / (1 - chances[1]))))
-    return _even("coin", Cost.pure(Fraction(ratio)))
-
-
-DEAR = Cost(INFINITY, Cost.concentrated(10**9).curve)
-"""What nobody would pay: for steps that differ in what must not differ."""
+    return even("coin", Cost.pure(Fraction(ratio)))
 
 
 def _leaf(one: Step, two: Step) -> Lost | None:
     owner, exact, other = one.asked[0], one.asked[1], two.asked[1]
     if owner != two.asked[0]:
-        return _even("another mechanism", DEAR)
+        return even("another mechanism", DEAR)
     match owner:
         case Exponential() | PermuteAndFlip():
             kind = Cost.range_bounded if isinstance(owner, Exponential) else Cost.pure
-            return _chosen(owner.rate, score_changes(exact, other), kind, 1 if owner.monotone else 2)
+            return chosen(owner.rate, score_changes(exact, other), kind, 1 if owner.monotone else 2)
         case StableHistogram() | SparseNoise():
             law = owner.law if isinstance(owner, StableHistogram) else owner.noise.law
             return _noisy(law, [other.get(key, 0) - exact.get(key, 0) for key in {*exact, *other}])
@@ -162,116 +143,37 @@ def _leaf(one: Step, two: Step) -> Lost | None:
             step = [int(b) - int(a) for a, b in zip(exact.tolist(), other.tolist(), strict=True)]
             if not any(step):
                 return None
-            return _even("shape", Cost.pure(owner.rate * owner.body.gauge(owner.lattice.points((tuple(step),)))))
+            return even("shape", Cost.pure(owner.rate * owner.body.gauge(owner.lattice.points((tuple(step),)))))
         case JointQuantiles():
-            return _joint(owner, exact, other)
+            return joint(owner, exact, other)
         case QuantileChoice():
-            return _quantiles(owner, exact, other)
+            return quantiles(owner, exact, other)
         case AdditiveNoise():
             moved = [int(b) - int(a) for a, b in zip(_flat(exact), _flat(other), strict=True)]
             return _noisy(owner.law, moved)
         case MedianTree():
-            return _median(owner, one.asked[1:], two.asked[1:])
+            return median(owner, one.asked[1:], two.asked[1:])
+        case HalfspaceChoice():
+            return halfspace(owner, exact, other)
         case Disjoint():
             changes = score_changes(exact, other)
             widths = sorted(
                 (2 * rate * abs(step) / owner.unit for rate, step in zip(owner.rates, changes, strict=True))
             )
             width = sum(widths[-owner.count :], Fraction(0))
-            return _even("choice", Cost.range_bounded(width)) if width else None
+            return even("choice", Cost.range_bounded(width)) if width else None
         case Stable():
             return _stable(owner, exact, other)
-    return _even(type(owner).__name__, owner.loss().person) if any(score_changes(exact, other)) else None
+    return even(type(owner).__name__, owner.loss().person) if any(score_changes(exact, other)) else None
 
 
 def _noisy(law: Any, steps: list[int]) -> Lost | None:
     moved = [Fraction(abs(step)) for step in steps if step]
-    return _even("noise", noise_cost(law, moved)) if moved else None
-
-
-def _chosen(rate: Fraction, changes: list[int], kind: Any, times: int = 2) -> Lost | None:
-    if not any(changes):
-        return None
-    width = rate * (max(changes) - min(changes))
-    return Lost("choice", kind(width), kind(times * rate * max(map(abs, changes))))
+    return even("noise", noise_cost(law, moved)) if moved else None
 
 
 def _flat(exact: Any) -> list[Any]:
     return exact.ravel().tolist() if hasattr(exact, "ravel") else [exact]
-
-
-def _quantiles(owner: QuantileChoice, exact: Any, other: Any) -> Lost | None:
-    """Return what choosing a code for each probability loses, over all codes."""
-    lows, highs = [], []
-    for chance in owner.probabilities:
-        scores = [_rank_scores(chance, one, (exact, other)) for one in (exact, other)]
-        found = _chosen(owner.rate(chance), [b - a for a, b in zip(*scores, strict=True)], Cost.range_bounded)
-        if found is not None:
-            lows.append(found.cost)
-            highs.append(found.stepped)
-    return Lost("choice", total(lows), total(highs)) if lows else None
-
-
-def _rank_scores(chance: Fraction, exact: Any, tables: Any) -> list[int]:
-    """Return the score of every code at which one of the tables changes, and of those around it."""
-    seen = {int(place) + step for places, _ in tables for place in places for step in (-1, 0, 1)}
-    part, parts = chance.numerator, chance.denominator
-    counts = sorted((int(place), int(count)) for place, count in zip(*exact, strict=True))
-    rows = sum(count for _, count in counts)
-    found = []
-    for code in sorted(seen):
-        below = sum(count for place, count in counts if place < code)
-        upto = sum(count for place, count in counts if place <= code)
-        found.append(min(parts * upto - part * rows, part * rows - parts * below))
-    return found
-
-
-def _joint(owner: JointQuantiles, exact: Any, other: Any) -> Lost | None:
-    """Return what cuts at the ends of values lose, level by level, in a range that holds all rows."""
-    if dict(zip(*map(list, exact), strict=True)) == dict(zip(*map(list, other), strict=True)):
-        return None
-    found = []
-    for nodes in owner.levels():
-        node = nodes[0]
-        most = max(abs(step) for step in _cut_changes(owner.between(node), owner.size, exact, other))
-        found.append(Cost.range_bounded(2 * owner.rate(node) * most + _rounded(owner)))
-    return _even("cuts", total(found))
-
-
-def _rounded(owner: JointQuantiles) -> Fraction:
-    """Return by how much rounding may move a log-ratio, counted again: 4·6·k stages of (k+1)·(3·units + 30) each."""
-    cuts = min(owner.fan, len(owner.probabilities))
-    return Fraction(4 * 6 * cuts * (cuts + 1) * (3 * owner.capacity + 30), 1 << 53)
-
-
-def _cut_changes(shares: list[int], size: int, *tables: Any) -> list[int]:
-    below = []
-    for places, counts in tables:
-        sums = [0] * (size + 1)
-        for place, count in zip(places, counts, strict=True):
-            sums[int(place) + 1] += int(count)
-        below.append(np.cumsum(np.array(sums, object)).tolist())
-    found = []
-    for cuts in combinations_with_replacement(range(size + 1), len(shares) - 1):
-        scores = []
-        for sums in below:
-            edges = [0, *(sums[cut] for cut in cuts), sums[-1]]
-            parts = zip(shares, edges, edges[1:], strict=False)
-            scores.append(sum(abs(sum(shares) * (end - start) - share * sums[-1]) for share, start, end in parts))
-        found.append(scores[1] - scores[0])
-    return found
-
-
-def _median(owner: MedianTree, one: Any, two: Any) -> Lost | None:
-    """Return what the choice of a median between two codes loses."""
-    (first, low, high), second = one, two[0]
-    seen = {int(code) + step for coded in (first, second) for code in coded.codes.tolist() for step in (0, 1)}
-    codes = sorted({low, *(code for code in seen if low <= code <= high)})
-    scores = []
-    for coded in (first, second):
-        base, rows = coded.below(low), coded.below(high + 1) - coded.below(low)
-        scores.append([rows - 2 * max(coded.below(c) - base, base + rows - coded.below(c + 1)) for c in codes])
-    return _chosen(owner.rate, [after - before for before, after in zip(*scores, strict=True)], Cost.range_bounded)
 
 
 def _stable(owner: Stable, exact: Any, other: Any) -> Lost | None:
@@ -279,7 +181,7 @@ def _stable(owner: Stable, exact: Any, other: Any) -> Lost | None:
     if best != second:
         # Different winners: both leads are small, and either is named by the leak only.
         return Lost("lead", Cost.zero(), Cost.pure(owner.gap_sensitivity / owner.scale))
-    return _even("lead", Cost.pure(Fraction(abs(lead - after)) / owner.scale)) if lead != after else None
+    return even("lead", Cost.pure(Fraction(abs(lead - after)) / owner.scale)) if lead != after else None
 
 
 def lead_of(exact: Any) -> tuple[Any, int]:
@@ -303,14 +205,6 @@ def score_changes(one: Any, two: Any) -> list[int]:
     if len(first) != len(second):
         return [-(10**12), 10**12]  # a list of candidates that differs is told at once
     return [int(after) - int(before) for before, after in zip(first, second, strict=True)]
-
-
-def total(found: list[Cost]) -> Cost:
-    """Return the sum of costs."""
-    whole = Cost.zero()
-    for cost in found:
-        whole = whole + cost
-    return whole
 
 
 def ratio(cost: Cost, claim: Cost) -> float:

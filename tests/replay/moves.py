@@ -9,8 +9,8 @@ from typing import Any
 
 from sfumato.privacy import REPLACE_ONE, Relation
 from sfumato.privacy.sensitivity import Sensitivity
+from tests.replay.extreme import Neighbour
 from tests.replay.seam import Changed, Part, Plan, Vector
-from tests.replay.worlds import Neighbour
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,14 @@
-"""Every question that a curator can be asked, with every method, engine and learner."""
+"""Every question that a curator can be asked, with every method, engine, builder of workloads and learner.
+
+This is the one list: tests that walk all questions take them from here, for any schema with the names of
+`worlds.COLUMNS`. (`sfumato.release.spends` has the few that the page about spends shows, in the words of that page.)
+"""
 
 from __future__ import annotations
 
+from inspect import getmembers, isfunction
+
+from sfumato import workloads
 from sfumato.learn import HOMES
 from sfumato.learn.question import Learn
 from sfumato.release import Count, Distribution, GroupBy, Histogram, Mean, People, Quantiles, Question, Sum, Variance
@@ -18,7 +25,24 @@ from sfumato.release.synthesis.methods import known as models
 from sfumato.release.synthesis.question import Synthesize
 from sfumato.release.workload.builders import marginals
 from sfumato.release.workload.question import Answers
+from sfumato.release.workload.workload import Workload
 from sfumato.table.schema import Schema
+
+
+def built(schema: Schema) -> dict[str, Workload]:
+    """Return a workload by every builder."""
+    bits = ("ill", "half")
+    pairs = workloads.marginals(schema, width=2, columns=("ill", "scar", "job"))
+    return {
+        "marginals": pairs,
+        "conjunctions": workloads.conjunctions(schema, width=2, columns=bits),
+        "parities": workloads.parities(schema, width=2, columns=bits),
+        "prefixes": workloads.prefixes(schema, "decade"),
+        "ranges": workloads.ranges(schema, "decade"),
+        "predicates": workloads.predicates(schema, ["ill = true and job = 'b'", "job = 'a'"]),
+        "matrix": workloads.matrix(schema, "job", [[1, 0, "1/2"], [0, 1, 1]]),
+        "together": workloads.together(pairs, workloads.prefixes(schema, "decade")),
+    }
 
 
 def every_question(schema: Schema) -> dict[str, Question]:
@@ -30,6 +54,7 @@ def every_question(schema: Schema) -> dict[str, Question]:
         "Count()": Count(),
         "Count(where)": Count("age > 3"),
         "Count(public where)": Count("ward = 'n'"),
+        "Count(missing)": Count("pay is null"),
         "People()": People(),
         "People(where)": People("age > 3"),
         "People by": People("ill = true", ("job", "ward")),
@@ -55,6 +80,7 @@ def every_question(schema: Schema) -> dict[str, Question]:
         "Distribution where": Distribution("age", "ill = true"),
         "Answers": Answers(few),
         "Answers of every column": Answers(marginals(schema, width=1, columns=("ill", "scar", "job"))),
+        **{f"Answers by {builder}": Answers(workload) for builder, workload in built(schema).items()},
         **{
             f"Shaped {engine}": Shaped(binary, engine)
             for engine in ("auto", *SHAPES, "recursive")
@@ -116,4 +142,6 @@ def uncovered(schema: Schema) -> list[str]:
     for kind, listed in ((Shaped, ("auto", *SHAPES, "recursive")), (Popular, FINDERS)):
         used = {question.engine for question in asked if isinstance(question, kind)}
         missing += [f"{kind.__name__} {engine}" for engine in listed if engine not in used]
+    builders = {name for name, made in getmembers(workloads, isfunction) if made.__module__ == workloads.__name__}
+    missing += sorted(name for name in builders - set(built(schema)) if not name.startswith("_"))
     return [*kinds, *missing]

@@ -11,10 +11,12 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from pyarrow import parquet
 
 from sfumato.errors import AccuracyWarning
 from sfumato.learn.facts import Sample
@@ -47,6 +49,8 @@ Changed = frozenset[str] | None
 Vector = Mapping[Any, int]
 NOTHING_MOVES = Sensitivity(Fraction(0), Fraction(0), Fraction(0), 0)
 
+GROUP = 4
+"""How many rows of a file share their statistics: cells of several people, and several groups a file."""
 WHOLE = "whole rows"
 """The payload of mechanisms that count rows one by one: they have no unit but the row."""
 
@@ -97,9 +101,13 @@ class Plan:
         return not self.loss.at(frozenset({name})).is_zero
 
 
-def open_rows(world: World, rows: list[dict[str, Any]]) -> Table:
-    """Open a tiny table."""
-    return open_table(arrow(rows), world.schema)
+def open_rows(world: World, rows: list[dict[str, Any]], place: Path) -> Table:
+    """Open a tiny table; what is kept in a file is written below `place`."""
+    if world.source == "memory":
+        return open_table(arrow(rows), world.schema)
+    file = place / f"{len(list(place.iterdir()))}.parquet"
+    parquet.write_table(arrow(rows), file, row_group_size=GROUP)
+    return open_table(file, world.schema)
 
 
 def remembering() -> pytest.MonkeyPatch:
@@ -132,7 +140,7 @@ def people_of(table: Table) -> int:
 
 def plan(question: Question, world: World, people: int, relation: Relation, spend: Bound) -> Plan:
     """Prepare a question from public facts, or raise its refusal."""
-    basis = Basis(world.schema, people, relation)
+    basis = Basis(world.schema, people, relation, scale=world.scale)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AccuracyWarning)  # four people are too few for anything
         return Plan(question.canonical(world.schema).prepare(basis, spend), world, relation)

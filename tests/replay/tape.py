@@ -8,7 +8,7 @@ between their steps is all that an output can tell about the tables.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sfumato.learn.halfspace import HalfspaceChoice
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Law, Noise
 from sfumato.perturb import AdditiveNoise, additive
@@ -46,6 +47,7 @@ LEAVES: dict[type, str] = {
     AdditiveNoise: "run",
     MedianTree: "_median",
     Disjoint: "draw",
+    HalfspaceChoice: "run",
 }
 """What draws in a way that differs from table to table, in number or in kind: recorded as one step with its input."""
 
@@ -242,9 +244,19 @@ def _leaf(run: Any) -> Any:
             return tape.leaf(owner, given[:1], lambda: (0,) * len(owner.probabilities))
         plain = Noise(insecure_seed=tape.seed + len(tape.steps))
         others = tuple(plain if one is tape else one for one in given)
-        return tape.leaf(owner, tuple(one for one in given if one is not tape), lambda: run(owner, *others))
+
+        def found() -> Any:
+            drawn = run(owner, *others)
+            return _held(owner, given[0]) if isinstance(owner, StableHistogram) and not drawn else drawn
+
+        return tape.leaf(owner, tuple(one for one in given if one is not tape), found)
 
     return recorded
+
+
+def _held(owner: StableHistogram, counts: Mapping[Any, int]) -> tuple[tuple[Any, int], ...]:
+    """Return the keys that more than one person holds as found, where noise found none: it might have."""
+    return tuple((key, owner.threshold) for key, count in sorted(counts.items()) if count > owner.rows)
 
 
 CURRENT: dict[str, Tape] = {}

@@ -26,8 +26,9 @@ def _beside(tables, relation, name):
 
 
 def _differences(tables, names, relations=(REPLACE_ONE, ADD_REMOVE)):
+    asked = every_question(tables.world.schema)
     for name in names:
-        question = every_question(tables.world.schema)[name]
+        question = asked[name]
         for relation in relations:
             for spend, plan in harness.live_plans(name, question, tables, relation, 1):
                 kept = []

@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
+import ibis
 import pytest
 
+from sfumato.domain import fixed, integers
 from sfumato.noise import DiscreteLaplace
 from sfumato.privacy import REPLACE_ONE
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.release.private_keys import StableHistogram
 from sfumato.select.threshold import exceedance
-from sfumato.table import bounding, gauge, sensitivity, view
+from sfumato.table import bounding, gauge, repair, sensitivity, view
 from tests.replay import harness
+from tests.replay.exemptions import problems
 from tests.replay.questions import every_question
 from tests.replay.worlds import PRIVATE, worlds
 
@@ -100,16 +103,61 @@ def test_a_bound_of_zero_where_the_lower_end_is_zero_is_found(monkeypatch):
     assert found("declared", ["Variance", "Mean(where)"], ("low to high", "high to low"))
 
 
-def test_clamping_that_is_computed_and_not_used_is_found(monkeypatch):
-    """The bound of a column is kept, and its cells are not held to it."""
-    from sfumato.domain import integers
-
-    world = WORLDS["declared"]
-    narrow = replace(world, schema=replace(world.schema, columns={**world.schema.columns, "age": integers(0, 3)}))
-    with harness.opened(world, seed=1, only=("low to high",)) as tables:
-        tables.world = narrow  # what is planned speaks of 0 .. 3, what is read of 0 .. 7
-        cells = harness.survey("Sum", every_question(world.schema)["Mean"], tables, REPLACE_ONE, 1)
+@pytest.mark.parametrize(
+    ("world", "question", "column", "bound"),
+    [("declared", "Mean", "age", integers(0, 3)), ("two keyed", "Sum", "pay", fixed(-1, 1, step="0.5"))],
+)
+def test_clamping_that_is_not_used_and_bounds_from_before_a_column_was_redefined_are_found(
+    world, question, column, bound
+):
+    """What is planned speaks of a narrow range, what is read of the wide one."""
+    wide = WORLDS[world]
+    narrow = replace(wide, schema=replace(wide.schema, columns={**wide.schema.columns, column: bound}))
+    with harness.opened(wide, seed=1, only=("low to high",)) as tables:
+        tables.world = narrow
+        cells = harness.survey(question, every_question(wide.schema)[question], tables, REPLACE_ONE, 1)
     assert [breach for cell in cells for breach in cell.breaches]
+
+
+def test_people_who_count_in_one_cell_only_are_found(monkeypatch):
+    """Whoever has rows in several cells moves the number of people in all of them."""
+    only = ("job of e", "low to high")
+    assert not found("one keyed", ["People by"], only)
+
+    def alone(*facts, **options):
+        moved = min(1, sensitivity.people_moved(*facts, **options).changed)
+        return Sensitivity(Fraction(moved), Fraction(moved), Fraction(moved), moved)
+
+    monkeypatch.setattr(gauge, "people_moved", alone)
+    assert found("one keyed", ["People by"], only)
+
+
+def test_people_who_count_once_a_row_are_found(monkeypatch):
+    """The number of rows in place of the number of people."""
+    only = ("low to high", "low to inside", "high to low")
+    assert not found("two keyed", ["People(where)"], only)
+    monkeypatch.setattr(view.View, "people_in", lambda one, keys, where=None: one.counts(keys, where))
+    assert found("two keyed", ["People(where)"], only)
+
+
+def test_missing_cells_that_are_read_as_the_lowest_value_are_found(monkeypatch):
+    """Nobody is missing any more, so that what is charged for missing cells is never reached."""
+
+    def reached():
+        with harness.opened(WORLDS["no person"], seed=1, only=("pay of h to nothing", "low to high")) as tables:
+            asked = every_question(tables.world.schema)["Count(missing)"]
+            cells = harness.survey("Count(missing)", asked, tables, REPLACE_ONE, 1)
+        return not problems("no person", cells, ())
+
+    assert reached()
+    plain = repair._number
+
+    def lowest(cell, domain, step):
+        code = plain(cell, domain, step)
+        return ibis.ifelse(code == domain.missing_code, ibis.literal(domain.first, "int64"), code)
+
+    monkeypatch.setattr(repair, "_number", lowest)
+    assert not reached()
 
 
 def test_a_statistic_that_is_read_before_its_filter_is_found(monkeypatch):

@@ -8,9 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sfumato import Noise, Pure
+from sfumato import Concentrated, Noise, Pure
 from sfumato.domain import booleans, categories
 from sfumato.errors import NotProvable
+from sfumato.learn import RobustHalfspace
 from sfumato.learn.experimental.bit_threshold import BitThreshold
 from sfumato.learn.facts import Facts, Sample
 from sfumato.learn.sanitize import ModelRows
@@ -20,7 +21,8 @@ from sfumato.privacy import ADD_REMOVE
 from sfumato.release.geometry import experimental
 from sfumato.release.quantiles import JointQuantiles
 from sfumato.select.exponential_choice import Exponential
-from tests.replay.losses import losses, ratio, total
+from tests.replay.losses import losses, ratio
+from tests.replay.lost import total
 from tests.replay.tape import recorded, replayed, taped
 
 
@@ -122,3 +124,22 @@ def test_noise_by_a_walk_has_the_law_of_its_formula_and_no_promise(monkeypatch):
 
     monkeypatch.setattr(experimental, "_fraction", dropped)
     assert spread() < 0.75
+
+
+@pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
+def test_labels_that_respond_lose_their_coins_and_features_the_choice():
+    """The response is the same in both runs, not the coins: forced coins would show a label that nobody sees."""
+    mechanism = RobustHalfspace()._plan(FACTS, 8, Concentrated("1/10").per_attribute())
+    assert mechanism.weight is not None
+    common = [(0, 0, 0)] * 4 + [(1, 1, 1)] * 3
+
+    def reach(runs, last, other, changed):
+        with taped():
+            first = recorded(runs, people(*common, last), 7)
+            parts = list(losses(first, replayed(runs, people(*common, other), first)))
+        return ratio(total([part.stepped for part in parts]), mechanism.loss().at(frozenset({changed})))
+
+    label, feature = ((0, 0, 0), (0, 0, 1), "y"), ((0, 0, 0), (1, 0, 0), "a")
+    assert 0.97 <= reach(mechanism, *label) <= 1 and 0.97 <= reach(mechanism, *feature) <= 1
+    assert reach(replace(mechanism, weight=mechanism.weight * 9 // 10), *label) > 1
+    assert reach(replace(mechanism, rate=mechanism.rate * Fraction(21, 20)), *feature) > 1

@@ -1,8 +1,8 @@
-"""Tiny tables with odd cells, and what one person, or one attribute of one person, can make of them."""
+"""Tiny tables with odd cells: columns of every kind, and the ways in which rows can belong to people."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
@@ -12,6 +12,7 @@ import pyarrow
 from sfumato import Schema
 from sfumato.domain import bins, booleans, categories, dates, fixed, integers, months, text
 from sfumato.noise import Noise
+from sfumato.table.bounding import SCALE
 
 COLUMNS: dict[str, Any] = {
     "age": integers(0, 7, missing=0),
@@ -27,6 +28,7 @@ COLUMNS: dict[str, Any] = {
     "ward": categories("n", "s", public=True),
     "level": integers(0, 3, missing=0, public=True),
     "decade": bins("age", step=2),
+    "half": bins("age", step=4),
     "month": months("seen"),
 }
 """Some columns say what a missing cell counts as, which learners ask for; of others missing cells are left out.
@@ -77,23 +79,16 @@ Rows = list[Row]
 
 
 @dataclass(frozen=True)
-class Neighbour:
-    """Another table: the names of the attributes of one person that changed, or None where the person did."""
-
-    name: str
-    rows: Rows
-    changed: frozenset[str] | None
-    relation: str = "both"
-    """"replace" or "add-remove" where only one of the relations calls the tables neighbours."""
-
-
-@dataclass(frozen=True)
 class World:
     """A schema and how its rows are read."""
 
     name: str
     schema: Schema
     rows: int
+    source: str = "memory"
+    """Where rows are kept: "memory", or "parquet" with statistics and several row groups."""
+    scale: int = SCALE
+    """How many units a weighed row counts."""
 
     @property
     def alone(self) -> bool:
@@ -113,8 +108,16 @@ def worlds() -> list[World]:
         "two groups": {"person": "id", "rows_per_person": 3, "groups_per_person": 2},
         "keyed groups": {"person": "id", "rows_per_person": 3, "groups_per_person": 2, "row_key": ("visit",)},
     }
+    filed = ("two keyed", "two groups")  # one in four; at a small scale a person can have rows that weigh nothing
     return [
-        World(name, Schema(COLUMNS, **options), options.get("rows_per_person", 1)) for name, options in made.items()
+        World(
+            name,
+            Schema(COLUMNS, **options),
+            options.get("rows_per_person", 1),
+            "parquet" if name in filed else "memory",
+            4 if name == "two groups" else SCALE,
+        )
+        for name, options in made.items()
     ]
 
 
@@ -156,76 +159,3 @@ def random_row(draw: Draws, person: str, odd: float = 0.15) -> Row:
         "visit": draw.below(10),
         **{name: random_cell(draw, name, odd) for name in (*PRIVATE, *PUBLIC)},
     }
-
-
-PASSES = {**HIGH, "ward": "n"}
-"""The other end of every range, inside of all filters that are asked about."""
-LOWEST = {**LOW, **{name: PASSES[name] for name in ("ill", "scar", "job", "ward")}}
-"""The low end of every range, inside of the same filters."""
-
-
-MIDDLE = {"age": 3, "pay": 0.5, "job": "c"}
-"""Between the ends: squares move furthest from there, and a third category is its own place."""
-
-
-def _equal(person: str, cells: Row, world: World) -> Rows:
-    return [{"id": person, "visit": visit, **cells} for visit in range(world.rows)]
-
-
-def base(draw: Draws, world: World) -> Rows:
-    """Return people of one to five rows: two have as many equal rows as count, one has more than count."""
-    equal = [*_equal("p", LOW, world), *_equal("h", PASSES, world)]
-    many = [random_row(draw, "q") for _ in range(5)]
-    others = [random_row(draw, person) for person, rows in (("r", 1), ("s", 3)) for _ in range(rows)]
-    return [*equal, *many, *others]
-
-
-def neighbours(draw: Draws, world: World, rows: Rows, tries: int = 1) -> Iterator[Neighbour]:
-    """Yield what one person, or one attribute of one person, makes of a table: the extremes, and any."""
-    low, high, many = (_of(world, rows, person) for person in "phq")
-    for name, places, others in (
-        ("low to high", low, _equal("p", HIGH, world)),
-        ("low to inside", low, _equal("p", PASSES, world)),
-        ("high to low", high, _equal("h", LOWEST, world)),
-        ("middle to high", high, _equal("h", {**PASSES, "age": 3, "pay": 0.5}, world)),
-        ("one row for many", many, [random_row(draw, "q")]),
-        ("many others", many, [random_row(draw, "q", 0) for _ in many]),
-        (
-            "three places",
-            high,
-            [{**PASSES, "id": "h", "visit": v, "age": 2 * v, "job": "abc"[v], "town": "ABC"[v]} for v in range(3)],
-        ),
-    ):
-        if not (world.alone and len(others) != len(places)):
-            yield Neighbour(name, _exchanged(rows, places, others), None, "replace")
-    for person, places in (("p", low), ("h", high), ("q", many)):
-        yield Neighbour(f"without {person}", _exchanged(rows, places, []), None, "add-remove")
-    for name in PRIVATE:
-        one = frozenset({name})
-        yield Neighbour(f"{name} of p", _with(rows, low, {name: lambda _, n=name: HIGH[n]}), one)
-        yield Neighbour(f"{name} of h", _with(rows, high, {name: lambda _, n=name: LOW[n]}), one)
-        if name in MIDDLE:
-            yield Neighbour(f"{name} of h to the middle", _with(rows, high, {name: lambda _, n=name: MIDDLE[n]}), one)
-        for attempt in range(tries):
-            drawn = _with(rows, many, {name: lambda _, n=name: random_cell(draw, n, 0.15)})
-            yield Neighbour(f"{name} of q, {attempt}", drawn, one)
-
-
-def _of(world: World, rows: Rows, person: str) -> list[int]:
-    """Return the places of a person's rows; where every row is a person, of the first of them."""
-    found = [at for at, row in enumerate(rows) if row["id"] == person]
-    return found[:1] if world.alone else found
-
-
-def _exchanged(rows: Rows, places: Sequence[int], others: Sequence[Row]) -> Rows:
-    kept = [row for at, row in enumerate(rows) if at not in set(places)]
-    return [*kept, *others]
-
-
-def _with(rows: Rows, places: Sequence[int], cells: Mapping[str, Any]) -> Rows:
-    """Return the table in which some cells of some rows are others."""
-    chosen = set(places)
-    return [
-        {**row, **{name: made(row) for name, made in cells.items()}} if at in chosen else row
-        for at, row in enumerate(rows)
-    ]

@@ -99,8 +99,9 @@ class BranchTable:
     def _subset(self, population: int, size: int) -> Branches:
         if not 0 <= size <= population:
             raise ParameterError(f"size must not exceed the population, and {size} exceeds {population}.")
-        sets = itertools.combinations(range(population), size)
-        return self._equal(sets, math.comb(population, size), f"subset({population}, {size})")
+        count, question = math.comb(population, size), f"subset({population}, {size})"
+        self._refuse_wide(count, question)  # before a population of any size is listed
+        return self._equal(itertools.combinations(range(population), size), count, question)
 
     def _bernoulli(self, probability: Fraction) -> Branches:
         if not 0 <= probability <= 1:

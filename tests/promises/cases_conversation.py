@@ -62,7 +62,6 @@ def _approximate() -> list[PromiseCase]:
             spec_ids=("QR-PMW", "QR:C-14"),
             mechanism=spread,
             pairs=[at_the_threshold(spread, 6)],
-            reach=0.13,
             mutants={"an eighth of the noise": _less(spread, "1/8")},
             tail=1e-4,
         ),
@@ -71,7 +70,6 @@ def _approximate() -> list[PromiseCase]:
             spec_ids=("QR-PMW", "QR:C-14"),
             mechanism=tight,
             pairs=[at_the_threshold(tight, 12)],
-            reach=0.02,
             mutants={"a third of the noise": _less(tight, "1/3")},
             tail=1e-5,
         ),
@@ -80,7 +78,6 @@ def _approximate() -> list[PromiseCase]:
             spec_ids=("QR-PMW",),
             mechanism=wide,
             pairs=[at_the_threshold(wide, 6), (talk([35, 36, 36]), talk([36, 36, 35]))],
-            reach=0.13,
             mutants={"an eighth of the noise": _less(wide, "1/8")},
             tail=1e-4,
         ),
@@ -89,7 +86,6 @@ def _approximate() -> list[PromiseCase]:
             spec_ids=("QR-PMW",),
             mechanism=short,
             pairs=[([Guesses((6, 7), (0, 0))], [Guesses((7, 6), (0, 0))])],
-            reach=0.0,
             mutants={"a sixth of the noise": _less(short, "1/6")},
             tail=1e-4,
         ),
@@ -112,7 +108,6 @@ def _pure() -> list[PromiseCase]:
             spec_ids=("QR-PMWPURE", "QR:C-13"),
             mechanism=one,
             pairs=[(Impatient((1, 1, 1, 2), close[:3]), Impatient((2, 2, 2, 1), close[:3]))],
-            reach=0.98,
             mutants={
                 "half the noise of the comparison": replace(one, query_scale=one.query_scale / 2),
                 "a quarter of the noise of the answer": replace(one, answer_scale=one.answer_scale / 4),
@@ -125,7 +120,6 @@ def _pure() -> list[PromiseCase]:
             spec_ids=("QR-PMWPURE", "QR:D3"),
             mechanism=one,
             pairs=[(Impatient((1,) * 100 + (2,), close), Impatient((2,) * 100 + (1,), close))],
-            reach=0.3,
             mutants={"the compared value is released (QR:D3)": changed(PrintedPure, one)},
             tail=1e-10,
         ),
@@ -134,7 +128,6 @@ def _pure() -> list[PromiseCase]:
             spec_ids=("QR-PMWPURE",),
             mechanism=one,
             pairs=[(Impatient((2, 1, 2, 1), (True, False, True)), Impatient((1, 2, 1, 2), (True, False, True)))],
-            reach=0.2,
             mutants={"looks at the data after the last correction": changed(EndlessPure, one)},
             tail=1e-8,
         ),
@@ -144,7 +137,6 @@ def _pure() -> list[PromiseCase]:
             mechanism=one,
             # In halves of a count one person moves a query by two units, and the noise is twice as wide.
             pairs=[(Impatient((2, 2, 2, 4), close[:3], 2), Impatient((4, 4, 4, 2), close[:3], 2))],
-            reach=0.8,
             mutants={"half the noise of the comparison": replace(one, query_scale=one.query_scale / 2)},
             tail=1e-9,
         ),
@@ -175,7 +167,6 @@ def _sampled() -> list[PromiseCase]:
             spec_ids=("QR-SMOOTH", "QR-PMWPURE"),
             mechanism=talk,
             pairs=[([*crowd, here], [*crowd, there])],
-            reach=0.45,
             mutants={
                 "a quarter of the noise of the answer": replace(
                     talk, checking=replace(checking, answer_scale=checking.answer_scale / 4)

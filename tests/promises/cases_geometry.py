@@ -80,7 +80,6 @@ CASES = [
         spec_ids=("QR-KNORM",),
         mechanism=ONE,
         pairs=moved(ONE, (5,)),
-        reach=0.9999,
         mutants={"half the noise": rated(ONE, 2), "body of one column": fewer_generators(ONE, 1)},
     ),
     PromiseCase(
@@ -88,7 +87,6 @@ CASES = [
         spec_ids=("QR-KNORM",),
         mechanism=PAIR,
         pairs=moved(PAIR, (3, 2)),
-        reach=0.999,
         tail=1e-7,
         mutants={
             "half the noise": rated(PAIR, 2),
@@ -101,7 +99,6 @@ CASES = [
         spec_ids=("QR-KNORM",),
         mechanism=SIGNS,
         pairs=moved(SIGNS, (0, 2)),
-        reach=0.999,
         tail=1e-7,
         mutants={"half the noise": rated(SIGNS, 2)},
     ),
@@ -110,7 +107,6 @@ CASES = [
         spec_ids=("QR-KNORM",),
         mechanism=FLAT,
         pairs=moved(FLAT, (1, 1, 3)),
-        reach=0.999,
         tail=1e-7,
         mutants={
             "half the noise": rated(FLAT, 2),
@@ -122,7 +118,6 @@ CASES = [
         spec_ids=("QR-KNORM",),
         mechanism=UNEVEN,
         pairs=moved(UNEVEN, (6, 0)),
-        reach=0.999,
         mutants={"half the noise": rated(UNEVEN, 2)},
     ),
     PromiseCase(
@@ -130,7 +125,6 @@ CASES = [
         spec_ids=("QR-ENORM",),
         mechanism=SCALED,
         pairs=moved(SCALED, (4, 4)),
-        reach=0.99,
         tail=1e-7,
         mutants={
             "half the noise": rated(SCALED, 2),
@@ -142,7 +136,6 @@ CASES = [
         spec_ids=("QR-ENORM",),
         mechanism=BOX,
         pairs=moved(BOX, (0, 0)),
-        reach=0.95,
         tail=1e-3,
         mutants={"half the noise": rated(BOX, 2)},
     ),
@@ -151,7 +144,6 @@ CASES = [
         spec_ids=("QR-ENORM",),
         mechanism=LONG_BOX,
         pairs=moved(LONG_BOX, (0, 0)),
-        reach=0.95,
         tail=1e-3,
         mutants={
             "half the noise": rated(LONG_BOX, 2),
@@ -163,7 +155,6 @@ CASES = [
         spec_ids=("QR-KNORM",),
         mechanism=SLABS,
         pairs=moved(SLABS, (2, 1)),
-        reach=0.95,
         tail=1e-3,
         mutants={
             "half the noise": rated(SLABS, 2),
@@ -175,7 +166,6 @@ CASES = [
         spec_ids=("QR-ENORM",),
         mechanism=ELLIPSE,
         pairs=moved(ELLIPSE, (2, 1)),
-        reach=0.95,
         tail=1e-3,
         mutants={
             "half the noise": rated(ELLIPSE, 2),
@@ -189,7 +179,6 @@ CASES = [
         spec_ids=("QR-NIKM",),
         mechanism=RECURSIVE,
         pairs=moved(RECURSIVE, (8, 1)),
-        reach=0.5,
         tail=1e-3,
         mutants={
             "half the noise": replace(RECURSIVE, levels=tuple(rated(level, 2) for level in RECURSIVE.levels)),
@@ -201,7 +190,6 @@ CASES = [
         spec_ids=("QR-BLR",),
         mechanism=SMALL,
         pairs=NEIGHBOURS,
-        reach=0.7,
         mutants={
             "un-halved": replace(SMALL, rate=2 * SMALL.rate),
         },

@@ -59,7 +59,6 @@ def _points() -> list[PromiseCase]:
             ("PL-LEARN-POINT", "PL-ADIST"),
             named,
             pairs,
-            0.9,
             {
                 # (1/eps)·ln(1/delta) = 3.9 and noise of scale 1/eps.
                 "printed A_dist": replace(named, choice=replace(named.choice, scale=Fraction(1), threshold=4)),
@@ -72,7 +71,6 @@ def _points() -> list[PromiseCase]:
             ("PL-LEARN-POINT", "PL-EM-LEARN"),
             drawn,
             [(people({(0, 1): 1}), people({(1, 1): 1})), (people({(0, 1): 2}), people({(0, 1): 1, (0, 0): 1}))],
-            0.9,
             {"weights exp(eps·score)": steeper(drawn), "right minus wrong": changed(RightMinusWrong, drawn)},
         ),
     ]
@@ -94,7 +92,6 @@ def _thresholds() -> list[PromiseCase]:
             ("PL-LEARN-THRESH",),
             shape,
             pairs,
-            0.9,
             {"weights exp(eps·score)": steeper(shape)},
         )
         for shape in (above, replace(above, direction="below"), either)
@@ -127,7 +124,6 @@ def _boxes() -> list[PromiseCase]:
             ("PL-RECT-Q",),
             counting,
             pairs[:2],
-            0.9,
             {
                 "half the noise on the count": replace(counting, scale=counting.scale / 2),
                 "no noise where nobody has the label": changed(NobodyNoNoise, counting),
@@ -138,7 +134,6 @@ def _boxes() -> list[PromiseCase]:
             ("PL-RECT-Q",),
             placing,
             pairs[2:],
-            0.7,
             {"sides by exp(eps·score)": replace(placing, sides=(replace(placing.sides[0], rate=Fraction(2)),))},
         ),
     ]
@@ -152,9 +147,7 @@ def _concepts() -> list[PromiseCase]:
         (people({(0, 0): 1}), people({(0, 1): 1})),
         (people({(0, 1): 1, (2, 1): 1}), people({(2, 1): 2})),
     ]
-    return [
-        PromiseCase("learn-concepts", ("PL-EM-LEARN",), choice, pairs, 0.9, {"weights exp(eps·score)": steeper(choice)})
-    ]
+    return [PromiseCase("learn-concepts", ("PL-EM-LEARN",), choice, pairs, {"weights exp(eps·score)": steeper(choice)})]
 
 
 def _frequent() -> list[PromiseCase]:
@@ -174,7 +167,6 @@ def _frequent() -> list[PromiseCase]:
             ("PDP-POINT", "PDP-HIST"),
             found,
             pairs,
-            0.8,
             {
                 "printed counts, half the noise": replace(found, counts=half),
                 "a quarter of the noise on lists": replace(found, counts=sharp),
@@ -204,7 +196,6 @@ def _experimental() -> list[PromiseCase]:
             ("PDP-THRESH",),
             lengths,
             [((3, 2, 1), (3, 1, 0)), ((3, 3, 2), (2, 2, 1)), ((4, 0, 0), (5, 1, 1))],
-            0.9,
             {
                 "probes not counted": replace(lengths, scale=lengths.scale / lengths.probes),
                 "half the noise": replace(lengths, scale=lengths.scale / 2),
@@ -215,7 +206,6 @@ def _experimental() -> list[PromiseCase]:
             ("PL-RECT-K",),
             axes,
             moved,
-            0.95,
             {"one person moves one count": replace(axes, scale=axes.scale / 2)},
             tail=1e-4,
         ),

@@ -68,8 +68,8 @@ def _features() -> list[PromiseCase]:
         "distances that jump by two": changed(JumpingDistance, NINE),
     }
     return [
-        PromiseCase("halfspace-one-feature", ("PDP-ROBERM", "PDP-HALF"), NINE, single, 0.999, broken),
-        PromiseCase("halfspace-sets", ("PDP-ROBERM",), NINE, [pair, label], 0.2, {}),
+        PromiseCase("halfspace-one-feature", ("PDP-ROBERM", "PDP-HALF"), NINE, single, broken),
+        PromiseCase("halfspace-sets", ("PDP-ROBERM",), NINE, [pair, label], {}),
     ]
 
 
@@ -92,7 +92,6 @@ def _debiased() -> list[PromiseCase]:
             ("PDP-ROBERM",),
             inside,
             pairs,
-            0.85,
             {"sensitivity of plain costs": replace(inside, rate=3 * inside.rate)},
         ),
         PromiseCase(
@@ -100,7 +99,6 @@ def _debiased() -> list[PromiseCase]:
             ("PDP-ROBERM",),
             outside,
             pairs,
-            0.85,
             {"sensitivity of a cost with room inside": replace(outside, rate=Fraction(1, 6))},
         ),
     ]
@@ -129,7 +127,6 @@ def _labels() -> list[PromiseCase]:
             ("PDP-ROBERM",),
             shape,
             pairs,
-            0.99,
             {
                 "half the coins": replace(shape, weight=shape.weight // 2),
                 "labels themselves": changed(TrueLabels, shape),

@@ -46,7 +46,6 @@ def _cells() -> list[PromiseCase]:
             ("PL-SAN2LEARN",),
             replace(cells, noise=replace(cells.noise, law=DiscreteLaplace(2))),
             pairs,
-            0.99,
             {"half the noise": replace(cells, noise=replace(cells.noise, law=law))},
             tail=0.0005,
         ),
@@ -55,7 +54,6 @@ def _cells() -> list[PromiseCase]:
             ("PL-SAN2LEARN", "PL-SAN-POINT-PURE"),
             replace(points, noise=replace(points.noise, threshold=1)),
             pairs,
-            0.7,
             {
                 "half the noise": replace(
                     points, noise=replace(points.noise, threshold=1, noise=replace(points.noise.noise, law=law))
@@ -83,7 +81,6 @@ def _medians() -> list[PromiseCase]:
             ("PL-SAN2LEARN", "PL-SAN-THRESH-RQ"),
             counted,
             pairs,
-            0.9,
             {"half the noise": steep, "labels that occur": changed(LabelsThatOccur, counted)},
             tail=0.0005,
         )
@@ -123,7 +120,6 @@ def _cuts() -> list[PromiseCase]:
             ("PL-SAN2LEARN", "PL-SAN-THRESH-RQ"),
             cuts,
             pairs,
-            0.95,
             {"twice the rate": replace(cuts, tree=replace(tree, epsilon=2 * tree.epsilon))},
         )
     ]
@@ -142,7 +138,6 @@ def _padded() -> list[PromiseCase]:
             ("PL-SAN2LEARN",),
             padded,
             pairs,
-            0.5,
             {
                 "order kept": changed(Unshuffled, padded),
                 "sizes as they are": changed(Unpadded, padded),

@@ -48,7 +48,6 @@ CASES = [
         spec_ids=("PL-QUANTILE", "TCDP:C-EXPM"),
         mechanism=JOINT,
         pairs=[(table(12, 20, 1, 16), table(11, 20, 2, 16)), (table(0, 21, 22, 10), table(1, 21, 22, 9)), ONE_ROW],
-        reach=0.8,
         mutants={
             "half the noise": replace(JOINT, epsilon=2 * JOINT.epsilon),
             "a changed row moves one part of the rows, not two": replace(JOINT, epsilon=Fraction(3, 2)),
@@ -59,7 +58,6 @@ CASES = [
         spec_ids=("PL-QUANTILE", "TCDP:C-EXPM"),
         mechanism=ONE_MORE,
         pairs=[(table(15, 28, 4), table(16, 28, 4)), (table(), table(1)), (table(0, 0, 20), table(0, 0, 21))],
-        reach=0.74,
         mutants={"half the noise": replace(ONE_MORE, epsilon=2 * ONE_MORE.epsilon)},
     ),
     PromiseCase(
@@ -67,7 +65,6 @@ CASES = [
         spec_ids=("PL-QUANTILE",),
         mechanism=WEIGHED,
         pairs=[(table(24, 40, 2, 32), table(22, 40, 4, 32)), (table(0, 42, 44, 20), table(2, 42, 44, 18))],
-        reach=0.75,
         mutants={"one unit a person": replace(WEIGHED, weight=1)},
     ),
     PromiseCase(
@@ -75,7 +72,6 @@ CASES = [
         spec_ids=("PL-QUANTILE",),
         mechanism=TIES,
         pairs=[(table(2, 1), table(1, 2)), (table(3), table(2, 1)), (table(4), table(3, 1))],
-        reach=0.27,
         mutants={"a quarter of the noise": replace(TIES, epsilon=4 * TIES.epsilon)},
     ),
     PromiseCase(
@@ -83,7 +79,6 @@ CASES = [
         spec_ids=("PL-QUANTILE",),
         mechanism=GRADED,
         pairs=[(table(0, 0, 12, 20, 1, 16), table(0, 0, 11, 20, 2, 16)), (table(5, 0, 9, 0, 9), table(4, 0, 9, 0, 10))],
-        reach=0.5,
         mutants={"half the noise": replace(GRADED, epsilon=2 * GRADED.epsilon)},
     ),
     PromiseCase(
@@ -91,7 +86,6 @@ CASES = [
         spec_ids=("PL-QUANTILE", "PL:C-PAR"),
         mechanism=HALVING,
         pairs=[(table(16, 14, 30, 52), table(16, 15, 30, 51)), (table(8, 8, 8, 8), table(7, 8, 8, 9))],
-        reach=0.74,
         mutants={
             "half the noise": replace(HALVING, epsilon=2 * HALVING.epsilon),
         },
@@ -102,7 +96,6 @@ CASES = [
         spec_ids=("PL-QUANTILE", "PL:C-PAR"),
         mechanism=OUTER,
         pairs=[(table(13, 0, 28, 30, 5), table(13, 1, 28, 30, 4)), (table(1, 4, 28, 17, 2), table(1, 5, 28, 17, 1))],
-        reach=0.71,
         mutants={
             "half the noise": replace(OUTER, epsilon=2 * OUTER.epsilon),
             "the range that a person leaves is free": replace(OUTER, epsilon=OUTER.epsilon * Fraction(28, 19)),

@@ -85,7 +85,6 @@ CASES = [
         spec_ids=("TCDP-HIST",),
         mechanism=CELLS,
         pairs=[({0: 1}, {1: 1}), ({0: 3, 1: 3}, {0: 2, 1: 4})],
-        reach=0.95,
         mutants={
             "only cells that occur": OnlyCellsThatOccur(**vars(CELLS)),
             "cells that occur come first": OccupiedFirst(**vars(CELLS)),
@@ -98,7 +97,6 @@ CASES = [
         spec_ids=("TCDP-HIST",),
         mechanism=BELL,
         pairs=[({0: 1}, {1: 1}), ({0: 5, 1: 4}, {0: 4, 1: 5})],
-        reach=0.9,
         mutants={"only cells that occur": OnlyCellsThatOccur(**vars(BELL))},
         tail=1e-4,
     ),
@@ -107,7 +105,6 @@ CASES = [
         spec_ids=("PL-SAN-POINT-STAB", "PDP:C-7"),
         mechanism=GROUPS,
         pairs=[({(0,): (1, 2)}, {}), ({(0,): (6, 9)}, {(0,): (5, 7)}), ({(0,): (6, 9), (1,): (1, -2)}, {(0,): (6, 9)})],
-        reach=0.5,
         mutants={
             "totals for half a person": replace(
                 GROUPS, totals=(replace(GROUPS.totals[0], law=DiscreteLaplace(Fraction(1, 2))),)
@@ -126,7 +123,6 @@ CASES = [
             (codes(0), codes(2)),
             (codes(0, 1), codes(1, 1)),
         ],
-        reach=0.9,
         mutants={
             "weights without halving (D1)": ScoresWithoutHalving(**vars(MEDIAN)),
             "half the sensitivity": OneRowMoves(**vars(MEDIAN)),
@@ -143,7 +139,6 @@ CASES = [
             (codes(*[3] * 30), codes(*[3] * 31)),
             (codes(*[0] * 10, *[3] * 30), codes(*[0] * 11, *[3] * 30)),
         ],
-        reach=0.5,
         mutants={"weights without halving (D1)": ScoresWithoutHalving(**vars(LOWER))},
     ),
     PromiseCase(
@@ -151,7 +146,6 @@ CASES = [
         spec_ids=("PL-QUANTILE",),
         mechanism=TWO,
         pairs=[(codes(*[0] * 12, *[2] * 20), codes(*[0] * 11, *[2] * 21)), (codes(0, 1, 2), codes(0, 2, 2))],
-        reach=0.5,
         mutants={"charged once": replace(TWO, epsilon=Fraction(1))},
     ),
     PromiseCase(
@@ -163,7 +157,6 @@ CASES = [
             ({(0,): 1}, {(1,): 1}),
             ({(0,): 9, (1,): 10}, {(0,): 10, (1,): 9}),
         ],
-        reach=0.9,
         mutants={
             "half the scale": replace(COUNTS, scale=COUNTS.scale / 2),
             "threshold without the one person": replace(COUNTS, threshold=COUNTS.threshold - 1),
@@ -181,7 +174,6 @@ CASES = [
             ({(0,): 2}, {(1,): 1, (2,): 1}),
             ({(0,): 5, (1,): 3}, {(0,): 3, (1,): 5}),
         ],
-        reach=0.9,
         mutants={
             "half the scale": replace(PAIRED, scale=PAIRED.scale / 2),
             "threshold of one row": replace(PAIRED, threshold=PAIRED.threshold - 1),
@@ -193,7 +185,6 @@ CASES = [
         spec_ids=("PL-SAN-POINT-STAB",),
         mechanism=HEAVY,
         pairs=[({(0,): 2}, {(1,): 2}), ({(0,): 2}, {(0,): 1}), ({(0,): 6, (1,): 4}, {(0,): 4, (1,): 6})],
-        reach=0.9,
         mutants={"threshold of one row": replace(HEAVY, threshold=HEAVY.threshold - 1)},
         tail=1e-4,
     ),

@@ -132,7 +132,6 @@ CASES = [
         spec_ids=("RL-FOUR",),
         mechanism=FOURIER,
         pairs=EVERY,
-        reach=0.9,
         mutants={
             "noise of a person who comes or goes": replace(FOURIER, law=DiscreteLaplace(Fraction(1, 2))),
             "weights of all rows alike": replace(FOURIER, weights=((2, 2),) * 3),
@@ -145,7 +144,6 @@ CASES = [
         spec_ids=("RL-FOUR",),
         mechanism=FOURIER_ADDED,
         pairs=[alone([(1,)], []), alone([(0,), (1,)], [(1,)])],
-        reach=0.9,
         mutants={
             "the count is free": replace(FOURIER_ADDED, count=3),
             "the exact number of rows in the scale": ExactRows(**vars(FOURIER_ADDED)),
@@ -158,7 +156,6 @@ CASES = [
         spec_ids=("RL-FOUR", "PDP:C-13"),
         mechanism=FOURIER_GAUSS,
         pairs=EVERY[:2],
-        reach=0.9,
         mutants={"half the variance": replace(FOURIER_GAUSS, law=DiscreteGaussian(Fraction(1, 2)))},
         tail=1e-3,
     ),
@@ -167,7 +164,6 @@ CASES = [
         spec_ids=("RL-AIE",),
         mechanism=MARGINALS,
         pairs=EVERY,
-        reach=0.95,
         mutants={
             "noise of one count for all": replace(MARGINALS, law=DiscreteLaplace(Fraction(1, 3))),
             "one set counts twice": replace(MARGINALS, weights=((0, 1, 2),) * 3),
@@ -179,7 +175,6 @@ CASES = [
         spec_ids=("RL-AIE",),
         mechanism=MARGINALS_ADDED,
         pairs=[alone([(0,)], []), alone([(0,), (1,)], [(1,)])],
-        reach=0.95,
         mutants={
             "half the variance": replace(MARGINALS_ADDED, law=DiscreteGaussian(Fraction(1, 2))),
             "the exact number of rows in the scale": ExactRows(**vars(MARGINALS_ADDED)),
@@ -191,7 +186,6 @@ CASES = [
         spec_ids=("RL-FOUR",),
         mechanism=ONE_HOT,
         pairs=[pair([(1, 0)], [(0, 1)], frozenset(["job"])), pair([(1, 0)], [(0, 0)], frozenset(["job"]))],
-        reach=0.9,
         mutants={"half the noise": replace(ONE_HOT, law=DiscreteLaplace(Fraction(1, 2)))},
         tail=1e-3,
     ),
@@ -200,7 +194,6 @@ CASES = [
         spec_ids=("RL-AIE",),
         mechanism=SEVERAL,
         pairs=[alone([(0,), (0,)], []), alone([(0,), (0,), (1,)], [(1,)])],
-        reach=0.95,
         mutants={"noise of one row": replace(SEVERAL, law=DiscreteLaplace(Fraction(1, 2)))},
         tail=1e-3,
     ),
@@ -209,7 +202,6 @@ CASES = [
         spec_ids=("RL-PAR",),
         mechanism=PREFIXES,
         pairs=changes(((0, 0), (0, 1)), ((0, 0), (1, 1))),
-        reach=0.5,
         mutants={
             "noise of one level for all": replace(PREFIXES, law=DiscreteLaplace(Fraction(1, 3))),
             "empty cells without noise": OccupiedCells(**vars(PREFIXES)),
@@ -221,7 +213,6 @@ CASES = [
         spec_ids=("RL-PAR",),
         mechanism=PREFIXES_ADDED,
         pairs=[alone([(0,)], []), alone([(1,), (1,)], [(1,)])],
-        reach=0.9,
         mutants={
             "half the noise": replace(PREFIXES_ADDED, law=DiscreteLaplace(Fraction(1, 2))),
             "the exact number of rows beside it": ExactThreshold(**vars(PREFIXES_ADDED)),
@@ -233,7 +224,6 @@ CASES = [
         spec_ids=("RL-CUT",),
         mechanism=CUTS,
         pairs=[Neighbours(edges((0, 1)), edges(), EVERYTHING)],
-        reach=0.9,
         mutants={
             "half the noise on degrees": replace(CUTS, degree_law=DiscreteLaplace(Fraction(1, 3))),
             "half the noise on edges": replace(CUTS, edge_law=DiscreteLaplace(Fraction(1, 2))),
@@ -246,7 +236,6 @@ CASES = [
         spec_ids=("RL-CUT",),
         mechanism=CUTS_REPLACED,
         pairs=[Neighbours(edges((0, 1)), edges((0, 0)), frozenset(["to"]))],
-        reach=0.6,
         mutants={
             "noise of an edge that comes or goes": replace(CUTS_REPLACED, degree_law=DiscreteLaplace(Fraction(1, 3)))
         },

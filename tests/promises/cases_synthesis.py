@@ -192,7 +192,6 @@ CASES = [
         spec_ids=("PDP-GAUSS", "PDP:C-7"),
         mechanism=GUARDED,
         pairs=[(rows(BITS, (0, 0, 0)), rows(BITS, (0, 0, 0), (0, 0, 0))), (rows(BITS), rows(BITS, (1, 0, 1)))],
-        reach=0.99,
         mutants={
             "chooses by the exact number": CountsFirst(**vars(GUARDED)),
             "half the noise if few": replace(GUARDED, poor=with_laws(GUARDED.poor, Fraction(1, 2))),
@@ -208,7 +207,6 @@ CASES = [
             (rows(BITS), rows(BITS, (1, 0, 1))),
             (rows(BITS, *[(0, 0, 0)] * 3), rows(BITS, *[(0, 0, 0)] * 4)),
         ],
-        reach=0.97,
         mutants={
             "chooses by the exact number": CountsBeforeChoosing(**vars(INSTEAD)),
             "half the noise if few": replace(INSTEAD, poor=ones_and_pairs((1,), scale=Fraction(1, 2))),
@@ -223,7 +221,6 @@ CASES = [
         spec_ids=("PDP-GAUSS", "PDP:C-13"),
         mechanism=BIT_PAIRS,
         pairs=replaced(BITS),
-        reach=0.9,
         mutants={
             "half the noise": with_laws(BIT_PAIRS, Fraction(1, 2)),
             "sensitivity of a row more or less": as_if_added(BIT_PAIRS),
@@ -239,7 +236,6 @@ CASES = [
             Neighbours(rows(BITS, (0, 0, 0)), rows(BITS, (0, 0, 1)), frozenset("c")),
             Neighbours(rows(BITS, (0, 0, 0)), rows(BITS, (1, 1, 0)), frozenset("ab")),
         ],
-        reach=0.9,
         mutants={"half the noise": with_laws(NAMED, Fraction(1, 2))},
         tail=1e-5,
     ),
@@ -248,7 +244,6 @@ CASES = [
         spec_ids=("PDP-GAUSS",),
         mechanism=CENTRED,
         pairs=[(rows(MIXED, (0, 0)), rows(MIXED, (1, 0))), (rows(MIXED, (0, 0)), rows(MIXED, (0, 1)))],
-        reach=0.5,
         mutants={
             "half the noise": with_laws(CENTRED, Fraction(1, 2)),
             "real contrasts' noise on integer ones": unscaled(CENTRED),
@@ -260,7 +255,6 @@ CASES = [
         spec_ids=("PDP-GAUSS",),
         mechanism=MORE,
         pairs=[(rows(BITS), rows(BITS, cell)) for cell in product((0, 1), repeat=3)],
-        reach=0.9,
         mutants={"half the noise": with_laws(MORE, Fraction(1, 2))},
         tail=1e-3,
     ),
@@ -269,7 +263,6 @@ CASES = [
         spec_ids=("QR-BARAK", "PDP:C-14"),
         mechanism=LAPLACE,
         pairs=replaced(BITS)[1:4],
-        reach=0.9,
         mutants={"half the noise": with_laws(LAPLACE, Fraction(1, 2))},
         tail=1e-3,
     ),
@@ -278,7 +271,6 @@ CASES = [
         spec_ids=("PDP-GAUSS",),
         mechanism=TWO_ROWS,
         pairs=[(rows(BITS), rows(BITS, (0, 0, 0), (0, 0, 0))), (rows(BITS, (1, 1, 1)), rows(BITS, *[(1, 1, 1)] * 3))],
-        reach=0.9,
         mutants={"noise of one row": replace(TWO_ROWS, parts=with_laws(TWO_ROWS, Fraction(1, 2)).parts)},
         tail=1e-3,
     ),
@@ -287,7 +279,6 @@ CASES = [
         spec_ids=("QR-MWEM", "QR-EM"),
         mechanism=CHOSEN,
         pairs=[(FOUR, rows(BITS, (0, 0, 0), (1, 1, 1), (0, 1, 0), cell)) for cell in ((0, 0, 1), (1, 1, 1))],
-        reach=0.6,
         mutants={
             "the best without noise": ChoosesTheBest(**vars(CHOSEN)),
             "weights four times as steep": SteepScores(**vars(CHOSEN)),

@@ -92,7 +92,6 @@ CASES = [
         spec_ids=("PDP-GAUSS", "PDP:C-10", "QR-LAP"),
         mechanism=TABLES,
         pairs=changed(SINGLES, ((0, 0), (1, 0)), ((1, 0), (0, 1))),
-        reach=0.95,
         mutants={
             "half the noise": replace(TABLES, law=DiscreteLaplace(Fraction(1, 4))),
             "one draw for all": OneDraw(**vars(TABLES)),
@@ -108,7 +107,6 @@ CASES = [
             whole(SINGLES, [(0, 1)], []),
             whole(SINGLES, [(0, 0), (1, 1)], [(0, 0)]),
         ],
-        reach=0.95,
         mutants={
             "half the noise": replace(ADDED, law=DiscreteLaplace(Fraction(1, 4))),
             "the exact number of rows": ExactTotals(**vars(ADDED)),
@@ -122,7 +120,6 @@ CASES = [
         pairs=changed(
             PAIRS, ((0, 1, 1), (1, 1, 1)), ((1, 1, 0), (1, 1, 1)), ((0, 0, 1), (1, 1, 1)), ((0, 0, 0), (1, 1, 1))
         ),
-        reach=0.95,
         mutants={
             "half the noise": replace(CONJUNCTIONS, law=DiscreteLaplace(Fraction(1, 4))),
             "a query that sees one column more": replace(CONJUNCTIONS, workload=WIDER),
@@ -137,7 +134,6 @@ CASES = [
         pairs=changed(
             ODD, ((0, 0, 0), (1, 0, 0)), ((0, 0, 0), (1, 1, 0)), ((0, 1, 1), (1, 1, 0)), ((0, 0, 0), (1, 1, 1))
         ),
-        reach=0.9,
         mutants={
             "half the variance": replace(PARITIES, law=DiscreteGaussian(Fraction(1, 2))),
             "signs told apart": replace(PARITIES, workload=workloads.parities(THREE, width=2, signed=True)),
@@ -149,7 +145,6 @@ CASES = [
         spec_ids=("PDP-GAUSS", "QR-LAP"),
         mechanism=FOURIER,
         pairs=changed(SIGNED, ((0, 0), (1, 0)), ((0, 0), (0, 1)), ((0, 0), (1, 1))),
-        reach=0.95,
         mutants={"noise for bits without sign": replace(FOURIER, law=DiscreteLaplace(Fraction(1, 2)))},
         tail=1e-4,
     ),
@@ -158,7 +153,6 @@ CASES = [
         spec_ids=("QR-LAP",),
         mechanism=STEPS,
         pairs=changed(WEIGHTED, ((0,), (2,)), ((0,), (1,))),
-        reach=0.95,
         mutants={"noise of one step": replace(STEPS, law=DiscreteLaplace(Fraction(1, 2)))},
         tail=1e-4,
     ),
@@ -167,7 +161,6 @@ CASES = [
         spec_ids=("QR-LAP",),
         mechanism=PREFIXES,
         pairs=changed(BELOW, ((0,), (2,)), ((1,), (2,))),
-        reach=0.95,
         mutants={"each prefix on its own": replace(PREFIXES, law=DiscreteLaplace(Fraction(1, 2)))},
         tail=1e-4,
     ),
@@ -180,7 +173,6 @@ CASES = [
             whole(BELOW, [(0,), (0,), (1,)], [(1,)]),
             whole(BELOW, [(0,), (1,)], [(2,)]),
         ],
-        reach=0.95,
         mutants={"one row a person": replace(SEVERAL, law=DiscreteLaplace(1))},
         tail=1e-4,
     ),
@@ -189,7 +181,6 @@ CASES = [
         spec_ids=("QR-LAP", "PDP-GAUSS"),
         mechanism=DISJOINT,
         pairs=changed(STRIPS, ((0,), (45_000,)), ((0,), (99_999,))),
-        reach=0.95,
         mutants={
             "noise for one condition": replace(DISJOINT, law=DiscreteLaplace(Fraction(1, 4))),
             "conditions that hold together": replace(DISJOINT, workload=NESTED),

@@ -107,13 +107,18 @@ def _pure() -> list[PromiseCase]:
             name="conversation-pure",
             spec_ids=("QR-PMWPURE", "QR:C-13"),
             mechanism=one,
-            pairs=[(Impatient((1, 1, 1, 2), close[:3]), Impatient((2, 2, 2, 1), close[:3]))],
+            # The second analyst goes on after the correction that was paid for.
+            pairs=[
+                (Impatient((1, 1, 1, 2), close[:3]), Impatient((2, 2, 2, 1), close[:3])),
+                (Impatient((2, 1, 2, 1), (True, False, True)), Impatient((1, 2, 1, 2), (True, False, True))),
+            ],
             mutants={
                 "half the noise of the comparison": replace(one, query_scale=one.query_scale / 2),
                 "a quarter of the noise of the answer": replace(one, answer_scale=one.answer_scale / 4),
                 "the threshold is drawn again": changed(RedrawnThreshold, one),
+                "looks at the data after the last correction": changed(EndlessPure, one),
             },
-            tail=1e-7,
+            tail=1e-8,
         ),
         PromiseCase(
             name="conversation-pure-100-queries",
@@ -124,19 +129,11 @@ def _pure() -> list[PromiseCase]:
             tail=1e-10,
         ),
         PromiseCase(
-            name="conversation-pure-stops",
-            spec_ids=("QR-PMWPURE",),
-            mechanism=one,
-            pairs=[(Impatient((2, 1, 2, 1), (True, False, True)), Impatient((1, 2, 1, 2), (True, False, True)))],
-            mutants={"looks at the data after the last correction": changed(EndlessPure, one)},
-            tail=1e-8,
-        ),
-        PromiseCase(
             name="conversation-pure-half-counts",
             spec_ids=("QR-PMWPURE",),
             mechanism=one,
             # In halves of a count one person moves a query by two units, and the noise is twice as wide.
-            pairs=[(Impatient((2, 2, 2, 4), close[:3], 2), Impatient((4, 4, 4, 2), close[:3], 2))],
+            pairs=[(Impatient((2,) * 5 + (4,), close[:5], 2), Impatient((4,) * 5 + (2,), close[:5], 2))],
             mutants={"half the noise of the comparison": replace(one, query_scale=one.query_scale / 2)},
             tail=1e-9,
         ),

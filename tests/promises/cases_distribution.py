@@ -97,6 +97,9 @@ MEDIAN = SmoothMedian(first=0, last=8, people=5, variance=Fraction(2), decay=Fra
 SWAP = (rows(*[0] * 9, *[4] * 9), rows(*[0] * 8, *[4] * 10))
 """Half on either side: whoever goes over moves both sides of the median, and every code between by two."""
 
+CROWD = (rows(*[4] * 20), rows(0, *[4] * 19))
+"""All at one end, so that one choice has nearly all of the weight: whoever goes over costs it all that is claimed."""
+
 CASES = [
     PromiseCase(
         name="cuts at medians, one level",
@@ -106,7 +109,7 @@ CASES = [
             (rows(*[0] * 9, *[4] * 8), rows(*[0] * 8, *[4] * 9)),
             SWAP,
             (rows(0), rows(4)),
-            (rows(0, 2), rows(2, 2)),
+            CROWD,
         ],
         mutants={
             "charged as for one row more or less": replace(ONE_LEVEL, epsilon=Fraction(2)),
@@ -120,7 +123,7 @@ CASES = [
         pairs=[
             (rows(*[0] * 9, *[4] * 8), rows(*[0] * 8, *[4] * 9)),
             (rows(0, 0, 1, 3, 4, 4), rows(0, 1, 3, 4, 4, 4)),
-            (rows(0), rows(4)),
+            CROWD,
             (rows(*[0] * 12, *[1] * 5, *[4] * 8), rows(*[0] * 11, *[1] * 5, *[4] * 9)),
         ],
         mutants={
@@ -137,7 +140,7 @@ CASES = [
             (rows(*[0] * 9, *[4] * 8), rows(*[0] * 9, *[4] * 9)),
             (rows(*[0] * 9, *[4] * 9), rows(*[0] * 9, *[4] * 10)),
             (rows(), rows(4)),
-            (rows(1), rows(1, 3)),
+            (rows(*[4] * 20), rows(*[4] * 21)),
         ],
         mutants={
             "twice as steep": replace(ADDED, epsilon=Fraction(2)),
@@ -150,7 +153,7 @@ CASES = [
         mechanism=WEIGHED,
         pairs=[
             (rows(*[0] * 9, *[2] * 9), rows(*[0] * 7, *[2] * 11)),
-            (rows(*[0] * 9, *[2] * 8), rows(*[0] * 7, *[2] * 10)),
+            (rows(*[2] * 20), rows(0, 0, *[2] * 18)),
         ],
         mutants={"the weight of one row": replace(WEIGHED, weight=1)},
     ),

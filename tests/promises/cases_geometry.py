@@ -62,6 +62,7 @@ RECURSIVE = shaped(
     [[8, 8], [1, -1]], Pure(3), relation=ADD_REMOVE, engine="recursive", allocation="equal", split="half"
 )
 SMALL = small_databases([[1, 1, 0], [0, 1, 1]], Pure(1), people=3, size=2)
+CROWD = replace(SMALL, people=30)
 HISTOGRAMS = [(a, b, 3 - a - b) for a in range(4) for b in range(4 - a)]
 NEIGHBOURS = [
     (np.array(one), np.array(other))
@@ -166,7 +167,7 @@ CASES = [
         spec_ids=("QR-ENORM",),
         mechanism=ELLIPSE,
         pairs=moved(ELLIPSE, (2, 1)),
-        tail=1e-3,
+        tail=5e-4,
         mutants={
             "half the noise": rated(ELLIPSE, 2),
             "an ellipse too small": replace(
@@ -193,5 +194,13 @@ CASES = [
         mutants={
             "un-halved": replace(SMALL, rate=2 * SMALL.rate),
         },
+    ),
+    PromiseCase(
+        # So many of one kind that one small database has nearly all of the weight.
+        name="small-databases-of-a-crowd",
+        spec_ids=("QR-BLR",),
+        mechanism=CROWD,
+        pairs=[(np.array((30, 0, 0)), np.array((29, 0, 1)))],
+        mutants={"un-halved": replace(CROWD, rate=2 * CROWD.rate)},
     ),
 ]

@@ -63,13 +63,15 @@ def _features() -> list[PromiseCase]:
         frozenset({"x0", "x1"}),
     )
     label = Neighbours(many(crowd, ([1] * 9, 1, 1)), many(crowd, ([1] * 9, 0, 1)), frozenset({"y"}))
+    opposite = replace(NINE, candidates=listed([[1] * 9, [-1] * 9]), outer=5)
+    steep = replace(opposite, rate=2 * opposite.rate)
     broken = {
         "half of the sensitivity": replace(NINE, rate=2 * NINE.rate),
         "distances that jump by two": changed(JumpingDistance, NINE),
     }
     return [
         PromiseCase("halfspace-one-feature", ("PDP-ROBERM", "PDP-HALF"), NINE, single, broken),
-        PromiseCase("halfspace-sets", ("PDP-ROBERM",), NINE, [pair, label], {}),
+        PromiseCase("halfspace-sets", ("PDP-ROBERM",), opposite, [pair, label], {"half of the sensitivity": steep}),
     ]
 
 

@@ -19,9 +19,17 @@ from sfumato.privacy.parallel import parallel
 from sfumato.privacy.sensitivity import sensitivity
 from sfumato.release.distribution.codes import Coded
 from sfumato.release.distribution.medians import MedianTree, level_cost
-from tests.imputed import categories, integers
+from tests.imputed import booleans, categories, integers
 from tests.promises.case import PromiseCase
-from tests.promises.printed.sanitized import LabelsThatOccur, PlaceResponse, Unpadded, Unshuffled
+from tests.promises.printed.sanitized import (
+    LabelsThatOccur,
+    Measured,
+    PlaceResponse,
+    SteeperMeasured,
+    TwiceMeasured,
+    Unpadded,
+    Unshuffled,
+)
 
 READS = frozenset({"x0", "y"})
 ONE = Facts(("x0",), (integers(0, 0),), categories("no", "yes"), "y", READS)
@@ -53,7 +61,8 @@ def _cells() -> list[PromiseCase]:
             "sanitized-points",
             ("PL-SAN2LEARN", "PL-SAN-POINT-PURE"),
             replace(points, noise=replace(points.noise, threshold=1)),
-            pairs,
+            # Counts that are above the threshold nearly always.
+            [*pairs, (people(*[(0, 0)] * 3, *[(0, 1)] * 3), people(*[(0, 0)] * 2, *[(0, 1)] * 4))],
             {
                 "half the noise": replace(
                     points, noise=replace(points.noise, threshold=1, noise=replace(points.noise.noise, law=law))
@@ -113,6 +122,7 @@ def _cuts() -> list[PromiseCase]:
         (people(*crowd, (0, 0)), people(*crowd, (3, 0))),
         (people(*crowd, (0, 0)), people(*crowd, (0, 1))),
         (people((0, 0)), people((3, 1))),
+        (people(*[(3, 0)] * 20), people((0, 0), *[(3, 0)] * 19)),
     ]
     return [
         PromiseCase(
@@ -147,4 +157,26 @@ def _padded() -> list[PromiseCase]:
     ]
 
 
-CASES = [*_cells(), *_medians(), *_cuts(), *_padded()]
+TWO = Facts(("x0",), (booleans(),), categories("no", "yes"), "y", READS)
+
+
+def _models() -> list[PromiseCase]:
+    """What a model is fitted to: all that is drawn from the data. A person changes the feature and the label."""
+    model = Measured(facts=TWO, people=3, spend=Pure(6), reads=READS)
+    common = [(0, 0), (1, 1)]
+    return [
+        PromiseCase(
+            "sanitized-model",
+            ("PL-SAN2LEARN",),
+            model,
+            [(people(*common, (0, 0)), people(*common, (1, 1)))],
+            {
+                "noise 5 % smaller": changed(SteeperMeasured, model),
+                "every row counts twice": changed(TwiceMeasured, model),
+            },
+            tail=1e-6,
+        )
+    ]
+
+
+CASES = [*_cells(), *_medians(), *_cuts(), *_padded(), *_models()]

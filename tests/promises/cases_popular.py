@@ -69,6 +69,7 @@ CASES = [
             "clips that do not rise": changed(LISTS, AnyClips, clips=(1, 1)),
             "no clips": changed(LISTS, AnyClips, clips=(0, 0)),
             "one rejection not charged": replace(LISTS, scale=Fraction(1, 2)),
+            "noise 5 % smaller": replace(LISTS, scale=LISTS.scale * Fraction(95, 100)),
             "only pairs that occur": changed(LISTS, ObservedOnly),
         },
     ),

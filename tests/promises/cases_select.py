@@ -48,7 +48,7 @@ def _exponential() -> list[PromiseCase]:
     double = select.exponential(Pure(1), sensitivity=2)
     counts = select.exponential(Pure(1), monotone=True, relation=ADD_REMOVE)
     zeros = [0] * 1000
-    step = select.StepFunction([0, 3, 4], [0, 9, 1], end=6)
+    step = select.StepFunction([0, 3, 4], [0, 20, 1], end=6)
     return [
         PromiseCase(
             name="exponential",
@@ -85,7 +85,7 @@ def _exponential() -> list[PromiseCase]:
             name="exponential-steps",
             spec_ids=("QR-EM", "PL-EM"),
             mechanism=pick,
-            pairs=[(step, select.StepFunction([0, 3, 4], [1, 8, 0], end=6)), (step, [0, 0, 0, 10, 1, 1])],
+            pairs=[(step, select.StepFunction([0, 3, 4], [1, 19, 0], end=6)), (step, [0, 0, 0, 21, 1, 1])],
             mutants={"un-halved": replace(pick, rate=pick.rate * 2)},
         ),
     ]
@@ -151,6 +151,7 @@ def _stable() -> list[PromiseCase]:
                 (select.Unbounded({"a": 1}), select.Unbounded({"b": 1})),
                 (select.Unbounded({"a": 2}), select.Unbounded({"a": 1, "b": 1})),
                 (select.Unbounded({"a": 1}), select.Unbounded({})),
+                (select.Unbounded({"b": 2}), select.Unbounded({"a": 1, "b": 1})),
             ],
             mutants={"candidates are those seen": changed(SeenOnly, pick)},
         ),

@@ -13,12 +13,14 @@ from tests.promises.printed.choices import Endless, LoyalTies, SameNoise, change
 
 
 def _top() -> list[PromiseCase]:
-    # Large spends: the noise is narrow, so that ties are frequent and few paths cover nearly all of its mass.
+    # Large spends: the noise is narrow, so that ties are frequent and few paths cover nearly all of its mass. A cut far
+    # out shows the noise of one lead alone; between two leads the noise of both would hide a part of what is claimed.
     pick = select.top(Pure(6), count=1)
-    two = select.top(Pure(32), count=2)
-    gauss = select.top(Concentrated(1), count=1)
+    far = replace(pick, cut=4)
+    two = select.top(Pure(40), count=2)
+    gauss = replace(select.top(Concentrated(1), count=1), cut=22)
     sinh = select.Top(count=1, law=SinhNormal(4, 6), gap_sensitivity=2)
-    counts = select.top(Pure(4), count=1, monotone=True, relation=ADD_REMOVE)
+    counts = replace(select.top(Pure(4), count=1, monotone=True, relation=ADD_REMOVE), cut=4)
     shifts = [([0, 0, 0], [1, -1, -1]), ([0, 6, 0], [1, 5, 1]), ([0, 3, 0], [1, 2, 1])]
     return [
         PromiseCase(
@@ -33,6 +35,14 @@ def _top() -> list[PromiseCase]:
             tail=1e-11,
         ),
         PromiseCase(
+            name="top-laplace-above-a-cut",
+            spec_ids=("TCDP-GENHIST",),
+            mechanism=far,
+            pairs=[([3, 0], [2, 1])],
+            mutants={"half the noise": replace(far, law=DiscreteLaplace(scale_of(far) / 2))},
+            tail=1e-11,
+        ),
+        PromiseCase(
             name="top-2-laplace",
             spec_ids=("TCDP-GENHIST",),
             mechanism=two,
@@ -44,8 +54,9 @@ def _top() -> list[PromiseCase]:
             name="top-gaussian",
             spec_ids=("TCDP-GENHIST",),
             mechanism=gauss,
-            pairs=shifts,
+            pairs=[([3, 0], [2, 1])],
             mutants={"half the noise": replace(gauss, law=DiscreteGaussian(Fraction(1, 2)))},
+            tail=1e-80,
         ),
         PromiseCase(
             name="top-sinh-normal",
@@ -71,6 +82,10 @@ def scale_of(pick: select.Top) -> Fraction:
     return pick.law.scale
 
 
+BELOW = (False,) * 4 + (True,)
+"""Four queries below the threshold pin its noise down; then two are above it."""
+
+
 def _sparse_vector() -> list[PromiseCase]:
     # Large spends keep the noise narrow and the paths few. Queries for "below" rise while those for "above" fall.
     one = select.sparse_vector(Pure(16), positives=1)
@@ -83,31 +98,30 @@ def _sparse_vector() -> list[PromiseCase]:
             name="sparse-vector",
             spec_ids=("QR:C-13",),
             mechanism=one,
-            pairs=[([-1, -1, -1, 0], [0, 0, 0, -1])],
-            mutants={"half the query noise": replace(one, query_scale=one.query_scale / 2)},
+            # The second analyst goes on after the positive that was paid for.
+            pairs=[
+                ([-1, -1, -1, 0], [0, 0, 0, -1]),
+                (Impatient((0, -1, 0, -1), (True, False, True)), Impatient((-1, 0, -1, 0), (True, False, True))),
+            ],
+            mutants={
+                "half the query noise": replace(one, query_scale=one.query_scale / 2),
+                "never stops": changed(Endless, one),
+            },
             tail=1e-10,
         ),
         PromiseCase(
             name="sparse-vector-little-for-the-threshold",
             spec_ids=("QR:C-13",),
             mechanism=lazy,
-            pairs=[([-1, -1, -1], [0, 0, 0])],
+            pairs=[([-1, -1, -1, 0], [0, 0, 0, -1])],
             mutants={"no threshold noise": replace(lazy, threshold_scale=Fraction(1, 50))},
-            tail=1e-10,
-        ),
-        PromiseCase(
-            name="sparse-vector-stops",
-            spec_ids=("QR:C-13",),
-            mechanism=one,
-            pairs=[(Impatient((0, -1, 0, -1), (True, False, True)), Impatient((-1, 0, -1, 0), (True, False, True)))],
-            mutants={"never stops": changed(Endless, one)},
             tail=1e-10,
         ),
         PromiseCase(
             name="sparse-vector-2-positives",
             spec_ids=("QR:C-13",),
             mechanism=two,
-            pairs=[(Impatient((-1, -1, 0, 0), (False, False, True)), Impatient((0, 0, 0, 0), (False, False, True)))],
+            pairs=[(Impatient((-1,) * 4 + (0, 0), BELOW), Impatient((0,) * 6, BELOW))],
             mutants={"positives ignored": replace(two, query_scale=two.query_scale / 2)},
             tail=1e-11,
         ),

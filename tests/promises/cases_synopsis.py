@@ -157,7 +157,7 @@ CASES = [
         mechanism=FOURIER_GAUSS,
         pairs=EVERY[:2],
         mutants={"half the variance": replace(FOURIER_GAUSS, law=DiscreteGaussian(Fraction(1, 2)))},
-        tail=1e-3,
+        tail=1e-4,
     ),
     PromiseCase(
         name="sets of zeros, every attribute",

@@ -225,7 +225,7 @@ CASES = [
             "half the noise": with_laws(BIT_PAIRS, Fraction(1, 2)),
             "sensitivity of a row more or less": as_if_added(BIT_PAIRS),
         },
-        tail=1e-5,
+        tail=1e-7,
     ),
     PromiseCase(
         name="pair contrasts of bits, one attribute",
@@ -237,7 +237,7 @@ CASES = [
             Neighbours(rows(BITS, (0, 0, 0)), rows(BITS, (1, 1, 0)), frozenset("ab")),
         ],
         mutants={"half the noise": with_laws(NAMED, Fraction(1, 2))},
-        tail=1e-5,
+        tail=1e-7,
     ),
     PromiseCase(
         name="centred integer tables of mixed sizes",
@@ -248,7 +248,7 @@ CASES = [
             "half the noise": with_laws(CENTRED, Fraction(1, 2)),
             "real contrasts' noise on integer ones": unscaled(CENTRED),
         },
-        tail=1e-2,
+        tail=1e-4,
     ),
     PromiseCase(
         name="contrasts and the number of rows, a row more or less",
@@ -256,7 +256,7 @@ CASES = [
         mechanism=MORE,
         pairs=[(rows(BITS), rows(BITS, cell)) for cell in product((0, 1), repeat=3)],
         mutants={"half the noise": with_laws(MORE, Fraction(1, 2))},
-        tail=1e-3,
+        tail=1e-4,
     ),
     PromiseCase(
         name="parities with Laplace noise, a row replaced",

@@ -192,11 +192,11 @@ class Choosing(Mechanism):
 
 
 # Many queries see the attribute a: one rises and all others fall, so that every normaliser moves as far as it can.
-MASKS = (1,) * 12 + (2, 2, 4, 4)
+MASKS = (1,) * 60 + (2, 2, 4, 4)
 RATE = Fraction(1)
-HIGH = (3, *([4] * 11), 0, 1, 0, 1)
-MOVED = (4, *([3] * 11), 0, 1, 0, 1)
-MOVED_BOTH = (4, *([3] * 11), 1, 0, 0, 1)
+HIGH = (3, *([4] * 59), 0, 1, 0, 1)
+MOVED = (4, *([3] * 59), 0, 1, 0, 1)
+MOVED_BOTH = (4, *([3] * 59), 1, 0, 0, 1)
 DISJOINT = Disjoint((RATE,) * len(MASKS), MASKS, 2, unit=1)
 EXACT = Choosing(chooser=DISJOINT, claimed=tuple(Cost.range_bounded(2 * c * RATE) for c in (1, 2)))
 PARTS = Choosing(

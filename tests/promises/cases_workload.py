@@ -97,7 +97,7 @@ CASES = [
             "one draw for all": OneDraw(**vars(TABLES)),
             "zero stays zero": ProjectedFirst(**vars(TABLES)),
         },
-        tail=1e-3,
+        tail=5e-4,
     ),
     PromiseCase(
         name="tables of counts, people come and go",
@@ -111,7 +111,7 @@ CASES = [
             "half the noise": replace(ADDED, law=DiscreteLaplace(Fraction(1, 4))),
             "the exact number of rows": ExactTotals(**vars(ADDED)),
         },
-        tail=1e-3,
+        tail=5e-4,
     ),
     PromiseCase(
         name="conjunctions of two bits, every set of attributes",
@@ -138,7 +138,7 @@ CASES = [
             "half the variance": replace(PARITIES, law=DiscreteGaussian(Fraction(1, 2))),
             "signs told apart": replace(PARITIES, workload=workloads.parities(THREE, width=2, signed=True)),
         },
-        tail=1e-3,
+        tail=1e-4,
     ),
     PromiseCase(
         name="signed parities",

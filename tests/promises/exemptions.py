@@ -5,6 +5,8 @@ or some attribute is meant, what was measured, the reason from the closed list, 
 of the law that is behind it. An entry that is no longer needed fails the build, and so does a case that reaches less
 than its entry says. `python -m tests.promises.exemptions [CASE...]` measures cases and prints the entries that they
 need, with what `exempt.toml` says about them already, for somebody to read and to correct.
+
+A mechanism of the package without any case is listed there, too, with the reason why there can be none.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from tests.promises.found import every_case, measured, reaches
 from tests.replay.exemptions import ENOUGH, REASONS, ROUNDING, survivors
 
 PLACE = Path(__file__).with_name("exempt.toml")
+NO_CASE = ("nothing is claimed",)
+"""Why a mechanism may have no promise case at all."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,25 @@ class Exemption:
             raise ValueError(f"The entry for {self.case!r} is about a person or an attribute, below {ENOUGH}.")
         if not self.because:
             raise ValueError(f"The entry for {self.case!r} does not say what was seen in the mechanism.")
+
+
+@dataclass(frozen=True)
+class Uncovered:
+    """A mechanism that no case is about."""
+
+    mechanism: str
+    reason: str
+    because: str
+
+    def __post_init__(self) -> None:
+        if self.reason not in NO_CASE or not self.because:
+            raise ValueError(f"{self.mechanism} has no case; write one, or a reason of {', '.join(NO_CASE)}, and why.")
+
+
+@cache
+def uncovered() -> tuple[Uncovered, ...]:
+    """Return the mechanisms that may have no case."""
+    return tuple(Uncovered(**entry) for entry in tomllib.loads(PLACE.read_text()).get("uncovered", []))
 
 
 @cache
@@ -83,7 +106,7 @@ def entries_for(cases: Iterable[PromiseCase]) -> list[Exemption]:
     return found
 
 
-def written(entries: Iterable[Exemption]) -> str:
+def written(entries: Iterable[Exemption], classes: Iterable[Uncovered] = ()) -> str:
     """Return entries as TOML."""
     lines = ["# Written by `python -m tests.promises.exemptions`, and read; see tests/promises/exemptions.py."]
     for one in entries:
@@ -96,12 +119,21 @@ def written(entries: Iterable[Exemption]) -> str:
             f'reason = "{one.reason}"',
             f'because = "{one.because}"',
         ]
+    for none in classes:
+        lines += [
+            "",
+            "[[uncovered]]",
+            f'mechanism = "{none.mechanism}"',
+            f'reason = "{none.reason}"',
+            f'because = "{none.because}"',
+        ]
     return "\n".join([*lines, ""])
 
 
 def main(names: Sequence[str]) -> None:
     """Measure cases, all of them if none are named, and print the entries that they need."""
-    print(written(entries_for(case for case in every_case() if not names or case.name in names)), end="")
+    cases = [case for case in every_case() if not names or case.name in names]
+    print(written(entries_for(cases), uncovered()), end="")
 
 
 if __name__ == "__main__":

@@ -54,7 +54,8 @@ class PromiseCase:
     small subclass under `tests/promises/printed/`.
 
     `tail` bounds the mass that each draw from an infinite law leaves out (by default 1e-9, or a thousandth of
-    the claimed leak), `paths` the number of runs of one law.
+    the claimed leak), `paths` the number of runs of one law. A `long` case runs in the audit only: it repeats at length
+    what another one of the same mechanism shows in the gate.
     """
 
     name: str
@@ -64,6 +65,7 @@ class PromiseCase:
     mutants: Mapping[str, Promise] = field(default_factory=dict)
     tail: float | None = None
     paths: int = 2_000_000
+    long: bool = False
 
     def __post_init__(self) -> None:
         if not self.pairs:

@@ -197,6 +197,7 @@ CASES = [
             "only nodes that somebody is in": nodes(DiscreteLaplace("1/2"), OccupiedNodes),
         },
         tail=1e-4,
+        long=True,
     ),
     PromiseCase(
         name="a tree of counts with Gaussian noise",

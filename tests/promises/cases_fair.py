@@ -65,5 +65,6 @@ CASES = [
         pairs=[(people((True, 0, EVEN)), people((False, 0, YES)))],
         tail=1e-8,
         mutants={"the noise of decisions": replace(SHARES, law=PLAIN.law)},
+        long=True,
     ),
 ]

@@ -174,6 +174,7 @@ CASES = [
                 ELLIPSE, body=Cut((2, 2), (), ((32, 0), (0, 32)), unit=4, attempts=1, batch=1)
             ),
         },
+        long=True,
     ),
     PromiseCase(
         name="recursive",

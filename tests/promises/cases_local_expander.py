@@ -101,6 +101,7 @@ CASES = [
                 ),
                 "threshold of one block": client(fewer_blocks(method), seed, Pure(9)),
             },
+            long=blocks == 0,
         )
         for blocks, seed in ((0, 0), (1, 1))
     ),

@@ -235,6 +235,7 @@ CASES = (
             mechanism=chosen,
             pairs=every_pair(vectors(chosen.bits)),
             mutants=vector_mutants(name, chosen),
+            long=name == "best-1-4",
         )
         for name, chosen in VECTORS.items()
     ]

@@ -54,8 +54,10 @@ def printed(choice: Any, part: str) -> WholePath:
     return lapse(choice, part, scale=scale, threshold=2)  # (1/2)·ln(50) = 1.96 at e = 2
 
 
-def case(name: str, spec: str, inner: Any, pairs: list[Any], mutants: dict[str, Any]) -> PromiseCase:
-    return PromiseCase(name, (spec,), WholePath(inner=inner), pairs, mutants, tail=TAIL)
+def case(
+    name: str, spec: str, inner: Any, pairs: list[Any], mutants: dict[str, Any], long: bool = False
+) -> PromiseCase:
+    return PromiseCase(name, (spec,), WholePath(inner=inner), pairs, mutants, tail=TAIL, long=long)
 
 
 def _shifted() -> list[PromiseCase]:
@@ -81,6 +83,7 @@ def _shifted() -> list[PromiseCase]:
             on_level,
             [EDGE, TIE],
             {"level exponent e1·q": WholePath(inner=with_rate(on_level, "level_choice", 2))},
+            long=True,
         ),
         case(
             "shifted-windows-point",
@@ -88,6 +91,7 @@ def _shifted() -> list[PromiseCase]:
             on_point,
             [INSIDE, TIE],
             {"point exponent e3·q": WholePath(inner=with_rate(on_point, "point_choice", 2))},
+            long=True,
         ),
     ]
 
@@ -122,6 +126,7 @@ def _covers() -> list[PromiseCase]:
             on_second,
             [PEAK, TIE],
             {"noise of scale 1/e": lapse(on_second, "second_choice", scale=Fraction(1, 2))},
+            long=True,
         ),
         case(
             "two-covers-level",
@@ -129,6 +134,7 @@ def _covers() -> list[PromiseCase]:
             on_level,
             [EDGE, SHORT_TIE],
             {"level exponent e·q": WholePath(inner=with_rate(on_level, "level_choice", 2))},
+            long=True,
         ),
     ]
 
@@ -157,6 +163,7 @@ def _interior() -> list[PromiseCase]:
             on_end,
             [((0,), (7,))],
             {"end test with sensitivity 1": WholePath(inner=replace(on_end, end_law=DiscreteGaussian("1/4")))},
+            long=True,
         ),
         case(
             "interior-point-level",
@@ -164,6 +171,7 @@ def _interior() -> list[PromiseCase]:
             on_level,
             [((0, 0), (0, 1))],
             {"level exponent e1·q": WholePath(inner=with_rate(on_level, "level_choice", 2))},
+            long=True,
         ),
         case(
             "interior-point-node",

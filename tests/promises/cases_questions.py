@@ -94,6 +94,7 @@ def case(
         pairs=pairs,
         mutants=broken,
         tail=options.pop("tail", 1e-6),
+        long=options.pop("long", False),
     )
 
 
@@ -211,6 +212,7 @@ def attributes() -> list[PromiseCase]:
                     spec_ids=("PL-QUANTILE", "PDP:C-9") if question is MEDIAN else ("PDP:C-9",),
                     tail=1e-3 if question is GROUPS else 1e-4,
                     others=[(), ONES] if question is MEDIAN else NOBODY,
+                    long=question is GROUPS and kind == "pure",
                 )
             )
     return found

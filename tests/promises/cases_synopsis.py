@@ -150,6 +150,7 @@ CASES = [
             "half the noise": replace(FOURIER_ADDED, law=DiscreteLaplace(Fraction(1, 2))),
         },
         tail=1e-3,
+        long=True,
     ),
     PromiseCase(
         name="fourier coefficients with gaussian noise",
@@ -207,6 +208,7 @@ CASES = [
             "empty cells without noise": OccupiedCells(**vars(PREFIXES)),
         },
         tail=1e-2,
+        long=True,
     ),
     PromiseCase(
         name="frequent rows by a tree of prefixes, rows come and go",
@@ -230,6 +232,7 @@ CASES = [
             "hubs by exact degrees": ExactHubs(**vars(CUTS)),
         },
         tail=1e-3,
+        long=True,
     ),
     PromiseCase(
         name="degrees and hubs, one end of an edge becomes the other",

@@ -136,6 +136,7 @@ TREES = [
             "the printed noise of every query": changed(PrintedTree, SLICE),
         },
         tail=1e-5,
+        long=True,
     ),
     PromiseCase(
         name="tree, people come and go",
@@ -166,6 +167,7 @@ TREES = [
             ),
         },
         tail=1e-5,
+        long=True,
     ),
     PromiseCase(
         name="mean of a declared function",
@@ -305,6 +307,7 @@ AGNOSTIC = [
         pairs=[(ones(0, 0), ones(0, 0, 1))],
         mutants={"an eighth of the noise in the number of rows": replace(COMING, count_law=DiscreteLaplace(HALF / 4))},
         tail=1e-2,
+        long=True,
     ),
 ]
 CASES = [*TREES, *LEARNED, *AGNOSTIC]

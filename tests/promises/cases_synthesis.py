@@ -289,5 +289,6 @@ CASES = [
             ),
         },
         tail=1e-2,
+        long=True,
     ),
 ]

@@ -105,6 +105,7 @@ ROUNDS = [
         pairs=replaced(BIT, 2),
         mutants={"half the noise": replace(TWICE, law=DiscreteLaplace(1 / (2 * EPSILON)))},
         tail=1e-5,
+        long=True,
     ),
     PromiseCase(
         name="mwem, people come and go",
@@ -116,6 +117,7 @@ ROUNDS = [
             "half the noise in the number of rows": replace(COUNTED, count_law=DiscreteLaplace(HALF)),
         },
         tail=1e-4,
+        long=True,
     ),
     PromiseCase(
         name="mwem, Gaussian",
@@ -148,6 +150,7 @@ ROUNDS = [
         pairs=replaced(BIT, 2),
         mutants={"three times the limit": replace(DOUBLING, limit=Fraction(12), law=DiscreteLaplace(Fraction(1, 8)))},
         tail=1e-3,
+        long=True,
     ),
     PromiseCase(
         name="mwem, factored, choices restricted by what fits",
@@ -171,6 +174,7 @@ ROUNDS = [
         pairs=[(table(BIT, 0), table(BIT, 0, 1, 1)), (table(BIT, 0, 0), table(BIT, 1, 1))],
         mutants={"noise for one row": replace(SEVERAL, law=DiscreteLaplace(Fraction(1, 4)))},
         tail=1e-3,
+        long=True,
     ),
 ]
 
@@ -263,6 +267,7 @@ PARTIAL = [
             "half the noise and twice the rate": replace(ATTRIBUTES, rates=tuple((n, Fraction(2)) for n in "abc"))
         },
         tail=1e-3,
+        long=True,
     ),
     PromiseCase(
         name="pdp-mwem, one pure round",
@@ -271,6 +276,7 @@ PARTIAL = [
         pairs=bits()[:2],
         mutants={"half the noise and twice the rate": replace(PURE, rates=tuple((n, Fraction(3)) for n in "abc"))},
         tail=1e-2,
+        long=True,
     ),
     PromiseCase(
         name="pdp-mwem, budgets of their own",

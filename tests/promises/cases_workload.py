@@ -112,6 +112,7 @@ CASES = [
             "the exact number of rows": ExactTotals(**vars(ADDED)),
         },
         tail=5e-4,
+        long=True,
     ),
     PromiseCase(
         name="conjunctions of two bits, every set of attributes",

@@ -10,13 +10,20 @@ from tests.promises import exemptions
 from tests.promises.case import PromiseCase
 from tests.promises.found import every_case, measured, reaches
 
-CASES = every_case()
+
+def _marks(case: PromiseCase) -> tuple[pytest.MarkDecorator, ...]:
+    return (pytest.mark.audit,) if case.long else ()
+
+
+CASES = [pytest.param(case, id=case.name, marks=_marks(case)) for case in every_case()]
 MUTANTS = [
-    pytest.param(case, mutant, id=f"{case.name}: {name}") for case in CASES for name, mutant in case.mutants.items()
+    pytest.param(case, mutant, id=f"{case.name}: {name}", marks=_marks(case))
+    for case in every_case()
+    for name, mutant in case.mutants.items()
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+@pytest.mark.parametrize("case", CASES)
 def test_promise_is_kept_and_reached(case: PromiseCase) -> None:
     report = measured(case)
     assert report.ok, f"{case.name} breaks its promise: {report.worst}"

@@ -37,7 +37,7 @@ def _reached() -> dict[str, list[PromiseCase]]:
     exempt = {case for case, _ in listed()}
     found: dict[str, list[PromiseCase]] = defaultdict(list)
     for case in every_case():
-        if case.name not in exempt and case.mechanism.loss().person.leak == 0:
+        if case.name not in exempt and not case.long and case.mechanism.loss().person.leak == 0:
             found[type(case.mechanism).__name__].append(case)
     return found
 

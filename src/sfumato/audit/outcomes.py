@@ -16,6 +16,8 @@ from typing import Any
 from sfumato.errors import ParameterError
 
 _PLAIN = (int, str, type(None), Fraction, bytes, Enum)
+_OFTEN = frozenset({int, bool, str, type(None), Fraction, bytes})
+"""The plain types themselves: every path of a law freezes its outcome, and most parts of it are one of these."""
 
 
 def freeze(value: Any) -> Hashable:
@@ -29,7 +31,7 @@ def freeze(value: Any) -> Hashable:
     >>> freeze({"a": 2, "b": 1}) == freeze({"b": 1, "a": 2})
     False
     """
-    if isinstance(value, _PLAIN):
+    if type(value) in _OFTEN or isinstance(value, _PLAIN):
         return value
     if isinstance(value, (list, tuple)):
         return tuple([freeze(part) for part in value])

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 from sfumato.errors import ParameterError
 
@@ -31,7 +31,9 @@ def freeze(value: Any) -> Hashable:
     >>> freeze({"a": 2, "b": 1}) == freeze({"b": 1, "a": 2})
     False
     """
-    if type(value) in _OFTEN or isinstance(value, _PLAIN):
+    if type(value) in _OFTEN:
+        return cast("Hashable", value)
+    if isinstance(value, _PLAIN):
         return value
     if isinstance(value, (list, tuple)):
         return tuple([freeze(part) for part in value])

@@ -129,6 +129,7 @@ CASES = [
             "half the noise in the search": replace(COUNTS, hitters=replace(SEARCH, scale=Fraction(5, 4))),
         },
         tail=1e-6,
+        long=True,
     ),
     PromiseCase(
         name="noise on every cell with a pure bound, large ones published",

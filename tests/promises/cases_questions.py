@@ -121,6 +121,8 @@ def every_bound() -> list[PromiseCase]:
                         larger(spend, times * (2 if question is CELLS else 1)),
                         spec_ids=spec_ids,
                         tail=1e-8,
+                        # Noise as for pure and concentrated spends, on more rows.
+                        long=setting.schema.person is not None and kind in ("truncated", "approximate"),
                     )
                 )
     return found
@@ -168,6 +170,7 @@ def several_totals() -> list[PromiseCase]:
                 larger(spend, 4),
                 spec_ids=("PDP-PAR", *spec_ids),
                 tail=1e-3,
+                long=kind in ("truncated", "approximate"),
             )
         )
     return found

@@ -170,6 +170,7 @@ CASES = [
             "one set counts twice": replace(MARGINALS, weights=((0, 1, 2),) * 3),
         },
         tail=1e-3,
+        long=True,
     ),
     PromiseCase(
         name="sets of zeros, rows come and go",

@@ -226,6 +226,7 @@ CASES = [
             "sensitivity of a row more or less": as_if_added(BIT_PAIRS),
         },
         tail=1e-7,
+        long=True,
     ),
     PromiseCase(
         name="pair contrasts of bits, one attribute",

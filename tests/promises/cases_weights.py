@@ -142,6 +142,7 @@ ROUNDS = [
         pairs=replaced(BIT, 2),
         mutants={"half the noise in the histogram": replace(STARTED, start_law=DiscreteLaplace(HALF / 2))},
         tail=1e-3,
+        long=True,
     ),
     PromiseCase(
         name="mwem, doubling rounds",
@@ -166,6 +167,7 @@ ROUNDS = [
             "twice the rate": replace(FACTORED, rate=2 * FACTORED.rate),
         },
         tail=1e-3,
+        long=True,
     ),
     PromiseCase(
         name="mwem, two rows a person",

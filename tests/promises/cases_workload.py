@@ -98,6 +98,7 @@ CASES = [
             "zero stays zero": ProjectedFirst(**vars(TABLES)),
         },
         tail=5e-4,
+        long=True,
     ),
     PromiseCase(
         name="tables of counts, people come and go",

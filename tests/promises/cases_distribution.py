@@ -168,6 +168,7 @@ CASES = [
             "a cut ten times as steep": replace(COUNTS, epsilon=Fraction(2)),
         },
         tail=1e-3,
+        long=True,
     ),
     PromiseCase(
         name="a cut and the counts of its cells, one row more or less",

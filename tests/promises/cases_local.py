@@ -129,7 +129,7 @@ CASES = (
                 # One block's threshold with more blocks: the odds grow with the number of blocks.
                 "threshold of fewer blocks": replace(hadamard, block_bits=blocks + 1),
             },
-            long=cells == 12,
+            long=cells in (7, 12),
         )
         for epsilon, blocks, cells in (("0.5", 0, 7), ("1", 1, 6), ("2", 2, 12), ("16", 2, 4), ("0.0001", 0, 3))
     ]
@@ -215,6 +215,7 @@ CASES = (
                 "more spend": replace(HASHED_LIST, plan=listed("2.1", LETTERS[:4], "linear").plan),
                 "nine tenths of the noise": asking(HASHED_LIST, less_noise(HASHED_LIST.plan.method.roles[0].oracle)),
             },
+            long=True,
         ),
     ]
 )

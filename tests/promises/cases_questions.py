@@ -215,7 +215,7 @@ def attributes() -> list[PromiseCase]:
                     spec_ids=("PL-QUANTILE", "PDP:C-9") if question is MEDIAN else ("PDP:C-9",),
                     tail=1e-3 if question is GROUPS else 1e-4,
                     others=[(), ONES] if question is MEDIAN else NOBODY,
-                    long=question is GROUPS and kind == "pure",
+                    long=question is GROUPS,
                 )
             )
     return found

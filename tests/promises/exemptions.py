@@ -23,6 +23,9 @@ from tests.promises.found import every_case, measured, reaches
 from tests.replay.exemptions import ENOUGH, REASONS, ROUNDING, survivors
 
 PLACE = Path(__file__).with_name("exempt.toml")
+HEAD = """\
+# Written by `python -m tests.promises.exemptions`; see tests/promises/exemptions.py. The reach is measured. A reason that
+# begins with "Presumed" is what the form of the proof suggests: nobody has traced it yet, and better neighbours may exist."""
 NO_CASE = ("nothing is claimed",)
 """Why a mechanism may have no promise case at all."""
 
@@ -108,7 +111,7 @@ def entries_for(cases: Iterable[PromiseCase]) -> list[Exemption]:
 
 def written(entries: Iterable[Exemption], classes: Iterable[Uncovered] = ()) -> str:
     """Return entries as TOML."""
-    lines = ["# Written by `python -m tests.promises.exemptions`, and read; see tests/promises/exemptions.py."]
+    lines = [HEAD]
     for one in entries:
         lines += [
             "",

@@ -63,13 +63,15 @@ def _features() -> list[PromiseCase]:
         frozenset({"x0", "x1"}),
     )
     label = Neighbours(many(crowd, ([1] * 9, 1, 1)), many(crowd, ([1] * 9, 0, 1)), frozenset({"y"}))
+    opposite = replace(NINE, candidates=listed([[1] * 9, [-1] * 9]), outer=5)
+    steep = replace(opposite, rate=2 * opposite.rate)
     broken = {
         "half of the sensitivity": replace(NINE, rate=2 * NINE.rate),
         "distances that jump by two": changed(JumpingDistance, NINE),
     }
     return [
-        PromiseCase("halfspace-one-feature", ("PDP-ROBERM", "PDP-HALF"), NINE, single, 0.999, broken),
-        PromiseCase("halfspace-sets", ("PDP-ROBERM",), NINE, [pair, label], 0.2, {}),
+        PromiseCase("halfspace-one-feature", ("PDP-ROBERM", "PDP-HALF"), NINE, single, broken),
+        PromiseCase("halfspace-sets", ("PDP-ROBERM",), opposite, [pair, label], {"half of the sensitivity": steep}),
     ]
 
 
@@ -92,7 +94,6 @@ def _debiased() -> list[PromiseCase]:
             ("PDP-ROBERM",),
             inside,
             pairs,
-            0.85,
             {"sensitivity of plain costs": replace(inside, rate=3 * inside.rate)},
         ),
         PromiseCase(
@@ -100,7 +101,6 @@ def _debiased() -> list[PromiseCase]:
             ("PDP-ROBERM",),
             outside,
             pairs,
-            0.85,
             {"sensitivity of a cost with room inside": replace(outside, rate=Fraction(1, 6))},
         ),
     ]
@@ -129,7 +129,6 @@ def _labels() -> list[PromiseCase]:
             ("PDP-ROBERM",),
             shape,
             pairs,
-            0.99,
             {
                 "half the coins": replace(shape, weight=shape.weight // 2),
                 "labels themselves": changed(TrueLabels, shape),

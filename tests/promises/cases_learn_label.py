@@ -63,18 +63,12 @@ def _labels() -> list[PromiseCase]:
             ("PL-LABEL",),
             shape,
             pairs,
-            reach,
             {
                 "weights exp(eps·score)": replace(shape, choice=steep),
                 "list has seen a label": changed(SeenLabels, shape),
             },
         )
-        for shape, reach in (
-            (cuts, 0.9),
-            (replace(cuts, family=Boxes()), 0.75),
-            (replace(cuts, family=Points()), 0.75),
-            (rules, 0.5),
-        )
+        for shape in (cuts, replace(cuts, family=Boxes()), replace(cuts, family=Points()), rules)
     ]
     tree = replace(cuts, family=Reproducible(Recipe.of(DecisionTreeClassifier(max_depth=1)), 3))
     cases.append(
@@ -83,7 +77,6 @@ def _labels() -> list[PromiseCase]:
             ("PL-LABEL",),
             tree,
             flipped(3)[::4],
-            0.7,
             {"weights exp(eps·score)": replace(tree, choice=steep), "list has seen a label": changed(SeenLabels, tree)},
         )
     )
@@ -99,7 +92,6 @@ def _response() -> list[PromiseCase]:
             ("PL-LABEL", "BERN-EXACT"),
             response,
             [*flipped(3), Neighbours(*grouped, LABEL)],
-            0.999,
             {
                 "half the coins": replace(response, weight=response.weight // 2),
                 "one kind of label only": changed(SeenLabelResponse, response),
@@ -126,7 +118,6 @@ def _pool() -> list[PromiseCase]:
             ("PL-SEMI",),
             pool,
             pairs[::14],
-            0.85,
             {
                 "weights exp(eps·score)": replace(pool, choice=replace(choice, rate=2 * choice.rate)),
                 "pool of private people": changed(OwnPool, pool),

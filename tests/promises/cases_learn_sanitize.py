@@ -19,9 +19,17 @@ from sfumato.privacy.parallel import parallel
 from sfumato.privacy.sensitivity import sensitivity
 from sfumato.release.distribution.codes import Coded
 from sfumato.release.distribution.medians import MedianTree, level_cost
-from tests.imputed import categories, integers
+from tests.imputed import booleans, categories, integers
 from tests.promises.case import PromiseCase
-from tests.promises.printed.sanitized import LabelsThatOccur, PlaceResponse, Unpadded, Unshuffled
+from tests.promises.printed.sanitized import (
+    LabelsThatOccur,
+    Measured,
+    PlaceResponse,
+    SteeperMeasured,
+    TwiceMeasured,
+    Unpadded,
+    Unshuffled,
+)
 
 READS = frozenset({"x0", "y"})
 ONE = Facts(("x0",), (integers(0, 0),), categories("no", "yes"), "y", READS)
@@ -46,7 +54,6 @@ def _cells() -> list[PromiseCase]:
             ("PL-SAN2LEARN",),
             replace(cells, noise=replace(cells.noise, law=DiscreteLaplace(2))),
             pairs,
-            0.99,
             {"half the noise": replace(cells, noise=replace(cells.noise, law=law))},
             tail=0.0005,
         ),
@@ -54,8 +61,8 @@ def _cells() -> list[PromiseCase]:
             "sanitized-points",
             ("PL-SAN2LEARN", "PL-SAN-POINT-PURE"),
             replace(points, noise=replace(points.noise, threshold=1)),
-            pairs,
-            0.7,
+            # Counts that are above the threshold nearly always.
+            [*pairs, (people(*[(0, 0)] * 3, *[(0, 1)] * 3), people(*[(0, 0)] * 2, *[(0, 1)] * 4))],
             {
                 "half the noise": replace(
                     points, noise=replace(points.noise, threshold=1, noise=replace(points.noise.noise, law=law))
@@ -83,7 +90,6 @@ def _medians() -> list[PromiseCase]:
             ("PL-SAN2LEARN", "PL-SAN-THRESH-RQ"),
             counted,
             pairs,
-            0.9,
             {"half the noise": steep, "labels that occur": changed(LabelsThatOccur, counted)},
             tail=0.0005,
         )
@@ -116,6 +122,7 @@ def _cuts() -> list[PromiseCase]:
         (people(*crowd, (0, 0)), people(*crowd, (3, 0))),
         (people(*crowd, (0, 0)), people(*crowd, (0, 1))),
         (people((0, 0)), people((3, 1))),
+        (people(*[(3, 0)] * 20), people((0, 0), *[(3, 0)] * 19)),
     ]
     return [
         PromiseCase(
@@ -123,7 +130,6 @@ def _cuts() -> list[PromiseCase]:
             ("PL-SAN2LEARN", "PL-SAN-THRESH-RQ"),
             cuts,
             pairs,
-            0.95,
             {"twice the rate": replace(cuts, tree=replace(tree, epsilon=2 * tree.epsilon))},
         )
     ]
@@ -142,7 +148,6 @@ def _padded() -> list[PromiseCase]:
             ("PL-SAN2LEARN",),
             padded,
             pairs,
-            0.5,
             {
                 "order kept": changed(Unshuffled, padded),
                 "sizes as they are": changed(Unpadded, padded),
@@ -152,4 +157,26 @@ def _padded() -> list[PromiseCase]:
     ]
 
 
-CASES = [*_cells(), *_medians(), *_cuts(), *_padded()]
+TWO = Facts(("x0",), (booleans(),), categories("no", "yes"), "y", READS)
+
+
+def _models() -> list[PromiseCase]:
+    """What a model is fitted to: all that is drawn from the data. A person changes the feature and the label."""
+    model = Measured(facts=TWO, people=3, spend=Pure(6), reads=READS)
+    common = [(0, 0), (1, 1)]
+    return [
+        PromiseCase(
+            "sanitized-model",
+            ("PL-SAN2LEARN",),
+            model,
+            [(people(*common, (0, 0)), people(*common, (1, 1)))],
+            {
+                "noise 5 % smaller": changed(SteeperMeasured, model),
+                "every row counts twice": changed(TwiceMeasured, model),
+            },
+            tail=1e-6,
+        )
+    ]
+
+
+CASES = [*_cells(), *_medians(), *_cuts(), *_padded(), *_models()]

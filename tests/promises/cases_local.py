@@ -108,7 +108,6 @@ CASES = (
             spec_ids=("FO-LLH", "C-NULL", "C-SEED", "BERN-EXACT"),
             mechanism=(oracle := linear(epsilon, table, symbols)),
             pairs=every_pair(*HASHES),
-            reach=0.999,
             mutants={
                 "nine tenths of the noise": less_noise(oracle),
                 "threshold rounded down": rounded_down(oracle),
@@ -124,13 +123,13 @@ CASES = (
             spec_ids=("FO-HR", "C-NULL", "BERN-EXACT"),
             mechanism=(hadamard := hadamard_response(Pure(epsilon), cells, block_bits=blocks)),
             pairs=every_pair(*range(-hadamard.cells, hadamard.cells), None),
-            reach=0.999,
             mutants={
                 "nine tenths of the noise": less_noise(hadamard),
                 "threshold rounded down": rounded_down(hadamard),
                 # One block's threshold with more blocks: the odds grow with the number of blocks.
                 "threshold of fewer blocks": replace(hadamard, block_bits=blocks + 1),
             },
+            long=cells in (7, 12),
         )
         for epsilon, blocks, cells in (("0.5", 0, 7), ("1", 1, 6), ("2", 2, 12), ("16", 2, 4), ("0.0001", 0, 3))
     ]
@@ -140,7 +139,6 @@ CASES = (
             spec_ids=("FO-HASHTOGRAM", "C-SPLIT", "C-NULL"),
             mechanism=HISTOGRAM,
             pairs=every_pair(*ROWS),
-            reach=0.999,
             mutants={
                 "nine tenths of the noise": less_noise(HISTOGRAM),
                 "threshold of fewer blocks": replace(HISTOGRAM, block_bits=2),
@@ -152,7 +150,6 @@ CASES = (
                 spec_ids=("BERN-EXACT",),
                 mechanism=(said := response(Pure(1), answers)),
                 pairs=every_pair(*range(answers), None),
-                reach=0.999,
                 mutants={
                     "nine tenths of the noise": less_noise(said),
                     "threshold of two answers": replace(said, answers=answers + 1),
@@ -165,7 +162,6 @@ CASES = (
             spec_ids=("BERN-EXACT",),
             mechanism=(mean := mean_response(Pure(1), 4)),
             pairs=every_pair(*range(5), None),
-            reach=0.999,
             mutants={"nine tenths of the noise": less_noise(mean)},
         ),
         PromiseCase(
@@ -173,7 +169,6 @@ CASES = (
             spec_ids=("BERN-EXACT",),
             mechanism=(unary := unary_encoding(Pure(1), 4)),
             pairs=every_pair(*range(4), None),
-            reach=0.999,
             mutants={"nine tenths of the noise": less_noise(unary)},
         ),
         PromiseCase(
@@ -181,7 +176,6 @@ CASES = (
             spec_ids=("BERN-EXACT",),
             mechanism=(hashed := local_hash(Pure(1), 6, functions=4)),
             pairs=every_pair(*range(6), None),
-            reach=0.999,
             mutants={"nine tenths of the noise": less_noise(hashed), "one symbol more": replace(hashed, symbols=5)},
         ),
         *(
@@ -190,7 +184,6 @@ CASES = (
                 spec_ids=(*ids, "C-SPLIT", "C-NULL", "C-SEED", "ENC-DOM"),
                 mechanism=(client := tree(seed, levels, style)),
                 pairs=every_pair(*range(8), 8, "text", None),
-                reach=0.999,
                 mutants={
                     "role by item": RoleByItem(plan=client.plan),
                     "nine tenths of the noise": asking(client, less_noise(SPLIT)),
@@ -204,7 +197,6 @@ CASES = (
             spec_ids=("BERN-EXACT", "C-NULL"),
             mechanism=COLOURS,
             pairs=every_pair("red", "green", "blue", "pink", None),
-            reach=0.999,
             mutants={"more spend": replace(COLOURS, plan=listed("1.2", ("red", "green", "blue"), "response").plan)},
         ),
         PromiseCase(
@@ -212,7 +204,6 @@ CASES = (
             spec_ids=("FO-HR", "C-NULL"),
             mechanism=ADDRESSES,
             pairs=every_pair(*LETTERS, "i", None),
-            reach=0.999,
             mutants={"more spend": replace(ADDRESSES, plan=listed("2.1", LETTERS, "hadamard").plan)},
         ),
         PromiseCase(
@@ -220,11 +211,11 @@ CASES = (
             spec_ids=("FO-LLH", "C-NULL", "C-SEED"),
             mechanism=HASHED_LIST,
             pairs=every_pair(*LETTERS[:4], "i", None),
-            reach=0.999,
             mutants={
                 "more spend": replace(HASHED_LIST, plan=listed("2.1", LETTERS[:4], "linear").plan),
                 "nine tenths of the noise": asking(HASHED_LIST, less_noise(HASHED_LIST.plan.method.roles[0].oracle)),
             },
+            long=True,
         ),
     ]
 )

@@ -91,7 +91,6 @@ CASES = [
             spec_ids=("PES", "ULRC", "C-SPLIT", "C-NULL", "C-SEED"),
             mechanism=client(method := expander(blocks), seed),
             pairs=every_pair(*CODES, None),
-            reach=0.999,
             mutants={
                 "role by item": RoleByItem(plan=client(method, seed).plan),
                 "half the noise in the cells": client(
@@ -102,6 +101,7 @@ CASES = [
                 ),
                 "threshold of one block": client(fewer_blocks(method), seed, Pure(9)),
             },
+            long=blocks == 0,
         )
         for blocks, seed in ((0, 0), (1, 1))
     ),
@@ -110,7 +110,6 @@ CASES = [
         spec_ids=("BITSTOGRAM", "C-SPLIT", "C-NULL", "C-SEED"),
         mechanism=client(BITS, 3),
         pairs=every_pair(*CODES, "text", None),
-        reach=0.999,
         mutants={
             "role by item": RoleByItem(plan=client(BITS, 3).plan),
             "half the noise": client(replace(BITS, oracle=half_the_noise(BITS.oracle)), 3, Pure(9)),
@@ -121,7 +120,6 @@ CASES = [
         spec_ids=("PES", "C-BASIC", "C-NULL"),
         mechanism=PAPER,
         pairs=every_pair(None, *CODES),
-        reach=0.999,
         mutants={
             "half the noise in the cells": replace(PAPER, cells=half_the_noise(PAPER.cells)),
             "the whole epsilon for each report": replace(

@@ -218,7 +218,6 @@ def group_cases() -> list[PromiseCase]:
                 spec_ids=("GRP", "C-GRP-X"),
                 mechanism=group,
                 pairs=[((0,) * people, (1,) * people), ((0, 1, 0, 1, 0)[:people], (1, 0, 1, 0, 1)[:people])],
-                reach=0.999,
                 mutants={
                     "nine tenths of the noise": replace(group, device=replace(device, weight=device.weight * 9 // 10)),
                     "one reports twice": ReportsTwice(device=device, people=people, delta=delta),
@@ -235,8 +234,8 @@ CASES = (
             spec_ids=("RRK", "C-RRk", "C-NULL"),
             mechanism=chosen,
             pairs=every_pair(vectors(chosen.bits)),
-            reach=0.999,
             mutants=vector_mutants(name, chosen),
+            long=name == "best-1-4",
         )
         for name, chosen in VECTORS.items()
     ]
@@ -246,7 +245,6 @@ CASES = (
             spec_ids=("GENPROT", "C-APX2PURE-X"),
             mechanism=made,
             pairs=every_pair(ratio_inputs(reach)),
-            reach=0.999,
             mutants={
                 "clamp at three halves": wide(made, 1.5 * reach),
                 "first kept": SendsFirst(**vars(made)),

@@ -116,7 +116,6 @@ CASES = [
         spec_ids=("QR-LAP", "PDP:C-14"),
         mechanism=COUNT,
         pairs=[(5, 6)],
-        reach=0.9999,
         mutants={
             "half the scale": replace(COUNT, law=DiscreteLaplace(COUNT.law.scale / 2)),
             "half a per cent less": replace(COUNT, law=DiscreteLaplace(COUNT.law.scale * Fraction(995, 1000))),
@@ -129,7 +128,6 @@ CASES = [
         spec_ids=("QR-LAP",),
         mechanism=REMOVED,
         pairs=[(0, 1), (7, 8)],
-        reach=0.9999,
         mutants={"half the scale": replace(REMOVED, law=DiscreteLaplace(1))},
     ),
     PromiseCase(
@@ -137,7 +135,6 @@ CASES = [
         spec_ids=("QR-LAP",),
         mechanism=WIDE,
         pairs=[(0, 1), (0, 2), (0, 3)],
-        reach=0.9999,
         mutants={"sensitivity halved": calibrate(Pure(1), sensitivity="3/2")},
     ),
     PromiseCase(
@@ -145,7 +142,6 @@ CASES = [
         spec_ids=("QR-LAP",),
         mechanism=HISTOGRAM,
         pairs=[(vector(3, 2), vector(2, 3))],
-        reach=0.99,
         tail=1e-7,
         mutants={
             "one changed cell only": replace(HISTOGRAM, law=calibrate(Pure(2), sensitivity=1).law),
@@ -158,7 +154,6 @@ CASES = [
         spec_ids=("QR-LAP",),
         mechanism=ADDED,
         pairs=[(vector(3, 2), vector(3, 3)), (vector(3, 2), vector(4, 2))],
-        reach=0.99,
         tail=1e-7,
         mutants={"half the scale": replace(ADDED, law=DiscreteLaplace(Fraction(1, 2)))},
     ),
@@ -167,7 +162,6 @@ CASES = [
         spec_ids=("TCDP-SAMPLER",),
         mechanism=QUANTISED,
         pairs=[(Fraction(5, 2), Fraction(7, 2)), (Fraction(9, 4), Fraction(13, 4)), (Fraction(1, 2), Fraction(3, 2))],
-        reach=0.9999,
         mutants={"round half to even": replace(QUANTISED, before=round)},
     ),
     PromiseCase(
@@ -175,7 +169,6 @@ CASES = [
         spec_ids=("QR-LAP",),
         mechanism=CLAMPED,
         pairs=[((0, 1), (100, 1)), ((2, 2), (-5, 2))],
-        reach=0.9999,
         mutants={
             "noise first, clamp after": replace(CLAMPED, before=sum, after=lambda value: max(0, min(4, value))),
         },
@@ -185,7 +178,6 @@ CASES = [
         spec_ids=("PDP:C-13",),
         mechanism=GAUSSIAN,
         pairs=[(5, 6)],
-        reach=0.99,
         tail=1e-12,
         mutants={
             "half the variance": replace(GAUSSIAN, law=DiscreteGaussian(GAUSSIAN.law.variance / 2)),
@@ -199,7 +191,6 @@ CASES = [
         spec_ids=("PDP:C-13",),
         mechanism=GAUSSIAN_WIDE,
         pairs=[(0, 1), (0, 2), (0, 3)],
-        reach=0.99,
         tail=1e-12,
         mutants={"sensitivity halved": calibrate(Concentrated(0.5), sensitivity="3/2")},
     ),
@@ -208,7 +199,6 @@ CASES = [
         spec_ids=("PDP:C-13",),
         mechanism=GAUSSIAN_PAIR,
         pairs=[(vector(3, 2), vector(2, 3))],
-        reach=0.99,
         mutants={
             "one changed cell only": replace(GAUSSIAN_PAIR, law=calibrate(Concentrated(0.5), sensitivity=1).law),
             "one draw for both": SharedDraw(law=GAUSSIAN_PAIR.law, sensitivity=GAUSSIAN_PAIR.sensitivity),
@@ -219,7 +209,6 @@ CASES = [
         spec_ids=("TCDP-SINH", "TCDP-SAMPLER"),
         mechanism=SINH,
         pairs=[(5, 6)],
-        reach=0.88,
         tail=1e-15,
         mutants={
             "sigma halved": replace(SINH, law=SinhNormal(Fraction(9, 8), 6)),
@@ -232,7 +221,6 @@ CASES = [
         spec_ids=("TCDP-SINH",),
         mechanism=SINH_GENTLE,
         pairs=[(0, 3)],
-        reach=0.97,
         tail=1e-15,
         mutants={"a tenth less": replace(SINH_GENTLE, law=SinhNormal(Fraction(162, 10), 40))},
     ),
@@ -241,7 +229,6 @@ CASES = [
         spec_ids=("TCDP-SINH", "TCDP-SAMPLER"),
         mechanism=SINH_WIDE,
         pairs=[(0, 1), (0, 2), (0, 3)],
-        reach=0.89,
         tail=1e-15,
         mutants={
             "sigma halved": replace(SINH_WIDE, law=SinhNormal(5, 12)),
@@ -253,7 +240,6 @@ CASES = [
         spec_ids=("TCDP-SINH",),
         mechanism=SINH_PAIR,
         pairs=[(vector(3, 2), vector(2, 3))],
-        reach=0.85,
         tail=1e-12,
         mutants={"sigma halved": replace(SINH_PAIR, law=SinhNormal(Fraction(1, 2), 4))},
     ),
@@ -262,7 +248,6 @@ CASES = [
         spec_ids=("TCDP-SINH",),
         mechanism=SINH_CALIBRATED,
         pairs=[(0, 1)],
-        reach=0.85,
         tail=1e-15,
         mutants={
             "sigma halved": replace(
@@ -275,7 +260,6 @@ CASES = [
         spec_ids=("PDP:C-14", "PDP:C-9"),
         mechanism=COLUMNS_LAPLACE,
         pairs=COLUMN_PAIRS,
-        reach=0.99,
         tail=1e-7,
         mutants={
             "half the scale": replace(COLUMNS_LAPLACE, law=DiscreteLaplace(1)),
@@ -287,7 +271,6 @@ CASES = [
         spec_ids=("PDP:C-13", "PDP:C-9"),
         mechanism=COLUMNS_GAUSSIAN,
         pairs=COLUMN_PAIRS,
-        reach=0.99,
         mutants={
             "half the variance": replace(COLUMNS_GAUSSIAN, law=DiscreteGaussian(2)),
             "the weights exchanged": Prepared(base=COLUMNS_GAUSSIAN, before=weights_exchanged),

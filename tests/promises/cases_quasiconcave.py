@@ -54,8 +54,10 @@ def printed(choice: Any, part: str) -> WholePath:
     return lapse(choice, part, scale=scale, threshold=2)  # (1/2)·ln(50) = 1.96 at e = 2
 
 
-def case(name: str, spec: str, inner: Any, pairs: list[Any], reach: float, mutants: dict[str, Any]) -> PromiseCase:
-    return PromiseCase(name, (spec,), WholePath(inner=inner), pairs, reach, mutants, tail=TAIL)
+def case(
+    name: str, spec: str, inner: Any, pairs: list[Any], mutants: dict[str, Any], long: bool = False
+) -> PromiseCase:
+    return PromiseCase(name, (spec,), WholePath(inner=inner), pairs, mutants, tail=TAIL, long=long)
 
 
 def _shifted() -> list[PromiseCase]:
@@ -69,7 +71,6 @@ def _shifted() -> list[PromiseCase]:
             "PL-REC2",
             on_window,
             [TIE, PEAK],
-            0.95,
             {
                 "printed A_dist": printed(on_window, "window_choice"),
                 "noise of scale 1/e2": lapse(on_window, "window_choice", scale=Fraction(1, 2)),
@@ -81,16 +82,16 @@ def _shifted() -> list[PromiseCase]:
             "PL-REC2",
             on_level,
             [EDGE, TIE],
-            0.95,
             {"level exponent e1·q": WholePath(inner=with_rate(on_level, "level_choice", 2))},
+            long=True,
         ),
         case(
             "shifted-windows-point",
             "PL-REC2",
             on_point,
             [INSIDE, TIE],
-            0.7,
             {"point exponent e3·q": WholePath(inner=with_rate(on_point, "point_choice", 2))},
+            long=True,
         ),
     ]
 
@@ -117,7 +118,6 @@ def _covers() -> list[PromiseCase]:
             "PL-REC",
             on_first,
             [PEAK, TIE],
-            0.65,
             {"noise of scale 1/e": lapse(on_first, "first_choice", scale=Fraction(1, 2))},
         ),
         case(
@@ -125,16 +125,16 @@ def _covers() -> list[PromiseCase]:
             "PL-REC",
             on_second,
             [PEAK, TIE],
-            0.65,
             {"noise of scale 1/e": lapse(on_second, "second_choice", scale=Fraction(1, 2))},
+            long=True,
         ),
         case(
             "two-covers-level",
             "PL-REC",
             on_level,
             [EDGE, SHORT_TIE],
-            0.2,
             {"level exponent e·q": WholePath(inner=with_rate(on_level, "level_choice", 2))},
+            long=True,
         ),
     ]
 
@@ -162,23 +162,22 @@ def _interior() -> list[PromiseCase]:
             "TCDP-IP",
             on_end,
             [((0,), (7,))],
-            0.2,
             {"end test with sensitivity 1": WholePath(inner=replace(on_end, end_law=DiscreteGaussian("1/4")))},
+            long=True,
         ),
         case(
             "interior-point-level",
             "TCDP-IP",
             on_level,
             [((0, 0), (0, 1))],
-            0.5,
             {"level exponent e1·q": WholePath(inner=with_rate(on_level, "level_choice", 2))},
+            long=True,
         ),
         case(
             "interior-point-node",
             "TCDP-IP",
             on_node,
             [((0,), (1,)), ((0, 0), (0, 1))],
-            0.3,
             {"half the noise on nodes": WholePath(inner=replace(on_node, node_choice=half))},
         ),
     ]
@@ -195,7 +194,6 @@ def _general() -> list[PromiseCase]:
             ("TCDP-GIP-REC",),
             LevelOnly(inner=choice),
             [(rising, bent)],
-            0.2,
             {
                 "stretch ignored": LevelOnly(inner=with_rate(choice, "level_choice", 10)),
                 "three times as steep": LevelOnly(inner=with_rate(choice, "level_choice", 3)),

@@ -45,7 +45,9 @@ GROUPED = several(2, 1, 1, "k")
 SETTINGS = {"replace": ONE, "add or remove": ONE_MORE, "weighed": WEIGHED, "one group": GROUPED}
 
 NOBODY: list[People] = [()]
-SOMEBODY: list[People] = [(), ((9, ((0, 1, 0),)),), ((9, ((1, 1, 1),)), (8, ((0, 1, 1),)))]
+ONES: People = tuple((who, ((who % 2, 1, 1),)) for who in range(20, 40))
+"""So many of one value that no other has any weight in a choice: whoever joins them or leaves costs what is claimed."""
+SOMEBODY: list[People] = [(), ((9, ((0, 1, 0),)),), ((9, ((1, 1, 1),)), (8, ((0, 1, 1),))), ONES]
 
 CROWD: People = tuple((who, ((who % 2, 1, 0),)) for who in range(10, 18))
 
@@ -77,7 +79,7 @@ class Whole(Pure):
 
 
 def case(
-    name: str, question: Question, setting: Basis, spend: Bound, *, reach: float, mutants: Any = None, **options: Any
+    name: str, question: Question, setting: Basis, spend: Bound, *, mutants: Any = None, **options: Any
 ) -> PromiseCase:
     linear = not isinstance(question, Quantiles) and getattr(question, "keys", "schema") == "schema"
     mechanism = EndToEnd(question=question, setting=setting, spend=spend)
@@ -90,9 +92,9 @@ def case(
         spec_ids=options.pop("spec_ids", ("QR-LAP",)),
         mechanism=mechanism,
         pairs=pairs,
-        reach=reach,
         mutants=broken,
         tail=options.pop("tail", 1e-6),
+        long=options.pop("long", False),
     )
 
 
@@ -117,9 +119,10 @@ def every_bound() -> list[PromiseCase]:
                         question,
                         setting,
                         larger(spend, times * (2 if question is CELLS else 1)),
-                        reach=0.98,
                         spec_ids=spec_ids,
-                        tail=1e-5,
+                        tail=1e-8,
+                        # Noise as for pure and concentrated spends, on more rows.
+                        long=setting.schema.person is not None and kind in ("truncated", "approximate"),
                     )
                 )
     return found
@@ -143,7 +146,6 @@ def several_totals() -> list[PromiseCase]:
                         question,
                         setting,
                         paid,
-                        reach=0.9 if kind != "approximate" else 0.3,
                         mutants=mutants,
                         spec_ids=spec_ids,
                         tail=1e-4,
@@ -155,7 +157,6 @@ def several_totals() -> list[PromiseCase]:
             MEAN,
             WEIGHED,
             Pure(6),
-            reach=0.9,
             mutants={"half the noise": {"noise_spend": Pure(12)}},
             tail=1e-4,
         )
@@ -167,9 +168,9 @@ def several_totals() -> list[PromiseCase]:
                 GROUPS,
                 ONE,
                 larger(spend, 4),
-                reach=0.9 if kind != "approximate" else 0.3,
                 spec_ids=("PDP-PAR", *spec_ids),
                 tail=1e-3,
+                long=kind in ("truncated", "approximate"),
             )
         )
     return found
@@ -183,7 +184,6 @@ def quantiles() -> list[PromiseCase]:
             question,
             setting,
             spend,
-            reach=0.2,
             spec_ids=("PL-QUANTILE",),
             others=SOMEBODY,
         )
@@ -197,14 +197,14 @@ def attributes() -> list[PromiseCase]:
     """Spends per attribute: each attribute alone costs what was written, whatever the person costs."""
     found = []
     for kind, spend in (("pure", Pure(2)), ("concentrated", Concentrated(1)), ("truncated", Truncated(1, 3))):
-        for question, times, reach in (
-            (COUNT, 1, 0.99),
-            (CELLS, 1, 0.99),
-            (Sum("value", "side = 1"), 1, 0.99),
-            (MEAN, 2, 0.9),
-            (SPREAD, 3, 0.9),
-            (GROUPS, 3, 0.9),
-            (MEDIAN, 1, 0.2),
+        for question, times in (
+            (COUNT, 1),
+            (CELLS, 1),
+            (Sum("value", "side = 1"), 1),
+            (MEAN, 2),
+            (SPREAD, 3),
+            (GROUPS, 3),
+            (MEDIAN, 1),
         ):
             found.append(
                 case(
@@ -212,9 +212,10 @@ def attributes() -> list[PromiseCase]:
                     question,
                     ONE,
                     larger(spend, times).per_attribute(),
-                    reach=reach,
                     spec_ids=("PL-QUANTILE", "PDP:C-9") if question is MEDIAN else ("PDP:C-9",),
                     tail=1e-3 if question is GROUPS else 1e-4,
+                    others=[(), ONES] if question is MEDIAN else NOBODY,
+                    long=question is GROUPS,
                 )
             )
     return found
@@ -229,7 +230,6 @@ def sensitivities() -> list[PromiseCase]:
             COUNT,
             ONE,
             Pure(2),
-            reach=0.99,
             mutants={"the public number of people": {"planned": Count()}},
         ),
         case(
@@ -237,7 +237,6 @@ def sensitivities() -> list[PromiseCase]:
             Sum("value", "side = 1"),
             replace(ONE, schema=Schema({"side": integers(0, 1), "value": integers(2, 3)})),
             Pure(3),
-            reach=0.99,
             mutants={"the filter forgotten": {"planned": Sum("value")}},
         ),
         case(
@@ -245,7 +244,6 @@ def sensitivities() -> list[PromiseCase]:
             PLAIN_CELLS,
             ONE,
             Pure(3),
-            reach=0.99,
             mutants={"one side only": {"noise_setting": ONE_MORE}},
         ),
         case(
@@ -253,7 +251,6 @@ def sensitivities() -> list[PromiseCase]:
             PLAIN_CELLS,
             several(2, 1),
             Pure(6),
-            reach=0.99,
             mutants={"one row a person": {"noise_setting": ONE}},
             tail=1e-4,
         ),
@@ -262,7 +259,6 @@ def sensitivities() -> list[PromiseCase]:
             MEDIAN,
             ONE,
             Pure(2),
-            reach=0.5,
             spec_ids=("PL-QUANTILE",),
             others=SOMEBODY,
             mutants={"one side only": {"noise_setting": ONE_MORE}},
@@ -272,7 +268,6 @@ def sensitivities() -> list[PromiseCase]:
             TWO,
             ONE_MORE,
             Pure(2),
-            reach=0.3,
             spec_ids=("PL-QUANTILE",),
             others=SOMEBODY,
             mutants={"every quantile pays in full": {"noise_spend": Whole(4)}},
@@ -282,9 +277,8 @@ def sensitivities() -> list[PromiseCase]:
             Quantiles("value", [0.5]),
             WEIGHED,
             Pure(2),
-            reach=0.3,
             spec_ids=("PL-QUANTILE",),
-            others=[((9, ((0, 0, 0),)), (8, ((0, 0, 1),)))],
+            others=[((9, ((0, 0, 0),)), (8, ((0, 0, 1),))), ONES],
             mutants={"one row a person": {"noise_setting": several(1, 1)}},
         ),
         case(
@@ -292,7 +286,6 @@ def sensitivities() -> list[PromiseCase]:
             Sum("value"),
             wide,
             Pure(3),
-            reach=0.99,
             mutants={"a narrow column": {"noise_setting": ONE}},
         ),
     ]
@@ -308,7 +301,6 @@ def found_keys() -> list[PromiseCase]:
             Histogram("key", keys="private"),
             ONE,
             Approximate(2, 0.05),
-            reach=0.5,
             others=[(), ((9, ((0, 1, 0),)),), CROWD],
             spec_ids=("PL-SAN-POINT-STAB",),
             mutants={"one side only": {"noise_setting": ONE_MORE}},
@@ -319,18 +311,16 @@ def found_keys() -> list[PromiseCase]:
             Histogram("key", keys="private"),
             GROUPED,
             Approximate(4, 0.1),
-            reach=0.3,
             others=[(), ((9, ((0, 1, 0),)),), CROWD],
             spec_ids=("PL-SAN-POINT-STAB",),
             mutants={"one row a person": {"noise_setting": ONE}},
-            tail=1e-4,
+            tail=1e-6,
         ),
         case(
             "cells of a large domain, rows weighed",
             Histogram("key", keys="private"),
             WEIGHED,
             Pure(8),
-            reach=0.5,
             others=[(), CROWD[:4]],
             spec_ids=("TCDP-HIST",),
             mutants={"one row a person": {"noise_setting": several(1, 2)}},
@@ -341,11 +331,10 @@ def found_keys() -> list[PromiseCase]:
             Histogram("key", "side = 1", keys="private"),
             picked,
             Approximate(4, 0.1),
-            reach=0.3,
             others=[(), ((9, ((0, 1, 0),)),)],
             spec_ids=("PL-SAN-POINT-STAB",),
             mutants={"one row a person": {"noise_setting": ONE}},
-            tail=1e-4,
+            tail=1e-6,
         ),
         *(
             case(
@@ -353,7 +342,6 @@ def found_keys() -> list[PromiseCase]:
                 Histogram("value", keys="private"),
                 replace(ONE, schema=large),
                 spend,
-                reach=0.9,
                 others=[(), tuple((who, ((who % 2,),)) for who in range(10, 18))],
                 spec_ids=("TCDP-HIST",),
                 mutants={"one side only": {"noise_setting": replace(ONE_MORE, schema=large)}},
@@ -405,7 +393,6 @@ GRID = [
         spec_ids=("TCDP-SAMPLER",),
         mechanism=OnGrid(4, 4, Pure(2)),
         pairs=[(first, first + step) for first in range(8) for step in range(5)],
-        reach=0.99,
         mutants={"half to even": HalfToEven(4, 4, Pure(2))},
     ),
     PromiseCase(
@@ -413,7 +400,6 @@ GRID = [
         spec_ids=("TCDP-SAMPLER",),
         mechanism=OnGrid(4, 5, Pure(2)),
         pairs=[(first, first + step) for first in range(8) for step in range(6)],
-        reach=0.99,
         mutants={"rounding moves nothing": SensitivityWithoutGrid(4, 5, Pure(2))},
     ),
 ]

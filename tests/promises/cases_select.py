@@ -48,14 +48,13 @@ def _exponential() -> list[PromiseCase]:
     double = select.exponential(Pure(1), sensitivity=2)
     counts = select.exponential(Pure(1), monotone=True, relation=ADD_REMOVE)
     zeros = [0] * 1000
-    step = select.StepFunction([0, 3, 4], [0, 9, 1], end=6)
+    step = select.StepFunction([0, 3, 4], [0, 20, 1], end=6)
     return [
         PromiseCase(
             name="exponential",
             spec_ids=("QR-EM", "PL-EM", "TCDP-EXPMECH"),
             mechanism=pick,
             pairs=around((0, 9, 0), (2, 2, 2), (5, 0, 4)),
-            reach=0.98,
             mutants={
                 "un-halved": replace(pick, rate=pick.rate * 2),
                 "one tenth more": replace(pick, rate=pick.rate * 11 / 10),
@@ -66,7 +65,6 @@ def _exponential() -> list[PromiseCase]:
             spec_ids=("QR-EM",),
             mechanism=pick,
             pairs=[(zeros, [1] + [-1] * 999)],
-            reach=0.99,
             mutants={"un-halved (QR:D1)": replace(pick, rate=pick.rate * 2)},
         ),
         PromiseCase(
@@ -74,7 +72,6 @@ def _exponential() -> list[PromiseCase]:
             spec_ids=("QR-EM",),
             mechanism=double,
             pairs=[([0, 20, 0], [2, 18, 0]), ([1, 1, 1], [3, -1, 3])],
-            reach=0.98,
             mutants={"sensitivity ignored": replace(double, rate=double.rate * 2)},
         ),
         PromiseCase(
@@ -82,15 +79,13 @@ def _exponential() -> list[PromiseCase]:
             spec_ids=("QR-EM", "PL-EM"),
             mechanism=counts,
             pairs=raised((0, 9, 0), (2, 2, 2), (5, 0, 4)),
-            reach=0.98,
             mutants={"rate doubled again": replace(counts, rate=counts.rate * 2)},
         ),
         PromiseCase(
             name="exponential-steps",
             spec_ids=("QR-EM", "PL-EM"),
             mechanism=pick,
-            pairs=[(step, select.StepFunction([0, 3, 4], [1, 8, 0], end=6)), (step, [0, 0, 0, 10, 1, 1])],
-            reach=0.9,
+            pairs=[(step, select.StepFunction([0, 3, 4], [1, 19, 0], end=6)), (step, [0, 0, 0, 21, 1, 1])],
             mutants={"un-halved": replace(pick, rate=pick.rate * 2)},
         ),
     ]
@@ -105,7 +100,6 @@ def _permute_and_flip() -> list[PromiseCase]:
             spec_ids=("QR-EM",),
             mechanism=pick,
             pairs=[*around((3, 3), (0, 6)), ([1, 1, 1], [2, 0, 0]), ([0, 4, 4], [1, 3, 3])],
-            reach=0.99,
             mutants={
                 "un-halved": replace(pick, rate=pick.rate * 2),
                 "ties to the best": changed(FirstTies, pick),
@@ -116,7 +110,6 @@ def _permute_and_flip() -> list[PromiseCase]:
             spec_ids=("QR-EM",),
             mechanism=counts,
             pairs=raised((3, 3), (0, 4), (0, 3)),
-            reach=0.99,
             mutants={"rate doubled again": replace(counts, rate=counts.rate * 2)},
         ),
     ]
@@ -134,7 +127,6 @@ def _stable() -> list[PromiseCase]:
             spec_ids=("PL-ADIST",),
             mechanism=pick,
             pairs=[*around(*leads), ([1, 39, 52], [1, 38, 53]), ([0, 1, 2], [1, 1, 1])],
-            reach=0.93,
             mutants={
                 "printed": printed,
                 "threshold without g": replace(pick, threshold=pick.threshold - pick.gap_sensitivity),
@@ -148,7 +140,6 @@ def _stable() -> list[PromiseCase]:
             spec_ids=("PL-ADIST",),
             mechanism=counts,
             pairs=raised(*leads[:6]),
-            reach=0.7,
             mutants={"half the noise": replace(counts, scale=counts.scale / 2)},
         ),
         PromiseCase(
@@ -160,8 +151,8 @@ def _stable() -> list[PromiseCase]:
                 (select.Unbounded({"a": 1}), select.Unbounded({"b": 1})),
                 (select.Unbounded({"a": 2}), select.Unbounded({"a": 1, "b": 1})),
                 (select.Unbounded({"a": 1}), select.Unbounded({})),
+                (select.Unbounded({"b": 2}), select.Unbounded({"a": 1, "b": 1})),
             ],
-            reach=0.2,
             mutants={"candidates are those seen": changed(SeenOnly, pick)},
         ),
     ]
@@ -180,7 +171,6 @@ def _choosing() -> list[PromiseCase]:
             spec_ids=("PL-CHOOSE",),
             mechanism=pick,
             pairs=_histograms(6),
-            reach=0.01,
             mutants={"printed threshold alpha·m/2 at alpha = 1/2": printed},
         ),
         PromiseCase(
@@ -189,7 +179,6 @@ def _choosing() -> list[PromiseCase]:
             mechanism=pick,
             pairs=[([heavy, 0, 1], [heavy, 0, 0]) for heavy in range(pick.threshold + 4)]
             + [([heavy, 1, 0], [heavy - 1, 2, 0]) for heavy in range(1, pick.threshold + 4)],
-            reach=0.05,
             mutants={"threshold without theta": replace(pick, threshold=pick.threshold - pick.theta)},
         ),
         PromiseCase(
@@ -197,7 +186,6 @@ def _choosing() -> list[PromiseCase]:
             spec_ids=("PL-CHOOSE",),
             mechanism=wide,
             pairs=crowds,
-            reach=0.9,
             mutants={
                 "growth ignored": _wide(growth=1),
                 "1/e2 instead of 2/e2": replace(wide, threshold=_wide(growth=50, steepness=2).threshold),
@@ -257,18 +245,15 @@ def _obvious() -> list[PromiseCase]:
         if name == "pure":
             mutants["uniform draw by a float"] = changed(FloatUniform, pick)
         spec_ids = ("TCDP-OAM-OPT",)
-        cases.append(PromiseCase(f"obvious-{name}", spec_ids, pick, pairs, 0.98, mutants))
+        cases.append(PromiseCase(f"obvious-{name}", spec_ids, pick, pairs, mutants))
         curve = select.obvious(spend, candidates=4, method="noise", failure="0.001")
         broken = {"gap sensitivity 1": replace(curve, unit=1, start=1, chances=curve.chances[1::2])}
         # Only a coin is released: the printed curves reach half of what their noise costs under Rényi bounds.
-        reach = 0.4 if name in ("concentrated", "truncated") else 0.9
-        cases.append(PromiseCase(f"obvious-noise-{name}", ("TCDP-OAM",), curve, pairs, reach, broken))
+        cases.append(PromiseCase(f"obvious-noise-{name}", ("TCDP-OAM",), curve, pairs, broken))
     counts = select.obvious(Pure(1), candidates=4, monotone=True, relation=ADD_REMOVE, failure="0.001")
     doubled = replace(counts, chances=counts.chances[1::2])
     rises = by_winner(raised(*leads))
-    cases.append(
-        PromiseCase("obvious-monotone", ("TCDP-OAM-OPT",), counts, rises, 0.98, {"two rungs at once": doubled})
-    )
+    cases.append(PromiseCase("obvious-monotone", ("TCDP-OAM-OPT",), counts, rises, {"two rungs at once": doubled}))
     return cases
 
 

@@ -13,12 +13,14 @@ from tests.promises.printed.choices import Endless, LoyalTies, SameNoise, change
 
 
 def _top() -> list[PromiseCase]:
-    # Large spends: the noise is narrow, so that ties are frequent and few paths cover nearly all of its mass.
+    # Large spends: the noise is narrow, so that ties are frequent and few paths cover nearly all of its mass. A cut far
+    # out shows the noise of one lead alone; between two leads the noise of both would hide a part of what is claimed.
     pick = select.top(Pure(6), count=1)
-    two = select.top(Pure(32), count=2)
-    gauss = select.top(Concentrated(1), count=1)
+    far = replace(pick, cut=4)
+    two = select.top(Pure(40), count=2)
+    gauss = replace(select.top(Concentrated(1), count=1), cut=22)
     sinh = select.Top(count=1, law=SinhNormal(4, 6), gap_sensitivity=2)
-    counts = select.top(Pure(4), count=1, monotone=True, relation=ADD_REMOVE)
+    counts = replace(select.top(Pure(4), count=1, monotone=True, relation=ADD_REMOVE), cut=4)
     shifts = [([0, 0, 0], [1, -1, -1]), ([0, 6, 0], [1, 5, 1]), ([0, 3, 0], [1, 2, 1])]
     return [
         PromiseCase(
@@ -26,7 +28,6 @@ def _top() -> list[PromiseCase]:
             spec_ids=("TCDP-GENHIST",),
             mechanism=pick,
             pairs=[([2, 2], [1, 3]), ([0, 3], [1, 2]), ([0, 1, 0], [1, 0, 1]), ([0, 3, 0], [1, 2, 1])],
-            reach=0.88,
             mutants={
                 "half the noise": replace(pick, law=DiscreteLaplace(scale_of(pick) / 2)),
                 "ties to the true top": changed(LoyalTies, pick),
@@ -34,11 +35,18 @@ def _top() -> list[PromiseCase]:
             tail=1e-11,
         ),
         PromiseCase(
+            name="top-laplace-above-a-cut",
+            spec_ids=("TCDP-GENHIST",),
+            mechanism=far,
+            pairs=[([3, 0], [2, 1])],
+            mutants={"half the noise": replace(far, law=DiscreteLaplace(scale_of(far) / 2))},
+            tail=1e-11,
+        ),
+        PromiseCase(
             name="top-2-laplace",
             spec_ids=("TCDP-GENHIST",),
             mechanism=two,
             pairs=[([2, 2, 0, 0], [1, 1, 1, 1])],
-            reach=0.9,
             mutants={"count ignored": replace(two, law=DiscreteLaplace(scale_of(two) / 2))},
             tail=1e-18,
         ),
@@ -46,16 +54,16 @@ def _top() -> list[PromiseCase]:
             name="top-gaussian",
             spec_ids=("TCDP-GENHIST",),
             mechanism=gauss,
-            pairs=shifts,
-            reach=0.4,
-            mutants={"half the noise": replace(gauss, law=DiscreteGaussian(Fraction(1, 2)))},
+            pairs=[([3, 0], [2, 1])],
+            # Much less noise would leave nothing at the cut, and be seen nearer by.
+            mutants={"noise 5 % smaller": replace(gauss, law=DiscreteGaussian(2 * Fraction(95, 100) ** 2))},
+            tail=1e-80,
         ),
         PromiseCase(
             name="top-sinh-normal",
             spec_ids=("TCDP-GENHIST",),
             mechanism=sinh,
             pairs=shifts,
-            reach=0.3,
             mutants={"a third of the noise": replace(sinh, law=SinhNormal(Fraction(4, 9), 2))},
         ),
         PromiseCase(
@@ -63,7 +71,6 @@ def _top() -> list[PromiseCase]:
             spec_ids=("TCDP-GENHIST",),
             mechanism=counts,
             pairs=[([0, 5, 0], [1, 5, 1]), ([0, 0, 0], [1, 0, 0]), ([1, 1, 0], [1, 2, 0])],
-            reach=0.9,
             mutants={"half the noise": replace(counts, law=DiscreteLaplace(scale_of(counts) / 2))},
             tail=1e-11,
         ),
@@ -74,6 +81,10 @@ def scale_of(pick: select.Top) -> Fraction:
     """Return the scale of a choice with Laplace noise."""
     assert isinstance(pick.law, DiscreteLaplace)
     return pick.law.scale
+
+
+BELOW = (False,) * 4 + (True,)
+"""Four queries below the threshold pin its noise down; then two are above it."""
 
 
 def _sparse_vector() -> list[PromiseCase]:
@@ -88,35 +99,30 @@ def _sparse_vector() -> list[PromiseCase]:
             name="sparse-vector",
             spec_ids=("QR:C-13",),
             mechanism=one,
-            pairs=[([-1, -1, -1, 0], [0, 0, 0, -1])],
-            reach=0.99,
-            mutants={"half the query noise": replace(one, query_scale=one.query_scale / 2)},
+            # The second analyst goes on after the positive that was paid for.
+            pairs=[
+                ([-1, -1, -1, 0], [0, 0, 0, -1]),
+                (Impatient((0, -1, 0, -1), (True, False, True)), Impatient((-1, 0, -1, 0), (True, False, True))),
+            ],
+            mutants={
+                "half the query noise": replace(one, query_scale=one.query_scale / 2),
+                "never stops": changed(Endless, one),
+            },
             tail=1e-10,
         ),
         PromiseCase(
             name="sparse-vector-little-for-the-threshold",
             spec_ids=("QR:C-13",),
             mechanism=lazy,
-            pairs=[([-1, -1, -1], [0, 0, 0])],
-            reach=0.05,
+            pairs=[([-1, -1, -1, 0], [0, 0, 0, -1])],
             mutants={"no threshold noise": replace(lazy, threshold_scale=Fraction(1, 50))},
-            tail=1e-10,
-        ),
-        PromiseCase(
-            name="sparse-vector-stops",
-            spec_ids=("QR:C-13",),
-            mechanism=one,
-            pairs=[(Impatient((0, -1, 0, -1), (True, False, True)), Impatient((-1, 0, -1, 0), (True, False, True)))],
-            reach=0.2,
-            mutants={"never stops": changed(Endless, one)},
             tail=1e-10,
         ),
         PromiseCase(
             name="sparse-vector-2-positives",
             spec_ids=("QR:C-13",),
             mechanism=two,
-            pairs=[(Impatient((-1, -1, 0, 0), (False, False, True)), Impatient((0, 0, 0, 0), (False, False, True)))],
-            reach=0.6,
+            pairs=[(Impatient((-1,) * 4 + (0, 0), BELOW), Impatient((0,) * 6, BELOW))],
             mutants={"positives ignored": replace(two, query_scale=two.query_scale / 2)},
             tail=1e-11,
         ),
@@ -125,7 +131,6 @@ def _sparse_vector() -> list[PromiseCase]:
             spec_ids=("QR:C-13",),
             mechanism=told,
             pairs=[([-1, -1, 0], [0, 0, -1]), ([-1] * 6 + [0], [0] * 6 + [-1])],
-            reach=0.9,
             mutants={
                 "the compared value is released (QR:D3)": changed(SameNoise, told),
                 "a quarter of the answer noise": replace(told, answer_scale=Fraction(1, 16)),
@@ -137,7 +142,6 @@ def _sparse_vector() -> list[PromiseCase]:
             spec_ids=("QR:C-13",),
             mechanism=counts,
             pairs=[([-1, -1, -1, 0], [0, 0, 0, 0])],
-            reach=0.7,
             mutants={"half the query noise": replace(counts, query_scale=counts.query_scale / 2)},
             tail=1e-10,
         ),

@@ -20,7 +20,6 @@ CASES = [
         spec_ids=("TCDP-SUB", "TCDP:C-SUBDP"),
         mechanism=one_of_three,
         pairs=[([0, 0, 0], [1, 0, 0]), ([1, 1, 0], [1, 0, 0]), ([1, 1, 1], [1, 1, 0])],
-        reach=0.999,
         mutants={
             "two people sampled": replace(one_of_three, sample=2),
             "half the noise": replace(one_of_three, mechanism=half),
@@ -31,7 +30,6 @@ CASES = [
         spec_ids=("TCDP-SUB", "TCDP:C-SUBDP"),
         mechanism=two_of_three,
         pairs=[([0, 0, 0], [1, 0, 0]), ([1, 1, 1], [1, 1, 0])],
-        reach=0.999,
         mutants={"everybody sampled": replace(two_of_three, sample=3)},
     ),
 ]

@@ -19,7 +19,6 @@ CASES = [
         # Each cell is held by one person, and the other table lacks it: naming it is the leak, and nothing else.
         pairs=[([1, 0], [0, 1])],
         tail=1e-40,
-        reach=0.97,
         mutants={
             "a threshold that is off by one": replace(TEST, threshold=TEST.threshold - 1),
             "no threshold": replace(TEST, threshold=0),

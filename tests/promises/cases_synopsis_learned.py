@@ -111,7 +111,6 @@ TREES = [
         spec_ids=("RL-TREE", "RL:C7"),
         mechanism=Structure(tree=TREE),
         pairs=[(bits((1, 1)), bits((0, 0))), (bits((1, 0)), bits((0, 1)))],
-        reach=0.45,
         mutants={
             "a third of the noise of the tests": Structure(
                 tree=replace(TREE, probe=probe(1, HALF / 3, Fraction(1, 3)))
@@ -124,7 +123,6 @@ TREES = [
         spec_ids=("RL-TREE",),
         mechanism=Structure(tree=LEVELS),
         pairs=[(bits((1,), width=1), bits((0,), width=1))],
-        reach=0.2,
         mutants={"a sixth of the noise": Structure(tree=replace(LEVELS, probe=probe(1, HALF / 6, HALF / 3)))},
         tail=1e-4,
     ),
@@ -133,19 +131,18 @@ TREES = [
         spec_ids=("RL-TREE-RELEASE", "RL:C6"),
         mechanism=SLICE,
         pairs=[(bits((1,), width=1), bits((0,), width=1))],
-        reach=0.6,
         mutants={
             "half the noise of the leaves": replace(SLICE, leaf_budget=2 * SLICE.leaf_budget),
             "the printed noise of every query": changed(PrintedTree, SLICE),
         },
         tail=1e-5,
+        long=True,
     ),
     PromiseCase(
         name="tree, people come and go",
         spec_ids=("RL-TREE-RELEASE", "RL:DEF-N"),
         mechanism=COUNTED,
         pairs=[(bits(), bits((1, 1))), (bits((1, 0)), bits((1, 0), (1, 1)))],
-        reach=0.8,
         mutants={
             "half the noise of the leaves": replace(COUNTED, leaf_budget=2 * COUNTED.leaf_budget),
             "half the noise in the number of rows": replace(COUNTED, count_law=DiscreteLaplace(HALF)),
@@ -157,7 +154,6 @@ TREES = [
         spec_ids=("RL-TREE-RELEASE",),
         mechanism=GAUSSIAN,
         pairs=[(bits((1,), width=1), bits((0,), width=1))],
-        reach=0.9,
         mutants={"half the variance": replace(GAUSSIAN, leaf_budget=2 * GAUSSIAN.leaf_budget)},
     ),
     PromiseCase(
@@ -165,20 +161,19 @@ TREES = [
         spec_ids=("RL-TREE", "RL-TREE-RELEASE"),
         mechanism=Structure(tree=FALLING),
         pairs=[(0, 1)],
-        reach=0.45,
         mutants={
             "a third of the noise of the tests": Structure(
                 tree=replace(FALLING, probe=probe(1, HALF / 3, Fraction(1, 3), sensitivity=2))
             ),
         },
         tail=1e-5,
+        long=True,
     ),
     PromiseCase(
         name="mean of a declared function",
         spec_ids=("RL-TREE-RELEASE", "RL:C6"),
         mechanism=MEAN,
         pairs=[(0, 1), (1, 2)],
-        reach=0.9,
         mutants={"half the noise": replace(MEAN, leaf_budget=Fraction(2))},
         tail=1e-6,
     ),
@@ -218,7 +213,6 @@ LEARNED = [
         spec_ids=("RL-TO", "RL:C1"),
         mechanism=ORACLE,
         pairs=[(asked(1, 1), asked(2, 2)), (asked(1, 2), asked(2, 1))],
-        reach=0.99,
         mutants={
             "half the noise": replace(ORACLE, law=DiscreteLaplace(HALF)),
             "a draw for every threshold": changed(Forgetful, ORACLE),
@@ -231,7 +225,6 @@ LEARNED = [
         spec_ids=("RL-TO", "RL:C3"),
         mechanism=replace(ORACLE, law=DiscreteGaussian(2)),
         pairs=[(asked(1, 1), asked(2, 2))],
-        reach=0.95,
         mutants={"half the variance": replace(ORACLE, law=DiscreteGaussian(1))},
         tail=1e-4,
     ),
@@ -240,7 +233,6 @@ LEARNED = [
         spec_ids=("RL-PRIVLEARN", "RL-TO"),
         mechanism=LABELS,
         pairs=[(bits((1, 1), (0, 1)), bits((0, 0), (0, 1))), (bits((1, 0), (0, 1)), bits((0, 1), (0, 1)))],
-        reach=0.99,
         mutants={
             "noise of a single query": replace(LABELS, law=DiscreteLaplace(1)),
         },
@@ -251,7 +243,6 @@ LEARNED = [
         spec_ids=("RL-PRIVLEARN", "RL:DEF-N"),
         mechanism=ENTERING,
         pairs=[(bits((0, 1)), bits((0, 1), (1, 0))), (bits((0, 1)), bits((0, 1), (0, 1)))],
-        reach=0.99,
         mutants={"half the noise in the number of rows": replace(ENTERING, count_law=DiscreteLaplace(HALF))},
         tail=1e-6,
     ),
@@ -260,7 +251,6 @@ LEARNED = [
         spec_ids=("RL-PRIVLEARN",),
         mechanism=ANY,
         pairs=[((0, 1), (1, 1)), ((2, 1), (1, 1))],
-        reach=0.99,
         mutants={"half the noise": replace(ANY, law=DiscreteLaplace(1))},
         tail=1e-4,
     ),
@@ -299,7 +289,6 @@ AGNOSTIC = [
         spec_ids=("RL-AGNO", "RL:C14"),
         mechanism=ROUND,
         pairs=NEIGHBOURS[:1],
-        reach=0.9,
         mutants={"half the noise": replace(ROUND, law=DiscreteLaplace(HALF))},
         tail=1e-4,
     ),
@@ -308,7 +297,6 @@ AGNOSTIC = [
         spec_ids=("RL-AGNO",),
         mechanism=CHOICE,
         pairs=NEIGHBOURS,
-        reach=0.4,
         mutants={"the printed exponent": replace(CHOICE, learner=replace(LEARNER, rate=Fraction(4, UNIT)))},
         tail=1e-6,
     ),
@@ -317,9 +305,9 @@ AGNOSTIC = [
         spec_ids=("RL-AGNO", "RL:DEF-N"),
         mechanism=COMING,
         pairs=[(ones(0, 0), ones(0, 0, 1))],
-        reach=0.4,
         mutants={"an eighth of the noise in the number of rows": replace(COMING, count_law=DiscreteLaplace(HALF / 4))},
         tail=1e-2,
+        long=True,
     ),
 ]
 CASES = [*TREES, *LEARNED, *AGNOSTIC]

@@ -87,7 +87,6 @@ ROUNDS = [
         spec_ids=("QR-MWEM", "QR:C-10"),
         mechanism=ONE,
         pairs=replaced(THREE, 4),
-        reach=0.75,
         mutants={"half the noise": replace(ONE, law=DiscreteLaplace(1 / EPSILON))},
         tail=1e-6,
     ),
@@ -96,7 +95,6 @@ ROUNDS = [
         spec_ids=("QR-MWEM", "QR:D1", "QR:D2"),
         mechanism=RISING,
         pairs=[(table(FIFTY, 0, 0, 0, 1, 1), table(FIFTY, 0, 0, 1, 1, 1))],
-        reach=0.95,
         mutants={"the printed exponent": replace(RISING, rate=2 * RISING.rate)},
         tail=1e-6,
     ),
@@ -105,28 +103,27 @@ ROUNDS = [
         spec_ids=("QR-MWEM", "QR:C-5"),
         mechanism=TWICE,
         pairs=replaced(BIT, 2),
-        reach=0.5,
         mutants={"half the noise": replace(TWICE, law=DiscreteLaplace(1 / (2 * EPSILON)))},
         tail=1e-5,
+        long=True,
     ),
     PromiseCase(
         name="mwem, people come and go",
         spec_ids=("QR-MWEM",),
         mechanism=COUNTED,
         pairs=ENTERING,
-        reach=0.7,
         mutants={
             "the true number of rows": changed(TrueTotal, COUNTED),
             "half the noise in the number of rows": replace(COUNTED, count_law=DiscreteLaplace(HALF)),
         },
         tail=1e-4,
+        long=True,
     ),
     PromiseCase(
         name="mwem, Gaussian",
         spec_ids=("QR-MWEM", "QR:C-7"),
         mechanism=GAUSSIAN,
         pairs=replaced(THREE, 3),
-        reach=0.6,
         mutants={"half the variance": replace(GAUSSIAN, law=DiscreteGaussian(HALF / 2))},
         tail=1e-6,
     ),
@@ -135,7 +132,6 @@ ROUNDS = [
         spec_ids=("QR-MWEM",),
         mechanism=TABLES,
         pairs=[(table(ONE_WAY, (0, 0), (0, 1)), table(ONE_WAY, (1, 1), (0, 1)))],
-        reach=0.6,
         mutants={"noise for one cell of two": replace(TABLES, law=DiscreteLaplace(1 / EPSILON))},
         tail=1e-4,
     ),
@@ -144,18 +140,18 @@ ROUNDS = [
         spec_ids=("QR-MWEM",),
         mechanism=STARTED,
         pairs=replaced(BIT, 2),
-        reach=0.7,
         mutants={"half the noise in the histogram": replace(STARTED, start_law=DiscreteLaplace(HALF / 2))},
         tail=1e-3,
+        long=True,
     ),
     PromiseCase(
         name="mwem, doubling rounds",
         spec_ids=("QR-MWEM", "QR:C-5"),
         mechanism=DOUBLING,
         pairs=replaced(BIT, 2),
-        reach=0.4,
         mutants={"three times the limit": replace(DOUBLING, limit=Fraction(12), law=DiscreteLaplace(Fraction(1, 8)))},
         tail=1e-3,
+        long=True,
     ),
     PromiseCase(
         name="mwem, factored, choices restricted by what fits",
@@ -165,22 +161,22 @@ ROUNDS = [
             (table(FOUR_BITS, (0, 0, 0, 0), (0, 1, 0, 0)), table(FOUR_BITS, (1, 0, 0, 1), (0, 1, 0, 0))),
             (table(FOUR_BITS, (0, 0, 0, 0), (0, 1, 0, 1)), table(FOUR_BITS, (1, 0, 1, 0), (0, 1, 0, 1))),
         ],
-        reach=0.5,
         mutants={
             "the data say what is allowed": changed(AllowedByData, FACTORED),
             "half the noise": replace(FACTORED, law=DiscreteLaplace(1 / (2 * EPSILON))),
             "twice the rate": replace(FACTORED, rate=2 * FACTORED.rate),
         },
         tail=1e-3,
+        long=True,
     ),
     PromiseCase(
         name="mwem, two rows a person",
         spec_ids=("QR-MWEM",),
         mechanism=SEVERAL,
         pairs=[(table(BIT, 0), table(BIT, 0, 1, 1)), (table(BIT, 0, 0), table(BIT, 1, 1))],
-        reach=0.5,
         mutants={"noise for one row": replace(SEVERAL, law=DiscreteLaplace(Fraction(1, 4)))},
         tail=1e-3,
+        long=True,
     ),
 ]
 
@@ -202,11 +198,11 @@ class Choosing(Mechanism):
 
 
 # Many queries see the attribute a: one rises and all others fall, so that every normaliser moves as far as it can.
-MASKS = (1,) * 12 + (2, 2, 4, 4)
+MASKS = (1,) * 60 + (2, 2, 4, 4)
 RATE = Fraction(1)
-HIGH = (3, *([4] * 11), 0, 1, 0, 1)
-MOVED = (4, *([3] * 11), 0, 1, 0, 1)
-MOVED_BOTH = (4, *([3] * 11), 1, 0, 0, 1)
+HIGH = (3, *([4] * 59), 0, 1, 0, 1)
+MOVED = (4, *([3] * 59), 0, 1, 0, 1)
+MOVED_BOTH = (4, *([3] * 59), 1, 0, 0, 1)
 DISJOINT = Disjoint((RATE,) * len(MASKS), MASKS, 2, unit=1)
 EXACT = Choosing(chooser=DISJOINT, claimed=tuple(Cost.range_bounded(2 * c * RATE) for c in (1, 2)))
 PARTS = Choosing(
@@ -255,7 +251,6 @@ PARTIAL = [
         spec_ids=("PDP-MWEM", "PDP:C-12"),
         mechanism=EXACT,
         pairs=SCORES,
-        reach=0.9,
         mutants={"sets that share attributes": broken(AnySet), "greedy peeling": broken(Greedy)},
     ),
     PromiseCase(
@@ -263,7 +258,6 @@ PARTIAL = [
         spec_ids=("PDP-MWEM",),
         mechanism=PARTS,
         pairs=SCORES,
-        reach=0.3,
         mutants={"twice the rate": replace(PARTS, chooser=Partition((4 * RATE,) * len(MASKS), MASKS, 2, unit=1))},
     ),
     PromiseCase(
@@ -271,27 +265,26 @@ PARTIAL = [
         spec_ids=("PDP-MWEM",),
         mechanism=ATTRIBUTES,
         pairs=bits(),
-        reach=0.5,
         mutants={
             "half the noise and twice the rate": replace(ATTRIBUTES, rates=tuple((n, Fraction(2)) for n in "abc"))
         },
         tail=1e-3,
+        long=True,
     ),
     PromiseCase(
         name="pdp-mwem, one pure round",
         spec_ids=("PDP-MWEM",),
         mechanism=PURE,
         pairs=bits()[:2],
-        reach=0.4,
         mutants={"half the noise and twice the rate": replace(PURE, rates=tuple((n, Fraction(3)) for n in "abc"))},
         tail=1e-2,
+        long=True,
     ),
     PromiseCase(
         name="pdp-mwem, budgets of their own",
         spec_ids=("PDP-MWEM",),
         mechanism=UNEVEN,
         pairs=FEW,
-        reach=0.3,
         mutants={"the budget of a for b": replace(UNEVEN, rates=tuple((n, Fraction(2)) for n in "abc"))},
         tail=1e-3,
     ),
@@ -327,7 +320,6 @@ BASELINE = [
         spec_ids=("QR-BARAK",),
         mechanism=PLAIN,
         pairs=CELLS,
-        reach=0.6,
         mutants={"half the noise": replace(PLAIN, noise=replace(PLAIN.noise, law=DiscreteLaplace(HALF)))},
         tail=1e-4,
     ),
@@ -336,7 +328,6 @@ BASELINE = [
         spec_ids=("QR-BARAK",),
         mechanism=OPEN,
         pairs=[(table(TWO_BITS, (0, 0)), table(TWO_BITS, (0, 0), (0, 1)))],
-        reach=0.6,
         mutants={"half the variance": replace(OPEN, noise=replace(OPEN.noise, law=DiscreteGaussian(Fraction(1, 4))))},
         tail=1e-3,
     ),

@@ -92,13 +92,13 @@ CASES = [
         spec_ids=("PDP-GAUSS", "PDP:C-10", "QR-LAP"),
         mechanism=TABLES,
         pairs=changed(SINGLES, ((0, 0), (1, 0)), ((1, 0), (0, 1))),
-        reach=0.95,
         mutants={
             "half the noise": replace(TABLES, law=DiscreteLaplace(Fraction(1, 4))),
             "one draw for all": OneDraw(**vars(TABLES)),
             "zero stays zero": ProjectedFirst(**vars(TABLES)),
         },
-        tail=1e-3,
+        tail=5e-4,
+        long=True,
     ),
     PromiseCase(
         name="tables of counts, people come and go",
@@ -108,12 +108,12 @@ CASES = [
             whole(SINGLES, [(0, 1)], []),
             whole(SINGLES, [(0, 0), (1, 1)], [(0, 0)]),
         ],
-        reach=0.95,
         mutants={
             "half the noise": replace(ADDED, law=DiscreteLaplace(Fraction(1, 4))),
             "the exact number of rows": ExactTotals(**vars(ADDED)),
         },
-        tail=1e-3,
+        tail=5e-4,
+        long=True,
     ),
     PromiseCase(
         name="conjunctions of two bits, every set of attributes",
@@ -122,7 +122,6 @@ CASES = [
         pairs=changed(
             PAIRS, ((0, 1, 1), (1, 1, 1)), ((1, 1, 0), (1, 1, 1)), ((0, 0, 1), (1, 1, 1)), ((0, 0, 0), (1, 1, 1))
         ),
-        reach=0.95,
         mutants={
             "half the noise": replace(CONJUNCTIONS, law=DiscreteLaplace(Fraction(1, 4))),
             "a query that sees one column more": replace(CONJUNCTIONS, workload=WIDER),
@@ -137,19 +136,17 @@ CASES = [
         pairs=changed(
             ODD, ((0, 0, 0), (1, 0, 0)), ((0, 0, 0), (1, 1, 0)), ((0, 1, 1), (1, 1, 0)), ((0, 0, 0), (1, 1, 1))
         ),
-        reach=0.9,
         mutants={
             "half the variance": replace(PARITIES, law=DiscreteGaussian(Fraction(1, 2))),
             "signs told apart": replace(PARITIES, workload=workloads.parities(THREE, width=2, signed=True)),
         },
-        tail=1e-3,
+        tail=1e-4,
     ),
     PromiseCase(
         name="signed parities",
         spec_ids=("PDP-GAUSS", "QR-LAP"),
         mechanism=FOURIER,
         pairs=changed(SIGNED, ((0, 0), (1, 0)), ((0, 0), (0, 1)), ((0, 0), (1, 1))),
-        reach=0.95,
         mutants={"noise for bits without sign": replace(FOURIER, law=DiscreteLaplace(Fraction(1, 2)))},
         tail=1e-4,
     ),
@@ -158,7 +155,6 @@ CASES = [
         spec_ids=("QR-LAP",),
         mechanism=STEPS,
         pairs=changed(WEIGHTED, ((0,), (2,)), ((0,), (1,))),
-        reach=0.95,
         mutants={"noise of one step": replace(STEPS, law=DiscreteLaplace(Fraction(1, 2)))},
         tail=1e-4,
     ),
@@ -167,7 +163,6 @@ CASES = [
         spec_ids=("QR-LAP",),
         mechanism=PREFIXES,
         pairs=changed(BELOW, ((0,), (2,)), ((1,), (2,))),
-        reach=0.95,
         mutants={"each prefix on its own": replace(PREFIXES, law=DiscreteLaplace(Fraction(1, 2)))},
         tail=1e-4,
     ),
@@ -180,7 +175,6 @@ CASES = [
             whole(BELOW, [(0,), (0,), (1,)], [(1,)]),
             whole(BELOW, [(0,), (1,)], [(2,)]),
         ],
-        reach=0.95,
         mutants={"one row a person": replace(SEVERAL, law=DiscreteLaplace(1))},
         tail=1e-4,
     ),
@@ -189,7 +183,6 @@ CASES = [
         spec_ids=("QR-LAP", "PDP-GAUSS"),
         mechanism=DISJOINT,
         pairs=changed(STRIPS, ((0,), (45_000,)), ((0,), (99_999,))),
-        reach=0.95,
         mutants={
             "noise for one condition": replace(DISJOINT, law=DiscreteLaplace(Fraction(1, 4))),
             "conditions that hold together": replace(DISJOINT, workload=NESTED),

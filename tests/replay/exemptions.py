@@ -25,7 +25,6 @@ REASONS = (
     "law too large for 20000 paths",
     "PICK_CONTENTS hash",
     "rounding below 1e-6",
-    "no attribute moves it, and all are charged",
     "a person of weight 0 has millions of rows; reached at a scale of 4",
 )
 PLACE = Path(__file__).with_name("exempt.toml")

@@ -34,6 +34,8 @@ from sfumato.exact import Number, at_least_zero, exact, rational_ball
 from sfumato.exact.enclosure import enclose_up
 
 Array = NDArray[np.float64]
+Parts = tuple[Array, NDArray[np.int64]]
+"""Mantissas and binary exponents of long integers."""
 
 _SLACK = 2.0**-46
 """Bounds the relative rounding of the longest chain of operations below, with a factor of 2 to spare."""
@@ -91,7 +93,9 @@ class Comparison:
         self._rest_p = first.left_out
         self._rest_q = second.left_out
         self._complete = first.complete and second.complete
-        self._ratio = _log_ratios(self._p, self._q)
+        # Masses are long integers: each is turned into floats once.
+        self._parts_p, self._parts_q = _split(self._p), _split(self._q)
+        self._ratio = _log_quotients(self._parts_p, self._parts_q)
         self._falling = np.argsort(-self._ratio, kind="stable")
         self._top, self._top_count = self._highest_level()
         self._below: _Sum | None = None
@@ -161,10 +165,10 @@ class Comparison:
             return _Sum(np.zeros(1), np.zeros(1), np.zeros(1), 0.0)
         low, lost = self._lowest_level()
         level = np.clip(self._ratio, low, self._top)
-        mass = _masses(self._p)
+        mass = _shifted(self._parts_p)
         raised = self._ratio < low
-        mass[raised] = np.exp(low) * _masses(self._q)[raised]
-        return _Sum(mass, _log_ratios(self._p, [ONE] * len(self._p)), level, -lost)
+        mass[raised] = np.exp(low) * _shifted(self._parts_q)[raised]
+        return _Sum(mass, _log_quotients(self._parts_p, _ONE_PARTS), level, -lost)
 
     def _listed(self) -> _Sum | None:
         """Return the pair with every mass of the first law at its upper bound."""
@@ -230,7 +234,7 @@ def _checked(order: Number) -> Fraction:
     return value
 
 
-def _split(units: Sequence[int]) -> tuple[Array, NDArray[np.int64]]:
+def _split(units: Sequence[int]) -> Parts:
     """Return mantissas and binary exponents of exact integers, which may be too large for a float."""
     large = [mass >> _LARGE_BITS > 0 for mass in units]
     floats = [float(mass >> _CUT_BITS if cut else mass) for mass, cut in zip(units, large, strict=True)]
@@ -240,15 +244,27 @@ def _split(units: Sequence[int]) -> tuple[Array, NDArray[np.int64]]:
 
 def _log_ratios(over: Sequence[int], under: Sequence[int]) -> Array:
     """Return log(over/under), off by at most 2^-50·(1 + its size); 0/0 counts as no evidence."""
-    (p, p_exponent), (q, q_exponent) = _split(over), _split(under)
+    return _log_quotients(_split(over), _split(under))
+
+
+def _log_quotients(over: Parts, under: Parts) -> Array:
+    (p, p_exponent), (q, q_exponent) = over, under
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(p / q) + (p_exponent - q_exponent) * math.log(2)
     return np.where((p == 0) & (q == 0), 0.0, logs)
 
 
 def _masses(units: Sequence[int]) -> Array:
-    mantissas, exponents = _split(units)
+    return _shifted(_split(units))
+
+
+def _shifted(parts: Parts) -> Array:
+    """Return masses as floats."""
+    mantissas, exponents = parts
     return np.ldexp(mantissas, exponents - SCALE)
+
+
+_ONE_PARTS = _split([ONE])
 
 
 def _factor(epsilon: Fraction) -> tuple[int, int]:

@@ -11,11 +11,13 @@ from collections.abc import Hashable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 from sfumato.errors import ParameterError
 
 _PLAIN = (int, str, type(None), Fraction, bytes, Enum)
+_OFTEN = frozenset({int, bool, str, type(None), Fraction, bytes})
+"""The plain types themselves: every path of a law freezes its outcome, and most parts of it are one of these."""
 
 
 def freeze(value: Any) -> Hashable:
@@ -29,6 +31,8 @@ def freeze(value: Any) -> Hashable:
     >>> freeze({"a": 2, "b": 1}) == freeze({"b": 1, "a": 2})
     False
     """
+    if type(value) in _OFTEN:
+        return cast("Hashable", value)
     if isinstance(value, _PLAIN):
         return value
     if isinstance(value, (list, tuple)):

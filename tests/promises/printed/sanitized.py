@@ -1,20 +1,23 @@
-"""Reductions from sanitizers to learners that are broken on purpose, and a sanitizer that looks at places."""
+"""Reductions from sanitizers to learners that are broken on purpose, and what is seen of the shipped ones."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from sfumato.learn.experimental.padded import PaddedClasses
 from sfumato.learn.facts import Sample
+from sfumato.learn.sanitize import ModelRows
 from sfumato.learn.sanitized import MedianRows, merged
 from sfumato.local.coins import COIN, loss_of
 from sfumato.mechanism import Mechanism
-from sfumato.noise import Noise
+from sfumato.noise import DiscreteLaplace, Noise
 from sfumato.privacy import Cost, Loss
+from sfumato.release.prepared import Prepared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,3 +61,47 @@ class LabelsThatOccur(MedianRows):
             cells = self.tree.run((codes, counts), noise)
             found += [((cut,), label, count) for cut, count in zip(cells.cuts, cells.counts, strict=False)]
         return merged(found, signed=True)
+
+
+class Shown(Exception):
+    """Carries what was measured out of a run."""
+
+
+def _show(raw: Any) -> Any:
+    raise Shown(raw)
+
+
+class Measured(ModelRows):
+    """The shipped rows of a model up to what is measured: the fit and the rows sampled from it see nothing else."""
+
+    @cached_property
+    def prepared(self) -> Prepared:
+        """The shipped measurements, shown in place of a fit."""
+        return replace(super().prepared, finish=_show)
+
+    def run(self, exact: Sample, noise: Noise) -> Any:
+        try:
+            super().run(exact, noise)
+        except Shown as shown:
+            return shown.args[0]
+        raise AssertionError("Nothing was measured.")
+
+
+class SteeperMeasured(Measured):
+    """Noise that is 5 % smaller than is stated."""
+
+    @cached_property
+    def prepared(self) -> Prepared:
+        parts = [
+            replace(part, law=DiscreteLaplace(part.law.scale * Fraction(95, 100)))
+            for part in super().prepared.mechanism.parts
+        ]
+        shipped = super().prepared
+        return replace(shipped, mechanism=replace(shipped.mechanism, parts=tuple(parts)))
+
+
+class TwiceMeasured(Measured):
+    """Counts every row twice, as if a person had two."""
+
+    def run(self, exact: Sample, noise: Noise) -> Any:
+        return super().run(replace(exact, counts=2 * exact.counts), noise)

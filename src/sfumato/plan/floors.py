@@ -108,7 +108,7 @@ def _pure_release(task: Task, asked: Asked, release: str) -> list[Impossible]:
     floor = sanitizer_people_pure(2**bits, epsilon, accuracy, failure)
     found = [Impossible(floor.value, release, "W-PACK")]
     if isinstance(task, CountPoints) and task.largest > 1:
-        dimension = sanitizer_people_by_dimension(task.largest, epsilon, accuracy)
+        dimension = sanitizer_people_by_dimension(min(task.largest, 2**bits), epsilon, accuracy, failure)
         found.append(Impossible(dimension.value, release, "W-VCSAN"))
     if isinstance(task, FindRecords):
         columns = histogram_people_pure(task.columns, epsilon, accuracy, 1 - failure)

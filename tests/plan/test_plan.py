@@ -156,6 +156,13 @@ def test_floors_by_dimension_hold_for_the_failure_that_is_allowed():
     assert planned(2, 0.05)["W-VCSAN"] == 3
 
 
+def test_no_floor_of_proper_learners_is_stated_above_a_failure_of_one_half():
+    for task in (plan.LearnPoint(64), plan.LearnThreshold(64)):
+        for failure, floor in ((0.5, 541), (0.51, 0), (0.9, 0)):
+            found = plan.sample_size(task, spend=Pure(1), accuracy=0.01, failure=failure)
+            assert found.floor == floor, (task, failure)
+
+
 TASKS = [
     plan.ChooseBest(2**20),
     plan.LearnPoint(32),

@@ -89,10 +89,10 @@ def _pure(task: Task, asked: Asked) -> list[Impossible]:
     learner, release = "pure learner whose rule is of the class", "pure release"
     match task:
         case LearnPoint(bits):
-            floor = proper_learner_people_pure(bits, epsilon, accuracy, min(failure, 0.5))
+            floor = proper_learner_people_pure(bits, epsilon, accuracy, failure)
             return [Impossible(floor.value, learner, "W-POINT")]
         case LearnThreshold(bits):
-            floor = proper_learner_people_pure(bits, epsilon, accuracy, min(failure, 0.5), concept="threshold")
+            floor = proper_learner_people_pure(bits, epsilon, accuracy, failure, concept="threshold")
             return [Impossible(floor.value, learner, "W-THRESH")]
         case CountPoints() | EstimateDistribution() | FindRecords() if accuracy < 0.5:
             return _pure_release(task, asked, release)

@@ -98,3 +98,21 @@ def test_bad_mechanisms_are_refused():
         fair.optimal_dp_mechanism(3, Pure(1), np.eye(3), adjacency=np.triu(np.ones((3, 3))))
     with pytest.raises(ParameterError, match="two states"):
         fair.optimal_dp_mechanism(1, Pure(1), np.eye(1))
+
+
+def test_people_infinitely_far_apart_are_never_exchanged():
+    """Two islands: nobody moves across, so the mean distance and its bound are those of the islands by themselves."""
+    island = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
+    far = np.full((4, 4), np.inf)
+    both = fair.Metric.from_matrix(np.block([[island, far], [far, island]]))
+    one = fair.Metric.from_matrix(island)
+    for rate in (0.5, 1.0):
+        alone, together = fair.exponential_mapping(one, rate=rate), fair.exponential_mapping(both, rate=rate)
+        assert np.isclose(together.mean_distance, alone.mean_distance, rtol=1e-12)
+        assert np.allclose(together.probabilities[:4], np.hstack([alone.probabilities, np.zeros((4, 4))]))
+    assert np.isclose(fair.mean_distance_bound(both), fair.mean_distance_bound(one), rtol=1e-12)
+    assert fair.packing_lower_bound(both, 1.5, 0.4) == fair.packing_lower_bound(one, 1.5, 0.4)
+    assert fair.exponential_mapping(both, calibrate=True).mean_distance <= fair.mean_distance_bound(both)
+    # Islands of one person each: nobody is moved at all.
+    hermits = fair.Metric.from_matrix(np.where(np.eye(3), 0.0, np.inf))
+    assert fair.exponential_mapping(hermits).mean_distance == 0.0

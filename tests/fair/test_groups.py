@@ -169,3 +169,22 @@ def test_shuffles_say_what_chance_alone_gives():
     overlapping = fair.bias_bound(apart, np.arange(120), np.arange(60), shuffles=5).null
     assert overlapping is not None and 0 < overlapping.observed < found.value
     assert fair.bias_bound(apart, np.arange(60), np.arange(60, 120)).null is None
+
+
+def far_apart(apart: float) -> tuple[fair.Metric, np.ndarray]:
+    """Two people beyond the largest log ratio of the program, and a fair mapping that nearly reaches their distance."""
+    second = np.array([1.0, np.exp(-apart * 0.999999)]) / (1 + np.exp(-apart * 0.999999))
+    return fair.Metric.from_matrix([[0, apart], [apart, 0]]), np.stack([1 - second, second], axis=1)
+
+
+@pytest.mark.parametrize("apart", [14.0, 16.0, 20.0, np.inf])
+def test_a_fair_mapping_of_people_far_apart_is_not_convicted(apart):
+    metric, rows = far_apart(min(apart, 30.0))
+    if apart == np.inf:
+        metric, rows = fair.Metric.from_matrix([[0, np.inf], [np.inf, 0]]), np.eye(2)
+    assert fair.certify(metric, rows, "inf").ok
+    found = fair.bias_bound(metric, [0], [1], distance="inf")
+    assert fair.parity_gap(rows, [0], [1]).value <= found.value <= 1.0
+    assert not found.exact and fair.certify(metric, found.witness, "inf").ok
+    near = fair.bias_bound(fair.Metric.from_matrix([[0, 13.0], [13.0, 0]]), [0], [1], distance="inf")
+    assert near.exact and np.isclose(near.value, np.tanh(6.5), atol=1e-9)

@@ -233,3 +233,31 @@ def test_landmark_rules_hold_for_everybody(distance):
     assert fair.certify(everybody, rule.probabilities(everybody), distance).ok
     solved = fair.fair_mapping(seen, loss, distance=distance)
     assert fair.certify(everybody, solved.rule().probabilities(everybody), distance).ok
+
+
+@pytest.mark.parametrize(
+    ("weights", "capacity", "parity"),
+    [
+        ([0.5, 0.5], None, None),
+        ([0.5, 0.5], [0.5, 0.5], None),
+        ([0.97, 0.03], [1.0, 0.04], None),
+        ([0.5, 0.5], None, fair.Parity([0], [1], 1.0)),
+    ],
+)
+def test_the_bound_holds_for_people_beyond_the_largest_log_ratio_of_the_program(weights, capacity, parity):
+    """A mapping that uses the whole of a large distance is fair, so no bound may lie above its loss."""
+    metric = fair.Metric.from_matrix([[0, 20.0], [20.0, 0]])
+    small = np.exp(-19.9999)
+    rows = np.array([[1 - small, small], [small, 1 - small]])
+    assert fair.certify(metric, rows, "inf").ok
+    loss = [[0.0, 1.0], [1.0, 0.0]]
+    found = fair.fair_mapping(metric, loss, distance="inf", weights=weights, capacity=capacity, parity=parity)
+    assert found.bound <= found.problem.objective(rows)
+    assert 0 <= found.gap < 1e-4
+
+
+def test_the_bound_is_not_lowered_where_no_large_distance_matters():
+    """Far pairs that bind nothing cost nothing: the bound is that of the near pairs."""
+    metric = fair.Metric.from_matrix([[0, 1.0, 40.0], [1.0, 0, 40.0], [40.0, 40.0, 0]])
+    found = fair.fair_mapping(metric, [[0, 1], [1, 0], [1, 1]], distance="inf")
+    assert found.gap < 1e-8

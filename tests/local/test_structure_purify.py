@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from itertools import product
 from statistics import NormalDist
@@ -17,6 +17,7 @@ from sfumato.errors import NotProvable, ParameterError, UnsupportedSpend
 from sfumato.local import Seed
 from sfumato.local.coins import COIN
 from sfumato.local.structure import GaussianReference, PureReport, TableReference, gaussian_reference, pure_report
+from sfumato.local.structure.purify import MOST_CHOICES
 
 SEED = Seed(bytes(range(32)))
 
@@ -53,15 +54,97 @@ def test_the_loss_grows_to_eight_or_four_epsilons_and_not_above():
     assert 0.79 < pure.loss().person.epsilon <= 0.8
 
 
-def test_the_number_of_choices_reaches_the_failure_where_print_does_not():
-    claim = Approximate("0.25", 1e-15)
-    made = pure_report(coin(Fraction(1, 2)), claim, 10**5, 1e-3, seed=SEED)
-    assert made.choices == 53 and made.report_bits == 6
-    assert made.distance(claim, 10**5) <= Fraction(1, 1000)
-    printed = replace(made, choices=math.ceil(2 * math.log(2e5 / 1e-3)))
-    assert printed.distance(claim, 10**5) > Fraction(5, 100)
+def test_the_number_of_choices_reaches_the_failure_and_is_below_that_in_print():
+    for claim in (Pure("0.5"), Approximate("0.25", 1e-15)):
+        made = pure_report(coin(Fraction(1, 2)), claim, 10**5, 1e-3, seed=SEED)
+        assert made.choices == 28 == math.ceil(math.log2(2e5 / 1e-3)) and made.report_bits == 5
+        assert made.distance(claim, 10**5) <= Fraction(1, 1000)
+        assert replace(made, choices=26).distance(claim, 10**5) > Fraction(1, 1000)
+        printed = replace(made, choices=math.ceil(2 * math.log(2e5 / 1e-3)))
+        assert printed.choices == 39 and printed.distance(claim, 10**5) < Fraction(1, 10**6)
+
+
+def test_a_large_delta_is_counted_and_only_a_hopeless_one_refused():
+    made = pure_report(coin(Fraction(1, 2)), Approximate("0.25", 1e-7), 10**5, 1e-3, seed=SEED)
+    assert Fraction(1, 10) < made.distance(Approximate("0.25", 1e-7), 10**5) < Fraction(1, 9)
+    assert made.distance(Approximate("0.25", "0.01"), 10**5) == 1
     with pytest.raises(NotProvable, match="smaller delta"):
-        made.distance(Approximate("0.25", 1e-6), 10**5)
+        pure_report(coin(Fraction(1, 2)), Approximate("0.25", "0.2"), 10, 0.1, seed=SEED)
+
+
+def test_a_report_says_nothing_about_a_wider_claim_than_its_own():
+    made = pure_report(coin(Fraction(1, 2)), Approximate("0.2", 1e-9), 10, 0.1, base="1/3", seed=SEED)
+    assert made.distance(Pure("0.4"), 10) <= Fraction(1, 10)
+    for claim in (Approximate("0.201", 1e-9), Pure("0.401")):
+        with pytest.raises(NotProvable, match="smaller epsilon"):
+            made.distance(claim, 10)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given(PureReport):
+    """A report about a list that is given, in place of one from the seed."""
+
+    outcomes: tuple[int, ...]
+
+    def outcome(self, user, place):
+        return self.outcomes[place]
+
+
+def exact_law(made, value, alphabet):
+    """The law of what the server reads, over all lists and kept sets: where something was kept, and where nothing."""
+    reference = made.reference.chances[made.reference.reference]
+    laws = [[Fraction(0)] * alphabet for _ in range(2)]
+    parts = {part.name: getattr(made, part.name) for part in fields(PureReport)}
+    for outcomes in product(range(alphabet), repeat=made.choices):
+        listed = math.prod((reference[outcome] for outcome in outcomes), start=Fraction(1))
+        here = Given(**parts, outcomes=outcomes)
+        chances = [here._chance(0, value, place) for place in range(made.choices)]
+        for kept in product((0, 1), repeat=made.choices):
+            mass = math.prod((p if k else 1 - p for p, k in zip(chances, kept, strict=True)), start=listed)
+            pool = [place for place in range(made.choices) if kept[place]] or range(made.choices)
+            for place in pool:
+                laws[not any(kept)][outcomes[place]] += mass / len(pool)
+    return laws
+
+
+def apart(first, second):
+    return sum(abs(p - q) for p, q in zip(first, second, strict=True)) / 2
+
+
+def leak(first, second, epsilon):
+    return sum(max(Fraction(0), p - Fraction(math.exp(epsilon)) * q) for p, q in zip(first, second, strict=True))
+
+
+TABLES = {
+    "coin": {"no": ["0.55", "0.45"], "yes": ["0.45", "0.55"]},
+    "three": {"a": ["0.5", "0.3", "0.2"], "b": ["0.45", "0.31", "0.24"], "c": ["0.56", "0.26", "0.18"]},
+    "rare": {"a": ["0.6", "0.38", "0.02"], "b": ["0.58", "0.42", "0"], "c": ["0.52", "0.38", "0.1"]},
+    "much": {"a": ["0.5", "0.4", "0.1"], "b": ["0.45", "0.35", "0.2"], "c": ["0.56", "0.4", "0.04"]},
+}
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("choices", [1, 2, 3, 4])
+@pytest.mark.parametrize("base", ["1/2", "1/5"])
+def test_outcomes_are_as_close_as_stated_by_exact_enumeration(table, choices, base):
+    """C-APX2PURE: every list, every set of kept outcomes, every input, in fractions; pure and approximate tables."""
+    made = TableReference(TABLES[table], reference=next(iter(TABLES[table])))
+    rows, reference = made.chances, made.chances[made.reference]
+    for epsilon in (0.25, 0.3):
+        delta = max(leak(*pair, epsilon) for row in rows.values() for pair in ((row, reference), (reference, row)))
+        claim = Approximate(str(epsilon), delta * Fraction(10**9 + 1, 10**9)) if delta else Pure(str(epsilon))
+        assert bool(delta) == (table in ("rare", "much"))
+        report = replace(pure_report(made, claim, 10, 0.1, base=base, seed=SEED), choices=choices)
+        endless = replace(report, choices=MOST_CHOICES).distance(claim, 1)
+        for value, row in rows.items():
+            some, none = exact_law(report, value, len(row))
+            nothing = sum(none)
+            assert sum(some) + nothing == 1
+            assert apart([p + q for p, q in zip(some, none, strict=True)], row) <= report.distance(claim, 1)
+            assert nothing <= report.distance(claim, 1)
+            # What was kept has its law up to the delta, exactly without one, and nothing is kept as the base says.
+            assert apart([p / (1 - nothing) for p in some], row) <= endless
+            assert delta or abs(nothing - (1 - Fraction(report.base, COIN)) ** choices) <= Fraction(2 * choices, COIN)
 
 
 def test_outcomes_of_a_table_are_as_if_its_randomizer_had_sent_them():

@@ -137,6 +137,32 @@ def test_w_pack_holds_for_a_mechanism_that_meets_it():
         assert success < 1 - failure
 
 
+def test_floors_by_dimension_hold_for_the_failure_that_is_allowed():
+    """W-VCSAN: randomized response of one record out of two errs by 0 except with probability 1/(1 + e^epsilon)."""
+    for epsilon in ("0.1", 1, 3):
+        lies = 1 / (1 + math.exp(float(epsilon)))
+        assert bounds.sanitizer_people_by_dimension(2, epsilon, 1e-9, lies).value == 0
+        assert bounds.sanitizer_people_by_dimension(2, epsilon, 1e-9, 0.99 * lies).value == 2
+    # By the proved form: 0.1443 at epsilon 1/2 and failure 1/8, where print's 1/(4 + 16·epsilon) is 1/12.
+    assert bounds.sanitizer_people_by_dimension(100, 0.5, 0.144, 0.125).value == 51
+    assert bounds.sanitizer_people_by_dimension(100, 0.5, 0.1445, 0.125).value == 0
+
+    def planned(bits, failure):
+        found = plan.sample_size(plan.CountPoints(bits, 40), spend=Pure(1), accuracy=0.1, failure=failure)
+        return {floor.spec: floor.people for floor in found.floors}
+
+    assert planned(8, 0.05)["W-VCSAN"] == 21 and "W-VCSAN" not in planned(8, 0.3)
+    # Sets of 40 out of four values are all sets: no more than four values can be shattered.
+    assert planned(2, 0.05)["W-VCSAN"] == 3
+
+
+def test_no_floor_of_proper_learners_is_stated_above_a_failure_of_one_half():
+    for task in (plan.LearnPoint(64), plan.LearnThreshold(64)):
+        for failure, floor in ((0.5, 541), (0.51, 0), (0.9, 0)):
+            found = plan.sample_size(task, spend=Pure(1), accuracy=0.01, failure=failure)
+            assert found.floor == floor, (task, failure)
+
+
 TASKS = [
     plan.ChooseBest(2**20),
     plan.LearnPoint(32),

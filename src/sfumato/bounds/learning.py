@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from sfumato.bounds.floors import Floor, positive, whole
+from sfumato.bounds.floors import ROUNDING, Floor, positive, whole
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one, exact, positive_integer
 from sfumato.exact.rational import show
@@ -95,17 +95,24 @@ def median_people_pure(values: int, epsilon: Number, accuracy: Number, failure: 
     return Floor(whole((odds / positive(epsilon, "epsilon") - 2) / (2 * error)), "packing of shared values")
 
 
-def sanitizer_people_by_dimension(vc_dimension: int, epsilon: Number, accuracy: Number) -> Floor:
+def sanitizer_people_by_dimension(vc_dimension: int, epsilon: Number, accuracy: Number, failure: Number) -> Floor:
     """Return how many people a pure sanitizer needs, at least, by the VC dimension of its class (W-VCSAN).
 
-    To a planner: at an epsilon of at most 1, VC/2 people or fewer leave an error of 1/(4 + 16·epsilon) or more.
+    To a planner: with VC/2 people or fewer, no epsilon-private mechanism under replace-one answers all queries of the
+    class within less than (1 - failure·(1 + e^epsilon))/(2·(1 - failure)·(1 + e^epsilon)) of the truth except with
+    probability `failure`. From a failure of 1/(1 + e^epsilon) on nothing is excluded: randomized response of a single
+    record is right that often. Print's 1/(4 + 16·epsilon), for all failures, is not true.
 
-    >>> sanitizer_people_by_dimension(100, 1, 0.04).value, sanitizer_people_by_dimension(100, 1, 0.1).value
+    >>> sanitizer_people_by_dimension(100, 1, 0.11, 0.05).value, sanitizer_people_by_dimension(100, 1, 0.11, 0.1).value
     (51.0, 0.0)
     """
-    dimension, rate = positive_integer(vc_dimension, "vc_dimension"), positive(epsilon, "epsilon")
-    within = rate <= 1 and _below(accuracy, Fraction(1)) < 1 / (4 + 16 * rate)
-    return Floor(float(dimension // 2 + 1) if within else 0.0, "shattered points")
+    dimension, error = positive_integer(vc_dimension, "vc_dimension"), _below(accuracy, Fraction(1))
+    missed = float(between_zero_and_one(failure, "failure"))
+    # 1/(1 + e^epsilon), how often a randomized response of epsilon lies, in a form that no large epsilon overflows.
+    lies = math.exp(-positive(epsilon, "epsilon"))
+    lies = lies / (1 + lies)
+    reached = (lies - missed) / (2 * (1 - missed))
+    return Floor(float(dimension // 2 + 1) if error < reached - ROUNDING else 0.0, "shattered points")
 
 
 def proper_learner_people_pure(

@@ -62,9 +62,11 @@ def tree_cutoffs(
 ) -> tuple[float, ...]:
     """Return the least estimate that the evidence from each level on must reach (ACCEPT of SOFT-TREE).
 
-    `reports` are those of the levels and of the devices that verify. From level 1 on: all values of the domain
-    together pass with a probability of at most `false_items`. From level j on: the values that share the prefix of
-    level j - 1 with a given item not yet found pass with at most the same, over all levels together.
+    `reports` are those of the levels and of the devices that verify. From level 1 on: all values together of which
+    nobody holds a prefix pass with a probability of at most `false_items`. From level j on: the values that share the
+    prefix of level j - 1, and no longer one, with one given item that was not found pass with at most the same, over
+    all levels together, if nobody else holds their longer prefixes. Nothing is proved for all values of the domain at
+    once, where every short prefix is held by somebody; simulations show no more false items than stated.
     """
     bits, count = levels[-1], len(levels)
     cuts = [cutoff(oracle, sum(reports), math.log(false_items) - bits * math.log(2))]

@@ -22,7 +22,8 @@ class HadamardResponse(Oracle):
 
     A point is a cell below `cells`, or ~cell for the same cell with a negative sign. Reports are 2^`block_bits`
     blocks of 2^`column_bits` columns; cell v belongs to block v mod 2^block_bits and to row v div 2^block_bits + 1,
-    because row 0 is constant and says nothing. One block is best up to epsilon 1.5.
+    because row 0 is constant and says nothing. One block is best up to epsilon 1.34,
+    where e^epsilon is 1 + 2·sqrt(2).
 
     Promise: each report has chance c/N, or c/N + (1-c)·2/b, hence pure epsilon = log(1 + 2·blocks·(1-c)/c).
     Standard error, absent cell, balanced blocks: sqrt(n/blocks)/(1-c). Time O(n + N log N). Spec: FO-HR.
@@ -31,6 +32,8 @@ class HadamardResponse(Oracle):
     >>> oracle = hadamard_response(Pure(1), cells=100)
     >>> oracle.outcomes, oracle.run(7, Noise(insecure_seed=1)) < 128
     (128, True)
+    >>> [hadamard_response(Pure(epsilon), cells=100).block_bits for epsilon in ("1.342", "1.343")]
+    [0, 1]
     """
 
     spec: ClassVar[str] = "FO-HR"

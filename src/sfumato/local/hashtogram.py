@@ -143,7 +143,7 @@ class HashtogramReader:
         return np.asarray(each.sum(axis=1), dtype=np.float64)
 
     def errors(self, points: Any, counts: Counts) -> Counts:
-        """Return the standard errors; that of a median is a quarter larger."""
+        """Return the standard errors; that of a median is taken as that of many rows, a quarter larger."""
         factor = 1.2533 if self.estimator == "median" else 1.0
         held = np.clip(counts, 0, self.reports)
         deviation = self.oracle.deviation
@@ -153,8 +153,9 @@ class HashtogramReader:
 def hashtogram(spend: Pure, users: int, *, rows: int = 5) -> Hashtogram:
     """Return a hashtogram for about so many users: rows of about 8·sqrt(users) cells.
 
-    A few very popular items spoil single cells. `oracle.reader(tally, "median")` resists them at a quarter more noise;
-    for one item it then fails with a probability of about exp(-rows/4). Take an odd number of rows for it.
+    A few very popular items spoil single cells. `oracle.reader(tally, "median")` resists them at up to a quarter more
+    noise: for one item, an error that each row exceeds with a probability of at most 0.146 it exceeds with at most
+    exp(-rows/4), which is 0.17 for 7 rows. Take an odd number of rows for it.
 
     >>> from sfumato import Pure
     >>> oracle = hashtogram(Pure(1), 1_000_000)

@@ -45,8 +45,8 @@ def plan(
     this plan would not find, or no protocol can, is told by an `AccuracyWarning` before anybody is asked. `method` is
     how popular items are found: "soft", "prefix", "treehist", "expander", "bitstogram", a `Method` made by hand, or
     "auto" (the default), which takes the one that guarantees the smallest share; `plan.why` says why. `false_items` is
-    the probability, by default 0.05, that an item is listed that nobody holds. A fresh public `seed` is drawn unless
-    one is given.
+    the probability, by default 0.05, that an item is listed that nobody holds; `Popular` says what of that is proved.
+    A fresh public `seed` is drawn unless one is given.
 
     >>> from sfumato import Pure, domain, local
     >>> tiny = local.plan(users=1_000_000, spend=Pure(2), items=domain.integers(0, 2**32 - 1), seed=bytes(32))

@@ -129,9 +129,11 @@ class _List(Sequence[Item]):
 class Popular(_List):
     """Popular items, the most popular first.
 
-    `false_items` bounds the probability that an item is listed that nobody holds. A search that grows prefixes has
-    the same allowance again for look-alikes of a popular item that it missed; one whose candidates are confirmed by
-    other devices ("expander", "bitstogram") needs none. `reports` is how many there were.
+    `false_items` is the probability that an item is listed that nobody holds. It is proved for methods whose candidates
+    are confirmed by other devices ("expander", "bitstogram"). For a search that grows prefixes it is proved for all
+    items together that share no prefix with anybody's, and once more for the look-alikes of each single item that was
+    missed; that it holds for all items of the domain at once is tested by simulation and not proved. `reports` is how
+    many there were.
 
     >>> from sfumato import Noise, Pure, local
     >>> plan = local.plan(users=1000, spend=Pure(4), candidates=["red", "green", "blue"])

@@ -78,8 +78,8 @@ class Server:
     def popular(self, false_items: Number | None = None) -> Popular:
         """Return the popular items, the most popular first.
 
-        An item that nobody holds is listed with a probability of at most `false_items`, by default the plan's; see
-        `Popular` for what that covers.
+        `false_items` is the probability that an item is listed that nobody holds, by default the plan's; `Popular`
+        says for which methods it is proved.
         """
         method = self.plan.method
         given = method.false_items if false_items is None else false_items

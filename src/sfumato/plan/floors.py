@@ -89,10 +89,10 @@ def _pure(task: Task, asked: Asked) -> list[Impossible]:
     learner, release = "pure learner whose rule is of the class", "pure release"
     match task:
         case LearnPoint(bits):
-            floor = proper_learner_people_pure(bits, epsilon, accuracy, min(failure, 0.5))
+            floor = proper_learner_people_pure(bits, epsilon, accuracy, failure)
             return [Impossible(floor.value, learner, "W-POINT")]
         case LearnThreshold(bits):
-            floor = proper_learner_people_pure(bits, epsilon, accuracy, min(failure, 0.5), concept="threshold")
+            floor = proper_learner_people_pure(bits, epsilon, accuracy, failure, concept="threshold")
             return [Impossible(floor.value, learner, "W-THRESH")]
         case CountPoints() | EstimateDistribution() | FindRecords() if accuracy < 0.5:
             return _pure_release(task, asked, release)
@@ -108,7 +108,7 @@ def _pure_release(task: Task, asked: Asked, release: str) -> list[Impossible]:
     floor = sanitizer_people_pure(2**bits, epsilon, accuracy, failure)
     found = [Impossible(floor.value, release, "W-PACK")]
     if isinstance(task, CountPoints) and task.largest > 1:
-        dimension = sanitizer_people_by_dimension(task.largest, epsilon, accuracy)
+        dimension = sanitizer_people_by_dimension(min(task.largest, 2**bits), epsilon, accuracy, failure)
         found.append(Impossible(dimension.value, release, "W-VCSAN"))
     if isinstance(task, FindRecords):
         columns = histogram_people_pure(task.columns, epsilon, accuracy, 1 - failure)

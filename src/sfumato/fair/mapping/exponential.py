@@ -63,7 +63,9 @@ def exponential_mapping(
     if calibrate:
         rate = _calibrated(metric, chosen)
     rows = exponential_rows(metric, chosen, rate)
-    moved = float((rows * metric.block(slice(None), chosen)).sum(axis=1).mean())
+    apart = metric.block(slice(None), chosen)
+    # Nobody is moved infinitely far: such a probability is 0, and d·exp(-rate·d) tends to 0 as well.
+    moved = float((rows * np.where(np.isfinite(apart), apart, 0.0)).sum(axis=1).mean())
     return ExponentialMapping(metric, chosen, rate, rows, moved, calibrate)
 
 
@@ -80,11 +82,12 @@ def mean_distance_bound(metric: Metric) -> float:
     """Return the bound 2 (1 + ∫ r e^-r G(2r) dr, r from 1) of the mean distance at rate 1/2, everybody in the range.
 
     G(r) is the mean number of people within r. It is a sum over pairs, because G is a step function: a pair at distance
-    d adds the integral from max(1, d / 2), which is (s + 1) e^-s.
+    d adds the integral from max(1, d / 2), which is (s + 1) e^-s. A pair at an infinite distance adds nothing.
     """
     apart = metric.dense()
-    start = np.maximum(1.0, apart / 2)
-    return float(2 * (1 + ((start + 1) * np.exp(-start)).sum(axis=1).mean()))
+    near = np.isfinite(apart)
+    start = np.maximum(1.0, np.where(near, apart, 0.0) / 2)
+    return float(2 * (1 + np.where(near, (start + 1) * np.exp(-start), 0.0).sum(axis=1).mean()))
 
 
 @dataclass(frozen=True)

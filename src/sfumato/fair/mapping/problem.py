@@ -78,6 +78,13 @@ class Problem:
             left -= constant[outcome]
         return np.asarray(constant / constant.sum())
 
+    def spread_constant(self) -> Floats:
+        """Return a distribution over all outcomes that meets every condition too: no outcome is left out needlessly."""
+        if self.image is not None:
+            return self.image[0]
+        room = np.ones(self.outcomes) if self.capacity is None else self.capacity
+        return np.asarray(room / room.sum())
+
 
 def make_problem(
     metric: Metric,

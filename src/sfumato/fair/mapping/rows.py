@@ -15,11 +15,12 @@ from sfumato.fair.mapping.problem import Problem
 FIRST_NEIGHBOURS = 6
 PER_PERSON = 3
 LARGEST_LOG_RATIO = 13.8
-"""Beyond this a log-ratio row is hopelessly scaled; a smaller distance is stricter, hence safe."""
+"""Beyond this a log-ratio row is hopelessly scaled; a smaller distance is stricter, hence safe for a mapping."""
 LISTED_OUTCOMES = 10
 SUBSET_OUTCOMES = 6
 """Up to so many outcomes a row for each violated set of outcomes is quicker than extra variables."""
 BLOCK = 512
+ROUNDING = 1e-14
 
 
 @dataclass
@@ -59,7 +60,7 @@ def solve_rows(problem: Problem, tolerance: float, deadline: float | None) -> Ro
             break
         rounds += 1
         rows, proved, prices = answer
-        bound = max(bound, proved)
+        bound = max(bound, _bound_of_the_metric(problem, state, proved, prices))
         best = RowAnswer(rows, bound, state.first, state.second, prices, False, rounds)
         if not _add_violated(problem, state, rows, tolerance):
             return RowAnswer(rows, bound, best.first, best.second, prices, True, rounds)
@@ -67,6 +68,27 @@ def solve_rows(problem: Problem, tolerance: float, deadline: float | None) -> Ro
         none = np.zeros(0, dtype=np.int64)
         return RowAnswer(None, bound, none, none, np.zeros(0), False, 0)
     return best
+
+
+def _bound_of_the_metric(problem: Problem, state: RowState, capped: float, prices: Floats) -> float:
+    """Return what a bound under the cap on log ratios proves about the metric itself.
+
+    The same, if no capped row has a price. Otherwise: a fair mapping M mixed with a constant c of full support,
+    (1 - s)·M + s·c at s = 1 / (1 + min c · (e^cap - 1)), is fair under the cap and keeps the side conditions that c
+    keeps. So (1 - s)·loss(M) + s·loss(c) is at least the bound.
+    """
+    far = problem.metric.between(state.first, state.second) > LARGEST_LOG_RATIO
+    if problem.distance == "tv" or not np.any(far & (prices > 0)):
+        return capped
+    free = float(problem.costs.min(axis=1).sum())
+    constant = problem.spread_constant()
+    least = float(constant.min())
+    if least <= 0:
+        return free
+    share = (1 + ROUNDING) / (1 + least * float(np.expm1(LARGEST_LOG_RATIO)))
+    costs = constant @ problem.costs.sum(axis=0)
+    proved = (capped - share * costs) / (1 - share)
+    return max(free, float(proved - ROUNDING * (abs(capped) + abs(costs))))
 
 
 def _first_rows(problem: Problem) -> RowState:

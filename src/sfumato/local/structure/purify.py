@@ -126,26 +126,29 @@ class PureReport(Mechanism):
     def distance(self, claim: Bound, users: int) -> Fraction:
         """Return how far the outcomes of all users together are from those of the randomizer itself, at most.
 
-        n·((1-p)^T + 3·T·delta·(1 + e^-2epsilon)/(1 - e^-epsilon)) in total variation, rounded up, for a randomizer
-        that keeps `claim`. Chances are also rounded to 2^-63, which is counted; ratios are taken to be exact.
+        n·((1 - base·(1 - d))^T + 3·d/2) in total variation, d = delta·(1 + e^-2epsilon)/(1 - e^-epsilon), rounded up,
+        for a randomizer that keeps `claim`: an outcome that was kept has nearly its law, and exactly without a delta.
+        Chances are also rounded to 2^-63, which is counted; ratios and outcomes are taken to be exact. C-APX2PURE.
         """
         epsilon, delta = _claim(claim)
         people = positive_integer(users, "users")
-
-        def strange() -> Ball:
-            power = rational_ball(epsilon)
-            return people * self.choices * rational_ball(delta) * (1 + (-2 * power).exp()) / -(-power).expm1()
-
-        spoiled = enclose_up(strange, LOSS_BITS) if delta else Fraction(0)
-        if spoiled is None or spoiled > HALF:
+        low, high = _edges(Fraction(self.base, COIN), epsilon, delta)
+        if self.low > low + 1 or self.high < high:
             raise NotProvable(
-                "The randomizer's delta is too large for so many users and choices; use a smaller delta.",
-                {"users": people, "choices": self.choices, "delta": delta},
+                "This report was made for a smaller epsilon and clamps ratios that the claim allows; make it for this "
+                "claim by pure_report().",
+                {"low": self.low, "high": self.high, "epsilon": epsilon},
             )
-        empty = enclose_up(lambda: people * rational_ball(1 - Fraction(self.low, COIN)) ** self.choices, LOSS_BITS)
-        assert empty is not None
-        rounding = Fraction(people * self.choices, COIN)
-        return min(Fraction(1), empty + 3 * spoiled + rounding)
+
+        def apart() -> Ball:
+            strange = _strange(epsilon, delta)
+            empty = (1 - rational_ball(Fraction(self.base, COIN)) * (1 - strange)) ** self.choices
+            return people * (empty + 3 * strange / 2)
+
+        total = enclose_up(apart, LOSS_BITS)
+        # Two units: a chance is rounded, and so is the edge that it may be moved to.
+        rounding = Fraction(2 * people * self.choices, COIN)
+        return Fraction(1) if total is None else min(Fraction(1), total + rounding)
 
 
 def pure_report(
@@ -162,20 +165,26 @@ def pure_report(
     >>> claim = Approximate("0.1", 1e-12)
     >>> pure = pure_report(gaussian_reference(claim, radius=1), claim, users=10_000, failure=0.01)
     >>> pure.choices, pure.report_bits, f"{float(pure.loss().person.epsilon):.3f}"
-    (28, 5, '0.800')
+    (21, 5, '0.800')
     """
     epsilon, delta = _claim(claim)
     people, missed = positive_integer(users, "users"), between_zero_and_one(failure, "failure")
     share = between_zero_and_one(base, "base")
-    reach = 2 * epsilon if delta else epsilon
-    low, high = (_edge(share, power) for power in (-reach, reach))
+    low, high = _edges(share, epsilon, delta)
     if high > COIN:
+        reach = 2 * epsilon if delta else epsilon
         raise ParameterError(
             f"base·e^{show(reach)} must be at most 1, and {show(share)} is too large a base; "
             f"write base={math.exp(-float(reach)) * 0.99:.3g}, or claim a smaller epsilon."
         )
-    # Half of the failure for lists of which nothing is kept.
-    wanted = math.log(2 * people / float(missed)) / -math.log1p(-low / COIN)
+    strange = enclose_up(lambda: _strange(epsilon, delta), LOSS_BITS)
+    if strange is None or strange >= 1:
+        raise NotProvable(
+            "With so large a delta the outcomes need have nothing to do with the randomizer's; use a smaller delta.",
+            {"epsilon": epsilon, "delta": delta},
+        )
+    # Half of the failure for lists of which nothing is kept; the rest is there for the delta.
+    wanted = math.log(2 * people / float(missed)) / -math.log1p(-float(share * (1 - strange)))
     choices = max(1, math.ceil(wanted * (1 + 1e-12)))
     return PureReport(
         reference=reference,
@@ -192,6 +201,18 @@ def _claim(claim: Bound) -> tuple[Fraction, Fraction]:
     if not isinstance(bound, (Pure, Approximate)) or bound.unit != "person" or bound.epsilon <= 0:
         raise UnsupportedSpend(f"claim must be Pure or Approximate, not {bound!r}; write Approximate(0.2, 1e-6).")
     return bound.epsilon, at_least_zero(bound.delta, "delta") if isinstance(bound, Approximate) else Fraction(0)
+
+
+def _strange(epsilon: Fraction, delta: Fraction) -> Ball:
+    """Return the mass that outcomes have at most whose ratio is outside of e^-2epsilon … e^2epsilon (C-OBS)."""
+    power = rational_ball(epsilon)
+    return rational_ball(delta) * (1 + (-2 * power).exp()) / -(-power).expm1()
+
+
+def _edges(base: Fraction, epsilon: Fraction, delta: Fraction) -> tuple[int, int]:
+    """Return the least and the largest chance that a randomizer with this claim may ask for, outside of C-OBS."""
+    reach = 2 * epsilon if delta else epsilon
+    return _edge(base, -reach), _edge(base, reach)
 
 
 def _edge(base: Fraction, power: Fraction) -> int:

@@ -79,7 +79,7 @@ def tree(basis: Basis, spend: Bound, columns: tuple[str, ...] | None, options: M
         values, spread = leaf_numbers(mechanism, grown)
         people = float(mechanism.divisor(grown.total))
         made = TreeSynopsis(bits.names, people, grown.tree, values, spread, wanted.predicate, wanted.negations)
-        # Within a leaf a submodular function from 0 to 1 has at most the variance of its steepness (RL:C10).
+        # Within a leaf a monotone submodular function from 0 to 1 has at most the variance of its steepness (RL:C10).
         error = min(0.5, math.sqrt(float(wanted.steepness) + float((spread[spread < math.inf] ** 2).mean())))
         measured = tuple(value for value in grown.values if value is not None)
         return Released((Measured("leaves", measured, None),), made={"synopsis": made.to_json(), "error": error})

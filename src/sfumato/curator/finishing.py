@@ -26,7 +26,7 @@ def answers_of(ledger: Ledger, asked: Asked, kept: Reservation, snapshot: str, a
     raw: Sequence[Any] = [None] * len(asked.questions)
     if is_packed(kept.answer):
         raw = unpack(kept.answer, asked.schema)
-        released = _released(ledger, asked, kept.id, raw, again)
+        released = _released(ledger, asked, kept, raw, again)
     else:
         # Earlier versions stored what they had finished, and no draw.
         released = [Released.from_json(record) for record in json.loads(kept.answer)]
@@ -38,8 +38,9 @@ def answers_of(ledger: Ledger, asked: Asked, kept: Reservation, snapshot: str, a
     ]
 
 
-def _released(ledger: Ledger, asked: Asked, request: str, raw: Sequence[Any], again: bool) -> list[Released]:
-    found = None if again else ledger.finished(request)
+def _released(ledger: Ledger, asked: Asked, kept: Reservation, raw: Sequence[Any], again: bool) -> list[Released]:
+    request = kept.id
+    found = ledger.finished(request) if kept.reused and not again else None
     if found is not None:
         return [Released.from_json(record) for record in json.loads(found)]
     records = _finished(asked, request, raw)

@@ -175,7 +175,8 @@ class Ledger(Meters):
         )
         found = self._begin(request, make_loss, sealed=True)
         if not found.reused:
-            return running.complete(self._journal, self._private, found.id, work)
+            fresh = found.state == "reserved"  # as it was charged, before it was started
+            return running.complete(self._journal, self._private, found.id, work, fresh=fresh)
         if self._private is not None:
             self._private.erase(found.id)  # an interrupt between commit and erasing may have left something
         return found

@@ -79,9 +79,10 @@ def draw_once(journal: Journal, request_id: str, draw: Callable[[], bytes]) -> b
     raise LedgerError(wording.DEAD)
 
 
-def complete(journal: Journal, place: Place | None, request_id: str, work: Work) -> Reservation:
-    """Carry a request that was begun to its stored answer, from wherever it stands."""
-    while True:
+def complete(journal: Journal, place: Place | None, request_id: str, work: Work, *, fresh: bool = False) -> Reservation:
+    """Carry a request that was begun to its stored answer, from wherever it stands; a `fresh` one stands at its begin."""
+    found = _freeze(journal, place, request_id, work) if fresh else None
+    while found is None:
         with journal.session(write=False) as session:
             stage = lifecycle.stage(session, request_id)
         if stage.reservation.state in ("committed", "dead"):
@@ -92,13 +93,12 @@ def complete(journal: Journal, place: Place | None, request_id: str, work: Work)
             found = _freeze(journal, place, request_id, work)
         else:
             found = _thaw(journal, place, request_id, stage.frozen)
-        if found is not None:
-            answer = _drawn(journal, place, request_id, work, found)
-            with journal.session(write=True) as session:
-                kept = lifecycle.settle(session, request_id, answer)
-            if place is not None:
-                place.erase(request_id)
-            return _settled(kept)
+    answer = _drawn(journal, place, request_id, work, found)
+    with journal.session(write=True) as session:
+        kept = lifecycle.settle(session, request_id, answer)
+    if place is not None:
+        place.erase(request_id)
+    return _settled(kept)
 
 
 def _settled(reservation: Reservation) -> Reservation:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import lru_cache
 from threading import Lock
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 _lock = Lock()
 _inside = 0
@@ -36,7 +42,14 @@ def one_thread() -> Iterator[None]:
 def _limited() -> Iterator[None]:
     import numpy  # noqa: F401  what is loaded later could not be limited
     import scipy.linalg  # noqa: F401
-    from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(limits=1, user_api="blas"):
+    with _libraries(len(sys.modules)).limit(limits=1, user_api="blas"):
         yield
+
+
+@lru_cache(maxsize=1)
+def _libraries(modules: int) -> ThreadpoolController:
+    """Look for the libraries of linear algebra; again only if so many modules were not loaded yet."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 from sfumato.answer import Released
@@ -37,6 +38,10 @@ class Prepared:
 
     def loss(self) -> Loss:
         """Return what the answer costs: what the mechanism states, for the rows that the gauge reads."""
+        return self._loss
+
+    @cached_property
+    def _loss(self) -> Loss:
         return self.gauge.charge(self.mechanism.loss())
 
     def exact(self, table: Table) -> Any:

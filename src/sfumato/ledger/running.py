@@ -80,7 +80,7 @@ def draw_once(journal: Journal, request_id: str, draw: Callable[[], bytes]) -> b
 
 
 def complete(journal: Journal, place: Place | None, request_id: str, work: Work, *, fresh: bool = False) -> Reservation:
-    """Carry a request that was begun to its stored answer, from wherever it stands; a `fresh` one stands at its begin."""
+    """Carry a request that was begun to its stored answer, from wherever it stands; a `fresh` one was just begun."""
     found = _freeze(journal, place, request_id, work) if fresh else None
     while found is None:
         with journal.session(write=False) as session:

@@ -16,8 +16,8 @@ import numpy as np
 
 import sfumato as sf
 from sfumato import Concentrated, Noise
-from sfumato.release.workload import Records
-from sfumato.release.workload.noisy import noisy_workload
+from sfumato.workload import Records
+from sfumato.questions.queries.noisy import noisy_workload
 from sfumato.show import Line, Panel, picture
 from sfumato.table.gauge import Basis
 

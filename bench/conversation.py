@@ -22,9 +22,9 @@ from sfumato import Approximate, Budget, Ledger, Noise, Pure, Schema
 from sfumato.domain import integers
 from sfumato.perturb import calibrate
 from sfumato.privacy import Bound
-from sfumato.release.conversation import Box, open_conversation
-from sfumato.release.conversation.tables import Answers
-from sfumato.release.workload.records import Records
+from sfumato.questions.conversation import Box, open_conversation
+from sfumato.questions.conversation.tables import Answers
+from sfumato.workload.records import Records
 from sfumato.table.data import open_table
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Rows

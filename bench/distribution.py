@@ -16,8 +16,8 @@ import numpy as np
 from sfumato import Approximate, Concentrated, Distribution, Noise, Pure, Schema, integers
 from sfumato.errors import AccuracyWarning
 from sfumato.privacy import Bound
-from sfumato.release.distribution import DistributionEstimate
-from sfumato.release.prepared import Prepared
+from sfumato.questions.distribution import DistributionEstimate
+from sfumato.ask.prepared import Prepared
 from sfumato.table.gauge import Basis
 
 METHODS = ("medians", "tree", "histogram", "windows")

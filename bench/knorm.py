@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from sfumato import ADD_REMOVE, Noise, Pure
-from sfumato.release.geometry import choose_additive
+from sfumato.papers.query_release.geometry import choose_additive
 
 SIZES = ((1, 2), (2, 8), (3, 50), (4, 100), (5, 200), (6, 200), (7, 200), (12, 200))
 EPSILON = Fraction(1, 20)

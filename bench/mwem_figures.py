@@ -16,8 +16,8 @@ import numpy as np
 from tests.release.weights.published import Published, nltcs, published
 
 from sfumato import REPLACE_ONE, Noise, Pure
-from sfumato.release.model.base import Model
-from sfumato.release.weights import Barak, Candidates, Options, plan_rounds
+from sfumato.model.base import Model
+from sfumato.papers.query_release.weights import Barak, Candidates, Options, plan_rounds
 from sfumato.show.pictures import Line, Panel, picture
 
 PICTURES = Path(__file__).resolve().parent.parent / "docs" / "pictures"

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from sfumato import Approximate, Noise, Pure, Schema, Truncated, booleans, integers
-from sfumato.release import Popular
-from sfumato.release.popular import plan_hitters, pure_points, smallest_published
-from sfumato.release.private_keys import stable_histogram
-from sfumato.release.workload import Records, Space
+from sfumato.questions import Popular
+from sfumato.questions.popular import plan_hitters, pure_points, smallest_published
+from sfumato.totals.private_keys import stable_histogram
+from sfumato.workload import Records, Space
 from sfumato.select.heavy_cell import choosing
 from sfumato.table.gauge import Basis
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from bench.environments import run
 from sfumato import Noise, Pure
-from sfumato.release.quantiles import Facts, choose_quantiles
+from sfumato.questions.quantiles import Facts, choose_quantiles
 
 PEERS = Path(__file__).parent / "peers"
 DECILES = tuple(Fraction(tenth, 10) for tenth in range(1, 10))

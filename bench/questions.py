@@ -17,7 +17,7 @@ import pyarrow
 import sfumato as sf
 from sfumato import Approximate, Concentrated, Count, GroupBy, Histogram, Mean, Pure, Quantiles, Sum, Variance
 from sfumato.privacy import Bound
-from sfumato.release import Question
+from sfumato.questions import Question
 
 ROWS = 100_000
 ROUNDS = 5

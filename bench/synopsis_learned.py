@@ -20,14 +20,14 @@ import numpy as np
 from bench.synopsis import Case, bits_schema, mixture, synopsis
 from sfumato import Noise, Pure
 from sfumato.noise import DiscreteLaplace
-from sfumato.release.synopsis import Conjunctions
-from sfumato.release.synopsis.agnostic import AgnosticRelease
-from sfumato.release.synopsis.binary import Rows
-from sfumato.release.synopsis.labels import BinaryQueries
-from sfumato.release.synopsis.trees import decompose
-from sfumato.release.weights.candidates import Candidates
-from sfumato.release.workload.builders import conjunctions
-from sfumato.release.workload.records import Records
+from sfumato.questions.synopsis import Conjunctions
+from sfumato.papers.query_release.learning.agnostic import AgnosticRelease
+from sfumato.questions.synopsis.binary import Rows
+from sfumato.papers.query_release.learning.labels import BinaryQueries
+from sfumato.papers.query_release.learning.trees import decompose
+from sfumato.papers.query_release.weights.candidates import Candidates
+from sfumato.workload.builders import conjunctions
+from sfumato.workload.records import Records
 from sfumato.select import Exponential
 
 SIZE = 16

@@ -54,7 +54,7 @@ def spend_of(budget: str) -> Any:
 
 def records_of(table: Any, space: Any) -> Any:
     """Return the exact rows of a table."""
-    from sfumato.release.workload import Records
+    from sfumato.workload import Records
     from sfumato.table.gauge import Basis
     from sfumato.table.measure import Rows
 
@@ -69,8 +69,8 @@ def peak() -> float:
 def ours(name: str, data: Path, budget: str, relation: str, seeds: int) -> dict[str, Any]:
     """Run our method on one table; in a process of its own."""
     from sfumato import ADD_REMOVE, REPLACE_ONE, Noise
-    from sfumato.release.synthesis import Synthesize
-    from sfumato.release.workload import Space
+    from sfumato.questions.synthesis import Synthesize
+    from sfumato.workload import Space
     from sfumato.table.data import open_table
     from sfumato.table.gauge import Basis
 
@@ -106,9 +106,9 @@ def ours(name: str, data: Path, budget: str, relation: str, seeds: int) -> dict[
 def one_ways(name: str, data: Path, budget: str, seeds: int) -> dict[str, Any]:
     """Run the baseline: noisy one-way tables, each column on its own."""
     from sfumato import ADD_REMOVE, Noise
-    from sfumato.release.synthesis import Synthesize
-    from sfumato.release.workload import Space
-    from sfumato.release.workload.builders import marginals
+    from sfumato.questions.synthesis import Synthesize
+    from sfumato.workload import Space
+    from sfumato.workload.builders import marginals
     from sfumato.table.data import open_table
     from sfumato.table.gauge import Basis
 
@@ -135,7 +135,7 @@ def one_ways(name: str, data: Path, budget: str, seeds: int) -> dict[str, Any]:
 
 def peer(name: str, data: Path, budget: str, method: str, seeds: int) -> dict[str, Any]:
     """Run a peer on the codes of a table, in its own environment, and score the rows that it returns."""
-    from sfumato.release.workload import Space
+    from sfumato.workload import Space
     from sfumato.table.data import open_table
 
     case = case_of(name, data)

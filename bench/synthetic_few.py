@@ -20,9 +20,9 @@ from sfumato import ADD_REMOVE, REPLACE_ONE, Approximate, Noise, Pure, Schema
 from sfumato.domain import integers
 from sfumato.errors import AccuracyWarning
 from sfumato.privacy import Bound, Relation
-from sfumato.release.synthesis import Synthesize
-from sfumato.release.workload import Records, Space
-from sfumato.release.workload.builders import marginals
+from sfumato.questions.synthesis import Synthesize
+from sfumato.workload import Records, Space
+from sfumato.workload.builders import marginals
 from sfumato.table.gauge import Basis
 
 OUT = Path("out/bench-synthetic-few.md")

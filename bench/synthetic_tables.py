@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.domain import bins, categories, integers
-from sfumato.release.workload import Records, Space
+from sfumato.workload import Records, Space
 from sfumato.table.schema import Schema
 
 ADULT_BINS = {

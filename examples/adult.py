@@ -19,7 +19,7 @@ from sfumato.curator import Curator
 from sfumato.errors import BudgetExceeded
 from sfumato.ledger.wording import bound_text
 from sfumato.privacy import Bound
-from sfumato.release import Question
+from sfumato.questions import Question
 
 HERE = Path(__file__).resolve().parent
 DATA, SCHEMA = HERE / "data" / "adult.parquet", HERE / "data" / "adult.toml"

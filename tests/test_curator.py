@@ -35,7 +35,7 @@ from sfumato.errors import (
     SchemaError,
     UnsupportedSpend,
 )
-from sfumato.release.prepared import Prepared, Several
+from sfumato.ask.prepared import Prepared, Several
 from sfumato.table.data import Table
 from sfumato.table.gauge import Basis
 from tests import imputed

@@ -24,9 +24,9 @@ from sfumato.ledger import Ledger, lifecycle, running
 from sfumato.ledger.session import FORMAT
 from sfumato.noise import Noise
 from sfumato.noise.source import KeyedSource
-from sfumato.release.asked import Asked
-from sfumato.release.packing import is_packed, pack, unpack
-from sfumato.release.prepared import Several
+from sfumato.ask.asked import Asked
+from sfumato.ask.packing import is_packed, pack, unpack
+from sfumato.ask.prepared import Several
 from tests.release.conversation.cutting import Cut
 from tests.release.every_question import BITS, QUESTIONS, SCHEMA, cells, rows, table
 
@@ -160,7 +160,7 @@ def test_a_fit_that_fails_can_be_repeated(curator, monkeypatch):
         raise ImportError("a package of the fit is missing: secret")
 
     with monkeypatch.context() as patch:
-        patch.setattr("sfumato.release.synthesis.question.gather", fails)
+        patch.setattr("sfumato.questions.synthesis.question.gather", fails)
         for _ in range(2):
             with pytest.raises(FitError, match=r"curator\.refit\('[0-9a-f]{32}'\)") as failed:
                 curator.ask(question, Concentrated("0.1"))
@@ -409,7 +409,7 @@ def test_fractions_of_a_spend_are_charged_once(curator):
 def test_threads_are_given_back():
     from threadpoolctl import threadpool_info
 
-    from sfumato.release.one_thread import one_thread
+    from sfumato.ask.one_thread import one_thread
 
     def threads() -> set[int]:
         return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sfumato.ledger import Budget, Ledger, Limit
     from sfumato.mechanism import NOTHING, Event, Interaction, Mechanism
     from sfumato.noise import Noise
-    from sfumato.release import (
+    from sfumato.questions import (
         Answers,
         Count,
         Distribution,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
         Synthesize,
         Variance,
     )
-    from sfumato.release.workload import builders as workloads
+    from sfumato.workload import builders as workloads
     from sfumato.table.schema import Schema
 
 __version__ = "0.1.0"
@@ -72,7 +72,7 @@ _HOMES = {
     "sfumato.ledger": ("Budget", "Ledger", "Limit"),
     "sfumato.mechanism": ("NOTHING", "Event", "Interaction", "Mechanism"),
     "sfumato.noise": ("Noise",),
-    "sfumato.release": (
+    "sfumato.questions": (
         "Answers",
         "Count",
         "Distribution",
@@ -92,7 +92,7 @@ _HOMES = {
     "sfumato.table.schema": ("Schema",),
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names}
-_ELSEWHERE = {"workloads": "sfumato.release.workload.builders"}
+_ELSEWHERE = {"workloads": "sfumato.workload.builders"}
 _ROOMS = (
     "audit",
     "bounds",

@@ -272,12 +272,12 @@ def test_what_was_cut_short_is_finished_or_given_up(place: Place, monkeypatch: p
         raise MemoryError("3 GiB for the cell of person 17")
 
     with monkeypatch.context() as patch:
-        patch.setattr("sfumato.release.prepared.Several.run", full)
+        patch.setattr("sfumato.ask.prepared.Several.run", full)
         cut = place.query("count where age > 40")
     assert cut.code == 4 and "Nothing is lost" in cut.err and "17" not in cut.err
     assert place.query("count where age > 40").code == 0  # free: it completes what was begun
     with monkeypatch.context() as patch:
-        patch.setattr("sfumato.release.prepared.Several.run", full)
+        patch.setattr("sfumato.ask.prepared.Several.run", full)
         place.query("count where age > 50")
     (begun,) = [
         entry for entry in run("ledger", "show", place.ledger, "--json").json["history"] if entry["status"] == "started"

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from sfumato import Pure, Schema, curate, workloads
 from sfumato.cli.asking import Found
-from sfumato.release.workload.question import Answers
+from sfumato.questions.queries.question import Answers
 from tests.imputed import booleans
 
 

@@ -12,7 +12,7 @@ from sfumato import Approximate, Noise, Pure
 from sfumato.errors import ParameterError, UnsupportedSpend
 from sfumato.learn import PrivateBox, PrivateThreshold, rule_from_json
 from sfumato.learn.experimental import BitThreshold, KearnsBox
-from sfumato.learn.experimental.bit_threshold import polarities
+from sfumato.papers.private_learning.bit_threshold import polarities
 from sfumato.learn.facts import Sample
 from tests.imputed import booleans, integers
 from tests.learn.estimator_checks import every_check, example

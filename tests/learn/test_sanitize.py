@@ -14,7 +14,7 @@ import sfumato as sf
 from sfumato import Approximate, Concentrated, Noise, Pure, Truncated
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.learn import SanitizeThenLearn, rule_from_json
-from sfumato.learn.experimental.padded import PaddedClasses
+from sfumato.papers.private_learning.padded import PaddedClasses
 from sfumato.learn.facts import Sample
 from sfumato.learn.sanitize import released_sample
 from sfumato.learn.sanitized import median_rows

@@ -18,7 +18,7 @@ from scipy.stats import chi2
 
 from sfumato import Pure, domain, local
 from sfumato.local.browser import FOLDER, MODULES, copy_client
-from sfumato.local.expander import expander_method
+from sfumato.papers.heavy_hitters.expander import expander_method
 from sfumato.local.plan import METHODS
 from sfumato.local.vectors import SHIPPED
 

@@ -9,9 +9,9 @@ import pytest
 
 from sfumato import Noise
 from sfumato.errors import ParameterError
-from sfumato.local.codes import DECODERS, Field, ReedSolomon, UniqueListCode, best_offsets, second_eigenvalue
-from sfumato.local.codes.clusters import component_clusters, components, neighbour_graph, spectral_clusters
-from sfumato.local.codes.reed_solomon import field_of
+from sfumato.papers.heavy_hitters.codes import DECODERS, Field, ReedSolomon, UniqueListCode, best_offsets, second_eigenvalue
+from sfumato.papers.heavy_hitters.codes.clusters import component_clusters, components, neighbour_graph, spectral_clusters
+from sfumato.papers.heavy_hitters.codes.reed_solomon import field_of
 
 KEY = bytes(range(16))
 

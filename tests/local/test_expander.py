@@ -11,8 +11,8 @@ from sfumato import Noise, Pure, domain, local
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.local.confirm import confirm
 from sfumato.local.cutoffs import cell_cutoff
-from sfumato.local.expander import expander_method
-from sfumato.local.expander_search import Entries, candidates
+from sfumato.papers.heavy_hitters.expander import expander_method
+from sfumato.papers.heavy_hitters.expander_search import Entries, candidates
 
 PEOPLE = 60_000
 

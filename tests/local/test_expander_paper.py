@@ -8,8 +8,8 @@ import pytest
 
 from sfumato import Noise, Pure
 from sfumato.errors import ParameterError
-from sfumato.local.codes import UniqueListCode
-from sfumato.local.expander_paper import PaperSizes, PaperSketch, paper_sketch
+from sfumato.papers.heavy_hitters.codes import UniqueListCode
+from sfumato.papers.heavy_hitters.expander_paper import PaperSizes, PaperSketch, paper_sketch
 
 USERS = 12_000
 CODE = UniqueListCode(16, 4, 8, 2, bytes(16), two_sided=True)

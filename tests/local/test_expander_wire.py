@@ -8,8 +8,8 @@ import struct
 import pytest
 
 from sfumato import Noise, Pure, domain, local
-from sfumato.local.bitstogram import bitstogram_method
-from sfumato.local.expander import expander_method
+from sfumato.papers.heavy_hitters.bitstogram import bitstogram_method
+from sfumato.papers.heavy_hitters.expander import expander_method
 from sfumato.local.whitening import Whitening
 
 

@@ -10,7 +10,7 @@ from sfumato import Approximate, Noise, Pure
 from sfumato.bounds import leaving_chance, local_count_floor, local_tail_floor
 from sfumato.errors import NotProvable, ParameterError, UnsupportedSpend
 from sfumato.local import response
-from sfumato.local.structure import error_floor, least_users, tail_floor
+from sfumato.papers.heavy_hitters.structure import error_floor, least_users, tail_floor
 
 
 @pytest.mark.parametrize(

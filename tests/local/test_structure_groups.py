@@ -11,7 +11,7 @@ import pytest
 
 from sfumato import Approximate, Concentrated, Noise, Pure
 from sfumato.errors import AccuracyWarning, NotProvable, ParameterError, UnsupportedSpend
-from sfumato.local.structure import (
+from sfumato.papers.heavy_hitters.structure import (
     adaptive_p_value,
     add_information,
     group_leak,

@@ -16,8 +16,8 @@ from sfumato import Approximate, Concentrated, Noise, Pure
 from sfumato.errors import NotProvable, ParameterError, UnsupportedSpend
 from sfumato.local import Seed
 from sfumato.local.coins import COIN
-from sfumato.local.structure import GaussianReference, PureReport, TableReference, gaussian_reference, pure_report
-from sfumato.local.structure.purify import MOST_CHOICES
+from sfumato.papers.heavy_hitters.structure import GaussianReference, PureReport, TableReference, gaussian_reference, pure_report
+from sfumato.papers.heavy_hitters.structure.purify import MOST_CHOICES
 
 SEED = Seed(bytes(range(32)))
 

@@ -11,7 +11,7 @@ import pytest
 from sfumato import Approximate, Noise, Pure
 from sfumato.errors import NotProvable, ParameterError, UnsupportedSpend
 from sfumato.local.coins import COIN
-from sfumato.local.structure import VectorResponse, independent_bits, read_vectors, vector_response
+from sfumato.papers.heavy_hitters.structure import VectorResponse, independent_bits, read_vectors, vector_response
 
 
 def exact_law(chosen):

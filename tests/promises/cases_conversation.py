@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato import ADD_REMOVE
-from sfumato.release.conversation import ApproximateChecking, Box, Guesses, PureChecking, Support
+from sfumato.questions.conversation import ApproximateChecking, Box, Guesses, PureChecking, Support
 from tests.promises.case import PromiseCase
 from tests.promises.printed.choices import changed
 from tests.promises.printed.conversations import EndlessPure, NarrowChecking, PrintedPure, RedrawnThreshold

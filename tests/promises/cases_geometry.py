@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from sfumato import ADD_REMOVE, REPLACE_ONE, Pure
-from sfumato.release.geometry import RecursiveNoise, ShapedNoise, shaped
-from sfumato.release.geometry.bodies import Box, Diamond
-from sfumato.release.geometry.cut import Cut
-from sfumato.release.geometry.fan import Fan
-from sfumato.release.geometry.lattice import Lattice
-from sfumato.release.geometry.small_databases import small_databases
+from sfumato.papers.query_release.geometry import RecursiveNoise, ShapedNoise, shaped
+from sfumato.papers.query_release.geometry.bodies import Box, Diamond
+from sfumato.papers.query_release.geometry.cut import Cut
+from sfumato.papers.query_release.geometry.fan import Fan
+from sfumato.papers.query_release.geometry.lattice import Lattice
+from sfumato.papers.query_release.geometry.small_databases import small_databases
 from tests.promises.case import PromiseCase
 from tests.promises.printed.geometry import charged_by_natural_log, fewer_generators
 

@@ -14,15 +14,15 @@ from sfumato import Approximate, Pure, Schema, select
 from sfumato.audit import Neighbours
 from sfumato.learn.box import BoxSides
 from sfumato.learn.concepts import ConceptChoice, ConditionRule
-from sfumato.learn.experimental.bit_threshold import BitCut, PrefixLength
-from sfumato.learn.experimental.kearns_box import KearnsAxes
+from sfumato.papers.private_learning.bit_threshold import BitCut, PrefixLength
+from sfumato.papers.private_learning.kearns_box import KearnsAxes
 from sfumato.learn.facts import Sample
 from sfumato.learn.frequent_point import FrequentPoint
 from sfumato.learn.point import PointChoice
 from sfumato.learn.threshold import ThresholdChoice
-from sfumato.release.popular import HeavyHitters, PopularCounts, balanced
-from sfumato.release.quantile_choice import QuantileChoice
-from sfumato.release.workload import Space
+from sfumato.questions.popular import HeavyHitters, PopularCounts, balanced
+from sfumato.questions.quantiles.quantile_choice import QuantileChoice
+from sfumato.workload import Space
 from tests.imputed import booleans, categories, integers
 from tests.promises.case import PromiseCase
 from tests.promises.printed.learners import NobodyNoNoise, RightMinusWrong, changed

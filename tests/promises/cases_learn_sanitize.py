@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sfumato import ADD_REMOVE, REPLACE_ONE, Loss, Noise, Pure
-from sfumato.learn.experimental.padded import PaddedClasses
+from sfumato.papers.private_learning.padded import PaddedClasses
 from sfumato.learn.facts import Facts, Sample
 from sfumato.learn.sanitized import MedianRows, cell_rows, point_rows
 from sfumato.local.coins import noise_weight
@@ -17,8 +17,8 @@ from sfumato.noise import DiscreteLaplace
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy.parallel import parallel
 from sfumato.privacy.sensitivity import sensitivity
-from sfumato.release.distribution.codes import Coded
-from sfumato.release.distribution.medians import MedianTree, level_cost
+from sfumato.questions.distribution.codes import Coded
+from sfumato.questions.distribution.medians import MedianTree, level_cost
 from tests.imputed import booleans, categories, integers
 from tests.promises.case import PromiseCase
 from tests.promises.printed.sanitized import (

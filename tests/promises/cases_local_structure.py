@@ -12,7 +12,7 @@ import numpy as np
 from sfumato import Noise, Pure
 from sfumato.local import Response, Seed, response
 from sfumato.local.coins import COIN
-from sfumato.local.structure import (
+from sfumato.papers.heavy_hitters.structure import (
     PureReport,
     Reference,
     VectorResponse,

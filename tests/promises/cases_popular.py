@@ -9,9 +9,9 @@ from typing import Any
 from sfumato import EVERYTHING, Approximate, Pure, Schema
 from sfumato.audit import Neighbours
 from sfumato.noise import DiscreteLaplace
-from sfumato.release.popular import ColumnTree, HeavyHitters, PopularCounts, balanced, caterpillar, pure_points
-from sfumato.release.popular.experimental import SanPoints
-from sfumato.release.workload import Records, Space
+from sfumato.questions.popular import ColumnTree, HeavyHitters, PopularCounts, balanced, caterpillar, pure_points
+from sfumato.papers.private_learning.faithful_points import SanPoints
+from sfumato.workload import Records, Space
 from sfumato.select.heavy_cell import choosing
 from tests.imputed import booleans, integers
 from tests.promises.case import PromiseCase

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from sfumato import ADD_REMOVE
-from sfumato.release.quantiles import JointQuantiles
+from sfumato.questions.quantiles import JointQuantiles
 from tests.promises.case import PromiseCase
 from tests.promises.printed.choices import changed
 

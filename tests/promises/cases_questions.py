@@ -19,8 +19,8 @@ from sfumato.perturb import calibrate
 from sfumato.perturb.additive import AdditiveNoise
 from sfumato.privacy import Bound, Loss
 from sfumato.privacy.sensitivity import sensitivity
-from sfumato.release import Count, GroupBy, Histogram, Mean, Quantiles, Question, Sum, Variance
-from sfumato.release.noisy import Total
+from sfumato.questions import Count, GroupBy, Histogram, Mean, Quantiles, Question, Sum, Variance
+from sfumato.totals.noisy import Total
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Totals
 from sfumato.table.schema import Schema

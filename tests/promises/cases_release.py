@@ -12,11 +12,11 @@ from sfumato import ADD_REMOVE, Approximate, Noise
 from sfumato.audit import Neighbours
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.perturb import AdditiveNoise, sensitivity
-from sfumato.release.found_keys import FoundGroups
-from sfumato.release.prepared import Several
-from sfumato.release.private_keys import StableHistogram, stable_histogram
-from sfumato.release.quantile_choice import QuantileChoice
-from sfumato.release.sparse_noise import SparseNoise
+from sfumato.totals.found_keys import FoundGroups
+from sfumato.ask.prepared import Several
+from sfumato.totals.private_keys import StableHistogram, stable_histogram
+from sfumato.questions.quantiles.quantile_choice import QuantileChoice
+from sfumato.totals.sparse_noise import SparseNoise
 from tests.promises.case import PromiseCase
 
 HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)

@@ -12,14 +12,14 @@ from sfumato import ADD_REMOVE, Schema
 from sfumato.mechanism import Mechanism
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from sfumato.privacy import Loss
-from sfumato.release.synopsis.agnostic import AgnosticRelease
-from sfumato.release.synopsis.binary import Rows
-from sfumato.release.synopsis.labels import AnyQueries, BinaryQueries, Labels
-from sfumato.release.synopsis.oracle import Probe, ThresholdOracle
-from sfumato.release.synopsis.trees import Coverage, Declared, SetTree, TreeRelease
-from sfumato.release.weights.candidates import Candidates
-from sfumato.release.workload.builders import marginals
-from sfumato.release.workload.records import Records
+from sfumato.papers.query_release.learning.agnostic import AgnosticRelease
+from sfumato.questions.synopsis.binary import Rows
+from sfumato.papers.query_release.learning.labels import AnyQueries, BinaryQueries, Labels
+from sfumato.papers.query_release.learning.oracle import Probe, ThresholdOracle
+from sfumato.papers.query_release.learning.trees import Coverage, Declared, SetTree, TreeRelease
+from sfumato.papers.query_release.weights.candidates import Candidates
+from sfumato.workload.builders import marginals
+from sfumato.workload.records import Records
 from sfumato.select import Exponential, SparseVector
 from tests.imputed import integers
 from tests.promises.case import PromiseCase

@@ -12,12 +12,12 @@ import numpy as np
 from sfumato import ADD_REMOVE, Noise
 from sfumato.audit import Neighbours
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
-from sfumato.release.synthesis.adaptive import ChosenTables
-from sfumato.release.synthesis.guarded import GuardedTables
-from sfumato.release.synthesis.parts import Part
-from sfumato.release.synthesis.prices import price_added
-from sfumato.release.synthesis.stack import TableStack
-from sfumato.release.workload import Records, Space
+from sfumato.questions.synthesis.adaptive import ChosenTables
+from sfumato.questions.synthesis.guarded import GuardedTables
+from sfumato.questions.synthesis.parts import Part
+from sfumato.questions.synthesis.prices import price_added
+from sfumato.questions.synthesis.stack import TableStack
+from sfumato.workload import Records, Space
 from sfumato.table.schema import Schema
 from tests.imputed import integers
 from tests.promises.case import PromiseCase

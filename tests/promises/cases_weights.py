@@ -15,11 +15,11 @@ from sfumato.mechanism import Mechanism
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from sfumato.perturb.additive import AdditiveNoise
 from sfumato.privacy import REPLACE_ONE, ByCount, Cost, Loss
-from sfumato.release.weights import AttributeWeights, Barak, Candidates, MultiplicativeWeights
-from sfumato.release.weights.choosers import ByAttribute, Disjoint, Partition
-from sfumato.release.workload.builders import marginals, matrix, parities
-from sfumato.release.workload.records import Records
-from sfumato.release.workload.workload import Workload
+from sfumato.papers.query_release.weights import AttributeWeights, Barak, Candidates, MultiplicativeWeights
+from sfumato.papers.query_release.weights.choosers import ByAttribute, Disjoint, Partition
+from sfumato.workload.builders import marginals, matrix, parities
+from sfumato.workload.records import Records
+from sfumato.workload.workload import Workload
 from tests.imputed import integers
 from tests.promises.case import PromiseCase
 from tests.promises.printed.choices import changed

@@ -12,12 +12,12 @@ import numpy as np
 from sfumato import Noise, Schema
 from sfumato.mechanism import Mechanism
 from sfumato.privacy import Loss
-from sfumato.release.conversation import Box, Conversation, Plan, Reply, Support, SupportModel
-from sfumato.release.conversation.guesses import Checking
-from sfumato.release.conversation.learner import Learner
-from sfumato.release.conversation.steps import Claim, Outcome, Standing
-from sfumato.release.workload.records import Records
-from sfumato.release.workload.space import Space
+from sfumato.questions.conversation import Box, Conversation, Plan, Reply, Support, SupportModel
+from sfumato.questions.conversation.guesses import Checking
+from sfumato.questions.conversation.learner import Learner
+from sfumato.questions.conversation.steps import Claim, Outcome, Standing
+from sfumato.workload.records import Records
+from sfumato.workload.space import Space
 from tests.imputed import integers
 
 SCHEMA = Schema({"a": integers(0, 15), "b": integers(0, 15)})

@@ -16,8 +16,8 @@ from sfumato import Noise, Pure
 from sfumato.errors import NotProvable
 from sfumato.mechanism import Promise
 from sfumato.privacy import ADD_REMOVE, Cost
-from sfumato.release.geometry.experimental import walk_noise
-from sfumato.release.prepared import Exact
+from sfumato.papers.query_release.geometry.experimental import walk_noise
+from sfumato.ask.prepared import Exact
 from tests.promises.exemptions import uncovered
 from tests.promises.found import every_case
 

@@ -13,11 +13,11 @@ from sfumato import Approximate, Concentrated, Pure, Schema, Truncated
 from sfumato.domain import bins
 from sfumato.errors import SfumatoError
 from sfumato.privacy import REPLACE_ONE, Bound, Relation
-from sfumato.release import Question
-from sfumato.release.distribution.choice import METHODS as CURVES
-from sfumato.release.distribution.question import Distribution
-from sfumato.release.prepared import Prepared
-from sfumato.release.synthesis.question import Synthesize
+from sfumato.questions import Question
+from sfumato.questions.distribution.choice import METHODS as CURVES
+from sfumato.questions.distribution.question import Distribution
+from sfumato.ask.prepared import Prepared
+from sfumato.questions.synthesis.question import Synthesize
 from sfumato.table.data import Table, open_table
 from sfumato.table.gauge import Basis
 from tests.imputed import booleans, categories, integers, text

@@ -14,13 +14,13 @@ from sfumato import ADD_REMOVE, EVERYTHING, REPLACE_ONE, Approximate, Concentrat
 from sfumato.errors import CertificationError, ParameterError, SchemaError, UnsupportedSpend
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import Bound, Loss
-from sfumato.release import Count, GroupBy, Histogram, Mean, Quantiles, Question, Sum, Variance
-from sfumato.release.noisy import Moves, noise_on_grid
-from sfumato.release.prepared import Prepared, Several
-from sfumato.release.private_keys import StableHistogram, stable_histogram
-from sfumato.release.synthesis.question import Synthesize
-from sfumato.release.workload.builders import marginals
-from sfumato.release.workload.question import Answers
+from sfumato.questions import Count, GroupBy, Histogram, Mean, Quantiles, Question, Sum, Variance
+from sfumato.totals.noisy import Moves, noise_on_grid
+from sfumato.ask.prepared import Prepared, Several
+from sfumato.totals.private_keys import StableHistogram, stable_histogram
+from sfumato.questions.synthesis.question import Synthesize
+from sfumato.workload.builders import marginals
+from sfumato.questions.queries.question import Answers
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Totals
 from sfumato.table.schema import Schema

@@ -14,8 +14,8 @@ from scipy.stats import binom
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Truncated
 from sfumato.answer import Frame
 from sfumato.privacy import Bound
-from sfumato.release import Count, GroupBy, Histogram, Mean, Quantiles, Question, Sum, Variance
-from sfumato.release.prepared import Prepared
+from sfumato.questions import Count, GroupBy, Histogram, Mean, Quantiles, Question, Sum, Variance
+from sfumato.ask.prepared import Prepared
 from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
 from sfumato.table.statistics import COUNT

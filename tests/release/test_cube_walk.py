@@ -11,7 +11,7 @@ import pytest
 
 from sfumato import Noise
 from sfumato.errors import ParameterError
-from sfumato.release.geometry.cube_walk import CubeWalk, cube_walk, walked_epsilon
+from sfumato.papers.query_release.geometry.cube_walk import CubeWalk, cube_walk, walked_epsilon
 
 HEXAGON = [[1, 0], [0, 1], [1, 1]]
 

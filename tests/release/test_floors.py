@@ -13,12 +13,12 @@ from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Schema, 
 from sfumato.bounds import histogram_error, sampling_error
 from sfumato.domain import bins
 from sfumato.privacy import REPLACE_ONE, Bound, Relation
-from sfumato.release.floors import beside_model, beside_tables, possible_rows
-from sfumato.release.geometry.choose import choose_additive
-from sfumato.release.geometry.question import Shaped
-from sfumato.release.workload.noisy import noisy_workload
-from sfumato.release.workload.question import Answers
-from sfumato.release.workload.space import Space
+from sfumato.workload.floors import beside_model, beside_tables, possible_rows
+from sfumato.papers.query_release.geometry.choose import choose_additive
+from sfumato.papers.query_release.geometry.question import Shaped
+from sfumato.questions.queries.noisy import noisy_workload
+from sfumato.questions.queries.question import Answers
+from sfumato.workload.space import Space
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Rows
 from tests.imputed import booleans, integers

@@ -15,12 +15,12 @@ from sfumato.errors import DomainTooLarge, NotProvable, ParameterError, Unsuppor
 from sfumato.noise import DiscreteLaplace
 from sfumato.perturb import AdditiveNoise, sensitivity
 from sfumato.privacy import Approximate, Concentrated
-from sfumato.release.geometry import RecursiveNoise, ShapedNoise, choose_additive, shaped
-from sfumato.release.geometry.bodies import Box
-from sfumato.release.geometry.fan import Fan
-from sfumato.release.geometry.generators import body_generators, matrix_of
-from sfumato.release.geometry.lattice import Lattice
-from sfumato.release.geometry.recursive import allocate, halves
+from sfumato.papers.query_release.geometry import RecursiveNoise, ShapedNoise, choose_additive, shaped
+from sfumato.papers.query_release.geometry.bodies import Box
+from sfumato.papers.query_release.geometry.fan import Fan
+from sfumato.papers.query_release.geometry.generators import body_generators, matrix_of
+from sfumato.papers.query_release.geometry.lattice import Lattice
+from sfumato.papers.query_release.geometry.recursive import allocate, halves
 
 
 def random_signs(queries: int, cells: int, seed: int = 1) -> np.ndarray:

@@ -8,10 +8,10 @@ import pytest
 from sfumato import ADD_REMOVE, Noise, Pure
 from sfumato.errors import DomainTooLarge, NotProvable, ParameterError, UnsupportedSpend
 from sfumato.privacy import Approximate
-from sfumato.release.geometry import choose_additive, shaped
-from sfumato.release.geometry.experimental import walk, walk_noise
-from sfumato.release.geometry.moments import hull_moments
-from sfumato.release.geometry.small_databases import small_databases
+from sfumato.papers.query_release.geometry import choose_additive, shaped
+from sfumato.papers.query_release.geometry.experimental import walk, walk_noise
+from sfumato.papers.query_release.geometry.moments import hull_moments
+from sfumato.papers.query_release.geometry.small_databases import small_databases
 
 
 def test_small_databases_come_near_and_stay_within_their_bound() -> None:
@@ -56,8 +56,8 @@ def test_the_walk_agrees_with_the_exact_law_of_norms() -> None:
 
 
 def test_a_workload_takes_the_place_of_a_matrix() -> None:
-    from sfumato.release.workload.blocks import Marginal
-    from sfumato.release.workload.space import Space
+    from sfumato.workload.blocks import Marginal
+    from sfumato.workload.space import Space
     from sfumato.table.schema import Schema
     from tests.imputed import categories
 

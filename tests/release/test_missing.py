@@ -17,9 +17,9 @@ from sfumato.answer import Released
 from sfumato.domain import bins, booleans, categories, integers, text, times
 from sfumato.errors import ParameterError
 from sfumato.learn import PrivateThreshold
-from sfumato.release.synopsis.binary import Bits, one_hot
-from sfumato.release.workload.queries import Ranges
-from sfumato.release.workload.space import Space
+from sfumato.questions.synopsis.binary import Bits, one_hot
+from sfumato.workload.queries import Ranges
+from sfumato.workload.space import Space
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Totals
 from sfumato.table.statistics import Part, Power

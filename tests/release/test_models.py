@@ -14,9 +14,9 @@ import pytest
 from sfumato import Noise
 from sfumato.domain import bins
 from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
-from sfumato.release.model import Component, Factored, Mixture, Model, model_from_json
-from sfumato.release.model.rows import systematic
-from sfumato.release.workload import Marginal, Parity, Space
+from sfumato.model import Component, Factored, Mixture, Model, model_from_json
+from sfumato.model.rows import systematic
+from sfumato.workload import Marginal, Parity, Space
 from sfumato.table.schema import Schema
 from tests.imputed import booleans, categories, dates, fixed, integers
 
@@ -110,7 +110,7 @@ def test_values_are_decoded() -> None:
 
 
 def test_files_are_written_batch_by_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.release.model.base.BATCH", 30)
+    monkeypatch.setattr("sfumato.model.base.BATCH", 30)
     model = mixture()
     model.to_parquet(tmp_path / "rows.parquet", 70, Noise(insecure_seed=1))
     assert pq.read_table(tmp_path / "rows.parquet").num_rows == 70

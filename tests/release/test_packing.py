@@ -19,9 +19,9 @@ from sfumato.ledger.running import Coins
 from sfumato.mechanism import NOTHING
 from sfumato.noise import Noise
 from sfumato.privacy import ADD_REMOVE, REPLACE_ONE
-from sfumato.release.asked import Asked
-from sfumato.release.packing import LONG, MAGIC, SHAPES, is_packed, pack, unpack
-from sfumato.release.prepared import Prepared
+from sfumato.ask.asked import Asked
+from sfumato.ask.packing import LONG, MAGIC, SHAPES, is_packed, pack, unpack
+from sfumato.ask.prepared import Prepared
 from tests.release.every_question import QUESTIONS, SCHEMA, cells, table
 from tests.replay.questions import uncovered
 
@@ -94,7 +94,7 @@ def test_every_kind_is_walked():
 
 
 def test_every_shape_exists():
-    from sfumato.release.packing import _parts, _shape
+    from sfumato.ask.packing import _parts, _shape
 
     for name in SHAPES:
         assert _parts(_shape(name))

@@ -14,8 +14,8 @@ from sfumato.answer import Released
 from sfumato.errors import AccuracyWarning, DomainTooLarge, ParameterError, UnsupportedSpend
 from sfumato.noise import DiscreteLaplace
 from sfumato.privacy import Loss
-from sfumato.release import Histogram, question_from_json
-from sfumato.release.popular import (
+from sfumato.questions import Histogram, question_from_json
+from sfumato.questions.popular import (
     ColumnTree,
     HeavyHitters,
     Popular,
@@ -28,12 +28,12 @@ from sfumato.release.popular import (
     pure_points,
     smallest_published,
 )
-from sfumato.release.popular.certificate import acceptance_cost, path_cost, predicted_cost
-from sfumato.release.popular.choice import plan_pure
-from sfumato.release.popular.experimental import san_points
-from sfumato.release.popular.value import projected
-from sfumato.release.sparse_noise import SparseNoise
-from sfumato.release.workload import Records, Space
+from sfumato.questions.popular.certificate import acceptance_cost, path_cost, predicted_cost
+from sfumato.questions.popular.choice import plan_pure
+from sfumato.papers.private_learning.faithful_points import san_points
+from sfumato.questions.popular.value import projected
+from sfumato.totals.sparse_noise import SparseNoise
+from sfumato.workload import Records, Space
 from sfumato.table.gauge import Basis
 from tests.imputed import booleans, categories, integers
 from tests.promises.printed.popular import AllLists

@@ -12,13 +12,13 @@ import pytest
 
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Truncated, audit
 from sfumato.errors import ParameterError, UnsupportedSpend
-from sfumato.release import Quantiles
-from sfumato.release.quantiles import Facts, JointQuantiles, choose_quantiles
-from sfumato.release.quantiles.choice import joint_rank_error
-from sfumato.release.quantiles.cuts import Chain
-from sfumato.release.quantiles.measure import Measure
-from sfumato.release.quantiles.rows import pair, spread
-from sfumato.release.quantiles.text_order import TextOrder
+from sfumato.questions import Quantiles
+from sfumato.questions.quantiles import Facts, JointQuantiles, choose_quantiles
+from sfumato.questions.quantiles.choice import joint_rank_error
+from sfumato.questions.quantiles.cuts import Chain
+from sfumato.questions.quantiles.measure import Measure
+from sfumato.questions.quantiles.rows import pair, spread
+from sfumato.questions.quantiles.text_order import TextOrder
 from sfumato.table import open_table
 from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
@@ -82,7 +82,7 @@ def test_the_law_is_that_of_all_sets_of_cuts(size: int, chances: Any, values: li
 
 def test_blocks_change_nothing() -> None:
     """Gaps are found by blocks of them where there are many rows: sums over blocks are those of their gaps."""
-    from sfumato.release.quantiles import chain
+    from sfumato.questions.quantiles import chain
 
     draw = np.random.default_rng(3)  # noqa: TID251
     rows = spread(np.arange(40), draw.integers(0, 4, 40), 8, Noise(insecure_seed=1))

@@ -20,9 +20,9 @@ from sfumato.errors import DomainTooLarge, ParameterError, SchemaError, Unsuppor
 from sfumato.mechanism import Mechanism
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, SinhNormal
 from sfumato.perturb import AdditiveNoise, sensitivity
-from sfumato.release import Count, GroupBy, Histogram, Mean, Quantiles, Question, Sum, Variance, question_from_json
-from sfumato.release.quantile_choice import QuantileChoice, _pieces, rank_error
-from sfumato.release.sparse_noise import SparseNoise, cell_at, place_of, sparse_noise
+from sfumato.questions import Count, GroupBy, Histogram, Mean, Quantiles, Question, Sum, Variance, question_from_json
+from sfumato.questions.quantiles.quantile_choice import QuantileChoice, _pieces, rank_error
+from sfumato.totals.sparse_noise import SparseNoise, cell_at, place_of, sparse_noise
 from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
 from tests.imputed import booleans, categories, dates, fixed, integers, text

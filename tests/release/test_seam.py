@@ -12,8 +12,8 @@ import sfumato
 from sfumato import ADD_REMOVE, Pure
 from sfumato.domain import integers
 from sfumato.perturb import calibrate
-from sfumato.release import Synthesize
-from sfumato.release.prepared import Prepared
+from sfumato.questions import Synthesize
+from sfumato.ask.prepared import Prepared
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Ordered, Rows, Totals
 from sfumato.table.schema import Schema

@@ -7,7 +7,7 @@ import pytest
 import sfumato as sf
 from sfumato import Concentrated, Pure, Schema, curate
 from sfumato.errors import ParameterError, UnsupportedSpend
-from sfumato.release.geometry.question import Shaped
+from sfumato.papers.query_release.geometry.question import Shaped
 from tests.imputed import booleans
 
 SCHEMA = Schema({name: booleans() for name in ("smokes", "drinks", "sleeps")})

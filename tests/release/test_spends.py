@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from sfumato.errors import UnsupportedSpend
-from sfumato.release import spends
-from sfumato.release.question import fits
-from sfumato.release.spends import QUESTIONS, SETTINGS, SPENDS, Cell, page
+from sfumato.questions import spends
+from sfumato.ask.question import fits
+from sfumato.plan.spends import QUESTIONS, SETTINGS, SPENDS, Cell, page
 
 PAGE = Path(__file__).parents[2] / "docs" / "spends.md"
 
@@ -39,4 +39,4 @@ def test_the_loss_of_every_cell_is_within_its_spend_or_the_cell_is_refused(name:
 
 def test_the_page_is_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spends, "cells", lambda: iter(cells()))
-    assert PAGE.read_text() == page(), "Run python -m sfumato.release.spends > docs/spends.md."
+    assert PAGE.read_text() == page(), "Run python -m sfumato.plan.spends > docs/spends.md."

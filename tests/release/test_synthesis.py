@@ -17,14 +17,14 @@ from sfumato import ADD_REMOVE, REPLACE_ONE, Approximate, Concentrated, Noise, P
 from sfumato.answer import Released
 from sfumato.errors import CertificationError, DomainTooLarge, ParameterError, SchemaError, UnsupportedSpend
 from sfumato.privacy import Bound, Relation
-from sfumato.release.model import Factored, Mixture, Model
-from sfumato.release.question import question_from_json
-from sfumato.release.synthesis import Synthesize
-from sfumato.release.synthesis.adaptive import ChosenTables, _Looks
-from sfumato.release.synthesis.guarded import GuardedTables
-from sfumato.release.synthesis.stack import TableStack
-from sfumato.release.workload import Records, Space
-from sfumato.release.workload.builders import marginals
+from sfumato.model import Factored, Mixture, Model
+from sfumato.ask.question import question_from_json
+from sfumato.questions.synthesis import Synthesize
+from sfumato.questions.synthesis.adaptive import ChosenTables, _Looks
+from sfumato.questions.synthesis.guarded import GuardedTables
+from sfumato.questions.synthesis.stack import TableStack
+from sfumato.workload import Records, Space
+from sfumato.workload.builders import marginals
 from sfumato.table.gauge import Basis
 from tests.imputed import categories, integers, text
 

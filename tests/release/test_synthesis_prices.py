@@ -11,12 +11,12 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
-from sfumato.release.synthesis.contrasts import centred, contrast, contrasted, restored, squared_scale
-from sfumato.release.synthesis.fit_dense import basis, transform
-from sfumato.release.synthesis.gather import gather
-from sfumato.release.synthesis.parts import Part
-from sfumato.release.synthesis.prices import price_added, price_replaced
-from sfumato.release.synthesis.shares import root_down, short_up
+from sfumato.questions.synthesis.contrasts import centred, contrast, contrasted, restored, squared_scale
+from sfumato.questions.synthesis.fit_dense import basis, transform
+from sfumato.questions.synthesis.gather import gather
+from sfumato.questions.synthesis.parts import Part
+from sfumato.questions.synthesis.prices import price_added, price_replaced
+from sfumato.questions.synthesis.shares import root_down, short_up
 
 
 def one_row(part: Part, codes: tuple[int, ...]) -> Any:

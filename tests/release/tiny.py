@@ -16,8 +16,8 @@ from sfumato.audit import Neighbours
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import ADD_REMOVE, Bound, Loss
-from sfumato.release import Question
-from sfumato.release.prepared import Prepared
+from sfumato.questions import Question
+from sfumato.ask.prepared import Prepared
 from sfumato.table.bounding import Bounding
 from sfumato.table.gauge import Basis
 from sfumato.table.predicate import Predicate

@@ -13,9 +13,9 @@ from sfumato.learn.facts import Sample
 from sfumato.learn.halfspace import HalfspaceChoice, signs
 from sfumato.local.coins import loss_of
 from sfumato.privacy import Cost
-from sfumato.release.distribution.medians import MedianTree
-from sfumato.release.quantile_choice import QuantileChoice
-from sfumato.release.quantiles import JointQuantiles
+from sfumato.questions.distribution.medians import MedianTree
+from sfumato.questions.quantiles.quantile_choice import QuantileChoice
+from sfumato.questions.quantiles import JointQuantiles
 from tests.replay.lost import DEAR, Lost, chosen, even, total
 
 

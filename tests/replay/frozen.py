@@ -17,8 +17,8 @@ from sfumato.errors import AccuracyWarning, SfumatoError
 from sfumato.ledger import Ledger
 from sfumato.noise import Noise
 from sfumato.privacy import Bound, Relation
-from sfumato.release.quantiles import JointQuantiles
-from sfumato.release.question import Question
+from sfumato.questions.quantiles import JointQuantiles
+from sfumato.ask.question import Question
 from tests.replay.seam import Table
 
 PLENTY = Budget(person=Approximate(100, "1e-3"))

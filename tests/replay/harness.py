@@ -16,7 +16,7 @@ import numpy as np
 from sfumato import Approximate, Concentrated, Pure, Truncated
 from sfumato.errors import SfumatoError
 from sfumato.privacy import REPLACE_ONE, Bound, Cost, Relation
-from sfumato.release.question import Question
+from sfumato.ask.question import Question
 from tests.replay import losses, seam
 from tests.replay.extreme import Neighbour, base, neighbours
 from tests.replay.lost import Lost, total

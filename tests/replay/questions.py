@@ -1,7 +1,7 @@
 """Every question that a curator can be asked, with every method, engine, builder of workloads and learner.
 
 This is the one list: tests that walk all questions take them from here, for any schema with the names of
-`worlds.COLUMNS`. (`sfumato.release.spends` has the few that the page about spends shows, in the words of that page.)
+`worlds.COLUMNS`. (`sfumato.plan.spends` has the few that the page about spends shows, in the words of that page.)
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from inspect import getmembers, isfunction
 from sfumato import workloads
 from sfumato.learn import HOMES
 from sfumato.learn.question import Learn
-from sfumato.release import Count, Distribution, GroupBy, Histogram, Mean, People, Quantiles, Question, Sum, Variance
-from sfumato.release.distribution.choice import METHODS as CURVES
-from sfumato.release.geometry.build import ENGINES as SHAPES
-from sfumato.release.geometry.question import Shaped
-from sfumato.release.popular.question import ENGINES as FINDERS
-from sfumato.release.popular.question import Popular
-from sfumato.release.quantiles.choice import METHODS as RANKS
-from sfumato.release.question import _KINDS
-from sfumato.release.synopsis.methods import known as synopses
-from sfumato.release.synopsis.question import Synopsize
-from sfumato.release.synthesis.methods import known as models
-from sfumato.release.synthesis.question import Synthesize
-from sfumato.release.workload.builders import marginals
-from sfumato.release.workload.question import Answers
-from sfumato.release.workload.workload import Workload
+from sfumato.questions import Count, Distribution, GroupBy, Histogram, Mean, People, Quantiles, Question, Sum, Variance
+from sfumato.questions.distribution.choice import METHODS as CURVES
+from sfumato.papers.query_release.geometry.build import ENGINES as SHAPES
+from sfumato.papers.query_release.geometry.question import Shaped
+from sfumato.questions.popular.question import ENGINES as FINDERS
+from sfumato.questions.popular.question import Popular
+from sfumato.questions.quantiles.choice import METHODS as RANKS
+from sfumato.ask.question import _KINDS
+from sfumato.questions.synopsis.methods import known as synopses
+from sfumato.questions.synopsis.question import Synopsize
+from sfumato.questions.synthesis.methods import known as models
+from sfumato.questions.synthesis.question import Synthesize
+from sfumato.workload.builders import marginals
+from sfumato.questions.queries.question import Answers
+from sfumato.workload.workload import Workload
 from sfumato.table.schema import Schema
 
 

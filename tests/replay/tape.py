@@ -20,13 +20,13 @@ from sfumato.learn.halfspace import HalfspaceChoice
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Law, Noise
 from sfumato.perturb import AdditiveNoise, additive
-from sfumato.release.distribution.medians import MedianTree
-from sfumato.release.geometry.shaped import ShapedNoise
-from sfumato.release.private_keys import StableHistogram
-from sfumato.release.quantile_choice import QuantileChoice
-from sfumato.release.quantiles import JointQuantiles
-from sfumato.release.sparse_noise import SparseNoise
-from sfumato.release.weights.choosers import Disjoint
+from sfumato.questions.distribution.medians import MedianTree
+from sfumato.papers.query_release.geometry.shaped import ShapedNoise
+from sfumato.totals.private_keys import StableHistogram
+from sfumato.questions.quantiles.quantile_choice import QuantileChoice
+from sfumato.questions.quantiles import JointQuantiles
+from sfumato.totals.sparse_noise import SparseNoise
+from sfumato.papers.query_release.weights.choosers import Disjoint
 from sfumato.select.exponential_choice import Exponential
 from sfumato.select.heavy_cell import Choosing
 from sfumato.select.permute_flip import PermuteAndFlip

@@ -14,7 +14,7 @@ from pyarrow import parquet
 from sfumato import Pure
 from sfumato.errors import SchemaError
 from sfumato.privacy import REPLACE_ONE
-from sfumato.release import Count, GroupBy, Histogram, Mean, Question, Sum, Variance
+from sfumato.questions import Count, GroupBy, Histogram, Mean, Question, Sum, Variance
 from sfumato.table.data import open_table
 from tests.replay import harness, seam
 from tests.replay.extreme import PASSES, Neighbour

@@ -12,7 +12,7 @@ from sfumato.domain import fixed, integers
 from sfumato.noise import DiscreteLaplace
 from sfumato.privacy import REPLACE_ONE
 from sfumato.privacy.sensitivity import Sensitivity
-from sfumato.release.private_keys import StableHistogram
+from sfumato.totals.private_keys import StableHistogram
 from sfumato.select.threshold import exceedance
 from sfumato.table import bounding, gauge, repair, sensitivity, view
 from tests.replay import harness

@@ -13,11 +13,11 @@ from sfumato import Pure, curate
 from sfumato.errors import AccuracyWarning
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import ADD_REMOVE, REPLACE_ONE, Relation
-from sfumato.release import Count, Distribution, GroupBy, Histogram, Mean, Quantiles, Question, Sum, Variance
-from sfumato.release.distribution.medians import MedianTree
-from sfumato.release.prepared import Several
-from sfumato.release.quantile_choice import QuantileChoice
-from sfumato.release.quantiles import JointQuantiles
+from sfumato.questions import Count, Distribution, GroupBy, Histogram, Mean, Quantiles, Question, Sum, Variance
+from sfumato.questions.distribution.medians import MedianTree
+from sfumato.ask.prepared import Several
+from sfumato.questions.quantiles.quantile_choice import QuantileChoice
+from sfumato.questions.quantiles import JointQuantiles
 from sfumato.table.bounding import SCALE
 from sfumato.table.data import open_table
 from tests.replay import seam

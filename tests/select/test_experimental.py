@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sfumato import Approximate, Concentrated, Noise, Pure, Truncated, select
 from sfumato.errors import ParameterError, UnsupportedSpend
 from sfumato.select.experimental import GeneralInterior, deep_covers, general_interior, ranks
-from sfumato.select.experimental.general_interior import node_rises
+from sfumato.papers.private_learning.general_interior import node_rises
 from sfumato.select.quasiconcave import TwoCovers
 from sfumato.select.quasiconcave.requirement import covering_requirement
 

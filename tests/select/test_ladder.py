@@ -14,8 +14,8 @@ import pytest
 
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Pure, Truncated, select
 from sfumato.errors import CertificationError, ParameterError, UnsupportedSpend
-from sfumato.select.certificate import SLACK, close, orders
-from sfumato.select.ladder import optimal, round_down
+from sfumato.papers.truncated_cdp.certificate import SLACK, close, orders
+from sfumato.papers.truncated_cdp.ladder import optimal, round_down
 
 SPENDS = (Pure(1), Concentrated("0.1"), Truncated("0.1", "2.236"), Approximate(1, 1e-6))
 

@@ -10,7 +10,7 @@ import pytest
 from sfumato import Noise, Pure, curate
 from sfumato.domain import categories, integers
 from sfumato.errors import SchemaError
-from sfumato.release import Count, Histogram, Mean, Synthesize
+from sfumato.questions import Count, Histogram, Mean, Synthesize
 from sfumato.table import data
 from sfumato.table.bounding import pick_in_engine
 from sfumato.table.data import Table, open_table

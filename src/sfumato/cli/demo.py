@@ -12,7 +12,7 @@ from sfumato.errors import BudgetExceeded
 from sfumato.ledger import Budget
 from sfumato.noise import Noise
 from sfumato.privacy import Pure
-from sfumato.release import Count, Histogram, Mean
+from sfumato.questions import Count, Histogram, Mean
 from sfumato.show import table
 from sfumato.table.rehearsal import random_rows
 from sfumato.table.schema import Schema

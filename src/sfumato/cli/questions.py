@@ -21,8 +21,8 @@ from sfumato.domain import nearest
 from sfumato.errors import ParameterError
 
 if TYPE_CHECKING:
-    from sfumato.release import Question
-    from sfumato.release.aggregates import Aggregate
+    from sfumato.questions import Question
+    from sfumato.totals.aggregates import Aggregate
     from sfumato.table.schema import Schema
 
 KINDS = ("count", "people", "sum", "mean", "variance", "histogram", "median", "quantiles", "distribution")
@@ -55,7 +55,7 @@ def read_question(text: str, schema: Schema) -> Question:
 
 
 def _from_json(text: str, schema: Schema) -> Question:
-    from sfumato.release import question_from_json
+    from sfumato.questions import question_from_json
 
     try:
         record = json.loads(text)
@@ -88,7 +88,7 @@ def _found_privately(text: str) -> tuple[str, bool]:
 
 
 def _question(text: str, by: tuple[str, ...], condition: str | None, private: bool) -> Question:
-    from sfumato.release import Distribution, GroupBy, Histogram
+    from sfumato.questions import Distribution, GroupBy, Histogram
 
     keys: Literal["schema", "private"] = "private" if private else "schema"
     tokens = _tokens(text)
@@ -114,7 +114,7 @@ def _question(text: str, by: tuple[str, ...], condition: str | None, private: bo
 
 
 def _people(tokens: Sequence[str], condition: str | None, by: Sequence[str], *, private: bool) -> Question:
-    from sfumato.release import People
+    from sfumato.questions import People
 
     if len(tokens) > 1 or private:
         raise ParameterError("people counts different people; write people where CONDITION, or people by COLUMN.")
@@ -122,7 +122,7 @@ def _people(tokens: Sequence[str], condition: str | None, by: Sequence[str], *, 
 
 
 def _aggregates(tokens: Sequence[str]) -> list[Aggregate]:
-    from sfumato.release import Count, Mean, Sum, Variance
+    from sfumato.questions import Count, Mean, Sum, Variance
 
     kinds: dict[str, Callable[[str], Aggregate]] = {"sum": Sum, "mean": Mean, "variance": Variance}
     found: list[Aggregate] = []
@@ -138,7 +138,7 @@ def _aggregates(tokens: Sequence[str]) -> list[Aggregate]:
 
 
 def _with_condition(aggregate: Aggregate, condition: str | None) -> Aggregate:
-    from sfumato.release import Count, Mean, Sum, Variance
+    from sfumato.questions import Count, Mean, Sum, Variance
 
     if isinstance(aggregate, (Sum, Mean, Variance)):
         return type(aggregate)(aggregate.column, condition)
@@ -147,7 +147,7 @@ def _with_condition(aggregate: Aggregate, condition: str | None) -> Aggregate:
 
 def _quantiles(kind: str, tokens: Sequence[str], condition: str | None) -> Question:
     """Read the probabilities before the column; without any, the quartiles are meant."""
-    from sfumato.release import Quantiles
+    from sfumato.questions import Quantiles
 
     numbers = []
     rest = list(tokens)

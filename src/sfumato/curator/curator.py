@@ -21,10 +21,10 @@ from sfumato.mechanism import Event
 from sfumato.noise import Noise, new_key
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Loss, Relation
 from sfumato.privacy.bounds import require_bound
-from sfumato.release import Question
-from sfumato.release.asked import Asked, left_of
-from sfumato.release.packing import unpack
-from sfumato.release.question import question_from_json
+from sfumato.questions import Question
+from sfumato.ask.asked import Asked, left_of
+from sfumato.ask.packing import unpack
+from sfumato.ask.question import question_from_json
 from sfumato.table.data import Table, open_table
 from sfumato.table.gauge import Basis
 from sfumato.table.rehearsal import random_rows

@@ -12,9 +12,9 @@ from sfumato.curator.planning import planned
 from sfumato.errors import FitError, LedgerError
 from sfumato.ledger import Ledger, Reservation
 from sfumato.ledger.history import Entry
-from sfumato.release.asked import Asked
-from sfumato.release.packing import is_packed, unpack
-from sfumato.release.question import Question, question_from_json
+from sfumato.ask.asked import Asked
+from sfumato.ask.packing import is_packed, unpack
+from sfumato.ask.question import Question, question_from_json
 from sfumato.table.gauge import Basis
 
 _log = logging.getLogger(__name__)

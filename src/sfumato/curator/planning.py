@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from sfumato.errors import ParameterError
 from sfumato.privacy import Bound, Pure
 from sfumato.privacy.bounds import require_bound
-from sfumato.release.asked import Asked
-from sfumato.release.prepared import Prepared
-from sfumato.release.question import Question
+from sfumato.ask.asked import Asked
+from sfumato.ask.prepared import Prepared
+from sfumato.ask.question import Question
 from sfumato.table.gauge import Basis
 
 

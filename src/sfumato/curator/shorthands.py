@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 from sfumato.answer import Answer
 from sfumato.exact import Number
 from sfumato.privacy import Bound
-from sfumato.release import Count, Distribution, GroupBy, Histogram, Mean, People, Quantiles, Question, Sum, Variance
-from sfumato.release.aggregates import Aggregate
-from sfumato.release.groups import Keys
-from sfumato.release.question import Where
+from sfumato.questions import Count, Distribution, GroupBy, Histogram, Mean, People, Quantiles, Question, Sum, Variance
+from sfumato.totals.aggregates import Aggregate
+from sfumato.questions.counts.groups import Keys
+from sfumato.ask.question import Where
 
 if TYPE_CHECKING:
     from sfumato.ledger import Ledger
-    from sfumato.release.conversation import Conversation
-    from sfumato.release.model.base import Model
-    from sfumato.release.synopsis import Synopsis
-    from sfumato.release.workload import Workload
+    from sfumato.questions.conversation import Conversation
+    from sfumato.model.base import Model
+    from sfumato.questions.synopsis import Synopsis
+    from sfumato.workload import Workload
     from sfumato.table.data import Table
     from sfumato.table.gauge import Basis
 
@@ -114,7 +114,7 @@ class Shorthands(ABC):
         >>> round(sum(answer.value.table(["rain", "wind"])["count"])), answer.loss.person.epsilon
         (100, Fraction(1, 2))
         """
-        from sfumato.release.workload.question import Answers
+        from sfumato.questions.queries.question import Answers
 
         return self.ask(Answers(workload, projection), spend, analyst=analyst)
 
@@ -141,7 +141,7 @@ class Shorthands(ABC):
         >>> model.marginal(["rain", "wind"]).shape, model.sample(10).num_rows
         ((2, 2), 10)
         """
-        from sfumato.release.synthesis import Synthesize
+        from sfumato.questions.synthesis import Synthesize
 
         model: Model = self.ask(Synthesize(workload, columns, method, options or {}), spend, analyst=analyst).value
         return model
@@ -159,7 +159,7 @@ class Shorthands(ABC):
 
         `ask(Synopsize(method, columns, options), spend)` gives the same one as the value of an answer.
         """
-        from sfumato.release.synopsis import Synopsize
+        from sfumato.questions.synopsis import Synopsize
 
         found: Synopsis = self.ask(Synopsize(method, columns, options), spend, analyst=analyst).value
         return found
@@ -181,7 +181,7 @@ class Shorthands(ABC):
         >>> reply.source in ("model", "data"), conversation.progress.asked
         (True, 1)
         """
-        from sfumato.release.conversation import open_conversation
+        from sfumato.questions.conversation import open_conversation
 
         return open_conversation(
             self.table, self.ledger, self.basis, domain=domain, queries=queries, spend=spend, **options

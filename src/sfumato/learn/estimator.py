@@ -24,7 +24,7 @@ from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import EVERYTHING, Bound, Loss
 from sfumato.privacy.bounds import require_bound
-from sfumato.release.question import fits
+from sfumato.ask.question import fits
 
 
 class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

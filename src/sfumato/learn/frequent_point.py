@@ -15,10 +15,10 @@ from sfumato.learn.facts import Facts, Sample
 from sfumato.mechanism import NOTHING, Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import Bound, Loss
-from sfumato.release.popular.histogram import PopularCounts
-from sfumato.release.popular.planner import plan_popular
-from sfumato.release.workload.records import Records
-from sfumato.release.workload.space import Space
+from sfumato.questions.popular.histogram import PopularCounts
+from sfumato.questions.popular.planner import plan_popular
+from sfumato.workload.records import Records
+from sfumato.workload.space import Space
 
 ROUNDS = 6
 """How often the number of people is put back into the plan; it enters by a logarithm only."""

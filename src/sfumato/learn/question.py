@@ -17,8 +17,8 @@ from sfumato.learn.cells import is_narrow, label_domain
 from sfumato.learn.facts import Facts, Sample
 from sfumato.learn.rules import Rule, rule_from_json
 from sfumato.privacy import Bound
-from sfumato.release.prepared import Prepared
-from sfumato.release.question import Question
+from sfumato.ask.prepared import Prepared
+from sfumato.ask.question import Question
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Distinct, Rows
 from sfumato.table.schema import Schema

@@ -37,10 +37,10 @@ from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import DiscreteLaplace, Noise
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import Bound, Loss
-from sfumato.release.prepared import Prepared
-from sfumato.release.synthesis.question import Synthesize
-from sfumato.release.workload.records import Records
-from sfumato.release.workload.space import Space
+from sfumato.ask.prepared import Prepared
+from sfumato.questions.synthesis.question import Synthesize
+from sfumato.workload.records import Records
+from sfumato.workload.space import Space
 from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
 

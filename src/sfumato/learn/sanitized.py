@@ -20,9 +20,9 @@ from sfumato.perturb import AdditiveNoise, calibrate
 from sfumato.privacy import ADD_REMOVE, REPLACE_ONE, Bound, Cost, Loss
 from sfumato.privacy.parallel import parallel
 from sfumato.privacy.sensitivity import sensitivity
-from sfumato.release.distribution.facts import routes, share_of
-from sfumato.release.distribution.medians import MedianTree, cells_of
-from sfumato.release.sparse_noise import SparseNoise, cell_at, place_of, sparse_noise
+from sfumato.questions.distribution.facts import routes, share_of
+from sfumato.questions.distribution.medians import MedianTree, cells_of
+from sfumato.totals.sparse_noise import SparseNoise, cell_at, place_of, sparse_noise
 from sfumato.select.fit import range_epsilon
 
 Rows = tuple[tuple[Row, ...], Row, Row]

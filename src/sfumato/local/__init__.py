@@ -9,18 +9,18 @@
 """
 
 from sfumato.local import browser, structure
-from sfumato.local.bitstogram import BitstogramMethod, bitstogram_method
+from sfumato.papers.heavy_hitters.bitstogram import BitstogramMethod, bitstogram_method
 from sfumato.local.client import Client
-from sfumato.local.codes import UniqueListCode
+from sfumato.papers.heavy_hitters.codes import UniqueListCode
 from sfumato.local.coins import noise_weight
 from sfumato.local.collector import Collected, Collector, Intake, envelope, envelopes, read_collection
-from sfumato.local.comparators import LocalHash, UnaryEncoding, local_hash, unary_encoding
+from sfumato.papers.heavy_hitters.comparators import LocalHash, UnaryEncoding, local_hash, unary_encoding
 from sfumato.local.device import Device
 from sfumato.local.engines import aggregate
-from sfumato.local.expander import ExpanderMethod, expander_method
-from sfumato.local.expander_paper import PaperSizes, PaperSketch, paper_sketch
+from sfumato.papers.heavy_hitters.expander import ExpanderMethod, expander_method
+from sfumato.papers.heavy_hitters.expander_paper import PaperSizes, PaperSketch, paper_sketch
 from sfumato.local.hadamard import HadamardResponse, hadamard_response
-from sfumato.local.hashtogram import Hashtogram, hashtogram
+from sfumato.papers.heavy_hitters.hashtogram import Hashtogram, hashtogram
 from sfumato.local.items import Bytes, Items, raw
 from sfumato.local.linear import LinearHash, linear_hash
 from sfumato.local.method import Method, Role

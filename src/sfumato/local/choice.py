@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sfumato.errors import DomainTooLarge
-from sfumato.local.bitstogram import bitstogram_method
-from sfumato.local.expander import expander_method
+from sfumato.papers.heavy_hitters.bitstogram import bitstogram_method
+from sfumato.papers.heavy_hitters.expander import expander_method
 from sfumato.local.method import Method
 from sfumato.local.tree import SEARCHES, tree_method
 from sfumato.privacy import Pure

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sfumato.local.bitstogram import BitstogramMethod
-from sfumato.local.expander import ExpanderMethod
+from sfumato.papers.heavy_hitters.bitstogram import BitstogramMethod
+from sfumato.papers.heavy_hitters.expander import ExpanderMethod
 from sfumato.local.listed import ListMethod, MeanMethod
 from sfumato.local.tree import TreeMethod
 

@@ -15,9 +15,9 @@ import numpy as np
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.exact import Number, between_zero_and_one
 from sfumato.exact.rational import show
-from sfumato.local.bitstogram import BitstogramMethod
+from sfumato.papers.heavy_hitters.bitstogram import BitstogramMethod
 from sfumato.local.durable import UNREADABLE, read_bytes
-from sfumato.local.expander import ExpanderMethod
+from sfumato.papers.heavy_hitters.expander import ExpanderMethod
 from sfumato.local.items import Items
 from sfumato.local.listed import ListMethod, MeanMethod
 from sfumato.local.method import Encoder, Method

@@ -18,9 +18,9 @@ from typing import Any
 
 from sfumato import domain
 from sfumato.domain import Domain
-from sfumato.local.bitstogram import bitstogram_method
+from sfumato.papers.heavy_hitters.bitstogram import bitstogram_method
 from sfumato.local.coins import COIN
-from sfumato.local.expander import expander_method
+from sfumato.papers.heavy_hitters.expander import expander_method
 from sfumato.local.items import Items, raw
 from sfumato.local.listed import MeanMethod, list_method
 from sfumato.local.plan import Plan

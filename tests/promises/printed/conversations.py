@@ -8,7 +8,7 @@ from typing import Any
 
 from sfumato import Noise
 from sfumato.noise import DiscreteLaplace
-from sfumato.release.conversation import ApproximateChecking, Checked, Guesses, PureChecking
+from sfumato.questions.conversation import ApproximateChecking, Checked, Guesses, PureChecking
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,11 +10,11 @@ import numpy as np
 
 from sfumato import Noise
 from sfumato.privacy import Loss
-from sfumato.release.distribution import MedianTree, NodeTree, RankWindows
-from sfumato.release.distribution.codes import Coded
-from sfumato.release.distribution.experimental import Blocks
-from sfumato.release.distribution.medians import level_cost
-from sfumato.release.distribution.smooth import SmoothMedian
+from sfumato.questions.distribution import MedianTree, NodeTree, RankWindows
+from sfumato.questions.distribution.codes import Coded
+from sfumato.papers.private_learning.faithful_sanitizers import Blocks
+from sfumato.questions.distribution.medians import level_cost
+from sfumato.papers.private_learning.smooth_medians import SmoothMedian
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,8 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
-from sfumato.release.geometry import RecursiveNoise, ShapedNoise
-from sfumato.release.geometry.fan import Fan
+from sfumato.papers.query_release.geometry import RecursiveNoise, ShapedNoise
+from sfumato.papers.query_release.geometry.fan import Fan
 
 
 def fewer_generators(mechanism: ShapedNoise, kept: int) -> ShapedNoise:

@@ -8,10 +8,10 @@ from typing import Any
 
 from sfumato import Noise
 from sfumato.privacy import Loss
-from sfumato.release.popular import HeavyHitters, PopularCounts
-from sfumato.release.popular.hitters import Family
-from sfumato.release.sparse_noise import SparseNoise
-from sfumato.release.workload import Records
+from sfumato.questions.popular import HeavyHitters, PopularCounts
+from sfumato.questions.popular.hitters import Family
+from sfumato.totals.sparse_noise import SparseNoise
+from sfumato.workload import Records
 
 
 @dataclass(frozen=True, kw_only=True)

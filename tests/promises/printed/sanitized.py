@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.learn.experimental.padded import PaddedClasses
+from sfumato.papers.private_learning.padded import PaddedClasses
 from sfumato.learn.facts import Sample
 from sfumato.learn.sanitize import ModelRows
 from sfumato.learn.sanitized import MedianRows, merged
@@ -17,7 +17,7 @@ from sfumato.local.coins import COIN, loss_of
 from sfumato.mechanism import Mechanism
 from sfumato.noise import DiscreteLaplace, Noise
 from sfumato.privacy import Cost, Loss
-from sfumato.release.prepared import Prepared
+from sfumato.ask.prepared import Prepared
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from sfumato.noise import DiscreteLaplace, Noise
-from sfumato.release.synopsis.agnostic import AgnosticRelease, Following
-from sfumato.release.synopsis.oracle import Probe, ThresholdOracle, Verdict
-from sfumato.release.synopsis.trees import Grown, TreeRelease, grow
+from sfumato.papers.query_release.learning.agnostic import AgnosticRelease, Following
+from sfumato.papers.query_release.learning.oracle import Probe, ThresholdOracle, Verdict
+from sfumato.papers.query_release.learning.trees import Grown, TreeRelease, grow
 
 
 @dataclass(frozen=True, kw_only=True)

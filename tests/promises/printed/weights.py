@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from sfumato.noise import Noise
-from sfumato.release.model.factored import Factored
-from sfumato.release.weights.choosers import Disjoint
-from sfumato.release.weights.evidence import Evidence
-from sfumato.release.weights.meter import Metered
-from sfumato.release.weights.mwem import MultiplicativeWeights
-from sfumato.release.weights.rounds import Transcript, fixed_rounds
+from sfumato.model.factored import Factored
+from sfumato.papers.query_release.weights.choosers import Disjoint
+from sfumato.papers.query_release.weights.evidence import Evidence
+from sfumato.papers.query_release.weights.meter import Metered
+from sfumato.papers.query_release.weights.mwem import MultiplicativeWeights
+from sfumato.papers.query_release.weights.rounds import Transcript, fixed_rounds
 
 
 @dataclass(frozen=True, kw_only=True)

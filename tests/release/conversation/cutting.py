@@ -14,8 +14,8 @@ import pyarrow
 
 from sfumato import Approximate, Budget, Ledger, Noise, Schema
 from sfumato.ledger import lifecycle
-from sfumato.release.conversation import Box, Conversation, Reply
-from sfumato.release.conversation.guesses import Checking
+from sfumato.questions.conversation import Box, Conversation, Reply
+from sfumato.questions.conversation.guesses import Checking
 from sfumato.table.data import Table, open_table
 from tests.imputed import integers
 from tests.release.conversation.people import talk

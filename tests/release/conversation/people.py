@@ -10,9 +10,9 @@ import pyarrow
 
 from sfumato import ADD_REMOVE, REPLACE_ONE, Approximate, Budget, Ledger, Noise, Relation, Schema
 from sfumato.errors import AccuracyWarning
-from sfumato.release.conversation import Conversation, open_conversation
-from sfumato.release.workload.records import Records
-from sfumato.release.workload.space import Space
+from sfumato.questions.conversation import Conversation, open_conversation
+from sfumato.workload.records import Records
+from sfumato.workload.space import Space
 from sfumato.table.data import Table, open_table
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Rows

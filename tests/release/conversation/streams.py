@@ -10,7 +10,7 @@ from scipy.special import gammaln
 
 from sfumato import audit
 from sfumato.audit.branching import ONE
-from sfumato.release.conversation import ApproximateChecking, Guesses
+from sfumato.questions.conversation import ApproximateChecking, Guesses
 
 
 class Stream:

@@ -9,8 +9,8 @@ import pytest
 
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, errors
 from sfumato.bounds import random_queries_error, sampling_error
-from sfumato.release.conversation import Box, Weighted, open_conversation, plan_conversation
-from sfumato.release.workload.builders import marginals
+from sfumato.questions.conversation import Box, Weighted, open_conversation, plan_conversation
+from sfumato.workload.builders import marginals
 from sfumato.table.data import Table
 from sfumato.table.gauge import Basis
 from tests.release.conversation.people import SPEND, ledger, opened, talk

@@ -11,11 +11,11 @@ import pytest
 
 from sfumato import ADD_REMOVE, Approximate, Noise, Pure, errors
 from sfumato.ledger import Budget, Ledger
-from sfumato.release.conversation import Box, plan_conversation
-from sfumato.release.conversation.priors import start_of
-from sfumato.release.model import Factored, Mixture, Model
-from sfumato.release.workload.builders import marginals
-from sfumato.release.workload.space import Space
+from sfumato.questions.conversation import Box, plan_conversation
+from sfumato.questions.conversation.priors import start_of
+from sfumato.model import Factored, Mixture, Model
+from sfumato.workload.builders import marginals
+from sfumato.workload.space import Space
 from sfumato.table.data import Table
 from tests.release.conversation.people import ledger, opened, records_of, talk
 

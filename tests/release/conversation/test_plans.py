@@ -11,7 +11,7 @@ import pytest
 
 from sfumato import Approximate, Concentrated, Noise, Pure, errors
 from sfumato.noise import DiscreteLaplace
-from sfumato.release.conversation import (
+from sfumato.questions.conversation import (
     ApproximateChecking,
     Box,
     Guesses,
@@ -20,13 +20,13 @@ from sfumato.release.conversation import (
     pay_as_you_go,
     plan_conversation,
 )
-from sfumato.release.conversation.calibration import certain_borderline, kappa_of
-from sfumato.release.conversation.guesses import checking_from_json
-from sfumato.release.conversation.learner import Learner
-from sfumato.release.conversation.tables import Answers, Sums, quick_counts, summed
-from sfumato.release.model import Factored
-from sfumato.release.workload.records import Records
-from sfumato.release.workload.space import Space
+from sfumato.questions.conversation.calibration import certain_borderline, kappa_of
+from sfumato.questions.conversation.guesses import checking_from_json
+from sfumato.questions.conversation.learner import Learner
+from sfumato.questions.conversation.tables import Answers, Sums, quick_counts, summed
+from sfumato.model import Factored
+from sfumato.workload.records import Records
+from sfumato.workload.space import Space
 from tests.release.conversation.people import space
 
 

@@ -17,11 +17,11 @@ import pytest
 
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Schema, errors
 from sfumato.ledger import Budget, Ledger
-from sfumato.release.conversation import ApproximateChecking, Box, Weighted, product_query
-from sfumato.release.conversation.tables import Answers
-from sfumato.release.model import Model
-from sfumato.release.workload.builders import marginals
-from sfumato.release.workload.space import Space
+from sfumato.questions.conversation import ApproximateChecking, Box, Weighted, product_query
+from sfumato.questions.conversation.tables import Answers
+from sfumato.model import Model
+from sfumato.workload.builders import marginals
+from sfumato.workload.space import Space
 from sfumato.table.data import Table, open_table
 from sfumato.table.gauge import Basis
 from tests.imputed import integers, text

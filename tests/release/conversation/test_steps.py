@@ -19,8 +19,8 @@ from sfumato.ledger import Ledger, frozen, lifecycle, running, stepping
 from sfumato.ledger.frozen import Directory
 from sfumato.ledger.stepping import Stepwise
 from sfumato.noise import new_key
-from sfumato.release.conversation import ApproximateChecking, Box, PureChecking
-from sfumato.release.conversation.learner import Learner
+from sfumato.questions.conversation import ApproximateChecking, Box, PureChecking
+from sfumato.questions.conversation.learner import Learner
 from sfumato.table.data import Table
 from tests.release.conversation.cutting import (
     CALLS,
@@ -340,7 +340,7 @@ def test_who_was_overtaken_draws_nothing_more(tables, drawn):
 
 def test_a_state_of_an_earlier_version_goes_on(tables):
     """It was not frozen, and wrote the number of queries ahead: going on costs one correction, as it did then."""
-    from sfumato.release.conversation.steps import state_bytes, state_from
+    from sfumato.questions.conversation.steps import state_bytes, state_from
 
     with book() as ledger:
         first = begin(tables[0], ledger, 1)

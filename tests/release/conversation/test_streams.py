@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from sfumato import Approximate, audit
-from sfumato.release.conversation import ApproximateChecking, Guesses, pay_as_you_go
+from sfumato.questions.conversation import ApproximateChecking, Guesses, pay_as_you_go
 from tests.promises.printed.choices import changed
 from tests.promises.printed.conversations import EndlessChecking, NarrowChecking
 from tests.release.conversation.streams import Stream, worst_delta

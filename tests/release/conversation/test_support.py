@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from sfumato import Noise, Schema, errors
-from sfumato.release.conversation import SupportModel, reduce_support
-from sfumato.release.model import model_from_json
+from sfumato.questions.conversation import SupportModel, reduce_support
+from sfumato.model import model_from_json
 from tests.imputed import integers
 from tests.release.conversation.people import space
 

@@ -18,12 +18,12 @@ from sfumato.cli.questions import read_question
 from sfumato.errors import AccuracyWarning, ParameterError, SchemaError, UnsupportedSpend
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, SinhNormal
 from sfumato.perturb import AdditiveNoise, sensitivity
-from sfumato.release.distribution import DistributionEstimate, MedianTree, NodeTree, RankWindows, medians
-from sfumato.release.distribution.band import rising
-from sfumato.release.distribution.codes import Coded
-from sfumato.release.distribution.widths import sum_width
-from sfumato.release.prepared import Prepared
-from sfumato.release.question import question_from_json
+from sfumato.questions.distribution import DistributionEstimate, MedianTree, NodeTree, RankWindows, medians
+from sfumato.questions.distribution.band import rising
+from sfumato.questions.distribution.codes import Coded
+from sfumato.questions.distribution.widths import sum_width
+from sfumato.ask.prepared import Prepared
+from sfumato.ask.question import question_from_json
 from sfumato.table.gauge import Basis
 from tests import imputed
 

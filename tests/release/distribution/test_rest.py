@@ -16,14 +16,14 @@ from sfumato.errors import DomainTooLarge, ParameterError, UnsupportedSpend
 from sfumato.noise.laws import RoundedNormal
 from sfumato.privacy import Loss
 from sfumato.privacy.smooth import SmoothCurve
-from sfumato.release.distribution.codes import Coded
-from sfumato.release.distribution.experimental import (
+from sfumato.questions.distribution.codes import Coded
+from sfumato.papers.private_learning.faithful_sanitizers import (
     Blocks,
     fullest_window,
     san_thresholds,
     small_quantiles,
 )
-from sfumato.release.distribution.smooth import SmoothMedian, smooth_median
+from sfumato.papers.private_learning.smooth_medians import SmoothMedian, smooth_median
 
 
 def table_of(values: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow
 
 from sfumato import Noise, Schema
-from sfumato.release.synopsis import Conjunctions
+from sfumato.questions.synopsis import Conjunctions
 from tests.imputed import booleans
 
 

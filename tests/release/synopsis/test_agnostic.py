@@ -18,11 +18,11 @@ from sfumato.errors import ParameterError
 from sfumato.mechanism import Mechanism
 from sfumato.noise import DiscreteLaplace
 from sfumato.privacy import Cost, Loss
-from sfumato.release.synopsis.agnostic import AgnosticOptions, AgnosticRelease, plan_agnostic
-from sfumato.release.weights.candidates import Candidates
-from sfumato.release.weights.predict import Predictor
-from sfumato.release.workload.builders import conjunctions, marginals
-from sfumato.release.workload.records import Records
+from sfumato.papers.query_release.learning.agnostic import AgnosticOptions, AgnosticRelease, plan_agnostic
+from sfumato.papers.query_release.weights.candidates import Candidates
+from sfumato.papers.query_release.weights.predict import Predictor
+from sfumato.workload.builders import conjunctions, marginals
+from sfumato.workload.records import Records
 from sfumato.select import Exponential
 from tests import imputed
 from tests.promises.printed.synopsis_learned import PrintedRounds

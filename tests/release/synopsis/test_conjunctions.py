@@ -19,13 +19,13 @@ from sfumato import (
     curate,
 )
 from sfumato.errors import AccuracyWarning, DomainTooLarge, ParameterError, SchemaError
-from sfumato.release import question_from_json
-from sfumato.release.synopsis import Bits, Conjunctions, one_hot, synopsis_from_json
-from sfumato.release.synopsis.binary import Rows
-from sfumato.release.synopsis.build import Asked, subset_sums_mechanism
-from sfumato.release.synopsis.deviation import deviation
-from sfumato.release.synopsis.fourier import FourierSynopsis
-from sfumato.release.synopsis.marginals import MarginalSynopsis
+from sfumato.questions import question_from_json
+from sfumato.questions.synopsis import Bits, Conjunctions, one_hot, synopsis_from_json
+from sfumato.questions.synopsis.binary import Rows
+from sfumato.questions.synopsis.build import Asked, subset_sums_mechanism
+from sfumato.questions.synopsis.deviation import deviation
+from sfumato.questions.synopsis.fourier import FourierSynopsis
+from sfumato.questions.synopsis.marginals import MarginalSynopsis
 from sfumato.table.gauge import Basis
 from tests.imputed import booleans, categories, integers, text
 from tests.release.synopsis.tables import mixture, rms, schema_of, table_of, true_shares

@@ -11,8 +11,8 @@ import pytest
 
 from sfumato import Noise, Pure
 from sfumato.errors import DomainTooLarge, ParameterError
-from sfumato.release.synopsis.experimental import HarmonicSieve, PolynomialThreshold, needed_queries, walsh_hadamard
-from sfumato.release.synopsis.experimental.thresholds import monomial_sets, monomials
+from sfumato.questions.synopsis.experimental import HarmonicSieve, PolynomialThreshold, needed_queries, walsh_hadamard
+from sfumato.papers.query_release.learning.thresholds import monomial_sets, monomials
 from tests.release.synopsis.test_learned import error, released, truth
 from tests.release.synopsis.test_trees import table
 

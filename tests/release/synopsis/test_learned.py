@@ -16,14 +16,14 @@ from sklearn.tree import DecisionTreeClassifier
 import sfumato as sf
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Truncated
 from sfumato.errors import ParameterError
-from sfumato.release.synopsis.base import synopsis_from_json
-from sfumato.release.synopsis.binary import Rows
-from sfumato.release.synopsis.labelled import Labelled, LabelOptions, labelled, plan_labels
-from sfumato.release.synopsis.labels import AnyQueries, BinaryQueries
-from sfumato.release.synopsis.learned import Reduction, Training, aggregate, is_classifier, learn_answers
-from sfumato.release.synopsis.queries import Conjunctions
-from sfumato.release.synopsis.question import Synopsize
-from sfumato.release.synopsis.ridge import PolynomialRidge
+from sfumato.questions.synopsis.base import synopsis_from_json
+from sfumato.questions.synopsis.binary import Rows
+from sfumato.papers.query_release.learning.labelled import Labelled, LabelOptions, labelled, plan_labels
+from sfumato.papers.query_release.learning.labels import AnyQueries, BinaryQueries
+from sfumato.papers.query_release.learning.learned import Reduction, Training, aggregate, is_classifier, learn_answers
+from sfumato.questions.synopsis.queries import Conjunctions
+from sfumato.questions.synopsis.question import Synopsize
+from sfumato.papers.query_release.learning.ridge import PolynomialRidge
 from tests import imputed
 from tests.promises.printed.synopsis_learned import printed_aggregate
 from tests.release.synopsis.test_trees import table

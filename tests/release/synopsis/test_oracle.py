@@ -12,7 +12,7 @@ import pytest
 
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Truncated
 from sfumato.errors import ParameterError, UnsupportedSpend
-from sfumato.release.synopsis.oracle import OracleSession, canonical_name, threshold_oracle
+from sfumato.papers.query_release.learning.oracle import OracleSession, canonical_name, threshold_oracle
 
 
 class Counting(Noise):

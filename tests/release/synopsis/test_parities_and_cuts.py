@@ -11,12 +11,12 @@ import pytest
 
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Schema, Synopsize, curate
 from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
-from sfumato.release.synopsis import Cuts, Parities, plan_parities, synopsis_from_json
-from sfumato.release.synopsis.binary import Rows
-from sfumato.release.synopsis.cut_synopses import CutSynopsis, PairCutSynopsis
-from sfumato.release.synopsis.hubs import Edges
-from sfumato.release.synopsis.parities import ParitySynopsis
-from sfumato.release.synopsis.queries import pack, unpack
+from sfumato.questions.synopsis import Cuts, Parities, plan_parities, synopsis_from_json
+from sfumato.questions.synopsis.binary import Rows
+from sfumato.questions.synopsis.cut_synopses import CutSynopsis, PairCutSynopsis
+from sfumato.questions.synopsis.hubs import Edges
+from sfumato.questions.synopsis.parities import ParitySynopsis
+from sfumato.questions.synopsis.queries import pack, unpack
 from sfumato.table.gauge import Basis
 from tests.imputed import integers
 from tests.release.synopsis.tables import mixture, rms, schema_of, table_of

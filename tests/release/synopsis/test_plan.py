@@ -6,9 +6,9 @@ import pytest
 
 from sfumato import ADD_REMOVE, Concentrated, Pure, Synopsize
 from sfumato.errors import ParameterError
-from sfumato.release.synopsis import plan_synopsis
-from sfumato.release.synopsis.designs import Facts, fourier_design, marginal_design
-from sfumato.release.synopsis.plan import LISTED
+from sfumato.questions.synopsis import plan_synopsis
+from sfumato.questions.synopsis.designs import Facts, fourier_design, marginal_design
+from sfumato.questions.synopsis.plan import LISTED
 from sfumato.table.gauge import Basis
 from tests.release.synopsis.tables import schema_of
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from sfumato import Noise, Schema
-from sfumato.release.synopsis import Bits, Conjunctions
-from sfumato.release.synopsis import sums as room
-from sfumato.release.synopsis.binary import Rows
-from sfumato.release.synopsis.fourier_weights import entries, fourier_weights, tail
-from sfumato.release.synopsis.inclusion import inclusion
-from sfumato.release.synopsis.polynomials import evaluate
-from sfumato.release.synopsis.weighted import SubsetSums, attribute_moves, person_moves
+from sfumato.questions.synopsis import Bits, Conjunctions
+from sfumato.questions.synopsis import sums as room
+from sfumato.questions.synopsis.binary import Rows
+from sfumato.questions.synopsis.fourier_weights import entries, fourier_weights, tail
+from sfumato.questions.synopsis.inclusion import inclusion
+from sfumato.questions.synopsis.polynomials import evaluate
+from sfumato.questions.synopsis.weighted import SubsetSums, attribute_moves, person_moves
 from tests.imputed import booleans, categories
 from tests.release.synopsis.tables import mixture, schema_of
 
@@ -101,7 +101,7 @@ def test_wide_queries_and_narrow_ones_agree(monkeypatch: pytest.MonkeyPatch) -> 
     queries = Conjunctions.random(20, 8, 40, noise=noise)
     table = noise.uniform(9, 16).reshape(4, 4).astype(float)
     narrow = evaluate(levels, queries, lambda plain, negated: table)
-    monkeypatch.setattr("sfumato.release.synopsis.polynomials.WIDE", 0)
+    monkeypatch.setattr("sfumato.questions.synopsis.polynomials.WIDE", 0)
     assert np.allclose(narrow, evaluate(levels, queries, lambda plain, negated: table))
 
 

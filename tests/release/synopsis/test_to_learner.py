@@ -12,12 +12,12 @@ import pytest
 from sfumato import Noise, Pure
 from sfumato.answer import Frame
 from sfumato.errors import ParameterError
-from sfumato.release.synopsis.base import Synopsis
-from sfumato.release.synopsis.binary import Rows
-from sfumato.release.synopsis.labelled import LabelOptions, labelled, plan_labels
-from sfumato.release.synopsis.labels import BinaryQueries
-from sfumato.release.synopsis.queries import Conjunctions
-from sfumato.release.synopsis.to_learner import LearnedRule, best_query, learn_from_release
+from sfumato.questions.synopsis.base import Synopsis
+from sfumato.questions.synopsis.binary import Rows
+from sfumato.papers.query_release.learning.labelled import LabelOptions, labelled, plan_labels
+from sfumato.papers.query_release.learning.labels import BinaryQueries
+from sfumato.questions.synopsis.queries import Conjunctions
+from sfumato.papers.query_release.learning.to_learner import LearnedRule, best_query, learn_from_release
 from tests.release.synopsis.test_trees import table
 
 COLUMNS = ("a", "b", "c", "ill", "d", "e")
@@ -98,7 +98,7 @@ def test_a_private_synopsis_teaches_a_rule() -> None:
 
 
 def test_many_queries_are_tried_at_random(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.release.synopsis.to_learner.MOST_QUERIES", 8)
+    monkeypatch.setattr("sfumato.papers.query_release.learning.to_learner.MOST_QUERIES", 8)
     rule = learn_from_release(Shaken(COLUMNS, 3000.0, 0.0), "ill", negations=True)
     assert 0 <= rule.agreement <= 1 and "ill" not in (*rule.ones, *rule.zeros)
 

@@ -14,12 +14,12 @@ import pytest
 import sfumato as sf
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Truncated
 from sfumato.errors import ParameterError, SchemaError, UnsupportedSpend
-from sfumato.release.question import question_from_json
-from sfumato.release.synopsis.base import synopsis_from_json
-from sfumato.release.synopsis.binary import Rows
-from sfumato.release.synopsis.queries import Conjunctions
-from sfumato.release.synopsis.question import Synopsize
-from sfumato.release.synopsis.trees import (
+from sfumato.ask.question import question_from_json
+from sfumato.questions.synopsis.base import synopsis_from_json
+from sfumato.questions.synopsis.binary import Rows
+from sfumato.questions.synopsis.queries import Conjunctions
+from sfumato.questions.synopsis.question import Synopsize
+from sfumato.papers.query_release.learning.trees import (
     Coverage,
     Disjunctions,
     Grown,
@@ -34,7 +34,7 @@ from sfumato.release.synopsis.trees import (
     tree_synopsis,
     typical_error,
 )
-from sfumato.release.synopsis.trees.synopsis import leaf_numbers
+from sfumato.papers.query_release.learning.trees.synopsis import leaf_numbers
 from tests import imputed
 
 ALL = np.array(list(product([False, True], repeat=8)))

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from sfumato import Noise, Schema
 from sfumato.noise import DiscreteLaplace
-from sfumato.release.model.base import Model
-from sfumato.release.weights import Candidates, Fitting, MultiplicativeWeights
-from sfumato.release.workload.builders import parities, together
-from sfumato.release.workload.records import Records
-from sfumato.release.workload.workload import Workload
+from sfumato.model.base import Model
+from sfumato.papers.query_release.weights import Candidates, Fitting, MultiplicativeWeights
+from sfumato.workload.builders import parities, together
+from sfumato.workload.records import Records
+from sfumato.workload.workload import Workload
 from tests.imputed import booleans
 
 DATA = Path(__file__).resolve().parents[2] / "data"

@@ -12,15 +12,15 @@ import pytest
 
 from sfumato import ADD_REMOVE, REPLACE_ONE, Concentrated, Noise, Pure, Schema
 from sfumato.errors import DomainTooLarge, ParameterError
-from sfumato.release.synthesis.methods import method_of
-from sfumato.release.synthesis.question import Synthesize
-from sfumato.release.weights import AttributeWeights, Barak, Candidates, Fitting
-from sfumato.release.weights.choosers import Disjoint, _Sums
-from sfumato.release.weights.methods import METHODS
-from sfumato.release.weights.planning import WIDE_CELLS
-from sfumato.release.workload.builders import marginals
-from sfumato.release.workload.records import Records
-from sfumato.release.workload.workload import Workload
+from sfumato.questions.synthesis.methods import method_of
+from sfumato.questions.synthesis.question import Synthesize
+from sfumato.papers.query_release.weights import AttributeWeights, Barak, Candidates, Fitting
+from sfumato.papers.query_release.weights.choosers import Disjoint, _Sums
+from sfumato.papers.query_release.weights.methods import METHODS
+from sfumato.papers.query_release.weights.planning import WIDE_CELLS
+from sfumato.workload.builders import marginals
+from sfumato.workload.records import Records
+from sfumato.workload.workload import Workload
 from sfumato.table.gauge import Basis
 from tests.imputed import booleans, integers
 from tests.release.weights.published import entropies, published

@@ -13,13 +13,13 @@ import pytest
 from sfumato import ADD_REMOVE, REPLACE_ONE, Approximate, Concentrated, Noise, Pure, Schema
 from sfumato.errors import CertificationError, DomainTooLarge, ParameterError, SfumatoError, UnsupportedSpend
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
-from sfumato.release.model.factored import Factored
-from sfumato.release.synthesis.methods import method_of
-from sfumato.release.weights import Candidates, Fitting, MultiplicativeWeights, Options, plan_rounds
-from sfumato.release.weights.evidence import Evidence
-from sfumato.release.weights.meter import Metered
-from sfumato.release.workload.builders import marginals, matrix, parities
-from sfumato.release.workload.records import Records
+from sfumato.model.factored import Factored
+from sfumato.questions.synthesis.methods import method_of
+from sfumato.papers.query_release.weights import Candidates, Fitting, MultiplicativeWeights, Options, plan_rounds
+from sfumato.papers.query_release.weights.evidence import Evidence
+from sfumato.papers.query_release.weights.meter import Metered
+from sfumato.workload.builders import marginals, matrix, parities
+from sfumato.workload.records import Records
 from sfumato.table.gauge import Basis
 from tests.imputed import booleans, integers
 from tests.promises.printed.weights import printed_step

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from sfumato import REPLACE_ONE, Noise, Pure, Schema
-from sfumato.release.weights import Candidates, MultiplicativeWeights, plan_rounds
-from sfumato.release.weights.planning import WIDE_CELLS
-from sfumato.release.workload.builders import marginals
-from sfumato.release.workload.records import Records
-from sfumato.release.workload.workload import Workload
+from sfumato.papers.query_release.weights import Candidates, MultiplicativeWeights, plan_rounds
+from sfumato.papers.query_release.weights.planning import WIDE_CELLS
+from sfumato.workload.builders import marginals
+from sfumato.workload.records import Records
+from sfumato.workload.workload import Workload
 from tests.imputed import booleans, integers
 
 

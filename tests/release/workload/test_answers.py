@@ -29,9 +29,9 @@ from sfumato.answer import Frame
 from sfumato.errors import DomainTooLarge, ParameterError, SchemaError, UnsupportedSpend
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.privacy import REPLACE_ONE, Loss
-from sfumato.release.question import question_from_json
-from sfumato.release.workload import Marginal, Records, Space, Workload
-from sfumato.release.workload.noisy import NoisyWorkload, noisy_workload
+from sfumato.ask.question import question_from_json
+from sfumato.workload import Marginal, Records, Space, Workload
+from sfumato.questions.queries.noisy import NoisyWorkload, noisy_workload
 from sfumato.table.gauge import Basis, Gauge
 from sfumato.table.measure import Rows
 from tests.imputed import booleans, categories, integers, text

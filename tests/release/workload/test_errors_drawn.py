@@ -9,9 +9,9 @@ import pytest
 from sfumato import ADD_REMOVE, Concentrated, Noise, Schema, curate, workloads
 from sfumato.domain import bins
 from sfumato.errors import ParameterError, SchemaError
-from sfumato.release.model.factored import Factored
-from sfumato.release.workload.drawn import draw_errors
-from sfumato.release.workload.space import Space
+from sfumato.model.factored import Factored
+from sfumato.questions.queries.drawn import draw_errors
+from sfumato.workload.space import Space
 from sfumato.show.compared import ComparedChart, compared
 from tests.imputed import booleans, integers
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from sfumato import ADD_REMOVE, EVERYTHING, REPLACE_ONE, Schema, bins, workloads
-from sfumato.release.workload import Records, Workload
-from sfumato.release.workload.moves import odd_overlaps
+from sfumato.workload import Records, Workload
+from sfumato.workload.moves import odd_overlaps
 from tests.imputed import booleans, categories, integers
 
 BITS = Schema({name: booleans() for name in "abcd"})
@@ -111,7 +111,7 @@ def test_bounds_hold_where_pairs_are_too_many_to_look_at(monkeypatch):
 
 
 def test_the_bound_of_a_large_matrix_holds(monkeypatch):
-    from sfumato.release.workload import moves
+    from sfumato.workload import moves
 
     monkeypatch.setattr(moves, "PAIRED", 0)
     block = EXACT["a matrix"].blocks[0]

@@ -11,9 +11,9 @@ import pytest
 from sfumato import Noise, Schema, workloads
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.noise import DiscreteGaussian
-from sfumato.release.workload import Marginal, Records
-from sfumato.release.workload.project import chosen, project, total_of
-from sfumato.release.workload.vertices import Hull, frank_wolfe, nearest_exactly
+from sfumato.workload import Marginal, Records
+from sfumato.questions.queries.project import chosen, project, total_of
+from sfumato.questions.queries.vertices import Hull, frank_wolfe, nearest_exactly
 from tests.imputed import booleans, integers
 
 TEN = Schema({f"b{place}": booleans() for place in range(10)})
@@ -155,7 +155,7 @@ def test_local_tables_agree_and_are_not_negative():
 
 
 def test_agreeing_tables_are_the_nearest_ones():
-    from sfumato.release.workload.consistent import _agreeing, _Shape
+    from sfumato.questions.queries.consistent import _agreeing, _Shape
 
     names = [("b", "a"), ("c", "b")]
     noise = Noise(insecure_seed=2)

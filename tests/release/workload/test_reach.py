@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato import ADD_REMOVE, EVERYTHING, Schema, workloads
-from sfumato.release.workload import Records, Workload, elimination, moves, reach
-from sfumato.release.workload.elimination import largest_sum
+from sfumato.workload import Records, Workload, elimination, moves, reach
+from sfumato.workload.elimination import largest_sum
 from tests.imputed import booleans, categories, integers
 
 SMALL = Schema(

@@ -1,0 +1,107 @@
+"""One or several questions as one release: prepared, charged and drawn together; and what is left to ask with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from operator import add
+from typing import Any
+
+from sfumato.answer import Released
+from sfumato.ledger.readings import Reading
+from sfumato.ledger.running import Coins, Work
+from sfumato.mechanism import Event
+from sfumato.privacy import Approximate, Bound, Concentrated, Loss, Pure, Truncated
+from sfumato.ask.one_thread import one_thread
+from sfumato.ask.packing import pack, unpack
+from sfumato.ask.prepared import Prepared
+from sfumato.ask.question import Question
+from sfumato.table.data import Table
+from sfumato.table.schema import Schema
+
+PLAIN = ("Count", "Sum", "Mean", "Variance", "Histogram", "GroupBy")
+"""Questions that are answered in whole numbers, without linear algebra."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One or several questions made ready, and what they cost together: one release."""
+
+    questions: tuple[Question, ...]
+    prepared: tuple[Prepared, ...]
+    schema: Schema
+
+    def loss(self) -> Loss:
+        """Return the sum of the losses."""
+        return reduce(add, (prepared.loss() for prepared in self.prepared))
+
+    def events(self, snapshot: str) -> list[Event]:
+        """Return the public record of each question: its mechanism, the question, and the state of the data."""
+        found = []
+        for question, prepared in zip(self.questions, self.prepared, strict=True):
+            inner = prepared.mechanism.event()
+            parameters = {
+                "mechanism": inner.to_json(),
+                "question": question.to_json(),
+                "snapshot": snapshot,
+                "notes": list(prepared.gauge.notes()),
+            }
+            found.append(Event(inner.name, inner.spec, parameters, inner.version))
+        return found
+
+    def event(self, snapshot: str) -> Event:
+        """Return the public record of the release."""
+        events = self.events(snapshot)
+        if len(events) == 1:
+            return events[0]
+        return Event("List", "PDP:C-7", {"parts": [event.to_json() for event in events], "snapshot": snapshot})
+
+    def work(self, table: Table) -> Work:
+        """Return the draw in its two halves: what is read from the table, and what is drawn from that."""
+        return Work(lambda: pack(self.read(table)), self.draw)
+
+    def read(self, table: Table) -> tuple[Any, ...]:
+        """Return the exact integers of every question; this is the only look at the table."""
+        return tuple(prepared.exact(table) for prepared in self.prepared)
+
+    def draw(self, content: bytes, coins: Coins) -> bytes:
+        """Draw from what was read, as it was packed: a second attempt has nothing else, so the first has not either."""
+        exact = unpack(content, self.schema)
+        with self._repeatable():
+            drawn = [
+                prepared.mechanism.run(one, coins.noise(part))
+                for part, (prepared, one) in enumerate(zip(self.prepared, exact, strict=True))
+            ]
+        return pack(tuple(drawn))
+
+    def finish(self, raw: Sequence[Any]) -> tuple[Released, ...]:
+        """Return what is shown of what was drawn; a function of that and of public facts, so it may be repeated."""
+        with self._repeatable():
+            return tuple(prepared.finish(one) for prepared, one in zip(self.prepared, raw, strict=True))
+
+    def _repeatable(self) -> AbstractContextManager[None]:
+        """Return what makes a draw and a fit the same every time; loading it for a count would be a waste."""
+        plain = all(question.kind in PLAIN for question in self.questions)
+        return nullcontext() if plain else one_thread()
+
+
+def left_of(reading: Reading) -> Bound | None:
+    """Return what a person limit has left, as a spend; None if nothing is."""
+    limit, (leaks, rest, *orders) = reading.rule.limit.bound, reading.left
+    if rest:
+        match limit:
+            case Concentrated():
+                return Concentrated(rest)
+            case Truncated():
+                return Truncated(rest, limit.omega)
+            case Approximate() if leaks:
+                return Approximate(rest, leaks)
+        return Pure(rest)
+    for tau, meter in zip(orders, reading.meters[2:], strict=True):
+        # Gaussian noise has closed the way of epsilons, and goes on by its Rényi order.
+        if tau and isinstance(meter.order, Fraction):
+            return Concentrated(tau / meter.order)
+    return None

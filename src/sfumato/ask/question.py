@@ -1,0 +1,134 @@
+"""What every question is: frozen, public, JSON, without data and without a spend."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+from sfumato.answer import ErrorUnit, Released
+from sfumato.errors import CertificationError, ParameterError
+from sfumato.privacy import Approximate, Bound, Loss
+from sfumato.privacy.bounds import require_bound
+from sfumato.ask.prepared import Prepared
+from sfumato.table.gauge import Basis
+from sfumato.table.predicate import EVERY_ROW, All, Codes, Predicate, Some, Texts, from_json, to_json
+from sfumato.table.schema import Schema
+from sfumato.table.where import read_where
+
+Where = str | Predicate | None | Any
+"""A SQL condition, an Ibis expression, a predicate, or nothing."""
+
+_KINDS: dict[str, type[Question]] = {}
+
+
+@dataclass(frozen=True)
+class Question(ABC):
+    """Something to ask about a table; preview, planner, command line and service all take questions."""
+
+    kind: ClassVar[str]
+    error_unit: ClassVar[ErrorUnit] = "value"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "kind" in cls.__dict__:
+            _KINDS[cls.kind] = cls
+
+    def prepare(self, basis: Basis, spend: Bound) -> Prepared:
+        """Return what runs, made from public facts only; its loss is proved to be within the spend."""
+        bound = require_bound(spend)
+        prepared = self.plan(basis, bound)
+        if not fits(prepared.loss(), bound):
+            raise CertificationError(
+                f"The answer to this {self.kind} does not provably fit {bound!r}; please report it."
+            )
+        return prepared
+
+    @abstractmethod
+    def plan(self, basis: Basis, spend: Bound) -> Prepared:
+        """Return what runs, for a spend that has been checked; use `prepare`, which also proves the loss."""
+
+    @abstractmethod
+    def value(self, released: Released) -> Any:
+        """Return the value that was released."""
+
+    @abstractmethod
+    def interval(self, released: Released, confidence: Fraction) -> Any:
+        """Return an interval for the value without noise."""
+
+    def doubts(self, released: Released) -> tuple[str, ...]:
+        """Return what a reader should know of the released numbers; computed from them, so it is free."""
+        return ()
+
+    def canonical(self, schema: Schema) -> Self:
+        """Return the question with its filter in canonical form, checked against the schema."""
+        where = getattr(self, "where", None)
+        return replace(self, where=read_where(where, schema)) if hasattr(self, "where") else self  # type: ignore[call-arg]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON object that `question_from_json` reads back; equal questions have equal forms."""
+        return {"question": self.kind, **{part.name: _plain(getattr(self, part.name)) for part in fields(self)}}
+
+
+def fits(loss: Loss, spend: Bound) -> bool:
+    """Tell whether a loss is within a spend; what costs nobody anything is within any."""
+    person = loss.person
+    if isinstance(spend, Approximate) and person.epsilon <= spend.epsilon and person.leak <= spend.delta:
+        return True  # without a search for the best Rényi order
+    return person.is_zero or loss.within(spend)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (All, Some, Codes, Texts)):
+        return None if value == EVERY_ROW else {"where": to_json(value)}
+    if isinstance(value, Question):
+        return value.to_json()
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, (tuple, list)):
+        return [_plain(part) for part in value]
+    return value.to_json() if hasattr(value, "to_json") else value
+
+
+def question_from_json(record: Mapping[str, Any], schema: Schema) -> Question:
+    """Read what `Question.to_json` wrote, or what a person wrote; checked against the schema.
+
+    >>> from sfumato.domain import integers
+    >>> question_from_json({"question": "Mean", "column": "age"}, Schema({"age": integers(0, 99)})).column
+    'age'
+    """
+    return _question(record, schema).canonical(schema)
+
+
+def _question(record: Any, schema: Schema) -> Question:
+    if not isinstance(record, Mapping):
+        raise ParameterError('A question is an object; write {"question": "Histogram", "columns": ["age"]}.')
+    values = dict(record)
+    kind = values.pop("question", None)
+    if kind not in _KINDS:
+        raise ParameterError(f"There is no question {kind!r}; the questions are {', '.join(sorted(_KINDS))}.")
+    known = {part.name for part in fields(_KINDS[kind])}
+    for name in values:
+        if name not in known:
+            raise ParameterError(f"{kind} has no {name!r}; it has {', '.join(sorted(known)) or 'nothing to set'}.")
+    try:
+        return _KINDS[kind](**{name: _read(value, schema) for name, value in values.items()})
+    except TypeError:
+        raise ParameterError(f"{kind} needs more than {', '.join(values) or 'nothing'}; see docs/curator.md.") from None
+
+
+def _read(value: Any, schema: Schema) -> Any:
+    if isinstance(value, Mapping) and "workload" in value:
+        from sfumato.workload.workload import Workload
+
+        return Workload.from_json(value, schema)
+    if isinstance(value, Mapping):
+        return _question(value, schema) if "question" in value else from_json(value.get("where", {}), schema)
+    return tuple(_read(part, schema) for part in value) if isinstance(value, list) else value
+
+
+def flat(values: Any) -> tuple[int, ...]:
+    """Return released numbers, a single one or an array of any shape, in one row."""
+    return tuple(int(number) for number in (values.ravel().tolist() if hasattr(values, "ravel") else [values]))

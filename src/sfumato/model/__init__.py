@@ -1,0 +1,7 @@
+"""Distributions over a table's columns that were learned under a promise: marginals, rows, files."""
+
+from sfumato.model.base import Model, model_from_json
+from sfumato.model.factored import Component, Factored
+from sfumato.model.mixture import Mixture
+
+__all__ = ["Component", "Factored", "Mixture", "Model", "model_from_json"]

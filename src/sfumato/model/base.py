@@ -1,0 +1,147 @@
+"""What every model offers, whatever it is made of: marginals, expectations, rows, files."""
+
+from __future__ import annotations
+
+import base64
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import DomainTooLarge, ParameterError
+from sfumato.noise import Noise
+from sfumato.model.rows import BATCH, as_arrow, checked_rows
+from sfumato.workload.space import Space, column_names
+
+if TYPE_CHECKING:
+    from sfumato.workload.blocks import Block
+    from sfumato.table.schema import Schema
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+MOST_CELLS = 2**22
+"""Tables of more cells than this are not written out."""
+
+_KINDS: dict[str, type[Model]] = {}
+
+
+class Model(ABC):
+    """A distribution over the columns of `space`, and how many people it speaks of.
+
+    It was computed from released numbers alone, so that whatever is read from it costs nothing more.
+
+    >>> from sfumato import Schema, booleans
+    >>> from sfumato.model import Factored
+    >>> bit = booleans(missing=False)
+    >>> model = Factored.uniform(Space.of(Schema({"rain": bit, "wind": bit})), total=100)
+    >>> model.marginal(["wind"]).tolist(), model.sample(8, Noise(insecure_seed=1)).num_rows
+    ([0.5, 0.5], 8)
+    """
+
+    kind: ClassVar[str]
+    space: Space
+    total: float
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "kind" in cls.__dict__:
+            _KINDS[cls.kind] = cls
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.space.names)} columns, about {self.total:.0f} people)"
+
+    def marginal(self, names: Sequence[str]) -> Floats:
+        """Return the probabilities over some columns, one axis for each in the order given; exact for the model."""
+        wanted = column_names(names, "names")
+        places = self.space.places(wanted, "this model")
+        if len(set(places)) != len(places):
+            raise ParameterError("The same column is listed twice; list each one once.")
+        cells = prod(self.space.sizes[place] for place in places)
+        if cells > MOST_CELLS:
+            raise DomainTooLarge(
+                f"The table over {', '.join(wanted)} has {cells} cells, which is more than {MOST_CELLS}; ask for fewer "
+                "columns, or count sampled rows.",
+                method="sample",
+            )
+        return self._marginal(wanted)
+
+    @abstractmethod
+    def _marginal(self, names: tuple[str, ...]) -> Floats:
+        """Return the probabilities over distinct columns whose table is small enough."""
+
+    def expect(self, block: Block) -> Floats:
+        """Return the expected values of some queries for one row of the model."""
+        return np.asarray(block.evaluate(self.marginal(block.columns)) / block.denominator, dtype=np.float64)
+
+    @abstractmethod
+    def codes(self, rows: int, noise: Noise) -> Codes:
+        """Return the places of `rows` rows in the columns' domains, one column for each."""
+
+    def sample(self, rows: int, noise: Noise | None = None) -> Any:
+        """Return an Arrow table of rows: cells are filled as evenly as whole rows allow, in random order.
+
+        Rows repeat the model with less error than independent draws would, but with some: read tables from
+        `marginal`. More rows lose less.
+        """
+        count = checked_rows(rows, len(self.space.names))
+        return as_arrow(self.space, self.codes(count, Noise() if noise is None else noise))
+
+    def to_parquet(self, path: str | Path, rows: int | None = None, noise: Noise | None = None) -> None:
+        """Write rows to a Parquet file, by default as many as there are people; of any number, batch by batch."""
+        from pyarrow import parquet
+
+        left = checked_rows(max(1, round(self.total)) if rows is None else rows, 0)
+        source = Noise() if noise is None else noise
+        writer = None
+        try:
+            while left:
+                count = min(left, BATCH)
+                batch = as_arrow(self.space, self.codes(count, source))
+                writer = writer or parquet.ParquetWriter(path, batch.schema)
+                writer.write_table(batch)
+                left -= count
+        finally:
+            if writer is not None:
+                writer.close()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON object that `model_from_json` reads back, numbers in single precision."""
+        return {"model": self.kind, "space": self.space.to_json(), "total": self.total, **self._record()}
+
+    @abstractmethod
+    def _record(self) -> dict[str, Any]:
+        """Return what the model is made of, as JSON."""
+
+    @classmethod
+    @abstractmethod
+    def _read(cls, space: Space, total: float, record: Mapping[str, Any]) -> Model:
+        """Read what `_record` wrote."""
+
+
+def model_from_json(record: Mapping[str, Any], schema: Schema) -> Model:
+    """Read what `Model.to_json` wrote; the schema says what the codes of the columns mean."""
+    kind = record.get("model")
+    if kind not in _KINDS:
+        raise ParameterError(f"There is no model {kind!r}; the models are {', '.join(sorted(_KINDS))}.")
+    return _KINDS[kind]._read(Space.from_json(record["space"], schema), float(record["total"]), record)
+
+
+def packed(numbers: NDArray[Any]) -> dict[str, Any]:
+    """Return an array as JSON: its shape, and single-precision numbers in base 64."""
+    data = np.ascontiguousarray(numbers, dtype="<f4").tobytes()
+    return {"shape": list(numbers.shape), "float32": base64.b64encode(data).decode("ascii")}
+
+
+def unpacked(record: Mapping[str, Any]) -> Floats:
+    """Read what `packed` wrote.
+
+    >>> unpacked(packed(np.array([[0.5, 2.0]])))
+    array([[0.5, 2. ]])
+    """
+    data = np.frombuffer(base64.b64decode(record["float32"]), dtype="<f4")
+    return data.reshape(tuple(record["shape"])).astype(np.float64)

@@ -1,0 +1,52 @@
+"""What a conversation says: one answer, and how far it has come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from sfumato.questions.conversation.plan import Plan
+from sfumato.questions.conversation.queries import LinearQuery
+
+Source = Literal["model", "data"]
+
+
+class Progress(NamedTuple):
+    """How far a conversation has come; repeated queries are counted apart and cost nothing."""
+
+    asked: int
+    repeated: int
+    corrected: int
+    left: int
+
+    @property
+    def from_model(self) -> float:
+        """The part of the queries that the model answered alone."""
+        return 1.0 if not self.asked else 1 - self.corrected / self.asked
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One answer: the mean of the query over all people, for a condition the part that fulfils it.
+
+    `count` is that part of the number of people. `error` is how far `value` may be off, with the confidence of the
+    plan, None where nothing is promised any longer. `source` says whether the data corrected the model.
+
+    >>> Reply(0.5, 50.0, 0.1, "model", Progress(asked=4, repeated=0, corrected=1, left=9)).progress.from_model
+    0.75
+    """
+
+    value: float
+    count: float
+    error: float | None
+    source: Source
+    progress: Progress
+
+
+def said(plan: Plan, query: LinearQuery, part: float, source: Source, *, promised: bool, progress: Progress) -> Reply:
+    """Return the reply to a query whose value is this part of its range."""
+    stretch = query.unit / query.denominator
+    value = part * stretch + query.offset / query.denominator
+    # No answer leaves the range of its query, so no error is wider than that.
+    error = min(plan.error, 1.0) * stretch if promised else (None if query.unit else 0.0)
+    return Reply(value, value * plan.people, error, source, progress)

@@ -1,0 +1,125 @@
+"""Answers by group: aggregates for every combination of some keys, and histograms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+from sfumato.answer import Released
+from sfumato.errors import ParameterError
+from sfumato.privacy import Bound
+from sfumato.totals.aggregates import Aggregate, Count, doubts_of_means
+from sfumato.totals.found_keys import plan_private
+from sfumato.ask.prepared import Prepared
+from sfumato.ask.question import Question, Where
+from sfumato.totals.totals import plan_totals, table_between, table_of
+from sfumato.table.gauge import Basis
+from sfumato.table.predicate import EVERY_ROW
+from sfumato.table.where import read_where
+
+Keys = Literal["schema", "private"]
+
+
+@dataclass(frozen=True, init=False)
+class GroupBy(Question):
+    """Several aggregates for every combination of the columns `by`; `keys` as in `Histogram`.
+
+    A person is in one group, or in a few: that is one release with one sensitivity, not one for each group.
+    """
+
+    kind: ClassVar[str] = "GroupBy"
+    by: tuple[str, ...]
+    aggregates: tuple[Aggregate, ...]
+    where: Where
+    keys: Keys
+
+    def __init__(
+        self, by: str | Sequence[str], aggregates: Sequence[Aggregate], where: Where = None, keys: Keys = "schema"
+    ) -> None:
+        if not by or not aggregates:
+            raise ParameterError("GroupBy needs columns and aggregates; write GroupBy('sex', [Count(), Mean('age')]).")
+        for aggregate in aggregates:
+            if not isinstance(aggregate, Aggregate):
+                raise ParameterError(_no_aggregate(aggregate))
+            if aggregate.where not in (None, EVERY_ROW):
+                raise ParameterError("The aggregates of a GroupBy have no condition of their own; write where= once.")
+        object.__setattr__(self, "by", as_columns(by))
+        object.__setattr__(self, "aggregates", tuple(replace(one, where=None) for one in aggregates))
+        object.__setattr__(self, "where", where)
+        object.__setattr__(self, "keys", _checked(keys))
+
+    def plan(self, basis: Basis, spend: Bound) -> Prepared:
+        """Prepare all totals over all cells, or over those that are found."""
+        plan = plan_totals if self.keys == "schema" else plan_private
+        return plan(self.aggregates, basis, spend, self.by, read_where(self.where, basis.schema))
+
+    def value(self, released: Released) -> Any:
+        """Return a table with one row for each combination."""
+        return table_of(released, self.aggregates)
+
+    def interval(self, released: Released, confidence: Fraction) -> Any:
+        """Return a table of lower and upper ends."""
+        return table_between(released, self.aggregates, confidence)
+
+    def doubts(self, released: Released) -> tuple[str, ...]:
+        """Return a sentence about groups in which there may be no row to average."""
+        return doubts_of_means(self.aggregates, released)
+
+
+@dataclass(frozen=True, init=False)
+class Histogram(Question):
+    """How many rows have each value of a column, or each combination of several.
+
+    `keys="schema"` counts every value of the public domain. `keys="private"` publishes the values that are surely
+    not about one person, for text and for domains too large to list. With an Approximate spend these are values that
+    occur; with another one, which has no delta, values that nobody has may appear among them, as rarely as one list
+    in twenty.
+    """
+
+    kind: ClassVar[str] = "Histogram"
+    columns: tuple[str, ...]
+    where: Where
+    keys: Keys
+
+    def __init__(self, columns: str | Sequence[str], where: Where = None, keys: Keys = "schema") -> None:
+        if not columns:
+            raise ParameterError("Histogram needs a column; write Histogram('age').")
+        object.__setattr__(self, "columns", as_columns(columns))
+        object.__setattr__(self, "where", where)
+        object.__setattr__(self, "keys", _checked(keys))
+
+    def plan(self, basis: Basis, spend: Bound) -> Prepared:
+        """Prepare counts of all cells, or of those that are found."""
+        plan = plan_totals if self.keys == "schema" else plan_private
+        return plan((Count(),), basis, spend, self.columns, read_where(self.where, basis.schema))
+
+    def value(self, released: Released) -> Any:
+        """Return a table with one row for each value."""
+        return table_of(released, (Count(),))
+
+    def interval(self, released: Released, confidence: Fraction) -> Any:
+        """Return a table of lower and upper ends."""
+        return table_between(released, (Count(),), confidence)
+
+
+def as_columns(columns: str | Sequence[str]) -> tuple[str, ...]:
+    """Return a list of columns; one name stands for itself."""
+    listed = (columns,) if isinstance(columns, str) else tuple(columns)
+    if len(set(listed)) != len(listed):
+        raise ParameterError("The same column is listed twice; list each one once.")
+    return listed
+
+
+def _no_aggregate(given: Any) -> str:
+    listed = "The aggregates of a GroupBy are Count(), Sum, Mean and Variance of a column"
+    if isinstance(given, Question):
+        return f"{listed}, and {given.kind} is none; ask for it once for each group, with where=."
+    return f"{listed}, and {given!r} is none; write GroupBy('sex', [Count(), Mean('age')])."
+
+
+def _checked(keys: Keys) -> Keys:
+    if keys not in ("schema", "private"):
+        raise ParameterError(f"keys must be 'schema' or 'private', and {keys!r} is neither.")
+    return keys

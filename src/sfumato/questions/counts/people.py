@@ -1,0 +1,69 @@
+"""How many different people there are: COUNT(DISTINCT person), whatever the number of their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from sfumato.answer import Measured, Released
+from sfumato.privacy import Bound
+from sfumato.totals.aggregates import Count
+from sfumato.questions.counts.groups import as_columns
+from sfumato.totals.noisy import Moves, noisy_total
+from sfumato.ask.prepared import Prepared, Several
+from sfumato.ask.question import Question, Where, flat
+from sfumato.totals.totals import all_cells, number_of_cells
+from sfumato.table import measure
+from sfumato.table.gauge import Basis
+from sfumato.table.where import read_where
+
+
+@dataclass(frozen=True, init=False)
+class People(Question):
+    """How many different people have a row that fulfils a condition, or one for each combination of the columns `by`.
+
+    A person counts once in every group in which they have such a row, or in the first `groups_per_person` of them.
+    Without a condition and without groups it is the public number of people and costs nothing (SM-PEOPLE).
+    """
+
+    kind: ClassVar[str] = "People"
+    by: tuple[str, ...]
+    where: Where
+
+    def __init__(self, where: Where = None, by: str | Sequence[str] = ()) -> None:
+        object.__setattr__(self, "by", as_columns(by))
+        object.__setattr__(self, "where", where)
+
+    def plan(self, basis: Basis, spend: Bound) -> Prepared:
+        """Prepare noise for the number of people, or for all numbers by group together."""
+        size = number_of_cells(basis.schema, self.by, "derive coarser bins in the schema")
+        cells = all_cells(basis.schema, self.by)
+        gauge = basis.gauge(measure.People(self.by, read_where(self.where, basis.schema)))
+        total = noisy_total(gauge.priced(spend), Moves.of(gauge), size)
+        mechanism = Several(mechanisms=(total.mechanism,), relation=basis.relation)
+
+        def arrange(found: Sequence[Any]) -> tuple[Any, ...]:
+            return (total.rounded(found[0]),)
+
+        def finish(raw: Sequence[Any]) -> Released:
+            part = Measured("people", flat(raw[0]), total.law, total.unit)
+            return Released((part,), self.by, cells)
+
+        return Prepared(gauge, mechanism, finish, arrange)
+
+    def value(self, released: Released) -> Any:
+        """Return the number of people, or a table with one row for each combination."""
+        (part,) = released.parts
+        counted = tuple(Count().shown(value) for value in part.values())
+        return released.frame({"people": counted}) if self.by else counted[0]
+
+    def interval(self, released: Released, confidence: Fraction) -> Any:
+        """Return the ends between which the number without noise lies, or a table of them."""
+        (part,) = released.parts
+        ends = [Count().between(part.between(cell, confidence)) for cell in range(len(released.cells))]
+        if not self.by:
+            return ends[0]
+        low, high = zip(*ends, strict=True)
+        return released.frame({"people, low": low, "people, high": high})

@@ -1,0 +1,71 @@
+"""The question of how a column is distributed."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from sfumato.answer import ErrorUnit, Released
+from sfumato.errors import AccuracyWarning, ParameterError
+from sfumato.privacy import Bound
+from sfumato.questions.distribution.choice import METHODS, choose_option
+from sfumato.questions.distribution.facts import Facts
+from sfumato.questions.distribution.value import DistributionEstimate
+from sfumato.ask.prepared import Prepared
+from sfumato.ask.question import Question, Where
+from sfumato.table.gauge import Basis
+from sfumato.table.where import read_where
+
+
+@dataclass(frozen=True, init=False)
+class Distribution(Question):
+    """How the rows are spread over an ordered column: all ranges, all quantiles and made-up values from one release.
+
+    The value is a `DistributionEstimate`. `method="medians"` cuts the range at medians of medians and counts between
+    the cuts (PL-SAN-THRESH-RQ); `"tree"` counts along a tree over the values, `"histogram"` counts every value,
+    `"windows"` finds values of given ranks (TCDP-CDF). `"auto"` takes the smallest error predicted from public facts,
+    and the value says why.
+    """
+
+    kind: ClassVar[str] = "Distribution"
+    error_unit: ClassVar[ErrorUnit] = "rank"
+    column: str
+    where: Where
+    method: str
+
+    def __init__(self, column: str, where: Where = None, method: str = "auto") -> None:
+        if not isinstance(column, str) or not column:
+            raise ParameterError("Distribution is about one column; write Distribution('age').")
+        if method not in METHODS:
+            raise ParameterError(f"method is one of {', '.join(METHODS)}, and {method!r} is none of them.")
+        object.__setattr__(self, "column", column)
+        object.__setattr__(self, "where", where)
+        object.__setattr__(self, "method", method)
+
+    def plan(self, basis: Basis, spend: Bound) -> Prepared:
+        """Prepare the method with the smallest predicted error, or the one asked for."""
+        where = read_where(self.where, basis.schema)
+        facts = Facts.of(basis, self.column, where)
+        option, why = choose_option(facts, facts.gauge.priced(spend), self.method)
+        if option.predicted >= facts.rows:
+            warnings.warn(
+                f"With {facts.known}, nothing is promised about the curve: the noise may be worth "
+                f"{option.predicted:.0f} of them. Spend more, or ask for a few quantiles; it is private all the same.",
+                AccuracyWarning,
+                stacklevel=2,
+            )
+
+        def finish(raw: Any) -> Released:
+            return option.released(facts, raw, why)
+
+        return Prepared(facts.gauge, option.mechanism, finish)
+
+    def value(self, released: Released) -> DistributionEstimate:
+        """Return the curve."""
+        return DistributionEstimate(released)
+
+    def interval(self, released: Released, confidence: Fraction) -> Any:
+        """Return the band at the places that were measured; it holds everywhere at once."""
+        return DistributionEstimate(released).to_frame(confidence)

@@ -1,0 +1,103 @@
+"""The question of which records are frequent."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from sfumato.answer import Frame, Released, half_width
+from sfumato.errors import AccuracyWarning, ParameterError
+from sfumato.exact import positive_integer
+from sfumato.privacy import Approximate, Bound
+from sfumato.totals.aggregates import Count
+from sfumato.totals.found_keys import plan_found
+from sfumato.questions.counts.groups import as_columns
+from sfumato.questions.popular.choice import CONFIDENCE, plan_cells, plan_pure, plan_tree, with_people
+from sfumato.questions.popular.histogram import PopularCounts
+from sfumato.questions.popular.value import SuccinctHistogram
+from sfumato.ask.prepared import Prepared
+from sfumato.ask.question import Question
+from sfumato.totals.totals import table_between, table_of
+from sfumato.table.gauge import Basis
+from sfumato.table.predicate import EVERY_ROW
+
+ENGINES = ("auto", "tree", "laplace", "stability")
+
+
+@dataclass(frozen=True, init=False)
+class Popular(Question):
+    """The combinations of many columns that occur often, with noisy counts, out of a domain too large to list.
+
+    The value is a `SuccinctHistogram`: a table that also answers counts, sums and shares for free. `engine="tree"`
+    searches along a tree of columns with a pure spend, best per attribute and for many columns (PDP-HH, PDP-HIST);
+    `"laplace"` puts noise on every cell (PL-SAN-POINT-PURE); `"stability"` needs a delta and is the best where one is
+    allowed (PL-SAN-POINT-STAB). `"auto"` takes stability for an Approximate spend, and otherwise the smaller error
+    predicted from public facts. `smallest` asks a tree for shorter lists: records that occur so often are found.
+    The order of columns matters to a tree: put those beside each other that say much about one another.
+    """
+
+    kind: ClassVar[str] = "Popular"
+    columns: tuple[str, ...]
+    smallest: int | None
+    engine: str
+
+    def __init__(self, columns: str | Sequence[str], smallest: int | None = None, engine: str = "auto") -> None:
+        if not columns:
+            raise ParameterError("Popular needs columns; write Popular(['town', 'job', 'car']).")
+        if engine not in ENGINES:
+            raise ParameterError(f"engine is one of {', '.join(ENGINES)}, and {engine!r} is none of them.")
+        if smallest is not None:
+            positive_integer(smallest, "smallest")
+        object.__setattr__(self, "columns", as_columns(columns))
+        object.__setattr__(self, "smallest", smallest)
+        object.__setattr__(self, "engine", engine)
+
+    def plan(self, basis: Basis, spend: Bound) -> Prepared:
+        """Prepare the engine asked for, or the best one; warn if no record can be frequent enough."""
+        prepared = self._engine(basis, spend)
+        if isinstance(prepared.mechanism, PopularCounts):
+            found_from = prepared.mechanism.hitters.smallest_found(CONFIDENCE)
+            people = basis.people or 0  # a tree is planned only where it is public
+            if found_from > min(people, self.smallest or people):
+                warnings.warn(
+                    f"Records are found from a count of {found_from} on, which is more than is asked for or than there "
+                    "are people; spend more, ask for fewer columns, or allow a delta by Approximate(epsilon, delta).",
+                    AccuracyWarning,
+                    stacklevel=2,
+                )
+        return prepared
+
+    def _engine(self, basis: Basis, spend: Bound) -> Prepared:
+        if self.engine == "tree":
+            return plan_tree(basis, spend, self.columns, self.smallest)
+        if self.engine == "stability" or (self.engine == "auto" and isinstance(spend, Approximate)):
+            return with_people(plan_found((Count(),), basis, spend, self.columns, EVERY_ROW))
+        if self.engine == "laplace":
+            return plan_cells(basis, spend, self.columns)
+        return plan_pure(basis, spend, self.columns, self.smallest)
+
+    def value(self, released: Released) -> SuccinctHistogram:
+        """Return the table of what was found."""
+        (part,) = released.parts
+        table = table_of(released, (Count(),))
+        people = released.facts.get("people")
+        smallest = released.facts.get("smallest")
+        if smallest is None:
+            assert part.law is not None and part.threshold is not None
+            smallest = (part.threshold + half_width(part.law, 2 * CONFIDENCE - 1)) * part.unit
+        return SuccinctHistogram(
+            table.keys,
+            table.columns,
+            smallest=int(smallest),
+            people=None if people is None else int(people),
+            engine=str(released.made.get("engine", "cells")),
+            overflow=bool(released.made.get("overflow", False)),
+        )
+
+    def interval(self, released: Released, confidence: Fraction) -> Any:
+        """Return low and high ends of every count that was published."""
+        found: Frame = table_between(released, (Count(),), confidence)
+        return found

@@ -1,0 +1,165 @@
+"""Quantiles of an ordered column, several at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sfumato.answer import ErrorUnit, Frame, Measured, Released
+from sfumato.domain import Domain, Text
+from sfumato.errors import ParameterError
+from sfumato.exact import Number, between_zero_and_one
+from sfumato.privacy import Bound
+from sfumato.ask.prepared import Prepared
+from sfumato.questions.quantiles.quantile_choice import QuantileChoice, rank_error
+from sfumato.questions.quantiles.choice import METHODS, Facts, Method, choose_quantiles, joint_rank_error
+from sfumato.questions.quantiles.joint import JointQuantiles
+from sfumato.questions.quantiles.measure import Measure
+from sfumato.questions.quantiles.text_order import TextOrder
+from sfumato.ask.question import Question, Where
+from sfumato.table.gauge import Basis
+from sfumato.table.measure import Codes, Ordered
+from sfumato.table.where import read_where
+
+LARGEST_DENOMINATOR = 10**6
+
+
+@dataclass(frozen=True, init=False)
+class Quantiles(Question):
+    """The values below which given parts of the rows lie, chosen from the column's public range.
+
+    Duplicates, values at the ends of the range, a single row: there is always an answer. The error is one of rank,
+    the same whatever the values are. Missing cells are left out.
+    """
+
+    kind: ClassVar[str] = "Quantiles"
+    error_unit: ClassVar[ErrorUnit] = "rank"
+    column: str
+    probabilities: tuple[Fraction, ...]
+    where: Where
+    method: Method
+
+    def __init__(
+        self,
+        column: str,
+        probabilities: Number | Sequence[Number] = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)),
+        where: Where = None,
+        method: Method = "auto",
+    ) -> None:
+        alone = isinstance(probabilities, str) or not isinstance(probabilities, Sequence)
+        given: Sequence[Any] = [probabilities] if alone else probabilities  # type: ignore[assignment]
+        chances = tuple(sorted({between_zero_and_one(part, "a probability") for part in given}))
+        if not chances or any(part.denominator > LARGEST_DENOMINATOR for part in chances):
+            raise ParameterError("Quantiles needs probabilities of at most six digits; write [0.25, 0.5, 0.75].")
+        if method not in METHODS:
+            raise ParameterError(f"There is no method {method!r}; write one of {', '.join(map(repr, METHODS))}.")
+        object.__setattr__(self, "column", column)
+        object.__setattr__(self, "probabilities", chances)
+        object.__setattr__(self, "where", where)
+        object.__setattr__(self, "method", method)
+
+    def plan(self, basis: Basis, spend: Bound) -> Prepared:
+        """Choose how to draw the quantiles from what is public."""
+        order = Order.of(basis.schema.domain(self.column))
+        gauge = basis.gauge(Ordered(self.column, read_where(self.where, basis.schema)))
+        public = Facts(
+            size=order.size,
+            first=order.first,
+            probabilities=self.probabilities,
+            units=None if gauge.people is None else gauge.people * gauge.weight,
+            weight=gauge.weight,
+            scale=gauge.rule.scale,
+            relation=gauge.relation,
+            reads=gauge.charged,
+        )
+        chosen = choose_quantiles(public, gauge.priced(spend), self.method)
+        facts = _facts(chosen.mechanism)
+
+        def finish(raw: Sequence[int]) -> Released:
+            values = tuple((chance, order.value(place)) for chance, place in zip(self.probabilities, raw, strict=True))
+            codes = tuple(order.first + place for place in raw)
+            made = {"method": chosen.method, "why": chosen.why}
+            return Released((Measured("code", codes, None),), ("probability", self.shown), values, facts, made)
+
+        return Prepared(gauge, chosen.mechanism, finish, order.places)
+
+    @property
+    def shown(self) -> str:
+        """The name of the quantiles in a table."""
+        return self.column if self.column != "probability" else "quantile"
+
+    def value(self, released: Released) -> Any:
+        """Return the probabilities and their quantiles."""
+        return released.frame({})
+
+    def interval(self, released: Released, confidence: Fraction) -> Any:
+        """Return how many rows away from its rank each quantile is at most, all together; values have no interval."""
+        facts, count = released.facts, len(released.cells)
+        possible, steepness = int(facts["possible values"]), facts["steepness"]
+        if "levels" in facts:
+            fans = [int(facts[f"level {level}"]) for level in range(int(facts["levels"]))]
+            draws = 1 if len(fans) == 1 else count
+            error = joint_rank_error(possible, steepness, int(facts["most rows"]), fans, confidence, draws=draws)
+        else:
+            error = rank_error(possible, steepness, count, confidence)
+        chances = tuple(cell[0] for cell in released.cells)
+        return Frame(("probability",), {"probability": chances, "rank error": (error,) * count})
+
+
+@dataclass(frozen=True)
+class Order:
+    """The places of a column's values in their order, and how they are read."""
+
+    domain: Domain
+    text: TextOrder | None
+
+    @classmethod
+    def of(cls, domain: Domain) -> Order:
+        """Return the order of a domain; texts are ordered by their bytes."""
+        return cls(domain, TextOrder(domain.max_bytes) if isinstance(domain, Text) else None)
+
+    @property
+    def first(self) -> int:
+        """The code of place 0."""
+        return self.domain.first if self.text is None else 0
+
+    @property
+    def size(self) -> int:
+        """How many places there are."""
+        if self.text is not None:
+            return self.text.size
+        assert self.domain.highest is not None
+        return self.domain.highest - self.domain.first + 1
+
+    def value(self, place: int) -> Any:
+        """Return the value at a place."""
+        return self.domain.decode(self.first + place) if self.text is None else self.text.text(place)
+
+    def places(self, found: Codes) -> tuple[Any, Any]:
+        """Return the places that occur, sorted, and their counts; missing cells have no place."""
+        codes, counts = found
+        if self.text is None:
+            # A difference of codes of a domain of at most 2^63 fits; of a wider one it is a Python integer.
+            return (codes - self.first if self.size <= 1 << 63 else codes.astype(object) - self.first), counts
+        placed = {
+            self.text.place(self.domain.decode(code)): n
+            for code, n in zip(codes, counts.tolist(), strict=True)
+            if not self.domain.is_missing(code)
+        }
+        places = sorted(placed)
+        return np.array([*places, None], object)[:-1], np.array([placed[place] for place in places], np.int64)
+
+
+def _facts(mechanism: QuantileChoice | JointQuantiles) -> dict[str, Fraction]:
+    """Return the public numbers that the rank error is computed from."""
+    possible = Measure(mechanism.size, mechanism.zero).weight_between(0, mechanism.size)
+    facts = {"possible values": Fraction(possible), "steepness": mechanism.steepness()}
+    if isinstance(mechanism, JointQuantiles):
+        fans = [max(len(mechanism.pivots(node)) for node in nodes) for nodes in mechanism.levels()]
+        facts |= {f"level {level}": Fraction(fan) for level, fan in enumerate(fans)}
+        facts |= {"levels": Fraction(len(fans)), "most rows": Fraction(mechanism.capacity // mechanism.scale)}
+    return facts

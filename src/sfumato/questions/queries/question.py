@@ -1,0 +1,143 @@
+"""The question of a whole workload: every number with one noise, then made to agree."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from sfumato.answer import Frame, Measured, Released
+from sfumato.errors import ParameterError, SchemaError
+from sfumato.noise import Law
+from sfumato.privacy import Bound
+from sfumato.workload.floors import CONFIDENCE, beside_tables
+from sfumato.ask.prepared import Prepared
+from sfumato.ask.question import Question
+from sfumato.questions.queries.noisy import noisy_workload
+from sfumato.questions.queries.project import PROJECTIONS, Projected, chosen, project
+from sfumato.workload.records import Records
+from sfumato.workload.space import Space
+from sfumato.questions.queries.tables import Tables
+from sfumato.workload.workload import Workload
+from sfumato.table.gauge import Basis
+from sfumato.table.measure import Rows
+from sfumato.table.schema import Schema
+
+MOST_ANSWERS = 2**23
+"""More numbers than one answer carries."""
+
+
+@dataclass(frozen=True)
+class Answers(Question):
+    """All answers to a workload, each with an error bar: one noise for all, calibrated to how far they move together.
+
+    The value is `Tables`. After the noise the answers are replaced by the nearest ones that some table of people
+    could give, which costs nothing and is never further from the truth on average: `projection="exact"` for small
+    domains, `"frank-wolfe"` with a certified gap for domains up to 2^20 cells, `"local"` for tables of counts over any
+    number of columns (they agree on what they share, none is negative), `"none"` for the bare noisy numbers;
+    `"auto"` chooses from public facts.
+
+    `notes` of the answer say what the luck of the draw does anyway (LB-SAMPLE), and what no pure mechanism can beat
+    (QR:LB-HIST).
+
+    Spec: PDP-GAUSS, PDP-PROJ, QR-LAP.
+
+    >>> from sfumato import Concentrated, booleans, workloads
+    >>> from sfumato.table.bounding import Bounding, Way
+    >>> schema = Schema({"rain": booleans(), "wind": booleans()})
+    >>> question = Answers(workloads.marginals(schema, width=2))
+    >>> question.prepare(Basis(schema, 100), Concentrated(0.5)).mechanism.loss().person.rho(2)
+    Fraction(1, 2)
+    """
+
+    kind: ClassVar[str] = "Answers"
+    workload: Workload
+    projection: str = "auto"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.workload, Workload):
+            raise ParameterError(
+                "Answers needs a workload; write Answers(workloads.marginals(schema, width=2)) with the schema of the "
+                "table."
+            )
+        if self.projection not in PROJECTIONS:
+            raise ParameterError(
+                f"projection is one of {', '.join(PROJECTIONS)}, and {self.projection!r} is none of them."
+            )
+        if self.workload.queries > MOST_ANSWERS:
+            raise ParameterError(
+                f"The workload asks for {self.workload.queries} numbers, more than {MOST_ANSWERS}; ask for fewer "
+                "columns, or for a model by synthesize."
+            )
+
+    def canonical(self, schema: Schema) -> Self:
+        """Refuse a workload that was made for another schema."""
+        if Space.of(schema, self.workload.space.names) != self.workload.space:
+            raise SchemaError(
+                "The workload was made for a schema with other domains; make it from the schema of this table, "
+                "curator.schema."
+            )
+        return self
+
+    def plan(self, basis: Basis, spend: Bound) -> Prepared:
+        """Prepare one noise for all queries, and the projection as what happens afterwards."""
+        workload, space = self.workload, Space.of(basis.schema, self.workload.columns)
+        gauge = basis.gauge(Rows(space.names))
+        people = gauge.total
+        method = chosen(workload, self.projection, people is not None)
+        mechanism = noisy_workload(gauge, gauge.priced(spend), workload)
+        beside = beside_tables(workload, gauge, spend, mechanism.law, mechanism.error(CONFIDENCE))
+        law, facts = mechanism.law, {} if people is None else {"people": Fraction(people)}
+
+        def finish(raw: Any) -> Released:
+            parts = tuple(
+                Measured(f"block {place}", tuple(answers.tolist()), law, Fraction(1, block.denominator))
+                for place, (block, answers) in enumerate(zip(workload.blocks, raw, strict=True))
+            )
+            found = project(workload, raw, method, people, _variance(law))
+            return Released(parts, facts=facts, made={**_stored(found), **beside.made()})
+
+        return Prepared(gauge, mechanism, finish, lambda found: Records.of(space, found))
+
+    def value(self, released: Released) -> Tables:
+        """Return the tables of the answers."""
+        law = released.parts[0].law
+        assert law is not None
+        noisy = tuple(np.array(part.released, dtype=np.float64) * float(part.unit) for part in released.parts)
+        found = _projected(released, noisy, [float(part.unit) for part in released.parts])
+        people = released.facts.get("people")
+        return Tables(
+            self.workload, found.answers, noisy, law, found.method, found.gap, None if people is None else int(people)
+        )
+
+    def interval(self, released: Released, confidence: Fraction) -> Frame:
+        """Return low and high ends of every answer in one long table."""
+        return self.value(released).interval(confidence)
+
+
+def _variance(law: Law) -> float:
+    """Return about the variance of a draw, from the width within which two thirds of them lie."""
+    from sfumato.answer import half_width
+
+    return max(float(half_width(law, Fraction(68, 100))), 0.5) ** 2
+
+
+def _stored(found: Projected) -> dict[str, Any]:
+    if found.method == "none":
+        return {"projection": "none"}
+    joined = np.concatenate(found.answers).astype("<f8")
+    return {"projection": found.method, "gap": found.gap, "answers": base64.b64encode(joined.tobytes()).decode("ascii")}
+
+
+def _projected(released: Released, noisy: tuple[Any, ...], units: list[float]) -> Projected:
+    made = released.made
+    if made.get("projection", "none") == "none":
+        return Projected(noisy, "none")
+    joined = np.frombuffer(base64.b64decode(made["answers"]), dtype="<f8").astype(np.float64)
+    ends = np.cumsum([len(part) for part in noisy])[:-1]
+    answers = tuple(part * unit for part, unit in zip(np.split(joined, ends), units, strict=True))
+    gap = made.get("gap")
+    return Projected(answers, str(made["projection"]), None if gap is None else float(gap))

@@ -1,0 +1,200 @@
+"""From a spend to noisy sums over sets of columns, and from these to a synopsis of conjunctions."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.answer import Released
+from sfumato.errors import AccuracyWarning, ParameterError, UnsupportedSpend
+from sfumato.exact import above_zero
+from sfumato.perturb import calibrate
+from sfumato.privacy import EVERYTHING, REPLACE_ONE, Attributes, Bound
+from sfumato.ask.prepared import Prepared
+from sfumato.questions.synopsis.binary import Bits
+from sfumato.questions.synopsis.designs import (
+    QUICK_SETS,
+    Design,
+    Facts,
+    check_degree,
+    fourier_design,
+    largest_degree,
+    marginal_design,
+    query_probability,
+)
+from sfumato.questions.synopsis.deviation import deviation
+from sfumato.questions.synopsis.fourier import FourierSynopsis
+from sfumato.questions.synopsis.marginals import MarginalSynopsis
+from sfumato.questions.synopsis.methods import Columns, register
+from sfumato.questions.synopsis.weighted import SubsetSums, attribute_moves
+from sfumato.table.gauge import Basis, Gauge
+
+TYPICAL_WIDTH = 3
+"""How many columns a query names, unless told otherwise."""
+
+DEEPEST = 6
+"""Beyond so many columns in a set, noise is always worse than what is left out."""
+
+POOR = 0.25
+"""A share that is off by so much says nothing."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Binary columns, public facts and options, read once."""
+
+    bits: Bits
+    gauge: Gauge
+    facts: Facts
+    width: float
+    spend: Bound
+    worst: bool
+
+    @classmethod
+    def read(cls, basis: Basis, spend: Bound, columns: Columns, options: Mapping[str, Any]) -> Asked:
+        """Read columns and options against the schema."""
+        bits = Bits.of(basis.schema, columns)
+        gauge = basis.gauge(bits.measure)
+        width = float(above_zero(options.get("width", min(TYPICAL_WIDTH, len(bits))), "width"))
+        query_probability(len(bits), width)
+        expected = options.get("expect")
+        people = float(above_zero(expected, "expect")) if expected is not None else None
+        if gauge.total is not None:
+            people = float(gauge.total)
+        replaced = gauge.relation is REPLACE_ONE
+        facts = Facts(len(bits), bits.zeros, replaced, gauge.rows, people)
+        return cls(bits, gauge, facts, width, gauge.priced(spend), _worst(options))
+
+    def fourier(self, degree: int) -> Design:
+        """Return the design of Fourier coefficients of this degree."""
+        return fourier_design(self.facts, self.spend, degree, self.width)
+
+    def marginals(self, order: int) -> Design:
+        """Return the design of sets of so many columns."""
+        return marginal_design(self.facts, self.spend, order, max(1, round(self.width)), self.worst)
+
+    def best(self, name: str, given: Any) -> Design:
+        """Return the design of the degree that was given, or of the one with the smallest predicted error."""
+        make = self.fourier if name == "degree" else self.marginals
+        if given != "auto":
+            check_degree(len(self.bits), given, name)
+            return make(given)
+        deepest = min(DEEPEST, largest_degree(len(self.bits), QUICK_SETS))
+        if self.facts.people is None:
+            return make(min(2, deepest))
+        found = make(1)
+        for degree in range(2, deepest + 1):
+            other = make(degree)
+            if other.error > 4 * found.error:  # noise grows from here on
+                break
+            found = min(found, other, key=lambda design: design.error)
+        return found
+
+
+def _worst(options: Mapping[str, Any]) -> bool:
+    guarantee = options.get("guarantee", "average")
+    if guarantee not in ("average", "worst"):
+        raise ParameterError(f"guarantee is 'average' over queries or for the 'worst' one, and not {guarantee!r}.")
+    return bool(guarantee == "worst")
+
+
+def fourier(basis: Basis, spend: Bound, columns: Columns, options: Mapping[str, Any]) -> Prepared:
+    """Prepare noisy Fourier coefficients (RL-FOUR)."""
+    asked = Asked.read(basis, spend, columns, options)
+    return _prepared(asked, asked.best("degree", options.get("degree", "auto")), "RL-FOUR")
+
+
+def marginals(basis: Basis, spend: Bound, columns: Columns, options: Mapping[str, Any]) -> Prepared:
+    """Prepare noisy counts of sets of few columns (RL-AIE)."""
+    asked = Asked.read(basis, spend, columns, options)
+    return _prepared(asked, asked.best("order", options.get("order", "auto")), "RL-AIE")
+
+
+def auto(basis: Basis, spend: Bound, columns: Columns, options: Mapping[str, Any]) -> Prepared:
+    """Prepare sets of few columns, or Fourier coefficients where these promise less than half of the error.
+
+    Sets of few columns answer queries of every width and with negations well, Fourier coefficients only those for
+    which they were made.
+    """
+    asked = Asked.read(basis, spend, columns, options)
+    sets, coefficients = asked.best("order", "auto"), asked.best("degree", "auto")
+    if 2 * coefficients.error < sets.error:
+        return _prepared(asked, coefficients, "RL-FOUR")
+    return _prepared(asked, sets, "RL-AIE")
+
+
+def _prepared(asked: Asked, design: Design, method: str) -> Prepared:
+    bits, people = asked.bits, asked.facts.people
+    if people is not None and design.noise > POOR:
+        warnings.warn(
+            f"Noise will move a share by about {design.noise:.2g}, which leaves nothing to see; spend more, name fewer "
+            "columns, or ask for a smaller degree= or order=.",
+            AccuracyWarning,
+            stacklevel=2,
+        )
+    mechanism = subset_sums_mechanism(asked.gauge, asked.spend, bits, design, method)
+
+    def finish(raw: Any) -> Released:
+        made = _synopsis(asked, design, mechanism, np.asarray(raw), method)
+        return Released((), made={"synopsis": made.to_json(), "error": made.typical(asked.width)})
+
+    return Prepared(asked.gauge, mechanism, finish, bits.read)
+
+
+def _synopsis(
+    asked: Asked, design: Design, mechanism: SubsetSums, raw: Any, method: str
+) -> FourierSynopsis | MarginalSynopsis:
+    names, people = asked.bits.names, asked.facts.people
+    if design.count:
+        people, raw = max(1.0, float(raw[-1]) / design.count), raw[:-1]
+    assert people is not None
+    noise = deviation(mechanism.law)
+    if method == "RL-AIE":
+        steps = tuple(round(1 / unit) for unit in design.units[1:])
+        return MarginalSynopsis(names, people, design.degree, raw, steps, noise, design.ones, asked.worst)
+    probability = query_probability(len(names), asked.width)
+    return FourierSynopsis(names, people, design.degree, probability, raw, design.units, noise, design.worst)
+
+
+def subset_sums_mechanism(gauge: Gauge, spend: Bound, bits: Bits, design: Design, method: str) -> SubsetSums:
+    """Return the sums with the noise that fits a spend, for the person or for each attribute."""
+    if not design.moves.l1:
+        raise ParameterError("Every binary column has one value only, so that there is nothing to learn; name others.")
+    singles = {}
+    if gauge.relation is REPLACE_ONE:
+        found = attribute_moves(bits, design.table, design.ones, gauge.rows)
+        singles = {name: moves for name, moves in found.items() if moves.l1}
+    reads: Attributes = frozenset(singles) if singles and gauge.matched else gauge.attributes
+    if spend.unit == "attribute" and not singles:
+        raise UnsupportedSpend(
+            "No single attribute moves these sums, only whole people do, so no spend per attribute pays for them; "
+            "spend per person."
+        )
+    noise = calibrate(
+        spend,
+        design.moves,
+        by_attribute=singles or None,
+        draws=sum(len(row) for row in design.table),
+        relation=gauge.relation,
+        reads=reads or EVERYTHING,
+    )
+    return SubsetSums(
+        bits=bits,
+        weights=design.table,
+        law=noise.law,
+        count=design.count,
+        rows=gauge.rows,
+        ones=design.ones,
+        method=method,
+        relation=gauge.relation,
+        reads=reads or EVERYTHING,
+    )
+
+
+register("auto", auto, ("width", "expect"))
+register("fourier", fourier, ("degree", "width", "expect"))
+register("marginals", marginals, ("order", "width", "guarantee", "expect"))

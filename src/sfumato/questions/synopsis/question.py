@@ -1,0 +1,75 @@
+"""The question that asks for a synopsis: one small sketch that answers a whole class of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+from sfumato.answer import Released
+from sfumato.errors import ParameterError
+from sfumato.privacy import Bound
+from sfumato.ask.prepared import Prepared
+from sfumato.ask.question import Question
+from sfumato.questions.synopsis.base import Synopsis, synopsis_from_json
+from sfumato.questions.synopsis.methods import known, method_of
+from sfumato.table.gauge import Basis
+from sfumato.table.schema import Schema
+
+
+@dataclass(frozen=True, init=False)
+class Synopsize(Question):
+    """A synopsis: a sketch that answers all conjunctions, parities or cuts, `.answer(queries)`, `.stderr(queries)`.
+
+    "fourier" answers conjunctions with the least error on average over queries (RL-FOUR); "marginals" every
+    conjunction with a bound for the worst (RL-AIE); "auto" takes the latter unless the former promises less than half
+    of its error. "parities" answers every parity (RL-PAR), "cuts" every cut of a graph whose rows are edges (RL-CUT).
+    `columns` are binary: booleans, "job=clerk", "age>=65", or `one_hot(schema, …)`; for cuts they are the two ends of
+    an edge.
+
+    Options: `width`, how many columns queries name, `degree` or `order`, how many the released sets have, and
+    `guarantee` ("average" or "worst") for conjunctions; `accuracy`, `bad_fraction`, `failure` and `chunk` for parities;
+    `hub` and `by` for cuts. `expect` is about how many rows there are, where that is not public: it guides choices and
+    moves no noise.
+    """
+
+    kind: ClassVar[str] = "Synopsize"
+    method: str = "auto"
+    columns: tuple[str, ...] | None = None
+    options: tuple[tuple[str, Any], ...] = field(default=())
+
+    def __init__(
+        self,
+        method: str = "auto",
+        columns: Iterable[str] | None = None,
+        options: Mapping[str, Any] | Sequence[Sequence[Any]] = (),
+    ) -> None:
+        if method not in known():
+            raise ParameterError(f"There is no synopsis by {method!r}; the methods are {', '.join(known())}.")
+        named = (columns,) if isinstance(columns, str) else columns
+        given = options.items() if isinstance(options, Mapping) else options
+        object.__setattr__(self, "method", method)
+        object.__setattr__(self, "columns", None if named is None else tuple(named))
+        object.__setattr__(self, "options", tuple(sorted((str(name), value) for name, value in given)))
+
+    def canonical(self, schema: Schema) -> Self:
+        """Refuse options that the method does not take; columns are checked when it is prepared."""
+        method_of(self.method, dict(self.options))
+        return self
+
+    def plan(self, basis: Basis, spend: Bound) -> Prepared:
+        """Prepare the sums and their noise; the sketch is what happens afterwards."""
+        options = dict(self.options)
+        return method_of(self.method, options)(basis, spend, self.columns, options)
+
+    def value(self, released: Released) -> Synopsis:
+        """Return the synopsis; the same one however often it is read."""
+        return synopsis_from_json(released.made["synopsis"])
+
+    def interval(self, released: Released, confidence: Fraction) -> tuple[float, float]:
+        """Return 0 and about the root mean squared error of a share that was predicted before anything was drawn.
+
+        It is the same at every confidence; `synopsis.interval(queries)` covers the noise of each query.
+        """
+        return 0.0, float(released.made["error"])

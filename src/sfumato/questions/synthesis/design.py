@@ -1,0 +1,263 @@
+"""Which tables are measured, and with how much noise: from the spend, sizes and public facts, never from data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
+
+from sfumato.errors import UnsupportedSpend
+from sfumato.noise.laws.base import SMALLEST_SCALE
+from sfumato.privacy import REPLACE_ONE, Approximate, Bound, Concentrated, Pure, Truncated
+from sfumato.privacy.calibrate import concentrated_within
+from sfumato.questions.synthesis.adaptive import ChosenTables
+from sfumato.questions.synthesis.building import Facts, Groups, part_of, shares_of, stack_of, tables_of
+from sfumato.questions.synthesis.fit import is_dense
+from sfumato.questions.synthesis.guarded import GuardedTables
+from sfumato.questions.synthesis.parts import Columns
+from sfumato.questions.synthesis.shares import ones_share, root_down, short_up
+from sfumato.questions.synthesis.stack import TableStack
+
+CHOSEN_SHARE, CHOOSING_SHARE, MOST_CHOSEN = 0.4, 0.3, 40
+"""Of a Gaussian spend: what goes to chosen triples of bits, what of that goes to choosing, how many there are."""
+
+DROWNED = 0.01
+"""Chosen triples pay where their deviation is at most this part of all people; they did at 0.003, not at 0.02."""
+
+DROWNED_FEW = 0.03
+"""All triples of few columns pay earlier: pairs have little noise there, and no choice is bought."""
+
+FAINT, FAINT_ONES = 60, 0.3
+"""With fewer than so many people for each unit of noise pairs say little, and one-way tables get this share."""
+
+HOPELESS, HOPELESS_CHOSEN, HOPELESS_DENSE = 12, 45, 9
+"""One-way tables alone are nearer the truth with fewer people for each unit of noise of a pair's cell: of all pairs, of
+chosen ones, and, times the root of a pair's cells, of few columns, whose fit is not held back by classes."""
+
+PURE_ONES, PURE_CHOOSING, PAIRS_A_COLUMN = 0.1, 0.2, 2
+"""Of a pure spend: what goes to one-way tables, what of the rest to choosing pairs, and how many are chosen."""
+
+PARITY_ONES = 0.7
+"""Laplace noise grows with the number of parities, not with its root: one-way ones get this part of their share."""
+
+
+Release = TableStack | ChosenTables | GuardedTables
+
+
+def design(facts: Facts, spend: Bound) -> Release:
+    """Return the release for a spend.
+
+    Few people for the spend: one-way tables alone. Pure: Laplace noise on parities of bits, or on plain tables, the
+    pairs being chosen where they are many. Concentrated and Truncated: Gaussian noise on contrasts of all one- and
+    two-way tables, and, where bits are few enough to hold all cells, on chosen triples. Approximate: the one of both
+    whose predicted noise is smaller.
+    """
+    found = _designed(facts, spend)
+    if facts.total is None or not facts.pairs or facts.total >= _fewest(facts, found):
+        return found
+    return _designed(replace(facts, pairs=(), triples=False), spend)
+
+
+def _designed(facts: Facts, spend: Bound) -> Release:
+    match spend:
+        case Pure():
+            return _laplace(facts, spend.epsilon, spend)
+        case Concentrated() | Truncated():
+            return _gaussian(facts, _positive(spend, spend.rho), spend)
+        case Approximate():
+            rho = concentrated_within(_positive(spend, spend.epsilon), spend.delta)
+            smooth = _gaussian(facts, rho, spend)
+            plain = _laplace(facts, spend.epsilon, spend)
+            # Chosen pairs are fewer than all pairs, so that their noise does not compare.
+            choosing = isinstance(plain, ChosenTables) and len(plain.candidates[0].columns) == 2
+            # Triples are measured only where they stand out of their noise, and then say what no pair can.
+            if choosing or _widest(smooth) > _widest(plain):
+                return smooth
+            return min((smooth, plain), key=_predicted)
+    raise UnsupportedSpend(f"{spend!r} is not one of the four bounds.")
+
+
+def _widest(release: Release) -> int:
+    """Return how many columns the widest table has."""
+    parts = release.candidates if isinstance(release, ChosenTables) else release.parts
+    return max(len(part.columns) for part in parts)
+
+
+def _predicted(release: Release) -> float:
+    """Return the predicted deviation of a pair's cell, or of a single column's where there are no pairs."""
+    parts = (*release.stack.parts, *release.candidates) if isinstance(release, ChosenTables) else release.parts
+    widest = max(min(len(part.columns), 2) for part in parts)
+    spreads = [part.variance() for part in parts if len(part.columns) == widest]
+    return math.sqrt(sum(spreads) / len(spreads))
+
+
+def _fewest(facts: Facts, release: Release) -> float:
+    """Return how many people pairs need, to say more than one-way tables do."""
+    if isinstance(release, ChosenTables) and len(release.candidates[0].columns) == 2:
+        return HOPELESS_CHOSEN * _predicted(release)
+    if not is_dense(facts.space.sizes):
+        return HOPELESS * _predicted(release)
+    cells = [facts.space.sizes[first] * facts.space.sizes[second] for first, second in facts.pairs]
+    return HOPELESS_DENSE * math.sqrt(sum(cells) / len(cells)) * _predicted(release)
+
+
+def _positive(spend: Bound, amount: Fraction) -> Fraction:
+    if amount == 0:
+        raise UnsupportedSpend(f"{spend!r} pays for nothing; write a spend above zero.")
+    return amount
+
+
+# Gaussian noise
+
+
+def _gaussian(facts: Facts, rho: Fraction, spend: Bound) -> Release:
+    groups = tables_of(facts, centred=lambda columns: True)
+    alone = ones_share([facts.space.sizes[place] for place in facts.wide])
+    shares = shares_of(groups, alone)
+    if facts.total is not None and facts.total < FAINT * _predicted(stack_of(facts, groups, shares, rho, spend)):
+        shares = shares_of(groups, max(alone, FAINT_ONES))
+    return _with_triples(facts, groups, shares, rho, spend=spend, triples=_triples(facts, spend), pure=False)
+
+
+def _with_triples(
+    facts: Facts,
+    groups: Groups,
+    shares: dict[str, float],
+    amount: Fraction,
+    *,
+    spend: Bound,
+    triples: Sequence[Columns],
+    pure: bool,
+) -> Release:
+    """Return a stack of one- and two-way tables, and triples after it where they are not drowned in noise."""
+    if not triples:
+        return _guarded(facts, groups, shares, amount, spend=spend, pure=pure)
+    whole = stack_of(facts, groups, shares, amount, spend, pure=pure)
+    count = min(MOST_CHOSEN, len(triples))
+    later = amount * Fraction(CHOSEN_SHARE).limit_denominator(100)
+    # All of them need no choice.
+    choosing = later * Fraction(CHOOSING_SHARE).limit_denominator(100) / count if count < len(triples) else Fraction(0)
+    choice = choosing if pure else root_down(8 * choosing)
+    measuring = later / count - (choice if pure else choice**2 / 8)
+    units = [part_of(facts, columns, not pure, pure, Fraction(1)) for columns in triples]
+    replaced, rows = facts.gauge.relation is REPLACE_ONE, facts.gauge.rows
+    price = max(max(unit.most(), unit.added()) if replaced else unit.added() for unit in units)
+    width = short_up(price * (rows if pure else rows**2) / measuring)
+    least = SMALLEST_SCALE if pure else SMALLEST_SCALE**2
+    candidates = tuple(part_of(facts, columns, not pure, pure, max(width, least)) for columns in triples)
+    widest = max(math.sqrt(part.variance() * math.prod(part.sizes)) for part in candidates)
+    private = facts.total is None
+    # Where people turn out too few for triples, pairs get the rest of the spend: the noise that then counts is that of
+    # the whole of it.
+    stack = _guarded(facts, groups, shares, amount - later, spend=spend, pure=pure, judged=whole)
+    ones, begun = _ones(groups, shares)
+    found = ChosenTables(
+        stack=stack,
+        candidates=candidates,
+        count=count,
+        choice=choice,
+        total=facts.total,
+        fallback=stack_of(facts, groups, shares, later, spend, pure=pure) if private else None,
+        poor=stack_of(facts, ones, begun, later, spend, pure=pure) if isinstance(stack, GuardedTables) else None,
+        fewest=_short(widest / (DROWNED_FEW if count == len(triples) else DROWNED)),
+        relation=facts.gauge.relation,
+        reads=facts.gauge.charged,
+    )
+    return whole if facts.total is not None and found.drowns(facts.total) else found
+
+
+def _guarded(
+    facts: Facts,
+    groups: Groups,
+    shares: dict[str, float],
+    amount: Fraction,
+    *,
+    spend: Bound,
+    pure: bool,
+    judged: TableStack | None = None,
+) -> TableStack | GuardedTables:
+    """Return a stack; where the number of rows is private, its pairs wait until the first tables have shown it.
+
+    How many rows pairs need follows from the noise of `judged`, by default of the pairs themselves.
+    """
+    if facts.total is not None or "pairs" not in groups or spend.unit != "person":
+        return stack_of(facts, groups, shares, amount, spend, pure=pure)
+    paired = Fraction(shares["pairs"]).limit_denominator(10**6)
+    ones, begun = _ones(groups, shares)
+    rich = stack_of(facts, {"pairs": groups["pairs"]}, {"pairs": 1.0}, paired * amount, spend, pure=pure)
+    return GuardedTables(
+        first=stack_of(facts, ones, begun, (1 - paired) * amount, spend, pure=pure),
+        rich=rich,
+        poor=stack_of(facts, ones, begun, paired * amount, spend, pure=pure),
+        fewest=_short(_fewest(facts, judged or rich)),
+        relation=facts.gauge.relation,
+        reads=facts.gauge.charged,
+    )
+
+
+def _ones(groups: Groups, shares: dict[str, float]) -> tuple[Groups, dict[str, float]]:
+    """Return the groups without pairs, and their shares."""
+    ones = {name: tables for name, tables in groups.items() if name != "pairs"}
+    return ones, {name: shares[name] for name in ones}
+
+
+def _short(number: float) -> Fraction:
+    return Fraction(number).limit_denominator(1000)
+
+
+def _triples(facts: Facts, spend: Bound) -> list[Columns]:
+    """Return the triples of bits to choose from, or all triples of few columns.
+
+    None per attribute, where a choice would cost its full price.
+    """
+    if not facts.triples or spend.unit != "person" or not is_dense(facts.space.sizes):
+        return []
+    wanted = set(facts.pairs)
+
+    def listed(columns: Columns) -> list[Columns]:
+        return [one for one in combinations(columns, 3) if all(pair in wanted for pair in combinations(one, 2))]
+
+    bits, every = listed(facts.bits), listed(facts.wide)
+    if len(every) <= MOST_CHOSEN:
+        return every
+    return bits if len(bits) > 3 else []
+
+
+# Laplace noise
+
+
+def _laplace(facts: Facts, epsilon: Fraction, spend: Bound) -> Release:
+    amount = _positive(spend, epsilon)
+    bits = facts.bits == facts.wide
+    groups = tables_of(facts, centred=lambda columns: bits)
+    count = PAIRS_A_COLUMN * len(facts.wide)
+    few = len(facts.pairs) <= count or (bits and is_dense(facts.space.sizes))
+    if few or spend.unit != "person":
+        sizes = [facts.space.sizes[place] for place in facts.wide]
+        alone = PARITY_ONES * ones_share(sizes) if bits else PURE_ONES
+        triples = _triples(facts, spend)
+        all_of_few = triples if len(triples) <= MOST_CHOSEN else []
+        return _with_triples(
+            facts, groups, shares_of(groups, alone), amount, spend=spend, triples=all_of_few, pure=True
+        )
+    first = amount * Fraction(PURE_ONES).limit_denominator(100)
+    later = amount - first
+    choice = later * Fraction(PURE_CHOOSING).limit_denominator(100) / count
+    measuring = later / count - choice
+    moved = 2 if facts.gauge.relation is REPLACE_ONE else 1
+    scale = max(short_up(moved * facts.gauge.rows / measuring), SMALLEST_SCALE)
+    ones = {name: tables for name, tables in groups.items() if name != "pairs"}
+    later_ones = stack_of(facts, ones, shares_of(ones, 1.0), later, spend, pure=True)
+    return ChosenTables(
+        stack=stack_of(facts, ones, shares_of(ones, 1.0), first, spend, pure=True),
+        candidates=tuple(part_of(facts, columns, bits, True, scale) for columns in facts.pairs),
+        count=count,
+        choice=choice,
+        total=facts.total,
+        fallback=later_ones if facts.total is None else None,
+        fewest=_short(HOPELESS_CHOSEN * math.sqrt(2) * float(scale)),
+        relation=facts.gauge.relation,
+        reads=facts.gauge.charged,
+    )

@@ -1,0 +1,189 @@
+"""The question that asks for a model of some columns, to read tables from and to draw rows from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import combinations
+from math import prod
+from typing import Any, ClassVar, Self
+
+from sfumato.answer import ErrorUnit, Measured, Released
+from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
+from sfumato.privacy import Bound
+from sfumato.workload.floors import beside_model
+from sfumato.model.base import Model, model_from_json
+from sfumato.ask.prepared import Prepared
+from sfumato.ask.question import Question
+from sfumato.questions.synthesis.adaptive import ChosenTables
+from sfumato.questions.synthesis.building import Facts
+from sfumato.questions.synthesis.design import design
+from sfumato.questions.synthesis.fit import fitted, judged_tables, predicted_error
+from sfumato.questions.synthesis.gather import Gathered, gather
+from sfumato.questions.synthesis.methods import known, method_of
+from sfumato.questions.synthesis.parts import Columns, Part
+from sfumato.workload.records import Records
+from sfumato.workload.space import Space
+from sfumato.workload.workload import Workload
+from sfumato.show.progress import watched
+from sfumato.table.gauge import Basis
+from sfumato.table.measure import Rows
+from sfumato.table.schema import Schema
+
+MOST_CODES = 2048
+"""All codes of all columns together: half of their square is how many numbers are released."""
+
+
+@dataclass(frozen=True, init=False)
+class Synthesize(Question):
+    """A model of some columns, fitted to noisy tables: `.marginal()`, `.sample(10_000)`, `.to_parquet()`.
+
+    With `method="auto"` all one- and two-way tables are measured at once in contrasts, and a model is fitted to them:
+    of all cells where they are few, a mixture of products elsewhere. A `workload` says which tables matter: only pairs
+    of columns that one of its queries sees together are measured. Without it all pairs of `columns` are, by default of
+    all columns of the schema. The papers' algorithms stand beside it by name: "mwem", "pdp-mwem", "barak"; they take
+    `options`.
+
+    Spec: PDP-GAUSS, QR-BARAK, QR-MWEM. Time: seconds; memory: hundreds of megabytes at most.
+
+    >>> from sfumato import Schema, booleans, workloads
+    >>> schema = Schema({"rain": booleans(), "wind": booleans()})
+    >>> Synthesize(workloads.marginals(schema, width=2), method="mwem", options={"rounds": 3}).options
+    (('rounds', 3),)
+    """
+
+    kind: ClassVar[str] = "Synthesize"
+    error_unit: ClassVar[ErrorUnit] = "total variation"
+    workload: Workload | None = None
+    columns: tuple[str, ...] | None = None
+    method: str = "auto"
+    options: tuple[tuple[str, Any], ...] = field(default=())
+
+    def __init__(
+        self,
+        workload: Workload | None = None,
+        columns: Iterable[str] | None = None,
+        method: str = "auto",
+        options: Mapping[str, Any] | Sequence[Sequence[Any]] = (),
+    ) -> None:
+        if workload is not None and not isinstance(workload, Workload):
+            raise ParameterError(
+                "workload is a workload; write Synthesize(workloads.marginals(schema, width=3)), or Synthesize() for "
+                "all columns."
+            )
+        if workload is not None and columns is not None:
+            raise ParameterError("A workload names its columns; leave columns= out, or the workload.")
+        if method not in known():
+            raise ParameterError(f"There is no method {method!r}; the methods are {', '.join(known())}.")
+        given = options.items() if isinstance(options, Mapping) else options
+        listed = tuple(sorted((str(name), value) for name, value in given))
+        if listed and method == "auto":
+            raise ParameterError("method='auto' takes no options; it decides everything from public facts.")
+        named = (columns,) if isinstance(columns, str) else columns
+        object.__setattr__(self, "workload", workload)
+        object.__setattr__(self, "columns", None if named is None else tuple(named))
+        object.__setattr__(self, "method", method)
+        object.__setattr__(self, "options", listed)
+
+    def canonical(self, schema: Schema) -> Self:
+        """Refuse columns or a workload that the schema does not have."""
+        if self.workload is not None:
+            if Space.of(schema, self.workload.space.names) != self.workload.space:
+                raise SchemaError(
+                    "The workload was made for a schema with other domains; make it from the schema of this table, "
+                    "curator.schema."
+                )
+        else:
+            Space.of(schema, self.columns)
+        return self
+
+    def plan(self, basis: Basis, spend: Bound) -> Prepared:
+        """Prepare the measurements; the fit is what happens afterwards."""
+        if self.method != "auto":
+            return method_of(self.method)(basis, spend, self._asked(basis.schema), dict(self.options))
+        facts = self._facts(basis)
+        mechanism = design(facts, facts.gauge.priced(spend))
+        space, schema, width = facts.space, basis.schema, self._width(facts)
+        beside = beside_model(space, width, facts.gauge, spend)
+
+        def finish(raw: Any) -> Released:
+            parts, numbers = mechanism.released(raw)
+            chosen = tuple(place for place, _ in raw[1]) if isinstance(mechanism, ChosenTables) else ()
+            gathered = gather(parts, numbers, space.sizes, facts.total)
+            measured = [
+                Measured(_name(space, part), _flat(found), part.law) for part, found in zip(parts, numbers, strict=True)
+            ]
+            if chosen:
+                measured.append(Measured("chosen", chosen, None))
+            return Released(tuple(measured), made={**_made(gathered, space, schema, width), **beside.made()})
+
+        return Prepared(facts.gauge, mechanism, finish, lambda found: Records.of(space, found))
+
+    def _asked(self, schema: Schema) -> Workload:
+        """Return the workload; without one, all tables of up to three columns."""
+        if self.workload is not None:
+            return self.workload
+        from sfumato.workload.builders import marginals
+
+        space = Space.of(schema, self.columns)
+        return marginals(schema, width=min(3, len(space.names)), columns=space.names)
+
+    def _facts(self, basis: Basis) -> Facts:
+        names = self.columns if self.workload is None else self.workload.columns
+        space = Space.of(basis.schema, names)
+        codes = sum(space.sizes)
+        if codes > MOST_CODES:
+            raise DomainTooLarge(
+                f"The columns have {codes} codes together, and a model holds at most {MOST_CODES}; derive coarser bins "
+                "in the schema, or choose fewer columns.",
+                method="bins",
+            )
+        wide = [place for place, size in enumerate(space.sizes) if size > 1]
+        if not wide:
+            raise SchemaError("Every column has a single value, so there is nothing to learn; choose other columns.")
+        pairs, triples = tuple(combinations(wide, 2)), True
+        if self.workload is not None:
+            seen = [frozenset(space.places(block.columns)) for block in self.workload.blocks]
+            together = set(seen)
+            pairs = tuple(pair for pair in pairs if any(one.issuperset(pair) for one in together))
+            triples = any(len(one) > 2 for one in together)
+        return Facts(space, pairs, triples, basis.gauge(Rows(space.names)))
+
+    def _width(self, facts: Facts) -> int:
+        if self.workload is None:
+            return min(3, len(facts.space.names))
+        return min(3, max(len(block.columns) for block in self.workload.blocks))
+
+    def value(self, released: Released) -> Model:
+        """Return the model; the same one however often it is read."""
+        return model_from_json(released.made["model"], Schema.from_json(released.made["schema"]))
+
+    def interval(self, released: Released, confidence: Fraction) -> Any:
+        """Return 0 and about how far noise moved the tables on average, in total variation; None where it is unknown.
+
+        It is an estimate, the same at every confidence, and leaves out what the model cannot express.
+        """
+        error = released.made.get("error")
+        return (0.0, None if error is None else float(error))
+
+
+def _made(gathered: Gathered, space: Space, schema: Schema, width: int) -> dict[str, Any]:
+    """Fit the model, and judge it, from released numbers alone."""
+    evidence = gathered.evidence()
+    with watched("Fitting a model") as progress:
+        model = fitted(evidence, space, gathered.total, progress=progress)
+    tables: list[Columns] = [
+        columns for columns in judged_tables(len(space.names), width) if prod(space.sizes[c] for c in columns) <= 2**20
+    ]
+    error = predicted_error(model, evidence, tables) if tables else None
+    return {"schema": schema.to_json(), "model": model.to_json(), "error": error}
+
+
+def _name(space: Space, part: Part) -> str:
+    names = " × ".join(space.names[place] for place in part.columns) or "rows"
+    return f"contrasts of {names}" if part.centred else names
+
+
+def _flat(found: Any) -> tuple[int, ...]:
+    return tuple(int(number) for number in found.ravel().tolist())

@@ -1,7 +1,0 @@
-"""Distributions over a table's columns that were learned under a promise: marginals, rows, files."""
-
-from sfumato.release.model.base import Model, model_from_json
-from sfumato.release.model.factored import Component, Factored
-from sfumato.release.model.mixture import Mixture
-
-__all__ = ["Component", "Factored", "Mixture", "Model", "model_from_json"]

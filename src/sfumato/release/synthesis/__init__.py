@@ -1,5 +1,0 @@
-"""Synthetic data: measure low-way tables once, fit a model to the noisy numbers."""
-
-from sfumato.release.synthesis.question import Synthesize
-
-__all__ = ["Synthesize"]

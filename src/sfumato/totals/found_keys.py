@@ -1,0 +1,168 @@
+"""Answers by group whose groups are found in the data: plans for unknown keys, and for domains too large to list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sfumato.answer import Measured, Released
+from sfumato.errors import UnsupportedSpend
+from sfumato.mechanism import Mechanism
+from sfumato.noise import Noise
+from sfumato.privacy import Approximate, Bound, Loss, Pure
+from sfumato.totals.aggregates import Aggregate
+from sfumato.totals.noisy import Moves, Total, noise_on_grid, noisy_total
+from sfumato.ask.prepared import Prepared
+from sfumato.totals.private_keys import Key, StableHistogram, stable_histogram
+from sfumato.ask.question import flat
+from sfumato.totals.sparse_noise import cell_at, place_of, sparse_noise
+from sfumato.totals.totals import shared_terms
+from sfumato.table.gauge import Basis
+from sfumato.table.measure import Found, Occurring
+from sfumato.table.predicate import EVERY_ROW, Predicate
+from sfumato.table.schema import Schema
+from sfumato.table.statistics import COUNT
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundGroups(Mechanism):
+    """Finds the groups by their noisy counts, then adds noise to the other totals of the groups it found.
+
+    Promise: the losses add up, because the second stage is chosen by what the first one published (PDP:C-7). For
+    groups that were not found nothing is drawn and nothing is published.
+
+    Input: for every group that occurs its count and its other totals. Output: groups, counts, and one array a total.
+    """
+
+    spec: ClassVar[str] = "PL-SAN-POINT-STAB"
+
+    counts: StableHistogram
+    totals: tuple[Mechanism, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reads", self.counts.reads)
+        object.__setattr__(self, "relation", self.counts.relation)
+
+    def loss(self) -> Loss:
+        """Return the loss of finding the groups and of every total."""
+        total = self.counts.loss()
+        for mechanism in self.totals:
+            total = total + mechanism.loss()
+        return total
+
+    def run(self, exact: Mapping[Key, tuple[int, ...]], noise: Noise) -> tuple[Any, ...]:
+        """Find the groups, then draw the totals of those found."""
+        found = self.counts.run({key: values[0] for key, values in exact.items()}, noise)
+        keys = [key for key, _ in found]
+        released = []
+        for place, mechanism in enumerate(self.totals, start=1):
+            column = np.empty(len(keys), dtype=object)
+            column[:] = [exact[key][place] for key in keys]
+            released.append(mechanism.run(column, noise))
+        return tuple(keys), tuple(count for _, count in found), *released
+
+
+def plan_found(
+    aggregates: Sequence[Aggregate], basis: Basis, spend: Bound, keys: tuple[str, ...], where: Predicate
+) -> Prepared:
+    """Return what runs for aggregates over groups that are found in the data; the spend is split evenly.
+
+    The rows of a person are picked, not weighed: a threshold counts whole rows.
+    """
+    terms = [term for term in shared_terms(aggregates, basis.schema) if term.part != COUNT]
+    gauge = basis.gauge(Found(keys, (COUNT, *(term.part for term in terms)), where))
+    bound = gauge.priced(spend)
+    moves = [Moves.of(gauge, term.part, term.step) for term in terms]
+    share = bound.split(1 + sum(not move.free for move in moves))
+    rows, groups = gauge.rows, gauge.rule.groups
+    counts = stable_histogram(
+        share, groups=min(rows, groups or rows), rows=rows, relation=gauge.relation, reads=gauge.charged
+    )
+    totals = [noisy_total(share, move) for move in moves]
+    domains = [basis.schema.domain(name) for name in keys]
+    facts = {name: fact for aggregate in aggregates for name, fact in aggregate.facts(basis.schema).items()}
+
+    def arrange(found: Mapping[Key, tuple[int, ...]]) -> dict[Key, tuple[int, ...]]:
+        return {key: (values[0], *_rounded(totals, values[1:])) for key, values in found.items()}
+
+    def finish(raw: tuple[Any, ...]) -> Released:
+        published, counted, *released = raw
+        cells = tuple(tuple(d.decode(code) for d, code in zip(domains, key, strict=True)) for key in published)
+        parts = [Measured("count", counted, counts.law, threshold=counts.threshold)]
+        for term, total, values in zip(terms, totals, released, strict=True):
+            parts.append(Measured(term.name, flat(values), total.law, total.unit))
+        return Released(tuple(parts), keys, cells, facts)
+
+    mechanism = FoundGroups(counts=counts, totals=tuple(total.mechanism for total in totals))
+    return Prepared(gauge, mechanism, finish, arrange)
+
+
+def _rounded(totals: Sequence[Total], values: Sequence[int]) -> list[int]:
+    return [total.rounded(value) for total, value in zip(totals, values, strict=True)]
+
+
+def plan_private(
+    aggregates: Sequence[Aggregate], basis: Basis, spend: Bound, keys: tuple[str, ...], where: Predicate
+) -> Prepared:
+    """Return what runs when the keys are not those of the schema: found, or drawn from a domain too large to list."""
+    if isinstance(spend, Approximate):
+        return plan_found(aggregates, basis, spend, keys, where)
+    if any(term.part != COUNT for term in shared_terms(aggregates, basis.schema)):
+        raise UnsupportedSpend(
+            f"Groups that are found in the data need a delta, and {spend!r} has none; write Approximate(epsilon, "
+            "delta), or list the keys in the schema."
+        )
+    if where == EVERY_ROW and isinstance(spend, Pure) and len(keys) > 1:
+        # Many columns: a search along a tree of them may find rarer records; it is built on this module.
+        from sfumato.questions.popular.choice import plan_pure
+
+        return plan_pure(basis, spend, keys)
+    return plan_sparse(basis, spend, keys, where)
+
+
+def plan_sparse(basis: Basis, spend: Bound, keys: tuple[str, ...], where: Predicate) -> Prepared:
+    """Return what runs for counts over a large domain without a delta: keys that nobody holds may appear."""
+    firsts, sizes = _places(basis.schema, keys, spend)
+    cells = prod(sizes)
+    gauge = basis.gauge(Occurring(keys, (COUNT,), where))
+    moves = Moves.of(gauge)
+    noise, grid = noise_on_grid(gauge.priced(spend), _charged(moves), cells)
+    mechanism = sparse_noise(noise, cells)
+    total = Total(noise, noise.law, grid, moves.unit * grid)
+    domains = [basis.schema.domain(name) for name in keys]
+
+    def arrange(found: Mapping[Key, tuple[int, ...]]) -> dict[int, int]:
+        return {place_of(key, firsts, sizes): total.rounded(count) for key, (count,) in found.items()}
+
+    def finish(raw: Sequence[tuple[int, int]]) -> Released:
+        codes = [cell_at(place, firsts, sizes) for place, _ in raw]
+        published = tuple(tuple(d.decode(code) for d, code in zip(domains, key, strict=True)) for key in codes)
+        counts = tuple(count for _, count in raw)
+        part = Measured("count", counts, total.law, total.unit, mechanism.threshold + 1)
+        return Released((part,), keys, published)
+
+    return Prepared(gauge, mechanism, finish, arrange)
+
+
+def _charged(moves: Moves) -> Moves:
+    if moves.free:
+        raise UnsupportedSpend("These counts move for nobody, so they need no private keys; leave keys= out.")
+    return moves
+
+
+def _places(schema: Schema, keys: tuple[str, ...], spend: Bound) -> tuple[list[int], list[int]]:
+    firsts, sizes = [], []
+    for name in keys:
+        domain = schema.domain(name)
+        if domain.size is None:
+            raise UnsupportedSpend(
+                f"The keys of {name!r} are texts, which nobody can list, so finding them needs a delta, and {spend!r} "
+                "has none; write Approximate(epsilon, delta)."
+            )
+        firsts.append(domain.first)
+        sizes.append(domain.size)
+    return firsts, sizes

@@ -16,10 +16,10 @@ import numpy as np
 
 import sfumato as sf
 from sfumato import Concentrated, Noise
-from sfumato.workload import Records
 from sfumato.questions.queries.noisy import noisy_workload
 from sfumato.show import Line, Panel, picture
 from sfumato.table.gauge import Basis
+from sfumato.workload import Records
 
 PEOPLE = 5_000
 RHO = Concentrated("0.005")

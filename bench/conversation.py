@@ -24,10 +24,10 @@ from sfumato.perturb import calibrate
 from sfumato.privacy import Bound
 from sfumato.questions.conversation import Box, open_conversation
 from sfumato.questions.conversation.tables import Answers
-from sfumato.workload.records import Records
 from sfumato.table.data import open_table
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Rows
+from sfumato.workload.records import Records
 
 OUT = Path("out/bench-conversation.md")
 HEAD = (

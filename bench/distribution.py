@@ -14,10 +14,10 @@ import warnings
 import numpy as np
 
 from sfumato import Approximate, Concentrated, Distribution, Noise, Pure, Schema, integers
+from sfumato.ask.prepared import Prepared
 from sfumato.errors import AccuracyWarning
 from sfumato.privacy import Bound
 from sfumato.questions.distribution import DistributionEstimate
-from sfumato.ask.prepared import Prepared
 from sfumato.table.gauge import Basis
 
 METHODS = ("medians", "tree", "histogram", "windows")

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from tests.release.weights.published import Published, nltcs, published
+from tests.papers.query_release.weights.published import Published, nltcs, published
 
 from sfumato import REPLACE_ONE, Noise, Pure
 from sfumato.model.base import Model

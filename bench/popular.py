@@ -19,10 +19,10 @@ import numpy as np
 from sfumato import Approximate, Noise, Pure, Schema, Truncated, booleans, integers
 from sfumato.questions import Popular
 from sfumato.questions.popular import plan_hitters, pure_points, smallest_published
-from sfumato.totals.private_keys import stable_histogram
-from sfumato.workload import Records, Space
 from sfumato.select.heavy_cell import choosing
 from sfumato.table.gauge import Basis
+from sfumato.totals.private_keys import stable_histogram
+from sfumato.workload import Records, Space
 
 PEOPLE = 20_000
 PLANTED = 20

@@ -20,15 +20,15 @@ import numpy as np
 from bench.synopsis import Case, bits_schema, mixture, synopsis
 from sfumato import Noise, Pure
 from sfumato.noise import DiscreteLaplace
-from sfumato.questions.synopsis import Conjunctions
 from sfumato.papers.query_release.learning.agnostic import AgnosticRelease
-from sfumato.questions.synopsis.binary import Rows
 from sfumato.papers.query_release.learning.labels import BinaryQueries
 from sfumato.papers.query_release.learning.trees import decompose
 from sfumato.papers.query_release.weights.candidates import Candidates
+from sfumato.questions.synopsis import Conjunctions
+from sfumato.questions.synopsis.binary import Rows
+from sfumato.select import Exponential
 from sfumato.workload.builders import conjunctions
 from sfumato.workload.records import Records
-from sfumato.select import Exponential
 
 SIZE = 16
 QUERIES = 500

@@ -54,9 +54,9 @@ def spend_of(budget: str) -> Any:
 
 def records_of(table: Any, space: Any) -> Any:
     """Return the exact rows of a table."""
-    from sfumato.workload import Records
     from sfumato.table.gauge import Basis
     from sfumato.table.measure import Rows
+    from sfumato.workload import Records
 
     return Records.of(space, Basis(table.schema, table.people).gauge(Rows(space.names)).read(table))
 
@@ -70,9 +70,9 @@ def ours(name: str, data: Path, budget: str, relation: str, seeds: int) -> dict[
     """Run our method on one table; in a process of its own."""
     from sfumato import ADD_REMOVE, REPLACE_ONE, Noise
     from sfumato.questions.synthesis import Synthesize
-    from sfumato.workload import Space
     from sfumato.table.data import open_table
     from sfumato.table.gauge import Basis
+    from sfumato.workload import Space
 
     case = case_of(name, data)
     assert case is not None
@@ -107,10 +107,10 @@ def one_ways(name: str, data: Path, budget: str, seeds: int) -> dict[str, Any]:
     """Run the baseline: noisy one-way tables, each column on its own."""
     from sfumato import ADD_REMOVE, Noise
     from sfumato.questions.synthesis import Synthesize
-    from sfumato.workload import Space
-    from sfumato.workload.builders import marginals
     from sfumato.table.data import open_table
     from sfumato.table.gauge import Basis
+    from sfumato.workload import Space
+    from sfumato.workload.builders import marginals
 
     case = case_of(name, data)
     assert case is not None
@@ -135,8 +135,8 @@ def one_ways(name: str, data: Path, budget: str, seeds: int) -> dict[str, Any]:
 
 def peer(name: str, data: Path, budget: str, method: str, seeds: int) -> dict[str, Any]:
     """Run a peer on the codes of a table, in its own environment, and score the rows that it returns."""
-    from sfumato.workload import Space
     from sfumato.table.data import open_table
+    from sfumato.workload import Space
 
     case = case_of(name, data)
     assert case is not None

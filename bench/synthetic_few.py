@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.release.weights.published import published
+from tests.papers.query_release.weights.published import published
 
 from bench.synthetic_tables import Truth
 from sfumato import ADD_REMOVE, REPLACE_ONE, Approximate, Noise, Pure, Schema
@@ -21,9 +21,9 @@ from sfumato.domain import integers
 from sfumato.errors import AccuracyWarning
 from sfumato.privacy import Bound, Relation
 from sfumato.questions.synthesis import Synthesize
+from sfumato.table.gauge import Basis
 from sfumato.workload import Records, Space
 from sfumato.workload.builders import marginals
-from sfumato.table.gauge import Basis
 
 OUT = Path("out/bench-synthetic-few.md")
 SPENDS = (Approximate(1, 1e-9), Approximate("0.1", 1e-9), Pure(1), Pure("0.1"))

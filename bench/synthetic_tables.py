@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.domain import bins, categories, integers
-from sfumato.workload import Records, Space
 from sfumato.table.schema import Schema
+from sfumato.workload import Records, Space
 
 ADULT_BINS = {
     "age": (15, 94, 5),

@@ -28,6 +28,7 @@ from sfumato import (
     Sum,
     Truncated,
 )
+from sfumato.ask.prepared import Prepared, Several
 from sfumato.errors import (
     BudgetExceeded,
     LedgerError,
@@ -35,7 +36,6 @@ from sfumato.errors import (
     SchemaError,
     UnsupportedSpend,
 )
-from sfumato.ask.prepared import Prepared, Several
 from sfumato.table.data import Table
 from sfumato.table.gauge import Basis
 from tests import imputed

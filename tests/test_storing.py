@@ -18,17 +18,17 @@ import pytest
 
 import sfumato as sf
 from sfumato import Approximate, Concentrated, Count, Event, Histogram, Mean, Pure
+from sfumato.ask.asked import Asked
+from sfumato.ask.packing import is_packed, pack, unpack
+from sfumato.ask.prepared import Several
 from sfumato.curator.planning import key_of, planned
 from sfumato.errors import FitError, LedgerError
 from sfumato.ledger import Ledger, lifecycle, running
 from sfumato.ledger.session import FORMAT
 from sfumato.noise import Noise
 from sfumato.noise.source import KeyedSource
-from sfumato.ask.asked import Asked
-from sfumato.ask.packing import is_packed, pack, unpack
-from sfumato.ask.prepared import Several
-from tests.release.conversation.cutting import Cut
-from tests.release.every_question import BITS, QUESTIONS, SCHEMA, cells, rows, table
+from tests.questions.conversation.cutting import Cut
+from tests.questions.every_question import BITS, QUESTIONS, SCHEMA, cells, rows, table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
 
@@ -85,7 +85,7 @@ def test_cut_short_anywhere_the_same_question_costs_nothing_more(stage, curator,
         assert not list((ledger.private / "now").iterdir())
 
 
-WALKED = ("ledger/running", "ledger/frozen", "ledger/lifecycle", "ledger/ledger", "ledger/session", "release/asked")
+WALKED = ("ledger/running", "ledger/frozen", "ledger/lifecycle", "ledger/ledger", "ledger/session", "ask/asked")
 """The modules at whose lines a question is cut short."""
 
 

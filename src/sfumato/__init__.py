@@ -13,6 +13,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from sfumato.moved import moved
 from sfumato.privacy import (
     ADD_REMOVE,
     EVERYTHING,
@@ -43,14 +44,13 @@ if TYPE_CHECKING:
         People,
         Popular,
         Quantiles,
-        Shaped,
         Sum,
         Synopsize,
         Synthesize,
         Variance,
     )
-    from sfumato.workload import builders as workloads
     from sfumato.table.schema import Schema
+    from sfumato.workload import builders as workloads
 
 __version__ = "0.1.0"
 
@@ -80,10 +80,8 @@ _HOMES = {
         "Histogram",
         "Mean",
         "People",
-        "People",
         "Popular",
         "Quantiles",
-        "Shaped",
         "Sum",
         "Synopsize",
         "Synthesize",
@@ -109,6 +107,9 @@ _ROOMS = (
 )
 
 
+_moved = moved("sfumato", {"Shaped": "sfumato.papers.query_release", "release": "sfumato.questions"})
+
+
 def __getattr__(name: str) -> Any:
     """Load what needs heavy packages when it is first used, so that importing sfumato stays quick."""
     if name in _LATER:
@@ -117,7 +118,7 @@ def __getattr__(name: str) -> Any:
         return import_module(f"sfumato.{name}")
     if name in _ELSEWHERE:
         return import_module(_ELSEWHERE[name])
-    raise AttributeError(f"sfumato has no {name!r}; see dir(sfumato) for what there is.")
+    return _moved(name)
 
 
 def __dir__() -> list[str]:
@@ -153,7 +154,6 @@ __all__ = [
     "Quantiles",
     "Relation",
     "Schema",
-    "Shaped",
     "Sum",
     "Synopsize",
     "Synthesize",

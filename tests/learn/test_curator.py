@@ -7,15 +7,7 @@ import json
 import pyarrow
 import pytest
 
-from sfumato import (
-    ADD_REMOVE,
-    Approximate,
-    Budget,
-    Pure,
-    Schema,
-    bins,
-    curate,
-)
+from sfumato import ADD_REMOVE, Approximate, Budget, Pure, Schema, bins, curate
 from sfumato.errors import BudgetExceeded, ParameterError, SchemaError, UnsupportedSpend
 from sfumato.learn import ExponentialLearner, Learn, PrivateBox, PrivatePoint, PrivateThreshold
 from tests.imputed import booleans, categories, integers, text

@@ -14,10 +14,10 @@ import sfumato as sf
 from sfumato import Approximate, Concentrated, Noise, Pure, Truncated
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.learn import SanitizeThenLearn, rule_from_json
-from sfumato.papers.private_learning.padded import PaddedClasses
 from sfumato.learn.facts import Sample
 from sfumato.learn.sanitize import released_sample
 from sfumato.learn.sanitized import median_rows
+from sfumato.papers.private_learning.padded import PaddedClasses
 from tests import imputed
 from tests.learn.estimator_checks import CELLS, every_check
 from tests.promises.printed.sanitized import PlaceResponse

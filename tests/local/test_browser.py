@@ -18,9 +18,9 @@ from scipy.stats import chi2
 
 from sfumato import Pure, domain, local
 from sfumato.local.browser import FOLDER, MODULES, copy_client
-from sfumato.papers.heavy_hitters.expander import expander_method
 from sfumato.local.plan import METHODS
 from sfumato.local.vectors import SHIPPED
+from sfumato.papers.heavy_hitters.expander import expander_method
 
 HERE = Path(__file__).parent / "browser"
 FALSE_ALARM = 1e-7

@@ -7,12 +7,12 @@ import pytest
 
 from sfumato import Noise, Pure, domain, local
 from sfumato.errors import DomainTooLarge, ParameterError
-from sfumato.papers.heavy_hitters.bitstogram import BitstogramMethod, bitstogram_method
 from sfumato.local.choice import METHOD_NAMES, choose, make
-from sfumato.papers.heavy_hitters.expander import ExpanderMethod
 from sfumato.local.linear import linear_hash
 from sfumato.local.tree import TreeMethod, tree_method
-from tests.local.test_expander import collected, planted
+from sfumato.papers.heavy_hitters.bitstogram import BitstogramMethod, bitstogram_method
+from sfumato.papers.heavy_hitters.expander import ExpanderMethod
+from tests.papers.heavy_hitters.test_expander import collected, planted
 
 PEOPLE = 60_000
 BASELINES = ("treehist", "bitstogram")

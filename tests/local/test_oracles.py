@@ -11,10 +11,10 @@ import pytest
 from sfumato import Noise, Pure, audit
 from sfumato.errors import ParameterError
 from sfumato.local import hadamard_response, linear_hash, mean_response, nearest_distribution, response
-from sfumato.papers.heavy_hitters.comparators import local_hash, unary_encoding
-from sfumato.papers.heavy_hitters.hashtogram import Hashtogram, hashtogram
 from sfumato.local.kernels.hashing import digest_rows
 from sfumato.local.kernels.transform import walsh_hadamard
+from sfumato.papers.heavy_hitters.comparators import local_hash, unary_encoding
+from sfumato.papers.heavy_hitters.hashtogram import Hashtogram, hashtogram
 
 KEY = b"0123456789abcdef"
 

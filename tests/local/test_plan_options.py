@@ -17,6 +17,7 @@ from sfumato.errors import AccuracyWarning, ParameterError
 from sfumato.local.coins import noise_weight
 from sfumato.local.listed import list_method
 from sfumato.local.plan import Plan
+from sfumato.papers import heavy_hitters
 
 SEED = bytes(range(32))
 BASE: dict[str, Any] = {"users": 100_000, "spend": Pure(4), "seed": SEED}
@@ -68,7 +69,7 @@ class TestFalseItems:
             COLOURS.detectable_at(wrong)
 
     def test_what_has_no_effect_is_refused(self) -> None:
-        made = local.bitstogram_method(Pure(4), 24, 100_000)
+        made = heavy_hitters.bitstogram_method(Pure(4), 24, 100_000)
         for wrong in (
             {"candidates": ["a", "b"], "method": "soft"},
             {"numbers": NUMBERS, "method": "soft"},

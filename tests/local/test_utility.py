@@ -13,6 +13,7 @@ from sfumato.local.choice import make
 from sfumato.local.kernels.hashing import digest_rows
 from sfumato.local.linear import PEELED_BY_CHANCE
 from sfumato.local.tree_search import PREFIX_CHANCE, PREFIX_LEVEL
+from sfumato.papers import heavy_hitters
 
 PEOPLE = 40_000
 ABSENT = 4_000
@@ -34,7 +35,9 @@ def zipf(exponent: float, kinds: int, people: int) -> Any:
 @pytest.mark.audit
 def test_without_signs_a_hashed_histogram_is_biased_on_skewed_data() -> None:
     """Items that share a cell add up without signs, by users / cells in the mean; with signs they cancel."""
-    oracle = local.Hashtogram(weight=local.noise_weight(Pure(2).epsilon, 8), rows=4, block_bits=2, column_bits=8)
+    oracle = heavy_hitters.Hashtogram(
+        weight=local.noise_weight(Pure(2).epsilon, 8), rows=4, block_bits=2, column_bits=8
+    )
     held, absent = hashes(zipf(1.1, 5_000, PEOPLE)), hashes(np.arange(10**6, 10**6 + ABSENT))
     means = {}
     for name, mask in (("signed", 0xFFFFFFFF), ("unsigned", 0x7FFFFFFF)):
@@ -53,7 +56,7 @@ def test_sixty_popular_items_in_sixty_four_buckets() -> None:
     label; here there is one, as in the paper, and plans take more buckets than this where they may.
     """
     users = 1_000_000
-    method = local.expander_method(Pure(4), 64, users, max_cells=1 << 20)
+    method = heavy_hitters.expander_method(Pure(4), 64, users, max_cells=1 << 20)
     assert (method.bucket_bits, method.coordinates, method.symbol_bits) == (6, 14, 8)
     seed = bytes(range(32))
     plan = local.plan(users=users, spend=Pure(4), items=domain.integers(0, 2**64 - 1), method=method, seed=seed)

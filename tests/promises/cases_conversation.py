@@ -48,7 +48,7 @@ def _approximate() -> list[PromiseCase]:
     # The proof of QR:C-14 is loose: at best it asks for 1.8 times the noise that long talks need, for one correction
     # for more than 3 times. So half the noise keeps the promise, and the largest part of the noise that is caught here
     # is a third. Delta is reached to a seventh with one correction, to 0.3 with twenty: those are enumerated round by
-    # round in tests/release/conversation/test_streams.py, as is a mutant that never stops.
+    # round in tests/questions/conversation/test_streams.py, as is a mutant that never stops.
     spread, tight, short = _checking(18, "1/5", "1/50"), _checking(3, "1/5", "4/25"), _checking(3, "1/5", "1/10")
     wide = replace(spread, relation=ADD_REMOVE)
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Pure, select
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
-from sfumato.perturb import AdditiveNoise, sensitivity
-from sfumato.questions.distribution import MedianTree, NodeTree
 from sfumato.papers.private_learning.faithful_sanitizers import SanThresholds
 from sfumato.papers.private_learning.smooth_medians import SmoothMedian
 from sfumato.papers.query_release.geometry.small_databases import small_databases
+from sfumato.perturb import AdditiveNoise, sensitivity
+from sfumato.questions.distribution import MedianTree, NodeTree
 from sfumato.select.quasiconcave import HeaviestCell, InteriorPoint
 from sfumato.select.quasiconcave.interior_point import NODE_MOVES
 from tests.promises.case import PromiseCase

@@ -12,6 +12,7 @@ import numpy as np
 from sfumato import Noise, Pure
 from sfumato.local import Response, Seed, response
 from sfumato.local.coins import COIN
+from sfumato.mechanism import Mechanism
 from sfumato.papers.heavy_hitters.structure import (
     PureReport,
     Reference,
@@ -21,7 +22,6 @@ from sfumato.papers.heavy_hitters.structure import (
     pure_report,
     vector_response,
 )
-from sfumato.mechanism import Mechanism
 from sfumato.privacy import Approximate, Cost, Loss
 from tests.promises.case import PromiseCase
 

@@ -9,10 +9,10 @@ from typing import Any
 from sfumato import EVERYTHING, Approximate, Pure, Schema
 from sfumato.audit import Neighbours
 from sfumato.noise import DiscreteLaplace
-from sfumato.questions.popular import ColumnTree, HeavyHitters, PopularCounts, balanced, caterpillar, pure_points
 from sfumato.papers.private_learning.faithful_points import SanPoints
-from sfumato.workload import Records, Space
+from sfumato.questions.popular import ColumnTree, HeavyHitters, PopularCounts, balanced, caterpillar, pure_points
 from sfumato.select.heavy_cell import choosing
+from sfumato.workload import Records, Space
 from tests.imputed import booleans, integers
 from tests.promises.case import PromiseCase
 from tests.promises.printed.popular import AllLists, AlwaysPublished, AnyClips, ObservedOnly, printed_scale

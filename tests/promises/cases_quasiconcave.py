@@ -13,7 +13,7 @@ from typing import Any
 
 from sfumato import Approximate, Concentrated, Pure, select
 from sfumato.noise import DiscreteGaussian
-from sfumato.select.experimental import general_interior
+from sfumato.papers.private_learning.general_interior import general_interior
 from sfumato.select.quasiconcave import HeaviestCell, InteriorPoint, ShiftedWindows, TwoCovers
 from sfumato.select.quasiconcave.interior_point import NODE_MOVES
 from tests.promises.case import PromiseCase

@@ -20,13 +20,13 @@ from sfumato.perturb.additive import AdditiveNoise
 from sfumato.privacy import Bound, Loss
 from sfumato.privacy.sensitivity import sensitivity
 from sfumato.questions import Count, GroupBy, Histogram, Mean, Quantiles, Question, Sum, Variance
-from sfumato.totals.noisy import Total
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Totals
 from sfumato.table.schema import Schema
+from sfumato.totals.noisy import Total
 from tests.imputed import integers
 from tests.promises.case import PromiseCase
-from tests.release.tiny import EndToEnd, Later, People, distinct, neighbours
+from tests.questions.tiny import EndToEnd, Later, People, distinct, neighbours
 
 SCHEMA = Schema({"key": integers(0, 1), "side": integers(0, 1), "value": integers(0, 1)})
 WIDE = Schema({"key": integers(0, 1), "side": integers(0, 1), "value": integers(0, 3)})

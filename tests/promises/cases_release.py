@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from sfumato import ADD_REMOVE, Approximate, Noise
+from sfumato.ask.prepared import Several
 from sfumato.audit import Neighbours
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.perturb import AdditiveNoise, sensitivity
-from sfumato.totals.found_keys import FoundGroups
-from sfumato.ask.prepared import Several
-from sfumato.totals.private_keys import StableHistogram, stable_histogram
 from sfumato.questions.quantiles.quantile_choice import QuantileChoice
+from sfumato.totals.found_keys import FoundGroups
+from sfumato.totals.private_keys import StableHistogram, stable_histogram
 from sfumato.totals.sparse_noise import SparseNoise
 from tests.promises.case import PromiseCase
 

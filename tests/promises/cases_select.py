@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Pure, Truncated, select
+from sfumato.papers import truncated_cdp
 from sfumato.select.candidates import normalise
 from sfumato.select.heavy_cell import new_weight
 from sfumato.select.threshold import rare_level
@@ -216,7 +217,7 @@ def _wide(growth: int, steepness: int = 1) -> select.Choosing:
     return select.Choosing(growth=growth, rate=rate, scale=scale, theta=theta, threshold=threshold)
 
 
-def _ladder(pick: select.Obvious, rung: int) -> select.Obvious:
+def _ladder(pick: truncated_cdp.Obvious, rung: int) -> truncated_cdp.Obvious:
     """Return the same choice with one chance raised by two per cent (of itself or of its complement)."""
     chances = list(pick.chances)
     chance = chances[rung]
@@ -235,7 +236,7 @@ def _obvious() -> list[PromiseCase]:
     }
     cases = []
     for name, spend in spends.items():
-        pick = select.obvious(spend, candidates=4, failure="0.001")
+        pick = truncated_cdp.obvious(spend, candidates=4, failure="0.001")
         mutants = {
             "floor((gap + 1)/2)": replace(pick, start=-1),
             "first chance raised": _ladder(pick, 0),
@@ -246,11 +247,11 @@ def _obvious() -> list[PromiseCase]:
             mutants["uniform draw by a float"] = changed(FloatUniform, pick)
         spec_ids = ("TCDP-OAM-OPT",)
         cases.append(PromiseCase(f"obvious-{name}", spec_ids, pick, pairs, mutants))
-        curve = select.obvious(spend, candidates=4, method="noise", failure="0.001")
+        curve = truncated_cdp.obvious(spend, candidates=4, method="noise", failure="0.001")
         broken = {"gap sensitivity 1": replace(curve, unit=1, start=1, chances=curve.chances[1::2])}
         # Only a coin is released: the printed curves reach half of what their noise costs under Rényi bounds.
         cases.append(PromiseCase(f"obvious-noise-{name}", ("TCDP-OAM",), curve, pairs, broken))
-    counts = select.obvious(Pure(1), candidates=4, monotone=True, relation=ADD_REMOVE, failure="0.001")
+    counts = truncated_cdp.obvious(Pure(1), candidates=4, monotone=True, relation=ADD_REMOVE, failure="0.001")
     doubled = replace(counts, chances=counts.chances[1::2])
     rises = by_winner(raised(*leads))
     cases.append(PromiseCase("obvious-monotone", ("TCDP-OAM-OPT",), counts, rises, {"two rungs at once": doubled}))

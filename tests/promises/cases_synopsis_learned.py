@@ -11,16 +11,16 @@ import numpy as np
 from sfumato import ADD_REMOVE, Schema
 from sfumato.mechanism import Mechanism
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
-from sfumato.privacy import Loss
 from sfumato.papers.query_release.learning.agnostic import AgnosticRelease
-from sfumato.questions.synopsis.binary import Rows
 from sfumato.papers.query_release.learning.labels import AnyQueries, BinaryQueries, Labels
 from sfumato.papers.query_release.learning.oracle import Probe, ThresholdOracle
 from sfumato.papers.query_release.learning.trees import Coverage, Declared, SetTree, TreeRelease
 from sfumato.papers.query_release.weights.candidates import Candidates
+from sfumato.privacy import Loss
+from sfumato.questions.synopsis.binary import Rows
+from sfumato.select import Exponential, SparseVector
 from sfumato.workload.builders import marginals
 from sfumato.workload.records import Records
-from sfumato.select import Exponential, SparseVector
 from tests.imputed import integers
 from tests.promises.case import PromiseCase
 from tests.promises.printed.choices import changed

@@ -17,8 +17,8 @@ from sfumato.questions.synthesis.guarded import GuardedTables
 from sfumato.questions.synthesis.parts import Part
 from sfumato.questions.synthesis.prices import price_added
 from sfumato.questions.synthesis.stack import TableStack
-from sfumato.workload import Records, Space
 from sfumato.table.schema import Schema
+from sfumato.workload import Records, Space
 from tests.imputed import integers
 from tests.promises.case import PromiseCase
 

@@ -13,10 +13,11 @@ from sfumato import ADD_REMOVE, Concentrated, Pure, Schema
 from sfumato.audit import Neighbours
 from sfumato.mechanism import Mechanism
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise
+from sfumato.papers.partial_dp import AttributeWeights
+from sfumato.papers.query_release.weights import Barak, Candidates, MultiplicativeWeights
+from sfumato.papers.query_release.weights.choosers import ByAttribute, Disjoint, Partition
 from sfumato.perturb.additive import AdditiveNoise
 from sfumato.privacy import REPLACE_ONE, ByCount, Cost, Loss
-from sfumato.papers.query_release.weights import AttributeWeights, Barak, Candidates, MultiplicativeWeights
-from sfumato.papers.query_release.weights.choosers import ByAttribute, Disjoint, Partition
 from sfumato.workload.builders import marginals, matrix, parities
 from sfumato.workload.records import Records
 from sfumato.workload.workload import Workload

@@ -9,8 +9,8 @@ from typing import Any
 from sfumato import ADD_REMOVE, EVERYTHING, Noise, Schema, workloads
 from sfumato.audit import Neighbours
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
-from sfumato.workload import Records, Workload
 from sfumato.questions.queries.noisy import NoisyWorkload
+from sfumato.workload import Records, Workload
 from tests.imputed import booleans, integers
 from tests.promises.case import PromiseCase
 

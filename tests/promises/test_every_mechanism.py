@@ -13,11 +13,11 @@ import pytest
 
 import sfumato
 from sfumato import Noise, Pure
+from sfumato.ask.prepared import Exact
 from sfumato.errors import NotProvable
 from sfumato.mechanism import Promise
-from sfumato.privacy import ADD_REMOVE, Cost
 from sfumato.papers.query_release.geometry.experimental import walk_noise
-from sfumato.ask.prepared import Exact
+from sfumato.privacy import ADD_REMOVE, Cost
 from tests.promises.exemptions import uncovered
 from tests.promises.found import every_case
 

@@ -14,8 +14,8 @@ from sfumato.learn.halfspace import HalfspaceChoice, signs
 from sfumato.local.coins import loss_of
 from sfumato.privacy import Cost
 from sfumato.questions.distribution.medians import MedianTree
-from sfumato.questions.quantiles.quantile_choice import QuantileChoice
 from sfumato.questions.quantiles import JointQuantiles
+from sfumato.questions.quantiles.quantile_choice import QuantileChoice
 from tests.replay.lost import DEAR, Lost, chosen, even, total
 
 

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from sfumato import Approximate, Budget
+from sfumato.ask.question import Question
 from sfumato.curator.curator import Curator
 from sfumato.errors import AccuracyWarning, SfumatoError
 from sfumato.ledger import Ledger
 from sfumato.noise import Noise
 from sfumato.privacy import Bound, Relation
 from sfumato.questions.quantiles import JointQuantiles
-from sfumato.ask.question import Question
 from tests.replay.seam import Table
 
 PLENTY = Budget(person=Approximate(100, "1e-3"))

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from sfumato import Approximate, Concentrated, Pure, Truncated
+from sfumato.ask.question import Question
 from sfumato.errors import SfumatoError
 from sfumato.privacy import REPLACE_ONE, Bound, Cost, Relation
-from sfumato.ask.question import Question
 from tests.replay import losses, seam
 from tests.replay.extreme import Neighbour, base, neighbours
 from tests.replay.lost import Lost, total

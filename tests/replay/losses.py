@@ -14,23 +14,23 @@ import numpy as np
 from sfumato.exact import Infinity
 from sfumato.learn.halfspace import HalfspaceChoice
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Geometric, SinhNormal
+from sfumato.papers.query_release.geometry.shaped import ShapedNoise
+from sfumato.papers.query_release.weights.choosers import Disjoint
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import Cost
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.questions.distribution.medians import MedianTree
-from sfumato.papers.query_release.geometry.shaped import ShapedNoise
-from sfumato.totals.private_keys import StableHistogram
-from sfumato.questions.quantiles.quantile_choice import QuantileChoice
 from sfumato.questions.quantiles import JointQuantiles
 from sfumato.questions.quantiles.cuts import LOG_2
-from sfumato.totals.sparse_noise import SparseNoise
-from sfumato.papers.query_release.weights.choosers import Disjoint
+from sfumato.questions.quantiles.quantile_choice import QuantileChoice
 from sfumato.select.candidates import normalise
 from sfumato.select.exponential_choice import Exponential
 from sfumato.select.permute_flip import PermuteAndFlip
 from sfumato.select.quasiconcave.heaviest_cell import HeaviestCell
 from sfumato.select.scores import StepFunction, Unbounded
 from sfumato.select.stable_choice import Stable, _open_winner
+from sfumato.totals.private_keys import StableHistogram
+from sfumato.totals.sparse_noise import SparseNoise
 from tests.replay.choices import halfspace, joint, median, quantiles
 from tests.replay.lost import DEAR, Lost, chosen, even
 from tests.replay.tape import Step, Tape

@@ -1,7 +1,7 @@
 """Every question that a curator can be asked, with every method, engine, builder of workloads and learner.
 
 This is the one list: tests that walk all questions take them from here, for any schema with the names of
-`worlds.COLUMNS`. (`sfumato.plan.spends` has the few that the page about spends shows, in the words of that page.)
+`worlds.COLUMNS`. (`tests.spends` has the few that the page about spends shows, in the words of that page.)
 """
 
 from __future__ import annotations
@@ -9,24 +9,24 @@ from __future__ import annotations
 from inspect import getmembers, isfunction
 
 from sfumato import workloads
+from sfumato.ask.question import QUESTIONS
 from sfumato.learn import HOMES
 from sfumato.learn.question import Learn
-from sfumato.questions import Count, Distribution, GroupBy, Histogram, Mean, People, Quantiles, Question, Sum, Variance
-from sfumato.questions.distribution.choice import METHODS as CURVES
 from sfumato.papers.query_release.geometry.build import ENGINES as SHAPES
 from sfumato.papers.query_release.geometry.question import Shaped
+from sfumato.questions import Count, Distribution, GroupBy, Histogram, Mean, People, Quantiles, Question, Sum, Variance
+from sfumato.questions.distribution.choice import METHODS as CURVES
 from sfumato.questions.popular.question import ENGINES as FINDERS
 from sfumato.questions.popular.question import Popular
 from sfumato.questions.quantiles.choice import METHODS as RANKS
-from sfumato.ask.question import _KINDS
-from sfumato.questions.synopsis.methods import known as synopses
-from sfumato.questions.synopsis.question import Synopsize
-from sfumato.questions.synthesis.methods import known as models
-from sfumato.questions.synthesis.question import Synthesize
-from sfumato.workload.builders import marginals
 from sfumato.questions.queries.question import Answers
-from sfumato.workload.workload import Workload
+from sfumato.questions.synopsis.methods import METHODS as SYNOPSES
+from sfumato.questions.synopsis.question import Synopsize
+from sfumato.questions.synthesis.methods import METHODS as MODELS
+from sfumato.questions.synthesis.question import Synthesize
 from sfumato.table.schema import Schema
+from sfumato.workload.builders import marginals
+from sfumato.workload.workload import Workload
 
 
 def built(schema: Schema) -> dict[str, Workload]:
@@ -94,8 +94,8 @@ def every_question(schema: Schema) -> dict[str, Question]:
         },
         "Popular tree": Popular(("age", "job", "caller", "called"), engine="tree"),
         "Synthesize auto": Synthesize(columns=("age", "ill", "job")),
-        **{f"Synthesize {method}": Synthesize(few, method=method) for method in models() if method != "auto"},
-        **{f"Synopsize {m}": Synopsize(m, columns=bits) for m in synopses() if m not in ("cuts", "labels")},
+        **{f"Synthesize {method}": Synthesize(few, method=method) for method in MODELS if method != "auto"},
+        **{f"Synopsize {m}": Synopsize(m, columns=bits) for m in SYNOPSES if m not in ("cuts", "labels")},
         "Synopsize labels": Synopsize("labels", columns=bits, options={"width": 2, "queries": 6}),
         "Synopsize cuts by hubs": Synopsize("cuts", columns=("caller", "called"), options={"by": "hubs"}),
         "Synopsize cuts by pairs": Synopsize("cuts", columns=("caller", "called"), options={"by": "pairs"}),
@@ -131,11 +131,11 @@ NO_LEARNERS = {"Boxes", "ConditionRule", "FittedRule", "IntervalRule", "Learn", 
 def uncovered(schema: Schema) -> list[str]:
     """Return what is registered and never asked here."""
     asked = every_question(schema).values()
-    shipped = {kind for kind, one in _KINDS.items() if one.__module__.startswith("sfumato.")}
+    shipped = {kind for kind in QUESTIONS if QUESTIONS[kind].__module__.startswith("sfumato.")}
     kinds = sorted(shipped - {question.kind for question in asked})
     learners = {question.learner for question in asked if isinstance(question, Learn)}
     missing = sorted(set(HOMES) - learners - NO_LEARNERS)
-    ways = {Quantiles: RANKS, Distribution: CURVES, Synthesize: models(), Synopsize: synopses()}
+    ways = {Quantiles: RANKS, Distribution: CURVES, Synthesize: MODELS, Synopsize: SYNOPSES}
     for kind, listed in ways.items():
         used = {question.method for question in asked if isinstance(question, kind)}
         missing += [f"{kind.__name__} {method}" for method in listed if method not in used]

@@ -18,30 +18,30 @@ import numpy as np
 import pytest
 from pyarrow import parquet
 
+from sfumato.ask.prepared import Exact, Prepared, Several
+from sfumato.ask.question import Question
 from sfumato.errors import AccuracyWarning
 from sfumato.learn.facts import Sample
+from sfumato.papers.query_release.geometry.recursive import RecursiveNoise
+from sfumato.papers.query_release.geometry.shaped import ShapedNoise
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import ADD_REMOVE, EVERYTHING, REPLACE_ONE, Bound, Loss, Relation
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.questions.distribution.medians import MedianTree
 from sfumato.questions.distribution.nodes import NodeTree
-from sfumato.totals.found_keys import FoundGroups
-from sfumato.papers.query_release.geometry.recursive import RecursiveNoise
-from sfumato.papers.query_release.geometry.shaped import ShapedNoise
-from sfumato.ask.prepared import Exact, Prepared, Several
-from sfumato.totals.private_keys import StableHistogram
-from sfumato.questions.quantiles.quantile_choice import QuantileChoice
 from sfumato.questions.quantiles import JointQuantiles
-from sfumato.ask.question import Question
-from sfumato.totals.sparse_noise import SparseNoise
+from sfumato.questions.quantiles.quantile_choice import QuantileChoice
 from sfumato.questions.synopsis.binary import Rows
 from sfumato.questions.synopsis.hubs import Edges
 from sfumato.questions.synthesis.stack import TableStack
-from sfumato.workload.records import Records
 from sfumato.table.data import Table, open_table
 from sfumato.table.gauge import Basis
 from sfumato.table.view import View
 from sfumato.table.where import read_where
+from sfumato.totals.found_keys import FoundGroups
+from sfumato.totals.private_keys import StableHistogram
+from sfumato.totals.sparse_noise import SparseNoise
+from sfumato.workload.records import Records
 from tests.replay.worlds import World, arrow
 
 Changed = frozenset[str] | None

@@ -19,19 +19,19 @@ import pytest
 from sfumato.learn.halfspace import HalfspaceChoice
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Law, Noise
+from sfumato.papers.query_release.geometry.shaped import ShapedNoise
+from sfumato.papers.query_release.weights.choosers import Disjoint
 from sfumato.perturb import AdditiveNoise, additive
 from sfumato.questions.distribution.medians import MedianTree
-from sfumato.papers.query_release.geometry.shaped import ShapedNoise
-from sfumato.totals.private_keys import StableHistogram
-from sfumato.questions.quantiles.quantile_choice import QuantileChoice
 from sfumato.questions.quantiles import JointQuantiles
-from sfumato.totals.sparse_noise import SparseNoise
-from sfumato.papers.query_release.weights.choosers import Disjoint
+from sfumato.questions.quantiles.quantile_choice import QuantileChoice
 from sfumato.select.exponential_choice import Exponential
 from sfumato.select.heavy_cell import Choosing
 from sfumato.select.permute_flip import PermuteAndFlip
 from sfumato.select.quasiconcave.heaviest_cell import HeaviestCell
 from sfumato.select.stable_choice import Stable
+from sfumato.totals.private_keys import StableHistogram
+from sfumato.totals.sparse_noise import SparseNoise
 
 LEAVES: dict[type, str] = {
     Exponential: "run",

@@ -12,9 +12,9 @@ from sfumato.domain import fixed, integers
 from sfumato.noise import DiscreteLaplace
 from sfumato.privacy import REPLACE_ONE
 from sfumato.privacy.sensitivity import Sensitivity
-from sfumato.totals.private_keys import StableHistogram
 from sfumato.select.threshold import exceedance
 from sfumato.table import bounding, gauge, repair, sensitivity, view
+from sfumato.totals.private_keys import StableHistogram
 from tests.replay import harness
 from tests.replay.exemptions import problems
 from tests.replay.questions import every_question

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from sfumato import Pure, curate
+from sfumato.ask.prepared import Several
 from sfumato.errors import AccuracyWarning
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import ADD_REMOVE, REPLACE_ONE, Relation
 from sfumato.questions import Count, Distribution, GroupBy, Histogram, Mean, Quantiles, Question, Sum, Variance
 from sfumato.questions.distribution.medians import MedianTree
-from sfumato.ask.prepared import Several
-from sfumato.questions.quantiles.quantile_choice import QuantileChoice
 from sfumato.questions.quantiles import JointQuantiles
+from sfumato.questions.quantiles.quantile_choice import QuantileChoice
 from sfumato.table.bounding import SCALE
 from sfumato.table.data import open_table
 from tests.replay import seam

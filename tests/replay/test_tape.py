@@ -12,13 +12,13 @@ from sfumato import Concentrated, Noise, Pure
 from sfumato.domain import booleans, categories
 from sfumato.errors import NotProvable
 from sfumato.learn import RobustHalfspace
-from sfumato.papers.private_learning.bit_threshold import BitThreshold
 from sfumato.learn.facts import Facts, Sample
 from sfumato.learn.sanitize import ModelRows
 from sfumato.noise import DiscreteLaplace
+from sfumato.papers.private_learning.bit_threshold import BitThreshold
+from sfumato.papers.query_release.geometry import experimental
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import ADD_REMOVE
-from sfumato.papers.query_release.geometry import experimental
 from sfumato.questions.quantiles import JointQuantiles
 from sfumato.select.exponential_choice import Exponential
 from tests.replay.losses import losses, ratio

@@ -16,6 +16,7 @@ import pytest
 from scipy.stats import binom
 
 from sfumato import NOTHING, Approximate, Concentrated, Noise, Pure, Truncated, audit, select
+from sfumato.papers import truncated_cdp
 from sfumato.select.threshold import exceedance, rare_level
 
 ALARM = 1e-7
@@ -170,14 +171,14 @@ def test_choosing_numbers_of_the_spec() -> None:
 
 
 def test_obvious_success_curve() -> None:
-    pick = select.obvious(Truncated("0.1", "2.236"), candidates=2**10)
+    pick = truncated_cdp.obvious(Truncated("0.1", "2.236"), candidates=2**10)
     for lead in (0, 1, 2, 7, 8, 15, 16, 40):
         law = audit.law(pick, select.sparse({77: lead}, end=2**10))
         assert law.interval(77)[0] <= pick.success(lead) <= law.interval(77)[1]
     trials = 1500
     hits = count(pick, select.sparse({2**9: 14}, end=2**10), trials, seed=5)[2**9]
     assert frequency_fits(hits, trials, float(pick.success(14)))
-    huge = select.obvious(Concentrated("0.1"), candidates=2**256)
+    huge = truncated_cdp.obvious(Concentrated("0.1"), candidates=2**256)
     assert huge(select.sparse({9: 500}, end=2**256), Noise(insecure_seed=1)) == 9
 
 

@@ -13,6 +13,7 @@ import pytest
 from sfumato import ADD_REMOVE, REPLACE_ONE, Approximate, Concentrated, Cost, Pure, Truncated, audit, select
 from sfumato.errors import CertificationError, ParameterError, UnsupportedSpend
 from sfumato.mechanism import Promise
+from sfumato.papers import truncated_cdp
 from sfumato.select.fit import settle
 
 SPENDS = (Pure(1), Concentrated("0.1"), Truncated("0.1", 3), Approximate(1, 1e-6))
@@ -22,7 +23,7 @@ FACTORIES: dict[str, Callable[..., Promise]] = {
     "permute_and_flip": select.permute_and_flip,
     "stable": select.stable,
     "choosing": select.choosing,
-    "obvious": lambda spend, **more: select.obvious(spend, candidates=8, **more),
+    "obvious": lambda spend, **more: truncated_cdp.obvious(spend, candidates=8, **more),
     "top": lambda spend, **more: select.top(spend, count=2, **more),
     "sparse_vector": lambda spend, **more: select.sparse_vector(spend, positives=2, **more),
 }
@@ -93,18 +94,18 @@ def test_monotone_scores_exist_only_when_people_are_added(name: str) -> None:
         lambda: select.choosing(Approximate(1, 1e-6), growth=0),
         lambda: select.choosing(Approximate(1, 1e-6), growth=1.5),
         lambda: select.choosing(Approximate(1, 1e-6), relation="replace_one"),
-        lambda: select.obvious(Pure(1), candidates=1),
-        lambda: select.obvious(Pure(1), candidates=0),
-        lambda: select.obvious(Pure(1), candidates=True),
-        lambda: select.obvious(Pure(1), candidates=4, method="fast"),
-        lambda: select.obvious(Pure(1), candidates=4, failure=0),
-        lambda: select.obvious(Pure(1), candidates=4, failure=float("nan")),
-        lambda: select.obvious(Truncated(1, 1), candidates=4),
+        lambda: truncated_cdp.obvious(Pure(1), candidates=1),
+        lambda: truncated_cdp.obvious(Pure(1), candidates=0),
+        lambda: truncated_cdp.obvious(Pure(1), candidates=True),
+        lambda: truncated_cdp.obvious(Pure(1), candidates=4, method="fast"),
+        lambda: truncated_cdp.obvious(Pure(1), candidates=4, failure=0),
+        lambda: truncated_cdp.obvious(Pure(1), candidates=4, failure=float("nan")),
+        lambda: truncated_cdp.obvious(Truncated(1, 1), candidates=4),
         lambda: select.top(Pure(1), count=0),
         lambda: select.top(Pure(1), count=2.0),
         lambda: select.top(Pure(1), count=2, cut=1.5),
         lambda: select.top(Pure(1), count=3)([1, 2, 3]),
-        lambda: select.obvious(Pure(1), candidates=4)([1, 2, 3]),
+        lambda: truncated_cdp.obvious(Pure(1), candidates=4)([1, 2, 3]),
         lambda: select.sparse_vector(Pure(1), positives=0),
         lambda: select.sparse_vector(Pure(1), positives=True),
         lambda: select.sparse_vector(Pure(1), positives=1, threshold=0.5),
@@ -113,7 +114,7 @@ def test_monotone_scores_exist_only_when_people_are_added(name: str) -> None:
         lambda: select.sparse_vector(Pure(1), positives=1, answers=float("inf")),
         lambda: select.exponential(Pure(1)).error(1, 10),
         lambda: select.exponential(Pure(1)).error(0.9, 0),
-        lambda: select.obvious(Pure(1), candidates=4, failure="0.1").gap("0.99"),
+        lambda: truncated_cdp.obvious(Pure(1), candidates=4, failure="0.1").gap("0.99"),
         lambda: Approximate(1, 0),
         lambda: Approximate(1, 1),
     ],

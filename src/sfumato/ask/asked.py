@@ -11,14 +11,14 @@ from operator import add
 from typing import Any
 
 from sfumato.answer import Released
-from sfumato.ledger.readings import Reading
-from sfumato.ledger.running import Coins, Work
-from sfumato.mechanism import Event
-from sfumato.privacy import Approximate, Bound, Concentrated, Loss, Pure, Truncated
 from sfumato.ask.one_thread import one_thread
 from sfumato.ask.packing import pack, unpack
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question
+from sfumato.ledger.readings import Reading
+from sfumato.ledger.running import Coins, Work
+from sfumato.mechanism import Event
+from sfumato.privacy import Approximate, Bound, Concentrated, Loss, Pure, Truncated
 from sfumato.table.data import Table
 from sfumato.table.schema import Schema
 

@@ -34,7 +34,7 @@ SHAPES: Mapping[str, str] = {
     "Transcript": "sfumato.papers.query_release.weights.rounds",
     "Round": "sfumato.papers.query_release.weights.learner",
     "distribution.Cells": "sfumato.questions.distribution.medians",
-    "popular.Counted": "sfumato.questions.popular.histogram",
+    "popular.Counted": "sfumato.totals.column_tree.histogram",
     "labels.Counted": "sfumato.papers.query_release.learning.labels",
     "FrequentRows": "sfumato.questions.synopsis.prefixes",
     "Hubs": "sfumato.questions.synopsis.hubs",
@@ -44,6 +44,7 @@ SHAPES: Mapping[str, str] = {
     "agnostic.Learnt": "sfumato.papers.query_release.learning.agnostic",
     "agnostic.Found": "sfumato.papers.query_release.learning.agnostic",
     "Records": "sfumato.workload.records",
+    "Space": "sfumato.workload.space",
     "measure.Codes": "sfumato.table.measure",
     "synopsis.Rows": "sfumato.questions.synopsis.binary",
     "Edges": "sfumato.questions.synopsis.hubs",
@@ -236,11 +237,9 @@ class _Reader:
         return found
 
     def _space(self, names: list[str]) -> Any:
-        from sfumato.workload.space import Space
-
         if self.schema is None:
             raise LedgerError("A packed draw names columns of a schema; give the schema to read it.")
-        return Space.of(self.schema, names)
+        return _shape("Space").of(self.schema, names)
 
     def _numbers(self, counted: Any) -> list[int]:
         if isinstance(counted, list):

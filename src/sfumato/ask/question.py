@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from sfumato.answer import ErrorUnit, Released
+from sfumato.ask.prepared import Prepared
 from sfumato.errors import CertificationError, ParameterError
 from sfumato.privacy import Approximate, Bound, Loss
 from sfumato.privacy.bounds import require_bound
-from sfumato.ask.prepared import Prepared
+from sfumato.registry import Registry
 from sfumato.table.gauge import Basis
 from sfumato.table.predicate import EVERY_ROW, All, Codes, Predicate, Some, Texts, from_json, to_json
 from sfumato.table.schema import Schema
@@ -21,7 +22,14 @@ from sfumato.table.where import read_where
 Where = str | Predicate | None | Any
 """A SQL condition, an Ibis expression, a predicate, or nothing."""
 
-_KINDS: dict[str, type[Question]] = {}
+READERS: Registry[Callable[[Mapping[str, Any], Schema], Any]] = Registry(
+    "part of a question", "parts of questions", {"workload": "sfumato.workload.workload"}
+)
+"""What reads a part of a question back from JSON, by the key that tells it."""
+
+QUESTIONS: Registry[type[Question]] = Registry(
+    "question", "questions", {"Shaped": "sfumato.papers.query_release.geometry.question"}
+)
 
 
 @dataclass(frozen=True)
@@ -34,7 +42,7 @@ class Question(ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "kind" in cls.__dict__:
-            _KINDS[cls.kind] = cls
+            QUESTIONS.add(cls.kind, cls)
 
     def prepare(self, basis: Basis, spend: Bound) -> Prepared:
         """Return what runs, made from public facts only; its loss is proved to be within the spend."""
@@ -107,26 +115,31 @@ def _question(record: Any, schema: Schema) -> Question:
         raise ParameterError('A question is an object; write {"question": "Histogram", "columns": ["age"]}.')
     values = dict(record)
     kind = values.pop("question", None)
-    if kind not in _KINDS:
-        raise ParameterError(f"There is no question {kind!r}; the questions are {', '.join(sorted(_KINDS))}.")
-    known = {part.name for part in fields(_KINDS[kind])}
+    made = QUESTIONS[kind]
+    known = {part.name for part in fields(made)}
     for name in values:
         if name not in known:
             raise ParameterError(f"{kind} has no {name!r}; it has {', '.join(sorted(known)) or 'nothing to set'}.")
     try:
-        return _KINDS[kind](**{name: _read(value, schema) for name, value in values.items()})
+        return made(**{name: _read(value, schema) for name, value in values.items()})
     except TypeError:
         raise ParameterError(f"{kind} needs more than {', '.join(values) or 'nothing'}; see docs/curator.md.") from None
 
 
 def _read(value: Any, schema: Schema) -> Any:
     if isinstance(value, Mapping) and "workload" in value:
-        from sfumato.workload.workload import Workload
-
-        return Workload.from_json(value, schema)
+        return READERS["workload"](value, schema)
     if isinstance(value, Mapping):
         return _question(value, schema) if "question" in value else from_json(value.get("where", {}), schema)
     return tuple(_read(part, schema) for part in value) if isinstance(value, list) else value
+
+
+def as_columns(columns: str | Sequence[str]) -> tuple[str, ...]:
+    """Return a list of columns; one name stands for itself."""
+    listed = (columns,) if isinstance(columns, str) else tuple(columns)
+    if len(set(listed)) != len(listed):
+        raise ParameterError("The same column is listed twice; list each one once.")
+    return listed
 
 
 def flat(values: Any) -> tuple[int, ...]:

@@ -22,8 +22,8 @@ from sfumato.errors import ParameterError
 
 if TYPE_CHECKING:
     from sfumato.questions import Question
-    from sfumato.totals.aggregates import Aggregate
     from sfumato.table.schema import Schema
+    from sfumato.totals.aggregates import Aggregate
 
 KINDS = ("count", "people", "sum", "mean", "variance", "histogram", "median", "quantiles", "distribution")
 EXAMPLES = (

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import sfumato.learn.question  # noqa: F401  a stored question about a rule can then be read back
 from sfumato.answer import Answer, Released
+from sfumato.ask.asked import Asked, left_of
+from sfumato.ask.packing import unpack
+from sfumato.ask.question import question_from_json
 from sfumato.curator.finishing import answers_of, asked_before
 from sfumato.curator.planning import key_of, planned
 from sfumato.curator.shorthands import Shorthands
@@ -22,9 +25,6 @@ from sfumato.noise import Noise, new_key
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Loss, Relation
 from sfumato.privacy.bounds import require_bound
 from sfumato.questions import Question
-from sfumato.ask.asked import Asked, left_of
-from sfumato.ask.packing import unpack
-from sfumato.ask.question import question_from_json
 from sfumato.table.data import Table, open_table
 from sfumato.table.gauge import Basis
 from sfumato.table.rehearsal import random_rows

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sfumato.answer import Answer, Released
+from sfumato.ask.asked import Asked
+from sfumato.ask.packing import is_packed, unpack
+from sfumato.ask.question import Question, question_from_json
 from sfumato.curator.planning import planned
 from sfumato.errors import FitError, LedgerError
 from sfumato.ledger import Ledger, Reservation
 from sfumato.ledger.history import Entry
-from sfumato.ask.asked import Asked
-from sfumato.ask.packing import is_packed, unpack
-from sfumato.ask.question import Question, question_from_json
 from sfumato.table.gauge import Basis
 
 _log = logging.getLogger(__name__)

@@ -6,12 +6,12 @@ import hashlib
 import json
 from collections.abc import Sequence
 
-from sfumato.errors import ParameterError
-from sfumato.privacy import Bound, Pure
-from sfumato.privacy.bounds import require_bound
 from sfumato.ask.asked import Asked
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question
+from sfumato.errors import ParameterError
+from sfumato.privacy import Bound, Pure
+from sfumato.privacy.bounds import require_bound
 from sfumato.table.gauge import Basis
 
 

@@ -8,21 +8,21 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from sfumato.answer import Answer
+from sfumato.ask.question import Where
 from sfumato.exact import Number
 from sfumato.privacy import Bound
 from sfumato.questions import Count, Distribution, GroupBy, Histogram, Mean, People, Quantiles, Question, Sum, Variance
-from sfumato.totals.aggregates import Aggregate
 from sfumato.questions.counts.groups import Keys
-from sfumato.ask.question import Where
+from sfumato.totals.aggregates import Aggregate
 
 if TYPE_CHECKING:
     from sfumato.ledger import Ledger
-    from sfumato.questions.conversation import Conversation
     from sfumato.model.base import Model
+    from sfumato.questions.conversation import Conversation
     from sfumato.questions.synopsis import Synopsis
-    from sfumato.workload import Workload
     from sfumato.table.data import Table
     from sfumato.table.gauge import Basis
+    from sfumato.workload import Workload
 
 
 class Shorthands(ABC):

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from sfumato.ask.question import fits
 from sfumato.domain import Derived, Domain, nearest
 from sfumato.errors import AccuracyWarning, CertificationError, ParameterError, SchemaError
 from sfumato.exact import Number, between_zero_and_one, positive_integer
@@ -24,7 +25,6 @@ from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import EVERYTHING, Bound, Loss
 from sfumato.privacy.bounds import require_bound
-from sfumato.ask.question import fits
 
 
 class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

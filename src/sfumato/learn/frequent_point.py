@@ -15,8 +15,8 @@ from sfumato.learn.facts import Facts, Sample
 from sfumato.mechanism import NOTHING, Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import Bound, Loss
-from sfumato.questions.popular.histogram import PopularCounts
-from sfumato.questions.popular.planner import plan_popular
+from sfumato.totals.column_tree.histogram import PopularCounts
+from sfumato.totals.column_tree.planner import plan_popular
 from sfumato.workload.records import Records
 from sfumato.workload.space import Space
 

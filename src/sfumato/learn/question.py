@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from sfumato.answer import Released
+from sfumato.ask.prepared import Prepared
+from sfumato.ask.question import Question
 from sfumato.domain import Booleans, Categories, Derived, Domain, nearest
 from sfumato.errors import ParameterError, SchemaError, UnsupportedSpend
 from sfumato.learn.cells import is_narrow, label_domain
 from sfumato.learn.facts import Facts, Sample
 from sfumato.learn.rules import Rule, rule_from_json
 from sfumato.privacy import Bound
-from sfumato.ask.prepared import Prepared
-from sfumato.ask.question import Question
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Distinct, Rows
 from sfumato.table.schema import Schema

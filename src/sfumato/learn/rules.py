@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,8 +15,22 @@ from sfumato.domain import Booleans, Categories, Domain, domain_from_json
 from sfumato.errors import ParameterError
 from sfumato.learn.cells import Codes, encoded, feature_columns
 from sfumato.learn.facts import Facts, joined
+from sfumato.registry import Registry
 
-_KINDS: dict[str, type[Rule]] = {}
+_RULES: Registry[type[Rule]] = Registry(
+    "rule",
+    "rules",
+    {
+        "box": "sfumato.learn.box",
+        "threshold": "sfumato.learn.threshold",
+        "interval": "sfumato.learn.interval",
+        "fitted": "sfumato.learn.fitted",
+        "halfspace": "sfumato.learn.halfspace",
+        "point": "sfumato.learn.point",
+        "condition": "sfumato.learn.concepts",
+        "bit cut": "sfumato.papers.private_learning.bit_threshold",
+    },
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +50,7 @@ class Rule(ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "kind" in cls.__dict__:
-            _KINDS[cls.kind] = cls
+            _RULES.add(cls.kind, cls)
 
     @abstractmethod
     def holds(self, codes: Codes) -> NDArray[np.bool_]:
@@ -102,19 +115,12 @@ def about(facts: Facts) -> dict[str, Any]:
 def rule_from_json(record: Mapping[str, Any]) -> Rule:
     """Read what `Rule.to_json` wrote."""
     values = dict(record)
-    kind = values.pop("rule", None)
-    if kind not in _KINDS:
-        from sfumato.learn import HOMES
-
-        for home in sorted(set(HOMES.values())):
-            import_module(home)
-    if kind not in _KINDS:
-        raise ParameterError(f"There is no rule {kind!r}; the rules are {', '.join(sorted(_KINDS))}.")
+    rule = _RULES[values.pop("rule", None)]
     domains = tuple(domain_from_json(domain) for domain in values.pop("domains"))
     labels = domain_from_json(values.pop("labels"))
     assert isinstance(labels, (Booleans, Categories))
     features = tuple(values.pop("features"))
-    return _KINDS[kind](features=features, domains=domains, labels=labels, **_KINDS[kind].read(values))
+    return rule(features=features, domains=domains, labels=labels, **rule.read(values))
 
 
 def _plain(value: Any) -> Any:

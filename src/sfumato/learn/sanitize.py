@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from sfumato.ask.prepared import Prepared
 from sfumato.domain import Booleans, Categories, Domain, integers
 from sfumato.errors import ParameterError
 from sfumato.exact import Number
@@ -37,12 +38,11 @@ from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import DiscreteLaplace, Noise
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import Bound, Loss
-from sfumato.ask.prepared import Prepared
 from sfumato.questions.synthesis.question import Synthesize
-from sfumato.workload.records import Records
-from sfumato.workload.space import Space
 from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
+from sfumato.workload.records import Records
+from sfumato.workload.space import Space
 
 SANITIZERS = ("auto", "cells", "points", "medians", "model")
 BINS = 64
@@ -55,7 +55,7 @@ FEW_CELLS = 4096
 class ModelRows(Mechanism):
     """Fit a model of features and label to noisy tables, and return rows that are sampled from it.
 
-    Promise: that of the measurements (PL-SAN2LEARN by `release.Synthesize`); the model, its rows and the rule are free.
+    Promise: that of the measurements (PL-SAN2LEARN by `Synthesize`); the model, its rows and the rule are free.
     """
 
     spec: ClassVar[str] = "PL-SAN2LEARN"

@@ -22,8 +22,8 @@ from sfumato.privacy.parallel import parallel
 from sfumato.privacy.sensitivity import sensitivity
 from sfumato.questions.distribution.facts import routes, share_of
 from sfumato.questions.distribution.medians import MedianTree, cells_of
-from sfumato.totals.sparse_noise import SparseNoise, cell_at, place_of, sparse_noise
 from sfumato.select.fit import range_epsilon
+from sfumato.totals.sparse_noise import SparseNoise, cell_at, place_of, sparse_noise
 
 Rows = tuple[tuple[Row, ...], Row, Row]
 """Rows in order, how many people stand for each, and how many of these have the second label."""

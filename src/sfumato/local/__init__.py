@@ -8,19 +8,13 @@
 1
 """
 
-from sfumato.local import browser, structure
-from sfumato.papers.heavy_hitters.bitstogram import BitstogramMethod, bitstogram_method
+from sfumato.local import browser
 from sfumato.local.client import Client
-from sfumato.papers.heavy_hitters.codes import UniqueListCode
 from sfumato.local.coins import noise_weight
 from sfumato.local.collector import Collected, Collector, Intake, envelope, envelopes, read_collection
-from sfumato.papers.heavy_hitters.comparators import LocalHash, UnaryEncoding, local_hash, unary_encoding
 from sfumato.local.device import Device
 from sfumato.local.engines import aggregate
-from sfumato.papers.heavy_hitters.expander import ExpanderMethod, expander_method
-from sfumato.papers.heavy_hitters.expander_paper import PaperSizes, PaperSketch, paper_sketch
 from sfumato.local.hadamard import HadamardResponse, hadamard_response
-from sfumato.papers.heavy_hitters.hashtogram import Hashtogram, hashtogram
 from sfumato.local.items import Bytes, Items, raw
 from sfumato.local.linear import LinearHash, linear_hash
 from sfumato.local.method import Method, Role
@@ -33,28 +27,23 @@ from sfumato.local.seed import Seed
 from sfumato.local.server import Server
 from sfumato.local.sketch import load
 from sfumato.local.wire import Refused, Wire
+from sfumato.moved import moved
 
 __all__ = [
-    "BitstogramMethod",
     "Bytes",
     "Client",
     "Collected",
     "Collector",
     "Device",
-    "ExpanderMethod",
     "HadamardResponse",
-    "Hashtogram",
     "Intake",
     "Item",
     "Items",
     "LinearHash",
-    "LocalHash",
     "MeanEstimate",
     "MeanResponse",
     "Method",
     "Oracle",
-    "PaperSizes",
-    "PaperSketch",
     "Plan",
     "Popular",
     "Refused",
@@ -63,29 +52,41 @@ __all__ = [
     "Seed",
     "Server",
     "Shares",
-    "UnaryEncoding",
-    "UniqueListCode",
     "Wire",
     "aggregate",
-    "bitstogram_method",
     "browser",
     "envelope",
     "envelopes",
-    "expander_method",
     "hadamard_response",
-    "hashtogram",
     "linear_hash",
     "load",
-    "local_hash",
     "mean_response",
     "nearest_distribution",
     "noise_weight",
-    "paper_sketch",
     "plan",
     "raw",
     "read_collection",
     "read_plan",
     "response",
-    "structure",
-    "unary_encoding",
 ]
+
+__getattr__ = moved(
+    __name__,
+    {
+        "BitstogramMethod": "sfumato.papers.heavy_hitters",
+        "ExpanderMethod": "sfumato.papers.heavy_hitters",
+        "Hashtogram": "sfumato.papers.heavy_hitters",
+        "LocalHash": "sfumato.papers.heavy_hitters",
+        "PaperSizes": "sfumato.papers.heavy_hitters",
+        "PaperSketch": "sfumato.papers.heavy_hitters",
+        "UnaryEncoding": "sfumato.papers.heavy_hitters",
+        "UniqueListCode": "sfumato.papers.heavy_hitters",
+        "bitstogram_method": "sfumato.papers.heavy_hitters",
+        "expander_method": "sfumato.papers.heavy_hitters",
+        "hashtogram": "sfumato.papers.heavy_hitters",
+        "local_hash": "sfumato.papers.heavy_hitters",
+        "paper_sketch": "sfumato.papers.heavy_hitters",
+        "structure": "sfumato.papers.heavy_hitters",
+        "unary_encoding": "sfumato.papers.heavy_hitters",
+    },
+)

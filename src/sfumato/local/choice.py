@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from sfumato.errors import DomainTooLarge
-from sfumato.papers.heavy_hitters.bitstogram import bitstogram_method
-from sfumato.papers.heavy_hitters.expander import expander_method
 from sfumato.local.method import Method
 from sfumato.local.tree import SEARCHES, tree_method
 from sfumato.privacy import Pure
+from sfumato.registry import Registry
 
+Maker = Callable[..., Method]
+"""From a spend, the bits of an item, the number of reports and options to a method."""
+
+MAKERS: Registry[Maker] = Registry(
+    "method",
+    "methods",
+    {
+        "expander": "sfumato.papers.heavy_hitters.expander",
+        "bitstogram": "sfumato.papers.heavy_hitters.bitstogram",
+    },
+)
+for _search in SEARCHES:
+    MAKERS.add(_search, partial(tree_method, search=_search))
 METHOD_NAMES = ("auto", *SEARCHES, "expander", "bitstogram")
 GUARANTEED = 0.9
 
 
 def make(name: str, spend: Pure, bits: int, reports: int, false_items: float) -> Method:
     """Return one method by its name."""
-    if name == "expander":
-        return expander_method(spend, bits, reports, false_items=false_items)
-    if name == "bitstogram":
-        return bitstogram_method(spend, bits, reports, false_items=false_items)
-    return tree_method(spend, bits, reports, search=name, false_items=false_items)
+    return MAKERS[name](spend, bits, reports, false_items=false_items)
 
 
 def choose(spend: Pure, bits: int, reports: int, *, method: str, false_items: float) -> tuple[Method, str]:

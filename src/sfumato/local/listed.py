@@ -14,6 +14,7 @@ from sfumato.exact import between_zero_and_one, positive_integer
 from sfumato.local.hadamard import hadamard_response
 from sfumato.local.items import Items
 from sfumato.local.linear import LinearHash, linear_hash
+from sfumato.local.memory import LISTED
 from sfumato.local.method import Method, Role, oracle_from_json
 from sfumato.local.oracle import Oracle
 from sfumato.local.response import mean_response, response
@@ -52,6 +53,10 @@ class ListMethod(Method):
         """Return the places of the candidates, hashed where the oracle hashes."""
         return ListEncoder(self.oracle, seed.key("candidate"), items.bits)
 
+    def decoding_bytes(self, cell: int, row_bytes: int) -> int:
+        """Return the memory of the transformed table and of the list."""
+        return 2 * cell * self.largest_oracle + LISTED * self.candidates
+
     def detectable(self, reports: int, probability: float) -> float:
         """Return the share that differs from zero, over all candidates at once, with this probability."""
         from scipy.special import ndtri
@@ -87,6 +92,10 @@ class MeanMethod(ListMethod):
     def search(self, server: Server, false_items: float) -> Popular:
         """Refuse: there are no items to be found."""
         raise ParameterError("A plan with numbers= has a mean and no items; ask for mean().")
+
+    def decoding_bytes(self, cell: int, row_bytes: int) -> int:
+        """Return nothing: a mean is read as it is."""
+        return 0
 
 
 class ListEncoder:

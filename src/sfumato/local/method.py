@@ -4,8 +4,8 @@ A method is public and frozen. Its devices are split into roles: each device dra
 never looking at its item, and answers with that role's oracle only, so the whole costs what one oracle costs
 (C-SPLIT). An `Encoder` turns an item into the point of a role's oracle; it holds the public randomness.
 
-To add a method: subclass `Method` with a `kind`, give it `roles`, an encoder and a search, and register it in
-`plan.METHODS`.
+To add a method: subclass `Method` with a `kind`, give it `roles`, an encoder and a search, add its room to `METHODS`,
+and its maker to `choice.MAKERS`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,24 @@ from sfumato.local.linear import LinearHash
 from sfumato.local.oracle import Oracle
 from sfumato.local.response import MeanResponse, Response
 from sfumato.local.seed import Seed
+from sfumato.registry import Registry
 
 if TYPE_CHECKING:
     from sfumato.local.popular import Popular
     from sfumato.local.server import Server
+
+METHODS: Registry[type[Method]] = Registry(
+    "method of a plan",
+    "methods",
+    {
+        "tree": "sfumato.local.tree",
+        "list": "sfumato.local.listed",
+        "mean": "sfumato.local.listed",
+        "expander": "sfumato.papers.heavy_hitters.expander",
+        "bitstogram": "sfumato.papers.heavy_hitters.bitstogram",
+    },
+)
+"""What a stored plan may name; a method registers itself under its kind."""
 
 ORACLES: dict[str, type[Oracle]] = {one.kind: one for one in (LinearHash, HadamardResponse, Response, MeanResponse)}
 
@@ -62,6 +76,10 @@ class Method(ABC):
     false_items: float = 0.05
     """The probability that an item is listed that nobody holds."""
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        METHODS.add(cls.kind, cls)
+
     @property
     @abstractmethod
     def roles(self) -> tuple[Role, ...]:
@@ -87,6 +105,15 @@ class Method(ABC):
     @abstractmethod
     def search(self, server: Server, false_items: float) -> Popular:
         """Return the popular items that a sketch shows; one that nobody holds at most with this probability."""
+
+    @abstractmethod
+    def decoding_bytes(self, cell: int, row_bytes: int) -> int:
+        """Return the memory that reading a sketch takes beside it; `cell` bytes a count, `row_bytes` an item."""
+
+    @property
+    def largest_oracle(self) -> int:
+        """The outcomes of the oracle that has most."""
+        return max(role.oracle.outcomes for role in self.roles)
 
     def guaranteed(self, reports: int, probability: float) -> float:
         """Return the share found with this probability if all others hold rivals as popular, by the method's rule."""

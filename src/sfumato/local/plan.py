@@ -15,15 +15,12 @@ import numpy as np
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.exact import Number, between_zero_and_one
 from sfumato.exact.rational import show
-from sfumato.papers.heavy_hitters.bitstogram import BitstogramMethod
 from sfumato.local.durable import UNREADABLE, read_bytes
-from sfumato.papers.heavy_hitters.expander import ExpanderMethod
 from sfumato.local.items import Items
-from sfumato.local.listed import ListMethod, MeanMethod
-from sfumato.local.method import Encoder, Method
+from sfumato.local.listed import MeanMethod
+from sfumato.local.method import METHODS, Encoder, Method
 from sfumato.local.seed import Seed
 from sfumato.local.shapes import check_shapes
-from sfumato.local.tree import TreeMethod
 from sfumato.local.wire import TAG_BYTES, Wire
 from sfumato.privacy import Loss, Pure, bound_from_json
 
@@ -32,9 +29,6 @@ if TYPE_CHECKING:
     from sfumato.local.server import Server
 
 FORMAT = 1
-METHODS: dict[str, type[Method]] = {
-    one.kind: one for one in (TreeMethod, ExpanderMethod, BitstogramMethod, ListMethod, MeanMethod)
-}
 FOUND = 0.9
 """The probability with which an item of the detectable share is found."""
 

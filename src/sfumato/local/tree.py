@@ -35,6 +35,10 @@ FIRST_CHILD_BITS = 4
 PREFIX_STEP_BITS = 8
 FINAL_SHARE = 6
 """Hundredths of the devices that are kept for the final estimates."""
+_LOOKED_AT = {"soft": 44, "prefix": 14, "treehist": 14}
+"""Bytes for every prefix that a search looks at, measured."""
+_KEPT = 24
+"""Bytes for every level of every prefix that stays in a search, measured."""
 SEARCHES = ("soft", "prefix", "treehist")
 STEPS = {"soft": STEP_BITS, "prefix": PREFIX_STEP_BITS, "treehist": 1}
 RIVALS = 64
@@ -97,6 +101,16 @@ class TreeMethod(Method):
     def encoder(self, seed: Seed, items: Items) -> TreeEncoder:
         """Return the whitening and the hashes."""
         return TreeEncoder(seed, items.bits, self.prefixes, self.oracle.symbol_bits)
+
+    def decoding_bytes(self, cell: int, row_bytes: int) -> int:
+        """Return the memory of the tables of all roles, and of the prefixes that a search looks at and keeps."""
+        from sfumato.local.tree_search import beam
+
+        room = beam(self)
+        steps = [after - before for before, after in zip(self.levels, self.levels[1:], strict=False)]
+        looked_at = max(1 << self.levels[0], room << max(steps, default=0))
+        tables = cell * sum(role.oracle.outcomes for role in self.roles)
+        return tables + _LOOKED_AT[self.style] * looked_at + room * (_KEPT * len(self.levels) + 4 * row_bytes)
 
     def detectable(self, reports: int, probability: float) -> float:
         """Return the share found with this probability, by the planner's model of the search."""

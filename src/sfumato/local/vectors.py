@@ -18,9 +18,8 @@ from typing import Any
 
 from sfumato import domain
 from sfumato.domain import Domain
-from sfumato.papers.heavy_hitters.bitstogram import bitstogram_method
+from sfumato.local.choice import MAKERS
 from sfumato.local.coins import COIN
-from sfumato.papers.heavy_hitters.expander import expander_method
 from sfumato.local.items import Items, raw
 from sfumato.local.listed import MeanMethod, list_method
 from sfumato.local.plan import Plan
@@ -91,9 +90,9 @@ def _other_methods(seed: bytes) -> list[tuple[Plan, list[Any]]]:
     return [
         numbers(24, "prefix"),
         numbers(20, "treehist"),
-        numbers(30, expander_method(spend, 30, users, max_cells=1 << 17)),
-        numbers(61, expander_method(spend, 61, users, max_cells=1 << 20)),
-        numbers(13, bitstogram_method(spend, 13, users)),
+        numbers(30, MAKERS["expander"](spend, 30, users, max_cells=1 << 17)),
+        numbers(61, MAKERS["expander"](spend, 61, users, max_cells=1 << 20)),
+        numbers(13, MAKERS["bitstogram"](spend, 13, users)),
         *((one, [10, 14, 15, "10"]) for one in lists),
         (plan(users=users, spend=spend, numbers=domain.fixed(-1, 2, step="0.25"), seed=seed), [-1, 0.75, 2, 0.8]),
     ]

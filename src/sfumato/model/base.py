@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import DomainTooLarge, ParameterError
-from sfumato.noise import Noise
 from sfumato.model.rows import BATCH, as_arrow, checked_rows
+from sfumato.noise import Noise
+from sfumato.registry import Registry
 from sfumato.workload.space import Space, column_names
 
 if TYPE_CHECKING:
-    from sfumato.workload.blocks import Block
     from sfumato.table.schema import Schema
+    from sfumato.workload.blocks import Block
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -27,7 +28,7 @@ Codes = NDArray[np.int64]
 MOST_CELLS = 2**22
 """Tables of more cells than this are not written out."""
 
-_KINDS: dict[str, type[Model]] = {}
+_MODELS: Registry[type[Model]] = Registry("model", "models")
 
 
 class Model(ABC):
@@ -50,7 +51,7 @@ class Model(ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "kind" in cls.__dict__:
-            _KINDS[cls.kind] = cls
+            _MODELS.add(cls.kind, cls)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.space.names)} columns, about {self.total:.0f} people)"
@@ -125,10 +126,7 @@ class Model(ABC):
 
 def model_from_json(record: Mapping[str, Any], schema: Schema) -> Model:
     """Read what `Model.to_json` wrote; the schema says what the codes of the columns mean."""
-    kind = record.get("model")
-    if kind not in _KINDS:
-        raise ParameterError(f"There is no model {kind!r}; the models are {', '.join(sorted(_KINDS))}.")
-    return _KINDS[kind]._read(Space.from_json(record["space"], schema), float(record["total"]), record)
+    return _MODELS[record.get("model")]._read(Space.from_json(record["space"], schema), float(record["total"]), record)
 
 
 def packed(numbers: NDArray[Any]) -> dict[str, Any]:

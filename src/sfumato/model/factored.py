@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from sfumato.errors import DomainTooLarge, ParameterError
-from sfumato.noise import Noise
 from sfumato.model.base import MOST_CELLS, Codes, Floats, Model, packed, unpacked
 from sfumato.model.rows import shuffled, systematic
+from sfumato.noise import Noise
 from sfumato.workload.space import Space
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.errors import ParameterError
-from sfumato.noise import Noise
 from sfumato.model.base import Codes, Floats, Model, packed, unpacked
 from sfumato.model.rows import shuffled, systematic
+from sfumato.noise import Noise
 from sfumato.workload.space import Space
 
 

@@ -63,7 +63,7 @@ def estimate_distribution(task: EstimateDistribution, asked: Asked) -> list[Requ
                 formula="n >= 8^s·(60c/(accuracy·e))·s·log2(12·s/(b·e·d)), s = log*(bits), c = 77/accuracy, "
                 "4c mechanisms of (e, d) in the spend, b = failure/(3c)",
                 spec="PL-SAN-THRESH",
-                run="release.distribution.experimental",
+                run="papers.private_learning.san_thresholds",
                 demonstrator=True,
             )
         )
@@ -146,7 +146,7 @@ def _rounds(asked: Asked, error: float) -> Requirement:
         sampling=0.0,
         formula="n >= (32/(a·e'))·ln(640/(a³·failure·e'·delta)), e' = e/sqrt((32/a)·ln(5/delta))",
         spec="PL-SAN-POINT",
-        run="release.popular.experimental.san_points",
+        run="papers.private_learning.san_points",
         demonstrator=True,
     )
 

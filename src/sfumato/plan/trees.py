@@ -34,9 +34,9 @@ def tree_people(columns: int, spend: Pure, accuracy: float, failure: float) -> f
 def _found(columns: int, spend: Pure, failure: float, step: int) -> float:
     """Return the smallest count that is found among 2^(step/2) people, or the error of counts if that is larger."""
     from sfumato.domain import booleans
-    from sfumato.questions.popular.planner import plan_popular
-    from sfumato.workload.space import Space
     from sfumato.table.schema import Schema
+    from sfumato.totals.column_tree.planner import plan_popular
+    from sfumato.workload.space import Space
 
     space = Space.of(Schema({f"q{place}": booleans(missing=False) for place in range(columns)}))
     people = math.ceil(2 ** (step / 2))

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from sfumato.errors import ParameterError
 from sfumato.exact import INFINITY, Extended, Infinity, Number, exact, unit_up
 from sfumato.exact.enclosure import Ball
+from sfumato.registry import Registry
 
 GRID_STEP = Fraction(1, 1000)
 SHORTEST_STEP = Fraction(1, 1 << 18)
@@ -171,14 +172,24 @@ def grid(omega: Fraction, step: Fraction = GRID_STEP) -> list[Fraction]:
     return list(orders(omega, step))
 
 
-_FORMS: dict[str, Callable[[dict[str, Any]], Curve]] = {}
+_HOME = "sfumato.privacy."
+FORMS: Registry[Callable[[dict[str, Any]], Curve]] = Registry(
+    "Rényi curve",
+    "curves",
+    {
+        **dict.fromkeys(("pure", "linear", "order", "sinh_normal"), _HOME + "forms"),
+        **dict.fromkeys(("total", "least", "greatest", "group"), _HOME + "derived"),
+        "smooth": _HOME + "smooth",
+        "subsampled": _HOME + "subsample",
+    },
+)
 
 
 def register(form: str) -> Callable[[Callable[[dict[str, Any]], Curve]], Callable[[dict[str, Any]], Curve]]:
     """Name the function that reads a stored form."""
 
     def remember(read: Callable[[dict[str, Any]], Curve]) -> Callable[[dict[str, Any]], Curve]:
-        _FORMS[form] = read
+        FORMS.add(form, read)
         return read
 
     return remember
@@ -186,9 +197,7 @@ def register(form: str) -> Callable[[Callable[[dict[str, Any]], Curve]], Callabl
 
 def curve_from_json(record: dict[str, Any]) -> Curve:
     """Read what `Curve.to_json` wrote."""
-    from sfumato.privacy import derived, forms, smooth, subsample  # noqa: F401  (they register what they can read)
-
     form = record.get("form")
-    if form not in _FORMS:
+    if form not in FORMS:
         raise ParameterError(f"No Rényi curve is called {form!r}; it was stored by a newer version of sfumato.")
-    return _FORMS[form](record)
+    return FORMS[form](record)

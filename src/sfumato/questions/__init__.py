@@ -1,16 +1,15 @@
 """Questions about a table."""
 
-from sfumato.totals.aggregates import Aggregate, Count, Mean, Sum, Variance
-from sfumato.questions.distribution.question import Distribution
-from sfumato.papers.query_release.geometry.question import Shaped
+from sfumato.ask.question import Question, question_from_json
 from sfumato.questions.counts.groups import GroupBy, Histogram
 from sfumato.questions.counts.people import People
+from sfumato.questions.distribution.question import Distribution
 from sfumato.questions.popular.question import Popular
 from sfumato.questions.quantiles import Quantiles
-from sfumato.ask.question import Question, question_from_json
+from sfumato.questions.queries.question import Answers
 from sfumato.questions.synopsis.question import Synopsize
 from sfumato.questions.synthesis.question import Synthesize
-from sfumato.questions.queries.question import Answers
+from sfumato.totals.aggregates import Aggregate, Count, Mean, Sum, Variance
 
 __all__ = [
     "Aggregate",
@@ -24,7 +23,6 @@ __all__ = [
     "Popular",
     "Quantiles",
     "Question",
-    "Shaped",
     "Sum",
     "Synopsize",
     "Synthesize",

@@ -1,10 +1,10 @@
 """Private choice: the best of a public set of candidates, or a clear winner, or nothing."""
 
 from sfumato.mechanism import NOTHING
+from sfumato.moved import moved
 from sfumato.select.exponential_choice import Exponential, exponential
 from sfumato.select.growth import check_bounded_growth
 from sfumato.select.heavy_cell import Choosing, choosing
-from sfumato.papers.truncated_cdp.obvious_answer import Obvious, obvious
 from sfumato.select.permute_flip import PermuteAndFlip, permute_and_flip
 from sfumato.select.quasiconcave import Solver, interior_point, solve_quasiconcave
 from sfumato.select.scores import StepFunction, Unbounded, sparse
@@ -16,7 +16,6 @@ __all__ = [
     "NOTHING",
     "Choosing",
     "Exponential",
-    "Obvious",
     "PermuteAndFlip",
     "Reply",
     "Solver",
@@ -29,7 +28,6 @@ __all__ = [
     "choosing",
     "exponential",
     "interior_point",
-    "obvious",
     "permute_and_flip",
     "solve_quasiconcave",
     "sparse",
@@ -37,3 +35,5 @@ __all__ = [
     "stable",
     "top",
 ]
+
+__getattr__ = moved(__name__, dict.fromkeys(("Obvious", "obvious"), "sfumato.papers.truncated_cdp"))

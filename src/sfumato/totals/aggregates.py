@@ -10,11 +10,11 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from sfumato.answer import Released
+from sfumato.ask.prepared import Prepared
+from sfumato.ask.question import Question, Where
 from sfumato.domain import Derived, FixedPoint, Integers
 from sfumato.errors import SchemaError
 from sfumato.privacy import Bound
-from sfumato.ask.prepared import Prepared
-from sfumato.ask.question import Question, Where
 from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
 from sfumato.table.statistics import COUNT, Part, Power

@@ -10,22 +10,22 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.answer import Measured, Released
+from sfumato.ask.prepared import Prepared
+from sfumato.ask.question import flat
 from sfumato.errors import UnsupportedSpend
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
-from sfumato.privacy import Approximate, Bound, Loss, Pure
-from sfumato.totals.aggregates import Aggregate
-from sfumato.totals.noisy import Moves, Total, noise_on_grid, noisy_total
-from sfumato.ask.prepared import Prepared
-from sfumato.totals.private_keys import Key, StableHistogram, stable_histogram
-from sfumato.ask.question import flat
-from sfumato.totals.sparse_noise import cell_at, place_of, sparse_noise
-from sfumato.totals.totals import shared_terms
+from sfumato.privacy import Bound, Loss
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Found, Occurring
-from sfumato.table.predicate import EVERY_ROW, Predicate
+from sfumato.table.predicate import Predicate
 from sfumato.table.schema import Schema
 from sfumato.table.statistics import COUNT
+from sfumato.totals.aggregates import Aggregate
+from sfumato.totals.noisy import Moves, Total, noise_on_grid, noisy_total
+from sfumato.totals.private_keys import Key, StableHistogram, stable_histogram
+from sfumato.totals.sparse_noise import cell_at, place_of, sparse_noise
+from sfumato.totals.totals import shared_terms
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,25 +103,6 @@ def plan_found(
 
 def _rounded(totals: Sequence[Total], values: Sequence[int]) -> list[int]:
     return [total.rounded(value) for total, value in zip(totals, values, strict=True)]
-
-
-def plan_private(
-    aggregates: Sequence[Aggregate], basis: Basis, spend: Bound, keys: tuple[str, ...], where: Predicate
-) -> Prepared:
-    """Return what runs when the keys are not those of the schema: found, or drawn from a domain too large to list."""
-    if isinstance(spend, Approximate):
-        return plan_found(aggregates, basis, spend, keys, where)
-    if any(term.part != COUNT for term in shared_terms(aggregates, basis.schema)):
-        raise UnsupportedSpend(
-            f"Groups that are found in the data need a delta, and {spend!r} has none; write Approximate(epsilon, "
-            "delta), or list the keys in the schema."
-        )
-    if where == EVERY_ROW and isinstance(spend, Pure) and len(keys) > 1:
-        # Many columns: a search along a tree of them may find rarer records; it is built on this module.
-        from sfumato.questions.popular.choice import plan_pure
-
-        return plan_pure(basis, spend, keys)
-    return plan_sparse(basis, spend, keys, where)
 
 
 def plan_sparse(basis: Basis, spend: Bound, keys: tuple[str, ...], where: Predicate) -> Prepared:

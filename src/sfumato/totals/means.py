@@ -20,10 +20,10 @@ from sfumato.answer import Measured, half_width
 from sfumato.noise import Law
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import Bound, Pure
-from sfumato.totals.aggregates import Term
-from sfumato.totals.noisy import Moves, Total, noise_on_grid
 from sfumato.table.gauge import Gauge
 from sfumato.table.statistics import MOST_ROWS
+from sfumato.totals.aggregates import Term
+from sfumato.totals.noisy import Moves, Total, noise_on_grid
 
 USUAL = Fraction(95, 100)
 

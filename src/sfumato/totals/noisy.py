@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.ask.prepared import Exact
 from sfumato.errors import UnsupportedSpend
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Law
@@ -18,7 +19,6 @@ from sfumato.perturb import AdditiveNoise, calibrate
 from sfumato.privacy import Bound, Concentrated, Pure, Relation, Truncated
 from sfumato.privacy.bounds import Approximate
 from sfumato.privacy.sensitivity import Sensitivity
-from sfumato.ask.prepared import Exact
 from sfumato.table.gauge import Gauge
 from sfumato.table.statistics import COUNT, Part
 

@@ -9,19 +9,19 @@ from math import prod
 from typing import Any
 
 from sfumato.answer import Frame, Measured, Released
+from sfumato.ask.prepared import Prepared, Several
+from sfumato.ask.question import flat
 from sfumato.errors import DomainTooLarge
 from sfumato.mechanism import Mechanism
 from sfumato.privacy import Bound
-from sfumato.totals.aggregates import Aggregate, Mean, Term, intervals, points
-from sfumato.totals.means import MeanTotals, mean_totals, pairs_of
-from sfumato.totals.noisy import Moves, Total, noisy_total
-from sfumato.ask.prepared import Prepared, Several
-from sfumato.ask.question import flat
 from sfumato.table.gauge import Basis, Gauge
 from sfumato.table.measure import Totals
 from sfumato.table.predicate import Predicate
 from sfumato.table.schema import Schema
 from sfumato.table.statistics import DENSE_CELLS
+from sfumato.totals.aggregates import Aggregate, Mean, Term, intervals, points
+from sfumato.totals.means import MeanTotals, mean_totals, pairs_of
+from sfumato.totals.noisy import Moves, Total, noisy_total
 
 
 def plan_totals(

@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.privacy.sensitivity import Sensitivity
+from sfumato.registry import Registry
+from sfumato.table.schema import Schema
 from sfumato.workload.moves import NOTHING, added_to, counted, replaced_in
 from sfumato.workload.space import Space
-from sfumato.table.schema import Schema
 
 MATRIX_ENTRIES = 2**26
 """A block is written out as a matrix up to so many numbers."""
 
-KINDS: dict[str, type[Block]] = {}
+BLOCKS: Registry[type[Block]] = Registry("block of queries", "blocks")
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Block(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        KINDS[cls.kind] = cls
+        BLOCKS.add(cls.kind, cls)
 
     @property
     @abstractmethod

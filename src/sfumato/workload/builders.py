@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.exact import Number, exact, positive_integer
+from sfumato.table.predicate import columns as predicate_columns
+from sfumato.table.schema import Schema
+from sfumato.table.where import read_where
 from sfumato.workload.blocks import Block, Conjunction, Marginal, Parity, require_bits
 from sfumato.workload.condition import Predicate
 from sfumato.workload.queries import Matrix, Prefixes, Ranges
 from sfumato.workload.space import LISTED, Space, column_names, require_schema
 from sfumato.workload.workload import Workload
-from sfumato.table.predicate import columns as predicate_columns
-from sfumato.table.schema import Schema
-from sfumato.table.where import read_where
 
 MOST_BLOCKS = 200_000
 """More sets of columns than anybody reads."""

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError
 from sfumato.privacy.sensitivity import Sensitivity
-from sfumato.workload.blocks import Block
-from sfumato.workload.moves import NOTHING, counted
-from sfumato.workload.space import Space
 from sfumato.table.predicate import All, Codes, Texts, columns, from_json, to_json
 from sfumato.table.predicate import Predicate as Condition
 from sfumato.table.schema import Schema
+from sfumato.workload.blocks import Block
+from sfumato.workload.moves import NOTHING, counted
+from sfumato.workload.space import Space
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ from sfumato.bounds import WARNINGS, VolumeFloor, histogram_error, sampling_erro
 from sfumato.exact.rational import show
 from sfumato.noise import Law
 from sfumato.privacy import Bound, Pure
+from sfumato.table.gauge import Gauge
 from sfumato.workload.blocks import Marginal
 from sfumato.workload.space import Space
 from sfumato.workload.workload import Workload
-from sfumato.table.gauge import Gauge
 
 CONFIDENCE = Fraction(95, 100)
 MOVABLE = 4

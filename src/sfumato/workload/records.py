@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.workload.space import Space
 from sfumato.table.measure import Distinct
+from sfumato.workload.space import Space
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.ask.question import READERS
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Everything, Relation, attributes
 from sfumato.privacy.sensitivity import Sensitivity
-from sfumato.workload.blocks import KINDS, Block, Conjunction, Marginal, Parity
+from sfumato.table.schema import Schema
+from sfumato.workload.blocks import BLOCKS, Block, Conjunction, Marginal, Parity
 from sfumato.workload.moves import PAIRED, added_to, odd_moves, repeated, replaced_in, stacked
 from sfumato.workload.reach import MOST_BLOCKS, Reach
 from sfumato.workload.records import Records
 from sfumato.workload.space import Space
-from sfumato.table.schema import Schema
 
 if TYPE_CHECKING:
     from sfumato.model.base import Model
@@ -276,11 +277,12 @@ def _sets(sets: list[list[str]], names: Sequence[str]) -> dict[str, Any]:
 
 def _read(run: Mapping[str, Any], space: Space, schema: Schema) -> list[Block]:
     values = dict(run)
-    kind = KINDS.get(str(values.pop("kind", None)))
-    if kind is None:
-        raise ParameterError(f"There is no block of queries {run.get('kind')!r}; there are {', '.join(sorted(KINDS))}.")
+    kind = BLOCKS[values.pop("kind", None)]
     if "width" in values:
         sets = [list(one) for one in combinations(values.pop("of"), values.pop("width"))]
     else:
         sets = values.pop("sets", [])
     return [kind.made(schema, space, members, values) for members in sets]
+
+
+READERS.add("workload", Workload.from_json)

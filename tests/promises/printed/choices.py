@@ -8,6 +8,7 @@ from typing import Any
 
 from sfumato import NOTHING, Noise, select
 from sfumato.noise import DiscreteLaplace
+from sfumato.papers import truncated_cdp
 from sfumato.select.candidates import normalise
 from sfumato.select.scores import whole
 
@@ -31,7 +32,7 @@ class SeenOnly(select.Stable):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FloatUniform(select.Obvious):
+class FloatUniform(truncated_cdp.Obvious):
     """Tosses a coin of nearly 1/k for the best candidate where the draw must be uniform."""
 
     def run(self, exact: Any, noise: Noise) -> Any:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from sfumato import Noise
+from sfumato.papers.private_learning.faithful_sanitizers import Blocks
+from sfumato.papers.private_learning.smooth_medians import SmoothMedian
 from sfumato.privacy import Loss
 from sfumato.questions.distribution import MedianTree, NodeTree, RankWindows
 from sfumato.questions.distribution.codes import Coded
-from sfumato.papers.private_learning.faithful_sanitizers import Blocks
 from sfumato.questions.distribution.medians import level_cost
-from sfumato.papers.private_learning.smooth_medians import SmoothMedian
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import Any
 from sfumato import Noise
 from sfumato.privacy import Loss
 from sfumato.questions.popular import HeavyHitters, PopularCounts
-from sfumato.questions.popular.hitters import Family
+from sfumato.totals.column_tree.hitters import Family
 from sfumato.totals.sparse_noise import SparseNoise
 from sfumato.workload import Records
 

@@ -9,15 +9,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.papers.private_learning.padded import PaddedClasses
+from sfumato.ask.prepared import Prepared
 from sfumato.learn.facts import Sample
 from sfumato.learn.sanitize import ModelRows
 from sfumato.learn.sanitized import MedianRows, merged
 from sfumato.local.coins import COIN, loss_of
 from sfumato.mechanism import Mechanism
 from sfumato.noise import DiscreteLaplace, Noise
+from sfumato.papers.private_learning.padded import PaddedClasses
 from sfumato.privacy import Cost, Loss
-from sfumato.ask.prepared import Prepared
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.noise import Noise
 from sfumato.model.factored import Factored
+from sfumato.noise import Noise
 from sfumato.papers.query_release.weights.choosers import Disjoint
 from sfumato.papers.query_release.weights.evidence import Evidence
 from sfumato.papers.query_release.weights.meter import Metered

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from sfumato.errors import DomainTooLarge, ParameterError
+from sfumato.local.choice import MAKERS
 from sfumato.local.confirm import (
     Shares,
     WholeItems,
@@ -27,6 +28,7 @@ from sfumato.local.confirm import (
 )
 from sfumato.local.items import Items
 from sfumato.local.linear import LinearHash, linear_hash
+from sfumato.local.memory import CANDIDATE
 from sfumato.local.method import Method, Role
 from sfumato.local.seed import Seed, words
 from sfumato.privacy import Pure
@@ -90,6 +92,10 @@ class BitstogramMethod(Method):
         assert isinstance(encoder, BitstogramEncoder)
         codes = [code for number in range(self.repetitions) for code in _majorities(server, self, encoder, number)]
         return confirm(server, encoder.whole, self.oracle, codes if server.accepted else [], false_items)
+
+    def decoding_bytes(self, cell: int, row_bytes: int) -> int:
+        """Return the memory of the largest table, twice as much to arrange it, and of all candidates."""
+        return 3 * cell * self.largest_oracle + CANDIDATE * (self.repetitions << self.bucket_bits)
 
     def detectable(self, reports: int, probability: float) -> float:
         """Return the share of which all bits are right in some repetition, and which is confirmed."""
@@ -216,3 +222,6 @@ def bitstogram_method(spend: Pure, bits: int, reports: int, *, false_items: floa
         repetitions=repetitions,
         false_items=false_items,
     )
+
+
+MAKERS.add("bitstogram", bitstogram_method)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from sfumato.errors import DomainTooLarge, ParameterError
-from sfumato.papers.heavy_hitters.codes import DECODERS, UniqueListCode, best_offsets
+from sfumato.local.choice import MAKERS
 from sfumato.local.coins import noise_weight, report_epsilon
 from sfumato.local.confirm import (
     Shares,
@@ -31,9 +31,11 @@ from sfumato.local.confirm import (
 from sfumato.local.hadamard import HadamardResponse, best_block_bits
 from sfumato.local.items import Items
 from sfumato.local.linear import LinearHash, linear_hash
+from sfumato.local.memory import CANDIDATE
 from sfumato.local.method import Method, Role
 from sfumato.local.seed import Seed
 from sfumato.local.whitening import whitening_of
+from sfumato.papers.heavy_hitters.codes import DECODERS, UniqueListCode, best_offsets
 from sfumato.privacy import Pure
 
 if TYPE_CHECKING:
@@ -114,6 +116,10 @@ class ExpanderMethod(Method):
         from sfumato.papers.heavy_hitters.expander_search import search
 
         return search(server, self, false_items)
+
+    def decoding_bytes(self, cell: int, row_bytes: int) -> int:
+        """Return the memory of one coordinate's estimates, twice as much to arrange them, and of all candidates."""
+        return 3 * cell * self.largest_oracle + CANDIDATE * (1 << self.bucket_bits)
 
     def detectable(self, reports: int, probability: float) -> float:
         """Return the share found with this probability if every coordinate that goes wrong is an error."""
@@ -277,3 +283,6 @@ def expander_method(
     wanted = math.ceil(math.log2(ROOM / share))
     room = max_cells.bit_length() - 1 - least.cell_bits + BUCKET_BITS[0]
     return made(min(max(wanted, BUCKET_BITS[0]), BUCKET_BITS[-1], room))
+
+
+MAKERS.add("expander", expander_method)

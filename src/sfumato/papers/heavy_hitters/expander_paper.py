@@ -16,13 +16,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.errors import ParameterError
-from sfumato.papers.heavy_hitters.codes import UniqueListCode
 from sfumato.local.coins import noise_weight, report_epsilon
 from sfumato.local.hadamard import HadamardResponse, best_block_bits
-from sfumato.papers.heavy_hitters.hashtogram import Hashtogram, hashtogram
 from sfumato.local.seed import words
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
+from sfumato.papers.heavy_hitters.codes import UniqueListCode
+from sfumato.papers.heavy_hitters.hashtogram import Hashtogram, hashtogram
 from sfumato.privacy import Loss, Pure
 
 Report = tuple[int, int, int]

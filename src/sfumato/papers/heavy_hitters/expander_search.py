@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfumato.papers.heavy_hitters.codes.votes import VoteDecoder
 from sfumato.local.confirm import confirm
 from sfumato.local.cutoffs import cell_cutoff
-from sfumato.papers.heavy_hitters.expander import ENTRY, SEED, ExpanderEncoder, ExpanderMethod
 from sfumato.local.popular import Popular
+from sfumato.papers.heavy_hitters.codes.votes import VoteDecoder
+from sfumato.papers.heavy_hitters.expander import ENTRY, SEED, ExpanderEncoder, ExpanderMethod
 
 if TYPE_CHECKING:
     from sfumato.local.server import Server

@@ -10,17 +10,17 @@ from typing import Any, ClassVar
 
 from sfumato.errors import ParameterError
 from sfumato.mechanism import Event, Mechanism
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law, Noise
-from sfumato.privacy import REPLACE_ONE, ByCount, Cost, Cover, Flat, Loss, Minimum, PerAttribute, Profile, Sum
-from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.model.base import MOST_CELLS
 from sfumato.model.factored import Factored
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law, Noise
 from sfumato.papers.query_release.weights.candidates import Candidates
 from sfumato.papers.query_release.weights.choosers import Disjoint, Partition, range_cost, require_possible, top_sum
 from sfumato.papers.query_release.weights.evidence import Fitting
 from sfumato.papers.query_release.weights.learner import Learner, require_fitting, require_whole
 from sfumato.papers.query_release.weights.meter import GRID, Metered, noise_cost
 from sfumato.papers.query_release.weights.rounds import Transcript, checked_rounds, fixed_rounds, shown
+from sfumato.privacy import REPLACE_ONE, ByCount, Cost, Cover, Flat, Loss, Minimum, PerAttribute, Profile, Sum
+from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.workload.records import Records
 
 Rates = tuple[tuple[str, Fraction], ...]

@@ -23,11 +23,11 @@ from sfumato.mechanism import Mechanism
 from sfumato.noise import DiscreteLaplace, Noise
 from sfumato.privacy import Bound, Cost, Loss, Pure
 from sfumato.privacy.per_attribute import PerAttribute
-from sfumato.questions.popular.histogram import PopularCounts
-from sfumato.questions.popular.planner import plan_popular
+from sfumato.select import Exponential, exponential
+from sfumato.totals.column_tree.histogram import PopularCounts
+from sfumato.totals.column_tree.planner import plan_popular
 from sfumato.workload.records import Records
 from sfumato.workload.space import Space
-from sfumato.select import Exponential, exponential
 
 MOST_BITS = 62
 

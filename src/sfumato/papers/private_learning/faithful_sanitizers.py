@@ -17,10 +17,10 @@ from sfumato.errors import UnsupportedSpend
 from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.mechanism import NOTHING, Mechanism
 from sfumato.noise import DiscreteLaplace, Noise
+from sfumato.papers.query_release.geometry.small_databases import SmallDatabases, small_databases
 from sfumato.privacy import Approximate, Bound, Cost, Loss, Pure
 from sfumato.privacy.parallel import worst_of
 from sfumato.questions.distribution.codes import Coded
-from sfumato.papers.query_release.geometry.small_databases import SmallDatabases, small_databases
 from sfumato.select.exponential_choice import Exponential, exponential
 from sfumato.select.heavy_cell import Choosing, choosing
 

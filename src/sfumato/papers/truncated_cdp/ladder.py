@@ -16,8 +16,8 @@ import numpy as np
 from sfumato.errors import UnsupportedSpend
 from sfumato.exact import Infinity, rational_ball
 from sfumato.exact.enclosure import Ball, precision
-from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Truncated
 from sfumato.papers.truncated_cdp.certificate import SLACK, close, orders, renyi_limits
+from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Truncated
 
 Floats = np.ndarray[tuple[int], np.dtype[np.float64]]
 

@@ -16,9 +16,9 @@ from functools import lru_cache
 from sfumato.errors import UnsupportedSpend
 from sfumato.exact import rational_ball
 from sfumato.exact.enclosure import Ball, precision
+from sfumato.papers.truncated_cdp.ladder import lower_end, pure_rungs, refuse_long, round_down
 from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Truncated
 from sfumato.privacy.calibrate import sinh_normal
-from sfumato.papers.truncated_cdp.ladder import lower_end, pure_rungs, refuse_long, round_down
 
 PRECISION = 256
 KEPT = 1 - Fraction(1, 1 << 20)

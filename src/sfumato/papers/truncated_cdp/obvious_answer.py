@@ -13,12 +13,12 @@ from sfumato.errors import CertificationError, ParameterError
 from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
-from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Cost, Everything, Loss, Relation, attributes
-from sfumato.select.candidates import normalise
 from sfumato.papers.truncated_cdp.certificate import close
-from sfumato.select.fit import gap_sensitivity, positive_spend, settle
 from sfumato.papers.truncated_cdp.ladder import optimal
 from sfumato.papers.truncated_cdp.noise_ladder import noisy
+from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Cost, Everything, Loss, Relation, attributes
+from sfumato.select.candidates import normalise
+from sfumato.select.fit import gap_sensitivity, positive_spend, settle
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, TypeVar
 
+from sfumato.ask.packing import pack, unpack
 from sfumato.errors import LedgerError, Overtaken, Unfinished
 from sfumato.ledger import stepping, wording
 from sfumato.ledger.lifecycle import Seal
@@ -26,9 +27,8 @@ from sfumato.questions.conversation.steps import (
     state_bytes,
     state_from,
 )
-from sfumato.ask.packing import pack, unpack
-from sfumato.workload.records import Records
 from sfumato.table.schema import Schema
+from sfumato.workload.records import Records
 
 T = TypeVar("T")
 

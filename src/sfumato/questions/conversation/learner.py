@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import DomainTooLarge
+from sfumato.model.factored import Component, Factored
 from sfumato.questions.conversation.queries import LinearQuery
 from sfumato.questions.conversation.support import SupportModel
 from sfumato.questions.conversation.tables import Answers, Sums
-from sfumato.model.factored import Component, Factored
 
 PASSES, WORST, RECENT = 2, 6, 128
 """After a correction, in each of two passes, the six that fit worst of the last 128 are learned again."""

@@ -27,13 +27,13 @@ from sfumato.questions.conversation.priors import Prior, Start, start_of
 from sfumato.questions.conversation.session import Conversation
 from sfumato.questions.conversation.support import Support, reduce_support
 from sfumato.questions.conversation.warned import warn_of_leaks, warn_of_plan
-from sfumato.workload.floors import possible_rows
-from sfumato.workload.records import Records
-from sfumato.workload.space import Space
 from sfumato.select.fit import pure_epsilon
 from sfumato.table.data import Table
 from sfumato.table.gauge import Basis, Gauge
 from sfumato.table.measure import Rows
+from sfumato.workload.floors import possible_rows
+from sfumato.workload.records import Records
+from sfumato.workload.space import Space
 
 COUNTING = Fraction(1, 50)
 """The part of a spend that buys the number of people where it is not public."""

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError, SchemaError
+from sfumato.table.predicate import All, Codes, Predicate, columns
+from sfumato.table.schema import Schema
+from sfumato.table.where import read_where
 from sfumato.workload.blocks import Block, Conjunction, Marginal
 from sfumato.workload.condition import Predicate as Condition
 from sfumato.workload.queries import Prefixes, Ranges
 from sfumato.workload.space import Space
 from sfumato.workload.workload import Workload
-from sfumato.table.predicate import All, Codes, Predicate, columns
-from sfumato.table.schema import Schema
-from sfumato.table.where import read_where
 
 Integers = NDArray[np.int64]
 

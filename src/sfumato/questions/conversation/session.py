@@ -12,15 +12,24 @@ import numpy as np
 from sfumato.errors import LedgerError, Overtaken
 from sfumato.ledger import wording
 from sfumato.ledger.stepping import DeadStep
+from sfumato.model.base import Model
 from sfumato.privacy import Loss
 from sfumato.questions.conversation.guesses import Checked, Guesses
 from sfumato.questions.conversation.learner import Learner, Lesson
 from sfumato.questions.conversation.plan import Plan
 from sfumato.questions.conversation.queries import LinearQuery, query_from_json, read_queries, read_query
 from sfumato.questions.conversation.reply import Progress, Reply, said
-from sfumato.questions.conversation.steps import DEAD, Claim, Keeper, Outcome, Standing, alike, corrected_part, replies_to
+from sfumato.questions.conversation.steps import (
+    DEAD,
+    Claim,
+    Keeper,
+    Outcome,
+    Standing,
+    alike,
+    corrected_part,
+    replies_to,
+)
 from sfumato.questions.conversation.tables import Answers, quick_counts, refuse_wide
-from sfumato.model.base import Model
 from sfumato.table.schema import Schema
 
 T = TypeVar("T")

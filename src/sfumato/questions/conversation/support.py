@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.exact import Number, above_zero, between_zero_and_one, positive_integer
-from sfumato.noise import Noise
 from sfumato.model.base import Codes, Floats, Model, packed, unpacked
 from sfumato.model.rows import shuffled, systematic
+from sfumato.noise import Noise
 from sfumato.workload.space import Space
 
 MOST_POINTS = 2**22

@@ -8,16 +8,18 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 from sfumato.answer import Released
-from sfumato.errors import ParameterError
-from sfumato.privacy import Bound
-from sfumato.totals.aggregates import Aggregate, Count, doubts_of_means
-from sfumato.totals.found_keys import plan_private
 from sfumato.ask.prepared import Prepared
-from sfumato.ask.question import Question, Where
-from sfumato.totals.totals import plan_totals, table_between, table_of
+from sfumato.ask.question import Question, Where, as_columns
+from sfumato.errors import ParameterError, UnsupportedSpend
+from sfumato.privacy import Approximate, Bound, Pure
 from sfumato.table.gauge import Basis
-from sfumato.table.predicate import EVERY_ROW
+from sfumato.table.predicate import EVERY_ROW, Predicate
+from sfumato.table.statistics import COUNT
 from sfumato.table.where import read_where
+from sfumato.totals.aggregates import Aggregate, Count, doubts_of_means
+from sfumato.totals.column_tree.choice import plan_pure
+from sfumato.totals.found_keys import plan_found, plan_sparse
+from sfumato.totals.totals import plan_totals, shared_terms, table_between, table_of
 
 Keys = Literal["schema", "private"]
 
@@ -104,12 +106,21 @@ class Histogram(Question):
         return table_between(released, (Count(),), confidence)
 
 
-def as_columns(columns: str | Sequence[str]) -> tuple[str, ...]:
-    """Return a list of columns; one name stands for itself."""
-    listed = (columns,) if isinstance(columns, str) else tuple(columns)
-    if len(set(listed)) != len(listed):
-        raise ParameterError("The same column is listed twice; list each one once.")
-    return listed
+def plan_private(
+    aggregates: Sequence[Aggregate], basis: Basis, spend: Bound, keys: tuple[str, ...], where: Predicate
+) -> Prepared:
+    """Return what runs when the keys are not those of the schema: found, or drawn from a domain too large to list."""
+    if isinstance(spend, Approximate):
+        return plan_found(aggregates, basis, spend, keys, where)
+    if any(term.part != COUNT for term in shared_terms(aggregates, basis.schema)):
+        raise UnsupportedSpend(
+            f"Groups that are found in the data need a delta, and {spend!r} has none; write Approximate(epsilon, "
+            "delta), or list the keys in the schema."
+        )
+    if where == EVERY_ROW and isinstance(spend, Pure) and len(keys) > 1:
+        # Many columns: a search along a tree of them may find rarer records.
+        return plan_pure(basis, spend, keys)
+    return plan_sparse(basis, spend, keys, where)
 
 
 def _no_aggregate(given: Any) -> str:

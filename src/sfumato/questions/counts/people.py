@@ -8,16 +8,15 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from sfumato.answer import Measured, Released
-from sfumato.privacy import Bound
-from sfumato.totals.aggregates import Count
-from sfumato.questions.counts.groups import as_columns
-from sfumato.totals.noisy import Moves, noisy_total
 from sfumato.ask.prepared import Prepared, Several
-from sfumato.ask.question import Question, Where, flat
-from sfumato.totals.totals import all_cells, number_of_cells
+from sfumato.ask.question import Question, Where, as_columns, flat
+from sfumato.privacy import Bound
 from sfumato.table import measure
 from sfumato.table.gauge import Basis
 from sfumato.table.where import read_where
+from sfumato.totals.aggregates import Count
+from sfumato.totals.noisy import Moves, noisy_total
+from sfumato.totals.totals import all_cells, number_of_cells
 
 
 @dataclass(frozen=True, init=False)

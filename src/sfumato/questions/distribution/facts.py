@@ -15,10 +15,10 @@ from sfumato.mechanism import Mechanism
 from sfumato.noise import Law
 from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Truncated
 from sfumato.privacy.calibrate import concentrated_within
-from sfumato.totals.noisy import Moves
 from sfumato.table.gauge import Basis, Gauge
 from sfumato.table.measure import Ordered
 from sfumato.table.predicate import Predicate, every, is_present
+from sfumato.totals.noisy import Moves
 
 FAILURE = Fraction(1, 20)
 """Errors are predicted, and methods compared, for 95 %."""

@@ -13,8 +13,8 @@ from sfumato.questions.distribution.medians import Cells, MedianTree, cells_of, 
 from sfumato.questions.distribution.nodes import NodeTree, calm_threshold, drawn_at_most, levels_of
 from sfumato.questions.distribution.widths import sum_width
 from sfumato.questions.distribution.windows import rank_windows
-from sfumato.totals.noisy import noise_on_grid
 from sfumato.select.fit import range_epsilon
+from sfumato.totals.noisy import noise_on_grid
 
 LEAST_LEVELS, MOST_LEVELS = 3, 12
 """Fewer cuts promise little less where nothing can be promised, and are much worse on most data."""

@@ -8,13 +8,13 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from sfumato.answer import ErrorUnit, Released
+from sfumato.ask.prepared import Prepared
+from sfumato.ask.question import Question, Where
 from sfumato.errors import AccuracyWarning, ParameterError
 from sfumato.privacy import Bound
 from sfumato.questions.distribution.choice import METHODS, choose_option
 from sfumato.questions.distribution.facts import Facts
 from sfumato.questions.distribution.value import DistributionEstimate
-from sfumato.ask.prepared import Prepared
-from sfumato.ask.question import Question, Where
 from sfumato.table.gauge import Basis
 from sfumato.table.where import read_where
 

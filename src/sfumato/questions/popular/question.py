@@ -9,20 +9,19 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from sfumato.answer import Frame, Released, half_width
+from sfumato.ask.prepared import Prepared
+from sfumato.ask.question import Question, as_columns
 from sfumato.errors import AccuracyWarning, ParameterError
 from sfumato.exact import positive_integer
 from sfumato.privacy import Approximate, Bound
-from sfumato.totals.aggregates import Count
-from sfumato.totals.found_keys import plan_found
-from sfumato.questions.counts.groups import as_columns
-from sfumato.questions.popular.choice import CONFIDENCE, plan_cells, plan_pure, plan_tree, with_people
-from sfumato.questions.popular.histogram import PopularCounts
 from sfumato.questions.popular.value import SuccinctHistogram
-from sfumato.ask.prepared import Prepared
-from sfumato.ask.question import Question
-from sfumato.totals.totals import table_between, table_of
 from sfumato.table.gauge import Basis
 from sfumato.table.predicate import EVERY_ROW
+from sfumato.totals.aggregates import Count
+from sfumato.totals.column_tree.choice import CONFIDENCE, plan_cells, plan_pure, plan_tree, with_people
+from sfumato.totals.column_tree.histogram import PopularCounts
+from sfumato.totals.found_keys import plan_found
+from sfumato.totals.totals import table_between, table_of
 
 ENGINES = ("auto", "tree", "laplace", "stability")
 

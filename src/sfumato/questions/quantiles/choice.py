@@ -12,9 +12,9 @@ from sfumato.errors import ParameterError, UnsupportedSpend
 from sfumato.exact import Number, between_zero_and_one
 from sfumato.privacy import ADD_REMOVE, EVERYTHING, REPLACE_ONE, Attributes, Bound, Concentrated, Relation, Truncated
 from sfumato.privacy.bounds import require_bound
-from sfumato.questions.quantiles.quantile_choice import QuantileChoice, rank_error
 from sfumato.questions.quantiles.joint import JointQuantiles
 from sfumato.questions.quantiles.measure import zero_place
+from sfumato.questions.quantiles.quantile_choice import QuantileChoice, rank_error
 from sfumato.select.fit import range_epsilon
 
 Method = Literal["auto", "joint", "halving", "split"]

@@ -15,9 +15,9 @@ from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import Cost, Loss
 from sfumato.privacy.parallel import parallel
-from sfumato.questions.quantiles.quantile_choice import Distribution
 from sfumato.questions.quantiles.cuts import Chain
 from sfumato.questions.quantiles.measure import Measure
+from sfumato.questions.quantiles.quantile_choice import Distribution
 from sfumato.questions.quantiles.rows import Rows, spread
 
 Node = tuple[int, int]

@@ -10,17 +10,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.answer import ErrorUnit, Frame, Measured, Released
+from sfumato.ask.prepared import Prepared
+from sfumato.ask.question import Question, Where
 from sfumato.domain import Domain, Text
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one
 from sfumato.privacy import Bound
-from sfumato.ask.prepared import Prepared
-from sfumato.questions.quantiles.quantile_choice import QuantileChoice, rank_error
 from sfumato.questions.quantiles.choice import METHODS, Facts, Method, choose_quantiles, joint_rank_error
 from sfumato.questions.quantiles.joint import JointQuantiles
 from sfumato.questions.quantiles.measure import Measure
+from sfumato.questions.quantiles.quantile_choice import QuantileChoice, rank_error
 from sfumato.questions.quantiles.text_order import TextOrder
-from sfumato.ask.question import Question, Where
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Codes, Ordered
 from sfumato.table.where import read_where

@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.errors import ParameterError, SchemaError
-from sfumato.workload.blocks import Marginal
-from sfumato.workload.records import Records
-from sfumato.workload.space import Space
 from sfumato.show import Bar, Drawing, bars
 from sfumato.show.compared import compared
 from sfumato.show.heat import heat_map
@@ -18,6 +15,9 @@ from sfumato.table.data import open_table
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Rows
 from sfumato.table.schema import Schema
+from sfumato.workload.blocks import Marginal
+from sfumato.workload.records import Records
+from sfumato.workload.space import Space
 
 if TYPE_CHECKING:
     from sfumato.model.base import Model

@@ -19,11 +19,11 @@ from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Cost, Everything, Lo
 from sfumato.privacy.combined import Minimum
 from sfumato.privacy.profile import ByCount, Cover, Flat, Profile
 from sfumato.privacy.sensitivity import Sensitivity
+from sfumato.table.gauge import Gauge
 from sfumato.workload.blocks import Conjunction, Marginal, Parity
 from sfumato.workload.moves import counted, repeated
 from sfumato.workload.records import Records
 from sfumato.workload.workload import Workload
-from sfumato.table.gauge import Gauge
 
 MOST_PARTS = 2_000
 """So many blocks are charged one by one; more are charged by what each attribute moves."""

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import DomainTooLarge, ParameterError
-from sfumato.workload.blocks import Marginal
 from sfumato.questions.queries.consistent import consistent
 from sfumato.questions.queries.vertices import Hull, frank_wolfe, nearest_exactly
+from sfumato.workload.blocks import Marginal
 from sfumato.workload.workload import Workload
 
 Floats = NDArray[np.float64]

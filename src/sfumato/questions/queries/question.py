@@ -10,21 +10,21 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from sfumato.answer import Frame, Measured, Released
+from sfumato.ask.prepared import Prepared
+from sfumato.ask.question import Question
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.noise import Law
 from sfumato.privacy import Bound
-from sfumato.workload.floors import CONFIDENCE, beside_tables
-from sfumato.ask.prepared import Prepared
-from sfumato.ask.question import Question
 from sfumato.questions.queries.noisy import noisy_workload
 from sfumato.questions.queries.project import PROJECTIONS, Projected, chosen, project
-from sfumato.workload.records import Records
-from sfumato.workload.space import Space
 from sfumato.questions.queries.tables import Tables
-from sfumato.workload.workload import Workload
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Rows
 from sfumato.table.schema import Schema
+from sfumato.workload.floors import CONFIDENCE, beside_tables
+from sfumato.workload.records import Records
+from sfumato.workload.space import Space
+from sfumato.workload.workload import Workload
 
 MOST_ANSWERS = 2**23
 """More numbers than one answer carries."""

@@ -6,7 +6,6 @@ import base64
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
-from importlib import import_module
 from statistics import NormalDist
 from typing import Any, ClassVar
 
@@ -14,12 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.answer import Frame
-from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one
+from sfumato.registry import Registry
 
 Floats = NDArray[np.float64]
 
-_KINDS: dict[str, type[Synopsis]] = {}
+_SYNOPSES: Registry[type[Synopsis]] = Registry(
+    "synopsis",
+    "synopses",
+    {
+        "fourier": "sfumato.questions.synopsis.fourier",
+        "marginals": "sfumato.questions.synopsis.marginals",
+        "parities": "sfumato.questions.synopsis.parities",
+        "cuts": "sfumato.questions.synopsis.cut_synopses",
+        "pair cuts": "sfumato.questions.synopsis.cut_synopses",
+        "labels": "sfumato.papers.query_release.learning.labelled",
+        "tree": "sfumato.papers.query_release.learning.trees",
+    },
+)
 
 
 class Synopsis(ABC):
@@ -37,7 +48,7 @@ class Synopsis(ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "kind" in cls.__dict__:
-            _KINDS[cls.kind] = cls
+            _SYNOPSES.add(cls.kind, cls)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.columns)} columns, about {self.people:.0f} rows)"
@@ -88,15 +99,7 @@ class Synopsis(ABC):
 
 def synopsis_from_json(record: Mapping[str, Any]) -> Synopsis:
     """Read what `Synopsis.to_json` wrote."""
-    kind = record.get("synopsis")
-    if kind not in _KINDS:
-        from sfumato.questions.synopsis.methods import ROOMS
-
-        for room in dict.fromkeys(ROOMS.values()):  # each brings the synopses that it makes
-            import_module(room)
-    if kind not in _KINDS:
-        raise ParameterError(f"There is no synopsis {kind!r}; the synopses are {', '.join(sorted(_KINDS))}.")
-    return _KINDS[kind]._read(tuple(record["columns"]), float(record["people"]), record)
+    return _SYNOPSES[record.get("synopsis")]._read(tuple(record["columns"]), float(record["people"]), record)
 
 
 def packed_integers(numbers: NDArray[np.int64]) -> str:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from sfumato.domain import Booleans, Domain, nearest
 from sfumato.errors import ParameterError, SchemaError
-from sfumato.workload.records import Records
-from sfumato.workload.space import Space
 from sfumato.table import measure as measures
 from sfumato.table.schema import Schema
+from sfumato.workload.records import Records
+from sfumato.workload.space import Space
 
 Flags = NDArray[np.bool_]
 

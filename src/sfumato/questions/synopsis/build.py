@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from sfumato.answer import Released
+from sfumato.ask.prepared import Prepared
 from sfumato.errors import AccuracyWarning, ParameterError, UnsupportedSpend
 from sfumato.exact import above_zero
 from sfumato.perturb import calibrate
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Attributes, Bound
-from sfumato.ask.prepared import Prepared
 from sfumato.questions.synopsis.binary import Bits
 from sfumato.questions.synopsis.designs import (
     QUICK_SETS,

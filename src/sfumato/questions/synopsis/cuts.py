@@ -11,22 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.answer import Released
+from sfumato.ask.prepared import Prepared
 from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
 from sfumato.exact import above_zero, between_zero_and_one
 from sfumato.perturb import calibrate
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound
 from sfumato.privacy.sensitivity import Sensitivity
-from sfumato.ask.prepared import Prepared
 from sfumato.questions.synopsis.cut_synopses import CutSynopsis, PairCutSynopsis
 from sfumato.questions.synopsis.deviation import deviation, predicted
 from sfumato.questions.synopsis.hubs import DEGREES, EDGES, Edges, HubEdges, Hubs, edge_moves
 from sfumato.questions.synopsis.methods import Columns, register
-from sfumato.workload.moves import counted, repeated
-from sfumato.workload.records import Records
-from sfumato.workload.space import Space
 from sfumato.table.gauge import Basis, Gauge
 from sfumato.table.measure import Distinct, Rows
 from sfumato.table.schema import Schema
+from sfumato.workload.moves import counted, repeated
+from sfumato.workload.records import Records
+from sfumato.workload.space import Space
 
 MOST_VERTICES = 2**20
 """More vertices than one synopsis holds."""

@@ -12,21 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.answer import Frame, Released, half_width
+from sfumato.ask.prepared import Prepared, Several
 from sfumato.errors import ParameterError, UnsupportedSpend
 from sfumato.exact import above_zero, between_zero_and_one, positive_integer
 from sfumato.perturb import AdditiveNoise, calibrate
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Approximate, Attributes, Bound, Pure
-from sfumato.ask.prepared import Prepared, Several
-from sfumato.totals.private_keys import stable_histogram
 from sfumato.questions.synopsis.base import Floats, Synopsis
 from sfumato.questions.synopsis.binary import Bits, Rows
 from sfumato.questions.synopsis.deviation import deviation
 from sfumato.questions.synopsis.methods import Columns, register
 from sfumato.questions.synopsis.prefixes import LONGEST_CHUNK, FrequentRows, PrefixTree, person_moves
 from sfumato.questions.synopsis.queries import Parities, pack
-from sfumato.workload.moves import counted, repeated
 from sfumato.table.gauge import Basis, Gauge
 from sfumato.table.measure import Distinct
+from sfumato.totals.private_keys import stable_histogram
+from sfumato.workload.moves import counted, repeated
 
 CELLS = 2**22
 """So many pairs of a query and a row are compared at a time."""

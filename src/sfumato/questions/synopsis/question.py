@@ -8,12 +8,11 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from sfumato.answer import Released
-from sfumato.errors import ParameterError
-from sfumato.privacy import Bound
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question
+from sfumato.privacy import Bound
 from sfumato.questions.synopsis.base import Synopsis, synopsis_from_json
-from sfumato.questions.synopsis.methods import known, method_of
+from sfumato.questions.synopsis.methods import METHODS, method_of
 from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
 
@@ -45,8 +44,7 @@ class Synopsize(Question):
         columns: Iterable[str] | None = None,
         options: Mapping[str, Any] | Sequence[Sequence[Any]] = (),
     ) -> None:
-        if method not in known():
-            raise ParameterError(f"There is no synopsis by {method!r}; the methods are {', '.join(known())}.")
+        METHODS.require(method)
         named = (columns,) if isinstance(columns, str) else columns
         given = options.items() if isinstance(options, Mapping) else options
         object.__setattr__(self, "method", method)

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from sfumato.errors import CertificationError
 from sfumato.mechanism import Event, Mechanism
+from sfumato.model.base import Model
 from sfumato.noise import Noise
 from sfumato.perturb.additive import saturating_sum
 from sfumato.privacy import REPLACE_ONE, Cost, Loss
-from sfumato.model.base import Model
 from sfumato.questions.synthesis.contrasts import contrasted
 from sfumato.questions.synthesis.fit import fitted
 from sfumato.questions.synthesis.gather import Gathered, gather

@@ -15,8 +15,8 @@ from sfumato.questions.synthesis.contrasts import squared_scale
 from sfumato.questions.synthesis.parts import Columns, Part
 from sfumato.questions.synthesis.shares import short_up
 from sfumato.questions.synthesis.stack import TableStack
-from sfumato.workload.space import Space
 from sfumato.table.gauge import Gauge
+from sfumato.workload.space import Space
 
 TOTAL_SHARE = 0.03
 """The part of a spend that buys the number of rows where it is not public."""

@@ -18,8 +18,8 @@ from sfumato.questions.synthesis.contrasts import Floats, centred
 from sfumato.questions.synthesis.evidence import Columns, Evidence
 from sfumato.questions.synthesis.fit_dense import MOST_CELLS, DenseFit
 from sfumato.questions.synthesis.fit_mixture import Effort, MixtureFit, effort, public_jitter
-from sfumato.workload.space import Space
 from sfumato.show.progress import quiet
+from sfumato.workload.space import Space
 
 QUICK = Effort(60, 150)
 QUICK_STEPS = 60

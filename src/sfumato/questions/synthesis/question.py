@@ -10,26 +10,26 @@ from math import prod
 from typing import Any, ClassVar, Self
 
 from sfumato.answer import ErrorUnit, Measured, Released
-from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
-from sfumato.privacy import Bound
-from sfumato.workload.floors import beside_model
-from sfumato.model.base import Model, model_from_json
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question
+from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
+from sfumato.model.base import Model, model_from_json
+from sfumato.privacy import Bound
 from sfumato.questions.synthesis.adaptive import ChosenTables
 from sfumato.questions.synthesis.building import Facts
 from sfumato.questions.synthesis.design import design
 from sfumato.questions.synthesis.fit import fitted, judged_tables, predicted_error
 from sfumato.questions.synthesis.gather import Gathered, gather
-from sfumato.questions.synthesis.methods import known, method_of
+from sfumato.questions.synthesis.methods import METHODS
 from sfumato.questions.synthesis.parts import Columns, Part
-from sfumato.workload.records import Records
-from sfumato.workload.space import Space
-from sfumato.workload.workload import Workload
 from sfumato.show.progress import watched
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Rows
 from sfumato.table.schema import Schema
+from sfumato.workload.floors import beside_model
+from sfumato.workload.records import Records
+from sfumato.workload.space import Space
+from sfumato.workload.workload import Workload
 
 MOST_CODES = 2048
 """All codes of all columns together: half of their square is how many numbers are released."""
@@ -74,8 +74,7 @@ class Synthesize(Question):
             )
         if workload is not None and columns is not None:
             raise ParameterError("A workload names its columns; leave columns= out, or the workload.")
-        if method not in known():
-            raise ParameterError(f"There is no method {method!r}; the methods are {', '.join(known())}.")
+        METHODS.require(method)
         given = options.items() if isinstance(options, Mapping) else options
         listed = tuple(sorted((str(name), value) for name, value in given))
         if listed and method == "auto":
@@ -101,7 +100,7 @@ class Synthesize(Question):
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare the measurements; the fit is what happens afterwards."""
         if self.method != "auto":
-            return method_of(self.method)(basis, spend, self._asked(basis.schema), dict(self.options))
+            return METHODS[self.method](basis, spend, self._asked(basis.schema), dict(self.options))
         facts = self._facts(basis)
         mechanism = design(facts, facts.gauge.priced(spend))
         space, schema, width = facts.space, basis.schema, self._width(facts)

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import ParameterError
+from sfumato.local.seed import words
 from sfumato.papers.heavy_hitters.codes.clusters import component_clusters, spectral_clusters
 from sfumato.papers.heavy_hitters.codes.entries import Cluster, Entry, Lists
 from sfumato.papers.heavy_hitters.codes.graph import best_offsets
 from sfumato.papers.heavy_hitters.codes.reed_solomon import ReedSolomon, field_of
 from sfumato.papers.heavy_hitters.codes.votes import VoteDecoder
-from sfumato.local.seed import words
 
 DECODERS = ("votes", "components", "spectral")
 HASH_WORDS = 8

@@ -7,7 +7,13 @@ True
 """
 
 from sfumato.papers.heavy_hitters.structure.floors import error_floor, least_users, tail_floor
-from sfumato.papers.heavy_hitters.structure.groups import Household, group_leak, group_privacy, largest_group, loss_quantile
+from sfumato.papers.heavy_hitters.structure.groups import (
+    Household,
+    group_leak,
+    group_privacy,
+    largest_group,
+    loss_quantile,
+)
 from sfumato.papers.heavy_hitters.structure.information import (
     AdaptiveLevel,
     Information,
@@ -16,7 +22,12 @@ from sfumato.papers.heavy_hitters.structure.information import (
     max_information,
 )
 from sfumato.papers.heavy_hitters.structure.purify import PureReport, pure_report
-from sfumato.papers.heavy_hitters.structure.references import GaussianReference, Reference, TableReference, gaussian_reference
+from sfumato.papers.heavy_hitters.structure.references import (
+    GaussianReference,
+    Reference,
+    TableReference,
+    gaussian_reference,
+)
 from sfumato.papers.heavy_hitters.structure.vector import VectorResponse
 from sfumato.papers.heavy_hitters.structure.vector_choice import independent_bits, vector_response
 from sfumato.papers.heavy_hitters.structure.vector_estimates import VectorReader, read_vectors

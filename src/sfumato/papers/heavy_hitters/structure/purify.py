@@ -18,9 +18,9 @@ from sfumato.exact.enclosure import Ball
 from sfumato.exact.rational import show
 from sfumato.local.coins import COIN, LOSS_BITS
 from sfumato.local.seed import Seed
-from sfumato.papers.heavy_hitters.structure.references import Reference
 from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import Noise
+from sfumato.papers.heavy_hitters.structure.references import Reference
 from sfumato.privacy import Approximate, Bound, Cost, Loss, Pure, require_bound
 
 HALF = Fraction(1, 2)

@@ -10,6 +10,14 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import CertificationError, NotProvable, ParameterError, UnsupportedSpend
+from sfumato.papers.query_release.geometry import design
+from sfumato.papers.query_release.geometry.bodies import Body, Diamond
+from sfumato.papers.query_release.geometry.fan import Fan
+from sfumato.papers.query_release.geometry.generators import Vectors, body_generators, matrix_of
+from sfumato.papers.query_release.geometry.lattice import Lattice
+from sfumato.papers.query_release.geometry.moments import level_costs, principal_frame
+from sfumato.papers.query_release.geometry.recursive import RecursiveNoise, allocate, best_path, halves, rounded_frame
+from sfumato.papers.query_release.geometry.shaped import ShapedNoise, public_origin
 from sfumato.privacy import (
     ADD_REMOVE,
     EVERYTHING,
@@ -22,14 +30,6 @@ from sfumato.privacy import (
     attributes,
 )
 from sfumato.privacy.bounds import require_bound
-from sfumato.papers.query_release.geometry import design
-from sfumato.papers.query_release.geometry.bodies import Body, Diamond
-from sfumato.papers.query_release.geometry.fan import Fan
-from sfumato.papers.query_release.geometry.generators import Vectors, body_generators, matrix_of
-from sfumato.papers.query_release.geometry.lattice import Lattice
-from sfumato.papers.query_release.geometry.moments import level_costs, principal_frame
-from sfumato.papers.query_release.geometry.recursive import RecursiveNoise, allocate, best_path, halves, rounded_frame
-from sfumato.papers.query_release.geometry.shaped import ShapedNoise, public_origin
 
 Shapes = ShapedNoise | RecursiveNoise
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from sfumato.bounds.volume import VolumeFloor, volume_floor
 from sfumato.errors import NotProvable, ParameterError
-from sfumato.privacy import REPLACE_ONE, Bound, Everything, Pure, Relation
 from sfumato.papers.query_release.geometry.build import ENGINES, Setup, recursive, settled, setup_for
 from sfumato.papers.query_release.geometry.cut import Cut
 from sfumato.papers.query_release.geometry.recursive import RecursiveNoise
 from sfumato.papers.query_release.geometry.shaped import Predicted, ShapedNoise
+from sfumato.privacy import REPLACE_ONE, Bound, Everything, Pure, Relation
 
 COMPARED = ("knorm", "laplace", "scaled-laplace", "box", "ellipsoid")
 SIMULATED = 2000

@@ -19,10 +19,10 @@ from sfumato.errors import NotProvable, ParameterError
 from sfumato.exact import Number, between_zero_and_one, enclose_up, rational_ball
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
-from sfumato.privacy import REPLACE_ONE, Bound, Cost, Loss, Relation
 from sfumato.papers.query_release.geometry.build import setup_for
 from sfumato.papers.query_release.geometry.generators import Vectors
 from sfumato.papers.query_release.geometry.moments import span_frame
+from sfumato.privacy import REPLACE_ONE, Bound, Cost, Loss, Relation
 
 Floats = NDArray[np.float64]
 

@@ -11,21 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.answer import Frame, Measured, Released
+from sfumato.ask.prepared import Prepared
+from sfumato.ask.question import Question
 from sfumato.errors import ParameterError, UnsupportedSpend
-from sfumato.privacy import Bound, Pure
-from sfumato.workload.floors import Beside, beside_shape
 from sfumato.papers.query_release.geometry.build import ENGINES, Shapes, shaped
 from sfumato.papers.query_release.geometry.choose import choose_additive, floor_under
 from sfumato.papers.query_release.geometry.shaped import predicted
-from sfumato.ask.prepared import Prepared
-from sfumato.ask.question import Question
+from sfumato.privacy import Bound, Pure
 from sfumato.questions.queries.question import Answers
-from sfumato.workload.records import Records
-from sfumato.workload.space import Space
-from sfumato.workload.workload import Workload
 from sfumato.table.gauge import Basis, Gauge
 from sfumato.table.measure import Distinct, Rows
 from sfumato.table.schema import Schema
+from sfumato.workload.floors import Beside, beside_shape
+from sfumato.workload.records import Records
+from sfumato.workload.space import Space
+from sfumato.workload.workload import Workload
 
 SIMULATED = 4000
 """Public draws of the noise from which the ends of intervals are read."""

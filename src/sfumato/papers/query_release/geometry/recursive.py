@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from sfumato.errors import ParameterError
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
-from sfumato.privacy import Loss
 from sfumato.papers.query_release.geometry.generators import Vectors
 from sfumato.papers.query_release.geometry.shaped import Predicted, ShapedNoise, predicted
+from sfumato.privacy import Loss
 
 Floats = NDArray[np.float64]
 

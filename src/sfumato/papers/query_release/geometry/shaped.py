@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from sfumato.errors import ParameterError
 from sfumato.mechanism import NOTHING, Event, Mechanism
 from sfumato.noise import Noise
-from sfumato.perturb.additive import HIGHEST, LOWEST
-from sfumato.privacy import Cost, Loss, attributes
 from sfumato.papers.query_release.geometry.bodies import Body
 from sfumato.papers.query_release.geometry.generators import Vectors
 from sfumato.papers.query_release.geometry.lattice import Lattice
+from sfumato.perturb.additive import HIGHEST, LOWEST
+from sfumato.privacy import Cost, Loss, attributes
 
 
 @dataclass(frozen=True)

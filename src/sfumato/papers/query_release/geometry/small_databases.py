@@ -16,9 +16,9 @@ from sfumato.errors import DomainTooLarge, ParameterError, UnsupportedSpend
 from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
+from sfumato.papers.query_release.geometry.generators import Vectors, matrix_of
 from sfumato.privacy import Bound, Cost, Loss, Pure
 from sfumato.privacy.bounds import require_bound
-from sfumato.papers.query_release.geometry.generators import Vectors, matrix_of
 
 MOST_DATABASES = 10**6
 

@@ -12,27 +12,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.answer import Measured, Released
+from sfumato.ask.prepared import Prepared
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, at_least_zero, between_zero_and_one, positive_integer
 from sfumato.mechanism import Event, Mechanism
-from sfumato.noise import Law, Noise
-from sfumato.privacy import REPLACE_ONE, Bound, Concentrated, Loss, Pure, Relation
 from sfumato.model.factored import Factored
-from sfumato.ask.prepared import Prepared
-from sfumato.questions.synthesis.methods import register
+from sfumato.noise import Law, Noise
 from sfumato.papers.query_release.weights.candidates import Candidates
 from sfumato.papers.query_release.weights.evidence import variance_of
 from sfumato.papers.query_release.weights.meter import GRID, noise_cost
 from sfumato.papers.query_release.weights.planning import COUNT_SHARE, Amount, amounts, error_bound
 from sfumato.papers.query_release.weights.predict import Predictor
 from sfumato.papers.query_release.weights.rounds import law_json, rows_move, shown
-from sfumato.workload.records import Records
-from sfumato.workload.space import Space
-from sfumato.workload.workload import Workload
+from sfumato.privacy import REPLACE_ONE, Bound, Concentrated, Loss, Pure, Relation
+from sfumato.questions.synthesis.methods import METHODS
 from sfumato.select import exponential, permute_and_flip
 from sfumato.select.fit import positive_spend, settle
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Rows
+from sfumato.workload.records import Records
+from sfumato.workload.space import Space
+from sfumato.workload.workload import Workload
 
 MOST_ROUNDS = 100
 LEARNERS = ("exponential", "permute_and_flip")
@@ -280,4 +280,4 @@ def agnostic(basis: Basis, spend: Bound, workload: Workload, options: Mapping[st
     return Prepared(gauge, mechanism, finish, lambda found: Records.of(space, found))
 
 
-register("agnostic", agnostic)
+METHODS.add("agnostic", agnostic)

@@ -11,21 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.answer import Frame, Measured, Released
+from sfumato.ask.prepared import Prepared
 from sfumato.errors import ParameterError
 from sfumato.exact import positive_integer
 from sfumato.noise import Noise
-from sfumato.perturb import calibrate
-from sfumato.privacy import Bound
-from sfumato.ask.prepared import Prepared
-from sfumato.questions.synopsis.base import (
-    Floats,
-    Synopsis,
-    packed_floats,
-    packed_integers,
-    unpacked_floats,
-    unpacked_integers,
-)
-from sfumato.questions.synopsis.binary import Bits
 from sfumato.papers.query_release.learning.labels import BinaryQueries, Counted, Labels
 from sfumato.papers.query_release.learning.learned import (
     FOLDS,
@@ -38,12 +27,23 @@ from sfumato.papers.query_release.learning.learned import (
     without_noise,
 )
 from sfumato.papers.query_release.learning.learned_synopsis import LearnedSynopsis
-from sfumato.questions.synopsis.methods import register
-from sfumato.questions.synopsis.queries import Conjunctions, Subsets, pack, unpack
 from sfumato.papers.query_release.learning.ridge import PolynomialRidge
 from sfumato.papers.query_release.weights.evidence import variance_of
 from sfumato.papers.query_release.weights.planning import COUNT_SHARE, amounts
 from sfumato.papers.query_release.weights.rounds import rows_move
+from sfumato.perturb import calibrate
+from sfumato.privacy import Bound
+from sfumato.questions.synopsis.base import (
+    Floats,
+    Synopsis,
+    packed_floats,
+    packed_integers,
+    unpacked_floats,
+    unpacked_integers,
+)
+from sfumato.questions.synopsis.binary import Bits
+from sfumato.questions.synopsis.methods import register
+from sfumato.questions.synopsis.queries import Conjunctions, Subsets, pack, unpack
 from sfumato.table.gauge import Basis
 
 FEWEST, MOST = 20, 2000

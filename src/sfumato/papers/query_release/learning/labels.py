@@ -14,11 +14,11 @@ from sfumato.errors import ParameterError
 from sfumato.exact import positive_integer
 from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import Law, Noise
+from sfumato.papers.query_release.weights.meter import noise_cost
+from sfumato.papers.query_release.weights.rounds import law_json, rows_move, shown
 from sfumato.perturb.additive import AdditiveNoise, saturating_sum
 from sfumato.privacy import Loss
 from sfumato.questions.synopsis.binary import Flags, Rows
-from sfumato.papers.query_release.weights.meter import noise_cost
-from sfumato.papers.query_release.weights.rounds import law_json, rows_move, shown
 
 PREDICATES = ("conjunction", "disjunction", "parity", "at least")
 CHUNK = 1 << 12

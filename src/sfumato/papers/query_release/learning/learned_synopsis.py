@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from sfumato.answer import Frame
 from sfumato.errors import ParameterError
-from sfumato.questions.synopsis.base import Floats, Synopsis
 from sfumato.papers.query_release.learning.learned import LearnedAnswers
+from sfumato.questions.synopsis.base import Floats, Synopsis
 
 
 class LearnedSynopsis(Synopsis):

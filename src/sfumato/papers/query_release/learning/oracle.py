@@ -14,10 +14,10 @@ from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one, exact, positive_integer
 from sfumato.mechanism import Event, Interaction
 from sfumato.noise import Law, Noise
+from sfumato.papers.query_release.weights.rounds import law_json, shown
 from sfumato.perturb import calibrate
 from sfumato.perturb.additive import AdditiveNoise
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Everything, Loss, Relation, attributes
-from sfumato.papers.query_release.weights.rounds import law_json, shown
 from sfumato.select.fit import positive_spend, settle
 
 

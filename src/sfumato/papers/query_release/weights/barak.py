@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import DomainTooLarge
-from sfumato.perturb import AdditiveNoise, calibrate
-from sfumato.privacy import Bound, Relation
-from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.model.base import MOST_CELLS
 from sfumato.model.factored import Factored
 from sfumato.papers.query_release.weights.candidates import Candidates, Floats, Integers
 from sfumato.papers.query_release.weights.evidence import Evidence, Fitting, replayed, variance_of
+from sfumato.perturb import AdditiveNoise, calibrate
+from sfumato.privacy import Bound, Relation
+from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.workload.blocks import Parity
 from sfumato.workload.records import Records
 from sfumato.workload.workload import Workload

@@ -13,9 +13,9 @@ from sfumato.errors import ParameterError
 from sfumato.exact import rational_ball
 from sfumato.exact.enclosure import precision
 from sfumato.noise import Noise
-from sfumato.privacy import Cost
 from sfumato.papers.query_release.weights.candidates import Integers
 from sfumato.papers.query_release.weights.meter import GRID
+from sfumato.privacy import Cost
 
 SPARE = 30
 """The exponents of weights are lowered by 2^-30 of themselves, which pays for the rounding of the weights."""

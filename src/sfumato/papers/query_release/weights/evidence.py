@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 
 from sfumato.errors import ParameterError
-from sfumato.noise import DiscreteLaplace, Law
 from sfumato.model.factored import Component, Factored
+from sfumato.noise import DiscreteLaplace, Law
 from sfumato.papers.query_release.weights.candidates import Floats
 
 Output = Literal["last", "average", "best_fit"]

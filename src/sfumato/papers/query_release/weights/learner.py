@@ -8,8 +8,8 @@ from math import prod
 import numpy as np
 
 from sfumato.errors import DomainTooLarge
-from sfumato.noise import Law
 from sfumato.model.factored import Component, Factored
+from sfumato.noise import Law
 from sfumato.papers.query_release.weights.candidates import Candidates, Floats, Integers
 from sfumato.papers.query_release.weights.evidence import Evidence, Fitting, replayed, step_towards, variance_of
 from sfumato.papers.query_release.weights.predict import Predictor

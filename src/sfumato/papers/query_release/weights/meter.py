@@ -13,11 +13,11 @@ import numpy as np
 from sfumato.errors import CertificationError
 from sfumato.exact import Extended
 from sfumato.noise import DiscreteLaplace, Law, Noise
+from sfumato.papers.query_release.weights.candidates import Candidates, Floats, Integers
 from sfumato.perturb.additive import saturating_sum
 from sfumato.privacy import Cost
 from sfumato.privacy.calibrate import gaussian_cost, laplace_cost
 from sfumato.privacy.sensitivity import Sensitivity
-from sfumato.papers.query_release.weights.candidates import Candidates, Floats, Integers
 from sfumato.workload.records import Records
 
 GRID = 64

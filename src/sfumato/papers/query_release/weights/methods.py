@@ -2,84 +2,38 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from fractions import Fraction
-from typing import Any, Literal, TypeVar
+from dataclasses import fields
+from typing import Any, TypeVar
 
 from sfumato.answer import Measured, Released
-from sfumato.errors import DomainTooLarge, ParameterError, UnsupportedSpend
-from sfumato.exact import at_least_zero, positive_integer
-from sfumato.noise import Law
-from sfumato.privacy import Bound
-from sfumato.model.factored import Factored
 from sfumato.ask.prepared import Prepared
+from sfumato.errors import ParameterError
+from sfumato.model.factored import Factored
+from sfumato.noise import Law
 from sfumato.papers.query_release.weights.barak import Barak
 from sfumato.papers.query_release.weights.candidates import Candidates
-from sfumato.papers.query_release.weights.choosers import MOST_STATES, states
 from sfumato.papers.query_release.weights.evidence import Fitting
-from sfumato.papers.partial_dp.attribute_weights import AttributeWeights
 from sfumato.papers.query_release.weights.planning import (
-    Amount,
     Options,
-    amounts,
-    largest_component,
-    one_of,
     plan_rounds,
-    root_down,
 )
 from sfumato.papers.query_release.weights.rounds import Transcript
+from sfumato.privacy import Bound
+from sfumato.table.gauge import Basis, Gauge
+from sfumato.table.measure import Rows
+from sfumato.table.schema import Schema
 from sfumato.workload.blocks import Marginal
 from sfumato.workload.records import Records
 from sfumato.workload.space import Space
 from sfumato.workload.workload import Workload
-from sfumato.table.gauge import Basis, Gauge
-from sfumato.table.measure import Rows
-from sfumato.table.schema import Schema
 
 Given = TypeVar("Given")
 
 
-@dataclass(frozen=True)
-class PartialOptions:
-    """How the rounds of `method='pdp-mwem'` are run.
-
-    `together` is how many queries without a common attribute a round measures, or "auto": as many as fit. `selection`
-    is "exact", "partition", or "auto": exact while its sums are few. `step` is "maxent" (damped replay), "safe" (the
-    proved 4 over `together`) or "paper" (1/2). `weights` gives attributes shares of the budget between 0 and 1; queries
-    that see an attribute of weight 0 are left out, and it is not read. `max_cells` is how large a component of the
-    model may grow.
-
-    >>> PartialOptions(together=2, weights={"age": 1, "sex": "1/2"}).fitting(together=2).passes
-    10
-    """
-
-    rounds: int | Literal["auto"] = "auto"
-    together: int | Literal["auto"] = "auto"
-    selection: Literal["auto", "exact", "partition"] = "auto"
-    step: Literal["maxent", "safe", "paper"] = "maxent"
-    output: Literal["last", "average", "best_fit"] | None = None
-    weights: Mapping[str, Any] | None = None
-    max_cells: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.max_cells is not None:
-            positive_integer(self.max_cells, "max_cells")
-        object.__setattr__(self, "weights", None if self.weights is None else dict(self.weights))
-        one_of(self.selection, "selection", ("auto", "exact", "partition"))
-        one_of(self.step, "step", ("maxent", "safe", "paper"))
-
-    def fitting(self, together: int) -> Fitting:
-        """Return how the model follows; single steps are averaged, as their bound is about the average."""
-        if self.step == "maxent":
-            return Fitting(passes=10, slack=0.3, output=self.output or "last")
-        return Fitting(step=0.5 if self.step == "paper" else 4.0 / together, output=self.output or "average")
-
-
 def mwem(basis: Basis, spend: Bound, workload: Workload, options: Mapping[str, Any] | None = None) -> Prepared:
     """Prepare multiplicative weights for one person's promise (QR-MWEM, QR-MWEMF)."""
-    wanted = _options(Options, options)
+    wanted = options_of(Options, options)
     # A histogram to start from is one of all cells, so that it reads every column; rounds read those of their queries.
     columns = workload.space.names if wanted.start == "histogram" else workload.columns
     tables = wanted.candidates == "tables" or (
@@ -96,33 +50,19 @@ def mwem(basis: Basis, spend: Bound, workload: Workload, options: Mapping[str, A
         reads=gauge.charged,
         options=wanted,
     )
-    return _prepared(gauge, mechanism, mechanism.model_of)
-
-
-def pdp_mwem(basis: Basis, spend: Bound, workload: Workload, options: Mapping[str, Any] | None = None) -> Prepared:
-    """Prepare multiplicative weights for promises per attribute (PDP-MWEM)."""
-    wanted = _options(PartialOptions, options)
-    gauge = basis.gauge(Rows(workload.columns))
-    if gauge.total is None:
-        raise UnsupportedSpend(
-            "Rounds per attribute need one row a person and relation=REPLACE_ONE: an attribute of people who come or "
-            "go is no fact that changes; write method='mwem'."
-        )
-    mechanism = _partial(gauge.total, gauge.priced(spend), workload, wanted)
-    measured = basis.gauge(Rows(mechanism.candidates.workload.columns))
-    return _prepared(measured, mechanism, mechanism.model_of)
+    return prepared_rounds(gauge, mechanism, mechanism.model_of)
 
 
 def barak(basis: Basis, spend: Bound, workload: Workload, options: Mapping[str, Any] | None = None) -> Prepared:
     """Prepare the Fourier baseline, fitted by multiplicative updates (QR-BARAK)."""
-    fitting = _options(Fitting, options) if options else None
+    fitting = options_of(Fitting, options) if options else None
     gauge = basis.gauge(Rows(workload.columns))
     plan = Barak(workload, gauge.relation, gauge.total, gauge.rows)
     mechanism = plan.mechanism(gauge.priced(spend), gauge.charged)
 
     def finish(noisy: Any) -> Released:
         model = plan.model(noisy, mechanism, fitting) if fitting else plan.model(noisy, mechanism)
-        return _released(basis.schema, model, tuple(noisy.tolist()), mechanism.law)
+        return released_model(basis.schema, model, tuple(noisy.tolist()), mechanism.law)
 
     space = Space.of(basis.schema, workload.columns)
     return Prepared(gauge, mechanism, finish, lambda found: plan.read(Records.of(space, found)))
@@ -130,108 +70,12 @@ def barak(basis: Basis, spend: Bound, workload: Workload, options: Mapping[str, 
 
 METHODS: dict[str, Callable[[Basis, Bound, Workload, Mapping[str, Any] | None], Prepared]] = {
     "mwem": mwem,
-    "pdp-mwem": pdp_mwem,
     "barak": barak,
 }
 
 
-def _partial(people: int, spend: Bound, workload: Workload, wanted: PartialOptions) -> AttributeWeights:
-    shares = _shares(workload, wanted.weights)
-    names = [name for name, share in shares.items() if share > 0]
-    seen = _allowed(workload, frozenset(names))
-    candidates = Candidates(seen)
-    widest = max(len(seen.space.reads(block.columns)) for block in seen.blocks)
-    together = _together(wanted, len(names), max(widest, 1))
-    exact = wanted.selection == "exact" or (wanted.selection == "auto" and states(len(names), together) <= MOST_STATES)
-    if wanted.selection == "exact" and states(len(names), together) > 16 * MOST_STATES:
-        raise DomainTooLarge(
-            f"Exact choice among {len(names)} attributes keeps {states(len(names), together)} sums; write "
-            "selection='partition', which needs none.",
-            method="selection='partition'",
-        )
-    plans = []
-    for amount in amounts(spend):
-        rates = _Rates(amount, 1 if spend.unit == "attribute" else together, exact)
-        rounds = positive_integer(wanted.rounds, "rounds") if wanted.rounds != "auto" else None
-        count = rounds or rates.best(people, candidates)
-        plan = AttributeWeights(
-            candidates=candidates,
-            people=people,
-            rounds=count,
-            rates=tuple(sorted((name, rates.of(count) * share) for name, share in shares.items())),
-            together=together,
-            partition=not exact,
-            pure=amount.pure,
-            fitting=wanted.fitting(together),
-            max_cells=largest_component(candidates, wanted.max_cells),
-        )
-        plans.append((_partial_bound(rates.of(count), count, people, candidates, pure=amount.pure), plan))
-    return min(plans, key=lambda found: found[0])[1]
-
-
-def _shares(workload: Workload, weights: Mapping[str, Any] | None) -> dict[str, Fraction]:
-    shares = dict.fromkeys(sorted(workload.reads), Fraction(1))
-    if not shares:
-        raise ParameterError("No query of this workload reads a private attribute, so there is nothing to promise.")
-    for name, weight in (weights or {}).items():
-        if name not in shares:
-            raise ParameterError(f"weights= names {name!r}, which no query reads; they read {', '.join(shares)}.")
-        shares[name] = at_least_zero(weight, f"the weight of {name}")
-        if shares[name] > 1:
-            raise ParameterError("Weights of attributes lie between 0 and 1: they are shares of the spend.")
-    if max(shares.values()) == 0:
-        raise ParameterError("All weights are 0, so nothing may be measured; give some attribute weight 1.")
-    return shares
-
-
-def _allowed(workload: Workload, names: frozenset[str]) -> Workload:
-    """Return the queries that may be measured: others would be read for nothing, and must not be."""
-    space = workload.space
-    kept = tuple(block for block in workload.blocks if frozenset() < space.reads(block.columns) <= names)
-    if not kept:
-        raise ParameterError(
-            "Every query sees an attribute of weight 0, so nothing may be measured; give it some weight, or ask for "
-            "queries about the others."
-        )
-    return Workload(space, kept)
-
-
-def _together(wanted: PartialOptions, attributes: int, widest: int) -> int:
-    if wanted.together != "auto":
-        return positive_integer(wanted.together, "together")
-    return max(1, attributes // widest)
-
-
-@dataclass(frozen=True)
-class _Rates:
-    """The rate that an amount buys a round, when `changed` of the measured queries may move at once."""
-
-    amount: Amount
-    changed: int
-    exact: bool
-
-    def of(self, rounds: int) -> Fraction:
-        """Return the rate of one of so many rounds."""
-        c = self.changed
-        if self.amount.pure:
-            return self.amount.size / (3 * c * rounds)
-        return root_down(2 * self.amount.size / ((c * c + c if self.exact else 2 * c) * rounds))
-
-    def best(self, people: int, candidates: Candidates) -> int:
-        """Return the number of rounds with the smallest proved error."""
-        bounds = {n: _partial_bound(self.of(n), n, people, candidates, pure=self.amount.pure) for n in range(1, 301)}
-        return min(bounds, key=lambda n: bounds[n])
-
-
-def _partial_bound(rate: Fraction, rounds: int, people: int, candidates: Candidates, *, pure: bool) -> float:
-    """Return the proved error of the averaged model with the safe step (PDP-MWEM, repaired bound)."""
-    size = float(rate * max(people, 1))
-    noise = (2 if pure else 1) / size**2
-    learned = math.log(max(candidates.workload.space.cells, 2)) / (2 * rounds)
-    return math.sqrt(noise + learned) + math.log(max(candidates.size, 2)) / size
-
-
-def _options(kind: type[Given], given: Mapping[str, Any] | None) -> Given:
+def options_of(kind: type[Given], given: Mapping[str, Any] | None) -> Given:
+    """Return options by name, refusing what a method does not have."""
     known = {part.name for part in fields(kind)}  # type: ignore[arg-type]
     for name in given or {}:
         if name not in known:
@@ -239,18 +83,19 @@ def _options(kind: type[Given], given: Mapping[str, Any] | None) -> Given:
     return kind(**(given or {}))
 
 
-def _prepared(gauge: Gauge, mechanism: Any, model_of: Callable[[Transcript], Factored]) -> Prepared:
+def prepared_rounds(gauge: Gauge, mechanism: Any, model_of: Callable[[Transcript], Factored]) -> Prepared:
+    """Return what runs for a mechanism of rounds, and the model that is made of its transcript."""
     assert isinstance(gauge.measure, Rows)
     space = Space.of(gauge.schema, gauge.measure.names)
 
     def finish(transcript: Transcript) -> Released:
         numbers = [number for one in transcript.rounds for values in one.values for number in values]
-        return _released(gauge.schema, model_of(transcript), tuple(numbers), None)
+        return released_model(gauge.schema, model_of(transcript), tuple(numbers), None)
 
     return Prepared(gauge, mechanism, finish, lambda found: Records.of(space, found))
 
 
-def _released(schema: Schema, model: Factored, numbers: tuple[int, ...], law: Law | None) -> Released:
+def released_model(schema: Schema, model: Factored, numbers: tuple[int, ...], law: Law | None) -> Released:
     """Return what was measured, and the model made from it alone."""
     made = {"schema": schema.to_json(), "model": model.to_json()}
     return Released((Measured("measured", numbers, law),), made=made)

@@ -11,11 +11,9 @@ import numpy as np
 
 from sfumato.errors import ParameterError
 from sfumato.mechanism import Event, Mechanism
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law, Noise
-from sfumato.privacy import REPLACE_ONE, Cost, Loss
-from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.model.base import MOST_CELLS
 from sfumato.model.factored import Factored
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law, Noise
 from sfumato.papers.query_release.weights.candidates import Candidates
 from sfumato.papers.query_release.weights.choosers import OneOfAll
 from sfumato.papers.query_release.weights.evidence import Fitting
@@ -31,6 +29,8 @@ from sfumato.papers.query_release.weights.rounds import (
     rows_move,
     shown,
 )
+from sfumato.privacy import REPLACE_ONE, Cost, Loss
+from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.workload.records import Records
 
 

@@ -8,16 +8,16 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from sfumato.errors import ParameterError, UnsupportedSpend
+from sfumato.model.base import MOST_CELLS
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law
 from sfumato.noise.laws.base import SMALLEST_SCALE
-from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Relation, Truncated
-from sfumato.privacy.calibrate import concentrated_within
-from sfumato.privacy.sensitivity import Sensitivity
-from sfumato.model.base import MOST_CELLS
 from sfumato.papers.query_release.weights.candidates import Candidates
 from sfumato.papers.query_release.weights.evidence import Fitting, variance_of
 from sfumato.papers.query_release.weights.mwem import MultiplicativeWeights
 from sfumato.papers.query_release.weights.rounds import rows_move
+from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Relation, Truncated
+from sfumato.privacy.calibrate import concentrated_within
+from sfumato.privacy.sensitivity import Sensitivity
 
 MOST_ROUNDS = 1000
 """More rounds than this are never planned."""

@@ -11,14 +11,14 @@ import numpy as np
 
 from sfumato.exact import positive_integer
 from sfumato.mechanism import Event
-from sfumato.noise import DiscreteLaplace, Law
-from sfumato.privacy import Cost
-from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.model.factored import Factored
+from sfumato.noise import DiscreteLaplace, Law
 from sfumato.papers.query_release.weights.candidates import Candidates, Integers
 from sfumato.papers.query_release.weights.evidence import variance_of
 from sfumato.papers.query_release.weights.learner import Learner, Round
 from sfumato.papers.query_release.weights.meter import GRID, Chooser, Metered, noise_cost
+from sfumato.privacy import Cost
+from sfumato.privacy.sensitivity import Sensitivity
 
 
 class Stage(Protocol):

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError
 from sfumato.exact import positive_integer
+from sfumato.papers.query_release.learning.trees.tree import Leaf, SetTree, chances_of
 from sfumato.privacy import ADD_REMOVE, Relation
 from sfumato.questions.synopsis.binary import Rows
-from sfumato.papers.query_release.learning.trees.tree import Leaf, SetTree, chances_of
 
 FINE = 1 << 24
 """Logarithms of chances are kept in such parts of one, so that a row's share is a function of the row alone."""

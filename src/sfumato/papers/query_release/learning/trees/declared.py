@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from sfumato.errors import ParameterError
 from sfumato.exact import above_zero, exact, positive_integer
 from sfumato.noise import Noise
-from sfumato.privacy import Relation
 from sfumato.papers.query_release.learning.trees.grow import largest_set, least_set, neighbouring_sets
 from sfumato.papers.query_release.learning.trees.tree import Leaf, SetTree, chances_of
+from sfumato.privacy import Relation
 
 PrivateFunction = Callable[[Any, NDArray[np.bool_]], Any]
 """Takes the private data and sets, one a row of booleans; returns one number for each set."""

@@ -10,13 +10,13 @@ from typing import Any
 
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, above_zero, between_zero_and_one, positive_integer
-from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Concentrated, Everything, Pure, Relation, attributes
 from sfumato.papers.query_release.learning.trees.coverage import Coverage
 from sfumato.papers.query_release.learning.trees.declared import SAMPLED, Declared, PrivateFunction
 from sfumato.papers.query_release.learning.trees.grow import ladder
 from sfumato.papers.query_release.learning.trees.release import LEAST, TreeRelease
 from sfumato.papers.query_release.weights.planning import COUNT_SHARE, Amount, amounts
 from sfumato.papers.query_release.weights.rounds import rows_move
+from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Concentrated, Everything, Pure, Relation, attributes
 from sfumato.select import SparseVector, sparse_vector
 from sfumato.select.fit import positive_spend, settle
 

@@ -9,16 +9,16 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.answer import Measured, Released
+from sfumato.ask.prepared import Prepared
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, above_zero, positive_integer
-from sfumato.privacy import Bound
-from sfumato.ask.prepared import Prepared
-from sfumato.questions.synopsis.binary import Bits
-from sfumato.questions.synopsis.methods import register
 from sfumato.papers.query_release.learning.trees.coverage import Coverage
 from sfumato.papers.query_release.learning.trees.planning import plan_tree
 from sfumato.papers.query_release.learning.trees.release import Grown
 from sfumato.papers.query_release.learning.trees.synopsis import PREDICATES, TreeSynopsis, leaf_numbers
+from sfumato.privacy import Bound
+from sfumato.questions.synopsis.binary import Bits
+from sfumato.questions.synopsis.methods import register
 from sfumato.table.gauge import Basis
 
 

@@ -14,13 +14,13 @@ from sfumato.errors import ParameterError
 from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law, Noise
 from sfumato.noise.laws.base import SMALLEST_SCALE
-from sfumato.privacy import Cost, Loss
 from sfumato.papers.query_release.learning.trees.coverage import Coverage
 from sfumato.papers.query_release.learning.trees.declared import Declared
 from sfumato.papers.query_release.learning.trees.grow import grow
 from sfumato.papers.query_release.learning.trees.tree import SetTree
 from sfumato.papers.query_release.weights.meter import noise_cost
 from sfumato.papers.query_release.weights.rounds import law_json, rows_move, shown
+from sfumato.privacy import Cost, Loss
 from sfumato.select import SparseVector
 
 PARTS = 1 << 20

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from sfumato.answer import Frame
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one
-from sfumato.questions.synopsis.base import Floats, Synopsis
-from sfumato.questions.synopsis.queries import Conjunctions, Subsets
 from sfumato.papers.query_release.learning.trees.release import Grown, TreeRelease
 from sfumato.papers.query_release.learning.trees.tree import SetTree, read_sets
 from sfumato.papers.query_release.weights.evidence import variance_of
+from sfumato.questions.synopsis.base import Floats, Synopsis
+from sfumato.questions.synopsis.queries import Conjunctions, Subsets
 
 PREDICATES = ("conjunction", "disjunction")
 

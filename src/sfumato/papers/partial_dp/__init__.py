@@ -1,0 +1,10 @@
+"""Partial differential privacy: a promise for each attribute of a person.
+
+What the product uses of it (profiles, attribute limits, the tree of columns) is in the core; here is the synthesizer
+that spends by attribute in multiplicative weights (PDP-MWEM).
+"""
+
+from sfumato.papers.partial_dp.attribute_weights import AttributeWeights
+from sfumato.papers.partial_dp.method import PartialOptions
+
+__all__ = ["AttributeWeights", "PartialOptions"]

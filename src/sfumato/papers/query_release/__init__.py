@@ -1,0 +1,5 @@
+"""Query release: noise in the shape of the queries, multiplicative weights, release by learning."""
+
+from sfumato.papers.query_release.geometry.question import Shaped
+
+__all__ = ["Shaped"]

@@ -1,0 +1,1 @@
+"""Histograms, answers by group, and numbers of people."""

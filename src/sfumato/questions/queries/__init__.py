@@ -1,0 +1,1 @@
+"""All queries of a workload, answered together."""

@@ -1,0 +1,89 @@
+"""There is one door to the data, and what does not fit it cannot be made (SM-MEASURE)."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import sfumato
+from sfumato import ADD_REMOVE, Pure
+from sfumato.ask.prepared import Prepared
+from sfumato.domain import integers
+from sfumato.perturb import calibrate
+from sfumato.questions import Synthesize
+from sfumato.table.gauge import Basis
+from sfumato.table.measure import Ordered, Rows, Totals
+from sfumato.table.schema import Schema
+
+SOURCE = Path(sfumato.__file__).parent
+SCHEMA = Schema({"age": integers(0, 9, missing=0), "pay": integers(0, 9, missing=0)}, "id", 2)
+BASIS = Basis(SCHEMA, 50)
+
+
+def calls(name: str) -> list[str]:
+    """Return the modules in which a method or function of this name is called, once for each call."""
+    found = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) == name:
+                arguments = ast.unparse(node)
+                if name != "view" or "np." not in arguments:
+                    found.append(str(path.relative_to(SOURCE)))
+    return found
+
+
+def test_views_of_tables_are_opened_by_gauges_only() -> None:
+    tables = [
+        place
+        for place in calls("view")
+        if place.split("/")[0] in ("table", "ask", "totals", "questions", "papers", "learn", "curator", "fair")
+    ]
+    numbers = {
+        "table/frames.py",
+        "papers/query_release/learning/labelled.py",
+        "papers/query_release/learning/learned_synopsis.py",
+        "questions/synopsis/queries.py",
+    }
+    assert set(tables) - numbers == {"table/gauge.py"}, "views of arrays are the only others"
+
+
+def test_what_is_prepared_holds_a_gauge_and_nothing_that_reads_beside_it() -> None:
+    assert set(Prepared.__dataclass_fields__) == {"gauge", "mechanism", "finish", "arrange"}
+    assert set(calls("read")) & {"learn/question.py", "totals/totals.py"} == set()
+
+
+def test_a_mechanism_for_whole_rows_is_never_given_weighed_ones() -> None:
+    prepared = Synthesize().prepare(BASIS, Pure(1))
+    for measure in (Totals(("age",)), Ordered("age")):
+        with pytest.raises(TypeError, match="whole rows"):
+            Prepared(BASIS.gauge(measure), prepared.mechanism, prepared.finish)
+
+
+def test_a_mechanism_for_other_neighbours_or_other_rows_is_refused() -> None:
+    prepared = Synthesize().prepare(BASIS, Pure(1))
+    with pytest.raises(TypeError, match="neighbours"):
+        Prepared(Basis(SCHEMA, None, ADD_REMOVE).gauge(Rows(("age",))), prepared.mechanism, prepared.finish)
+    single = Basis(Schema(dict(SCHEMA.columns), "id"), 50).gauge(Rows(("age",)))
+    with pytest.raises(TypeError, match="number of rows"):
+        Prepared(single, prepared.mechanism, prepared.finish)
+
+
+def test_what_the_mechanism_states_for_attributes_is_overruled_where_rows_are_picked_by_contents() -> None:
+    noise = calibrate(Pure(1), l1=2, reads={"age"})
+    gauge = Basis(Schema(dict(SCHEMA.columns), "id"), 50).gauge(Rows(("age",)))
+    prepared = Prepared(gauge, noise, lambda raw: raw)
+    assert noise.loss().at("pay").is_zero and prepared.loss().at("pay").epsilon == 1
+    keyed = Basis(Schema(dict(SCHEMA.columns), "id", row_key=("pay",)), 50).gauge(Rows(("age",)))
+    assert keyed.charge(noise.loss()).at("pay").epsilon == 1
+    apart = Basis(Schema(dict(SCHEMA.columns), "id", row_key=("visit",)), 50).gauge(Rows(("age",)))
+    assert apart.charge(noise.loss()).at("pay").is_zero
+
+
+def test_where_people_come_and_go_no_plan_can_see_their_number() -> None:
+    """Their number is not even there to be looked at; the replay finds what would show it all the same."""
+    assert Basis(SCHEMA, 1000, ADD_REMOVE).people is None
+    assert replace(BASIS, relation=ADD_REMOVE).people is None and BASIS.people == 50
+    assert Basis(SCHEMA, 1000, ADD_REMOVE).gauge(Rows(("age",))).total is None

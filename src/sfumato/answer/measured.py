@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 from sfumato.exact import Number, between_zero_and_one, rational_ball, to_text
 from sfumato.exact.enclosure import precision
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law, SinhNormal
+from sfumato.noise import Law, Priced, law_from_json
 from sfumato.noise.laws.search import smallest
-
-_LAWS: Mapping[str, type[Law]] = {kind.__name__: kind for kind in (DiscreteLaplace, DiscreteGaussian, SinhNormal)}
 
 
 def half_width(law: Law, confidence: Number) -> int:
@@ -67,7 +65,7 @@ class Measured:
 
     name: str
     released: tuple[int, ...]
-    law: Law | None
+    law: Priced | None
     unit: Fraction = Fraction(1)
     threshold: int | None = None
 
@@ -89,19 +87,13 @@ class Measured:
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object with exact numbers."""
-        law = None
-        if self.law is not None:
-            numbers = {part.name: to_text(getattr(self.law, part.name)) for part in fields(self.law)}  # type: ignore[arg-type]
-            law = {"name": type(self.law).__name__, **numbers}
+        law = None if self.law is None else self.law.to_json()
         shown = {"name": self.name, "released": list(self.released), "law": law, "unit": to_text(self.unit)}
         return shown if self.threshold is None else {**shown, "threshold": self.threshold}
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Measured:
         """Read what `to_json` wrote."""
-        law = None
-        if record["law"] is not None:
-            numbers = dict(record["law"])
-            law = _LAWS[numbers.pop("name")](**{key: Fraction(value) for key, value in numbers.items()})
+        law = None if record["law"] is None else law_from_json(record["law"])
         released, unit = tuple(record["released"]), Fraction(record["unit"])
         return cls(record["name"], released, law, unit, record.get("threshold"))

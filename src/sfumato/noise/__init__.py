@@ -5,6 +5,7 @@ rests on uniform bits, hence on AES-256 in counter mode keyed by the operating s
 """
 
 from sfumato.noise.laws import (
+    LAWS,
     Above,
     Between,
     Binomial,
@@ -14,13 +15,16 @@ from sfumato.noise.laws import (
     Geometric,
     Law,
     Maximum,
+    Priced,
     SinhNormal,
     Top,
+    law_from_json,
 )
 from sfumato.noise.noise import Noise
 from sfumato.noise.source import new_key
 
 __all__ = [
+    "LAWS",
     "Above",
     "Between",
     "Binomial",
@@ -31,7 +35,9 @@ __all__ = [
     "Law",
     "Maximum",
     "Noise",
+    "Priced",
     "SinhNormal",
     "Top",
+    "law_from_json",
     "new_key",
 ]

@@ -13,17 +13,15 @@ from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one, positive_integer, rational_ball
 from sfumato.exact.enclosure import precision
 from sfumato.mechanism import Event, Mechanism
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law, Noise, SinhNormal
+from sfumato.noise import LAWS, Noise, Priced
 from sfumato.noise.laws.search import smallest
-from sfumato.privacy import REPLACE_ONE, Cost, Everything, Loss, PerAttribute, attributes
-from sfumato.privacy.calibrate import gaussian_cost, laplace_cost, sinh_cost
+from sfumato.privacy import REPLACE_ONE, Everything, Loss, PerAttribute, attributes
 from sfumato.privacy.sensitivity import Sensitivity, sensitivity
 
 Integers = NDArray[np.int64] | NDArray[np.object_]
 AttributeMoves = tuple[tuple[str, Sensitivity], ...]
 
 LOWEST, HIGHEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
-SPECS = {DiscreteLaplace: "QR-LAP", DiscreteGaussian: "PDP:C-13", SinhNormal: "TCDP-SAMPLER"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +40,7 @@ class AdditiveNoise(Mechanism):
 
     Spec: QR-LAP, PDP:C-13, PDP:C-14, TCDP-SINH, TCDP-SAMPLER. Time: one draw a number, 10 to 50 ns each in bulk.
 
+    >>> from sfumato.noise import DiscreteLaplace
     >>> count = AdditiveNoise(law=DiscreteLaplace(2), sensitivity=1)
     >>> count(1234, Noise(insecure_seed=3)), count.loss().person.epsilon, count.error(0.95)
     (1237, Fraction(1, 2), 6)
@@ -50,15 +49,14 @@ class AdditiveNoise(Mechanism):
     spec: ClassVar[str] = "QR-LAP"
     weighed: ClassVar[bool] = True
 
-    law: Law
+    law: Priced
     sensitivity: Sensitivity
     by_attribute: AttributeMoves = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.law, (DiscreteLaplace, DiscreteGaussian, SinhNormal)):
+        if not isinstance(self.law, Priced):
             raise ParameterError(
-                f"law must be DiscreteLaplace, DiscreteGaussian or SinhNormal, not {type(self.law).__name__}; for no "
-                "other law is the loss known."
+                f"law must be one of {', '.join(LAWS)}, not {type(self.law).__name__}; for no other is the loss known."
             )
         object.__setattr__(self, "sensitivity", as_sensitivity(self.sensitivity))
         object.__setattr__(self, "reads", attributes(self.reads))
@@ -79,32 +77,32 @@ class AdditiveNoise(Mechanism):
 
     def loss(self) -> Loss:
         """Return the promise: the person's cost, and the attributes' where they are known."""
-        person = self._cost(self.sensitivity)
+        person = self.law.cost(self.sensitivity)
         if not self.reads:
             # No attribute moves the numbers: only a person who comes, goes or has another number of rows does.
             return Loss.stated(person, {}, self.relation)
         if not self.by_attribute:
             return Loss.flat(person, self.reads, self.relation)
-        singles = {name: self._cost(moves) for name, moves in self._attribute_moves().items()}
+        singles = {name: self.law.cost(moves) for name, moves in self._attribute_moves().items()}
         if self.relation is not REPLACE_ONE:
             return Loss.stated(person, singles, self.relation)
         return Loss(PerAttribute(tuple(singles.items()), person), self.relation)
 
     def event(self) -> Event:
         """Return the law with its parameters, the sensitivities, and who may learn what."""
-        law = {"name": type(self.law).__name__, **vars(self.law)}
         parameters = {
-            "law": law,
+            "law": self.law.described(),
             "sensitivity": self.sensitivity,
             "by_attribute": dict(self.by_attribute),
             "relation": self.relation,
             "reads": self.reads,
         }
-        return Event(type(self).__name__, SPECS[type(self.law)], parameters, self.version)
+        return Event(type(self).__name__, self.law.spec, parameters, self.version)
 
     def quantile(self, probability: Number) -> int:
         """Return the smallest integer that the noise exceeds with probability at most 1 - `probability`.
 
+        >>> from sfumato.noise import DiscreteGaussian, DiscreteLaplace
         >>> AdditiveNoise(law=DiscreteLaplace(2), sensitivity=1).quantile(0.975)
         6
         """
@@ -118,6 +116,7 @@ class AdditiveNoise(Mechanism):
         It is exact for the law, up to rounding to the next integer; `coordinates` may be of any size. It covers
         the noise of privacy, not the error of sampling people. Time: a logarithmic number of tails of the law.
 
+        >>> from sfumato.noise import DiscreteGaussian, DiscreteLaplace
         >>> AdditiveNoise(law=DiscreteGaussian(100), sensitivity=1).error(0.95, coordinates=2**20)
         55
         """
@@ -130,16 +129,6 @@ class AdditiveNoise(Mechanism):
                 return half >= 0 and bool(count * (-2 * self.law.tail(half)).log1p() >= level)
 
             return smallest(holds)
-
-    def _cost(self, moves: Sensitivity) -> Cost:
-        match self.law:
-            case DiscreteLaplace():
-                return laplace_cost(self.law.scale, moves)
-            case DiscreteGaussian():
-                return gaussian_cost(self.law.variance, moves)
-            case SinhNormal():
-                return sinh_cost(self.law.variance, self.law.bend, moves)
-        raise AssertionError("The law was checked when the mechanism was made.")
 
     def _attribute_moves(self) -> dict[str, Sensitivity]:
         """Return the bounds of every attribute read; one that has none of its own moves as a replaced person does.

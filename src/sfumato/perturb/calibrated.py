@@ -7,7 +7,7 @@ from functools import reduce
 
 from sfumato.errors import CertificationError, ParameterError, UnsupportedSpend
 from sfumato.exact import Number
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law, SinhNormal
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Priced, SinhNormal
 from sfumato.noise.laws.base import SMALLEST_SCALE
 from sfumato.perturb.additive import AdditiveNoise, as_sensitivity
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Everything, Relation, attributes, require_bound
@@ -70,7 +70,7 @@ def calibrate(
     return mechanism
 
 
-def law_of(parameters: Parameters) -> Law:
+def law_of(parameters: Parameters) -> Priced:
     """Return the law with these parameters; noise below what the sampler can draw is rounded up."""
     match parameters:
         case LaplaceParameters():

@@ -9,16 +9,13 @@ from typing import Any, ClassVar
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.mechanism import Event, Mechanism
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law, Noise, SinhNormal
-from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Cost, Everything, Loss, Relation, attributes
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise, Priced, SinhNormal
+from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Everything, Loss, Relation, attributes
 from sfumato.privacy.calibrate import (
     GaussianParameters,
     LaplaceParameters,
     Parameters,
     choose,
-    gaussian_cost,
-    laplace_cost,
-    sinh_cost,
 )
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.privacy.sensitivity import sensitivity as sensitivity_of
@@ -45,13 +42,13 @@ class Top(Mechanism):
     spec: ClassVar[str] = "TCDP-GENHIST"
 
     count: int
-    law: Law
+    law: Priced
     gap_sensitivity: int
     cut: int | None = None
 
     def loss(self) -> Loss:
         """Return count times the cost of the noise at the sensitivity of a lead."""
-        return Loss.flat(law_cost(self.law, _moves(self.count, self.gap_sensitivity)), self.reads, self.relation)
+        return Loss.flat(self.law.cost(_moves(self.count, self.gap_sensitivity)), self.reads, self.relation)
 
     def run(self, exact: Any, noise: Noise) -> tuple[Any, ...]:
         """Draw the noisy leads that matter and return the candidates that have the largest."""
@@ -134,21 +131,7 @@ def _moves(count: int, gap: int) -> Sensitivity:
     return sensitivity_of(l1=count * gap, l2_squared=count * gap**2, largest=gap, changed=2 * count)
 
 
-def law_cost(law: Law, moves: Sensitivity) -> Cost:
-    """Return what this noise costs on integers that move so far."""
-    match law:
-        case DiscreteLaplace():
-            return laplace_cost(law.scale, moves)
-        case DiscreteGaussian():
-            return gaussian_cost(law.variance, moves)
-        case SinhNormal():
-            return sinh_cost(law.variance, law.bend, moves)
-    raise ParameterError(
-        f"There is no price for {type(law).__name__} noise here; use Laplace, Gaussian or sinh-normal."
-    )
-
-
-def law_of(found: Parameters) -> Law:
+def law_of(found: Parameters) -> Priced:
     """Return the law with these calibrated parameters."""
     match found:
         case LaplaceParameters():

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.answer import Measured, half_width
-from sfumato.noise import Law
+from sfumato.noise import Priced
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import Bound, Pure
 from sfumato.table.gauge import Gauge
@@ -48,7 +48,7 @@ class MeanTotals:
         return (self.sum.name, self.count.name)
 
     @property
-    def law(self) -> Law:
+    def law(self) -> Priced:
         """The law of the noise on both."""
         return self.mechanism.law
 

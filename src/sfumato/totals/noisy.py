@@ -14,7 +14,7 @@ import numpy as np
 from sfumato.ask.prepared import Exact
 from sfumato.errors import UnsupportedSpend
 from sfumato.mechanism import Mechanism
-from sfumato.noise import Law
+from sfumato.noise import Priced
 from sfumato.perturb import AdditiveNoise, calibrate
 from sfumato.privacy import Bound, Concentrated, Pure, Relation, Truncated
 from sfumato.privacy.bounds import Approximate
@@ -74,7 +74,7 @@ class Total:
     """One total that will be released with noise: its mechanism, the grid it is rounded to, its unit."""
 
     mechanism: Mechanism
-    law: Law | None
+    law: Priced | None
     grid: int
     unit: Fraction
     public: int | None = None

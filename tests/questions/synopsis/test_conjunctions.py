@@ -14,7 +14,6 @@ from sfumato.questions import question_from_json
 from sfumato.questions.synopsis import Bits, Conjunctions, one_hot, synopsis_from_json
 from sfumato.questions.synopsis.binary import Rows
 from sfumato.questions.synopsis.build import Asked, subset_sums_mechanism
-from sfumato.questions.synopsis.deviation import deviation
 from sfumato.questions.synopsis.fourier import FourierSynopsis
 from sfumato.questions.synopsis.marginals import MarginalSynopsis
 from sfumato.table.gauge import Basis
@@ -191,7 +190,7 @@ def test_predicted_noise_is_what_runs() -> None:
         design = asked.fourier(2)
         law = subset_sums_mechanism(asked.gauge, spend, asked.bits, design, "RL-FOUR").law
         numbers = np.array([1, 32, 496])
-        assert deviation(law) * np.sqrt((numbers * np.square(design.units)).sum()) / PEOPLE == pytest.approx(
+        assert law.deviation() * np.sqrt((numbers * np.square(design.units)).sum()) / PEOPLE == pytest.approx(
             design.noise, rel=0.01
         )
 

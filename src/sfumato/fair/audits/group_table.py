@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato.exact import positive_integer
 from sfumato.fair.grid import Floats
 from sfumato.mechanism import Mechanism
-from sfumato.noise import Law, Noise
+from sfumato.noise import Noise, Priced
 from sfumato.perturb import AdditiveNoise, calibrate
 from sfumato.privacy import REPLACE_ONE, Bound, Loss, Relation
 from sfumato.privacy.sensitivity import Sensitivity, sensitivity
@@ -35,7 +35,7 @@ class GroupTable(Mechanism):
 
     spec: ClassVar[str] = "FA-AUDIT"
 
-    law: Law
+    law: Priced
     outcomes: int
     segments: int = 1
     steps: int = 1

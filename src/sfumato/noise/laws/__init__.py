@@ -1,6 +1,6 @@
 """The distributions that sfumato draws from, each enclosing its own probabilities."""
 
-from sfumato.noise.laws.base import Law, Peaked, Smooth
+from sfumato.noise.laws.base import LAWS, Law, Peaked, Priced, Smooth, law_from_json
 from sfumato.noise.laws.binomial import Above, Binomial, Chance, Top
 from sfumato.noise.laws.derived import Between, Maximum
 from sfumato.noise.laws.gaussian import DiscreteGaussian
@@ -9,6 +9,7 @@ from sfumato.noise.laws.normal import RoundedNormal
 from sfumato.noise.laws.sinh import SinhNormal
 
 __all__ = [
+    "LAWS",
     "Above",
     "Between",
     "Binomial",
@@ -19,8 +20,10 @@ __all__ = [
     "Law",
     "Maximum",
     "Peaked",
+    "Priced",
     "RoundedNormal",
     "SinhNormal",
     "Smooth",
     "Top",
+    "law_from_json",
 ]

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import fields
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfumato.errors import ParameterError
-from sfumato.exact import Number, between_zero_and_one, exact, rational_ball
+from sfumato.exact import Number, between_zero_and_one, exact, rational_ball, to_text
 from sfumato.exact.enclosure import Ball, precision
 from sfumato.exact.rational import show
 from sfumato.noise.laws.search import smallest
+from sfumato.registry import Registry
+
+if TYPE_CHECKING:
+    from sfumato.privacy.cost import Cost
+    from sfumato.privacy.sensitivity import Sensitivity
 
 SMALLEST_SCALE = Fraction(1, 100)
 LARGEST_SCALE = Fraction(10**9)
@@ -66,6 +73,54 @@ class Law(ABC):
             last = smallest(lambda j: bool(self.tail(j) <= edge))
             first = -smallest(lambda j: bool(self.head(-j) <= edge), -last)
         return range(first, last + 1)
+
+
+class Priced(Law):
+    """A law of noise with a known price: everything that the rest of the house asks of a new kind of noise.
+
+    A subclass is a frozen dataclass of rationals. It names the ID of its mathematics and the word by which pages call
+    it, and says what it costs on exact integers that move, and how wide it is. It is known by its class's name.
+    """
+
+    spec: ClassVar[str]
+    """The ID of its mathematics, in events."""
+    word: ClassVar[str]
+    """What pages call it: "Laplace" noise."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        LAWS.add(cls.__name__, cls)
+
+    @abstractmethod
+    def cost(self, moves: Sensitivity) -> Cost:
+        """Return what this noise costs on integers that move so far."""
+
+    @abstractmethod
+    def deviation(self) -> float:
+        """Return the standard deviation of a draw, or about it."""
+
+    @abstractmethod
+    def sum_width(self, draws: int, least: float) -> float:
+        """Return a half-width that the sum of so many draws exceeds with probability at most 2·exp(-least)."""
+
+    def described(self) -> dict[str, Any]:
+        """Return its name and its exact parameters, as events hold them."""
+        return {"name": type(self).__name__, **vars(self)}
+
+    def to_json(self) -> dict[str, str]:
+        """Return its name and its parameters as text."""
+        numbers = {part.name: to_text(getattr(self, part.name)) for part in fields(self)}  # type: ignore[arg-type]
+        return {"name": type(self).__name__, **numbers}
+
+
+LAWS: Registry[type[Priced]] = Registry("law of noise", "laws")
+
+
+def law_from_json(record: Mapping[str, str]) -> Priced:
+    """Read what `Priced.to_json` wrote."""
+    numbers = dict(record)
+    made = LAWS[numbers.pop("name", None)]
+    return made(**{name: Fraction(text) for name, text in numbers.items()})
 
 
 class Smooth(ABC):

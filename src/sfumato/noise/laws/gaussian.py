@@ -10,14 +10,17 @@ from typing import ClassVar
 
 from sfumato.exact import rational_ball
 from sfumato.exact.enclosure import Ball
-from sfumato.noise.laws.base import HALF_LIFE, Law, Smooth, variance_in_range
+from sfumato.noise.laws.base import HALF_LIFE, Priced, Smooth, variance_in_range
+from sfumato.privacy.calibrate import gaussian_cost
+from sfumato.privacy.cost import Cost
+from sfumato.privacy.sensitivity import Sensitivity
 
 WIDE = 64**2
 """From this variance on, sums come from the Euler-Maclaurin formula instead of term by term."""
 
 
 @dataclass(frozen=True)
-class DiscreteGaussian(Law, Smooth):
+class DiscreteGaussian(Priced, Smooth):
     """Integers with probability proportional to exp(-j² / (2 variance)): the noise of a concentrated bound.
 
     >>> from sfumato.noise import Noise
@@ -25,11 +28,25 @@ class DiscreteGaussian(Law, Smooth):
     array([ 24,  -5,  20,   2, -12])
     """
 
+    spec: ClassVar[str] = "PDP:C-13"
+    word: ClassVar[str] = "Gaussian"
     variance: Fraction
     symmetric: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "variance", variance_in_range(self.variance, "variance"))
+
+    def cost(self, moves: Sensitivity) -> Cost:
+        """Return rho = l2²/(2·variance)."""
+        return gaussian_cost(self.variance, moves)
+
+    def deviation(self) -> float:
+        """Return the root of the variance."""
+        return math.sqrt(self.variance)
+
+    def sum_width(self, draws: int, least: float) -> float:
+        """Return the bound for sums of sub-Gaussian draws of this variance."""
+        return math.sqrt(2 * draws * float(self.variance) * least)
 
     def mass(self, j: int) -> Ball:
         """Enclose exp(-j² / (2 variance)) divided by the sum of all such terms."""

@@ -9,11 +9,17 @@ from typing import ClassVar
 
 from sfumato.exact import rational_ball
 from sfumato.exact.enclosure import Ball
-from sfumato.noise.laws.base import HALF_LIFE, Law, Smooth, scale_in_range
+from sfumato.noise.laws.base import HALF_LIFE, Law, Priced, Smooth, scale_in_range
+from sfumato.privacy.calibrate import laplace_cost
+from sfumato.privacy.cost import Cost
+from sfumato.privacy.sensitivity import Sensitivity
+
+SLOPES = 200
+"""Over so many slopes the best exponential bound on a sum is looked for."""
 
 
 @dataclass(frozen=True)
-class DiscreteLaplace(Law, Smooth):
+class DiscreteLaplace(Priced, Smooth):
     """Integers with probability proportional to exp(-|j| / scale): the noise of a pure bound.
 
     >>> from sfumato.noise import Noise
@@ -21,11 +27,42 @@ class DiscreteLaplace(Law, Smooth):
     array([-40,  -5,  30,   2,  15])
     """
 
-    scale: Fraction
+    spec: ClassVar[str] = "QR-LAP"
+    word: ClassVar[str] = "Laplace"
     symmetric: ClassVar[bool] = True
+
+    scale: Fraction
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", scale_in_range(self.scale, "scale"))
+
+    def cost(self, moves: Sensitivity) -> Cost:
+        """Return epsilon = l1/scale."""
+        return laplace_cost(self.scale, moves)
+
+    def deviation(self) -> float:
+        """Return the standard deviation of a draw.
+
+        >>> round(DiscreteLaplace(10).deviation(), 3)
+        14.136
+        """
+        rate = 1 / float(self.scale)
+        return math.exp(-rate / 2) * math.sqrt(2) / -math.expm1(-rate)
+
+    def sum_width(self, draws: int, least: float) -> float:
+        """Return the least (draws·log E e^{sZ} + least)/s over some slopes s below 1/scale."""
+        scale = float(self.scale)
+        decay = math.exp(-1 / scale)
+        best = math.inf
+        for step in range(1, SLOPES):
+            slope = step / SLOPES / scale
+            shifted = math.expm1(slope)
+            # 2·log(1-a) - log(1-a·e^s) - log(1-a·e^-s), written so that nothing cancels: the product of the two
+            # is (1-a)² - a·(e^s - 1)²·e^-s.
+            lost = decay * shifted**2 * math.exp(-slope) / (1 - decay) ** 2
+            if lost < 1:
+                best = min(best, (-draws * math.log1p(-lost) + least) / slope)
+        return best
 
     def mass(self, j: int) -> Ball:
         """Enclose tanh(1 / (2 scale)) exp(-|j| / scale)."""

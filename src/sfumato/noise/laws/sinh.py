@@ -9,14 +9,18 @@ from typing import ClassVar
 
 from sfumato.exact import rational_ball
 from sfumato.exact.enclosure import Ball, precision
-from sfumato.noise.laws.base import HALF_LIFE, Law, Smooth, bend_in_range, variance_in_range
+from sfumato.noise.laws.base import HALF_LIFE, Priced, Smooth, bend_in_range, variance_in_range
+from sfumato.noise.laws.search import smallest
+from sfumato.privacy.calibrate import sinh_cost
+from sfumato.privacy.cost import Cost
+from sfumato.privacy.sensitivity import Sensitivity
 
 HALF = Fraction(1, 2)
 SLOPE_BITS = 128
 
 
 @dataclass(frozen=True)
-class SinhNormal(Law, Smooth):
+class SinhNormal(Priced, Smooth):
     """The nearest integer to bend · arsinh(N / bend), N normal with the variance: the noise of a truncated bound.
 
     >>> from sfumato.noise import Noise
@@ -24,6 +28,8 @@ class SinhNormal(Law, Smooth):
     array([-20,  -5, -17,   2, -11])
     """
 
+    spec: ClassVar[str] = "TCDP-SAMPLER"
+    word: ClassVar[str] = "sinh-normal"
     variance: Fraction
     bend: Fraction
     symmetric: ClassVar[bool] = True
@@ -31,6 +37,19 @@ class SinhNormal(Law, Smooth):
     def __post_init__(self) -> None:
         object.__setattr__(self, "variance", variance_in_range(self.variance, "variance"))
         object.__setattr__(self, "bend", bend_in_range(self.bend, "bend"))
+
+    def cost(self, moves: Sensitivity) -> Cost:
+        """Return copies·tau(a; variance, bend, largest) at every order a."""
+        return sinh_cost(self.variance, self.bend, moves)
+
+    def deviation(self) -> float:
+        """Return about the standard deviation: the half-width that holds 68 % of all draws."""
+        with precision(128):
+            return max(float(smallest(lambda bound: bool(self.tail(bound) <= rational_ball(Fraction(16, 100))))), 0.5)
+
+    def sum_width(self, draws: int, least: float) -> float:
+        """Return that of normal draws, to which these are brought nearer, and half a step for rounding each."""
+        return math.sqrt(2 * draws * float(self.variance) * least) + draws / 2
 
     def mass(self, j: int) -> Ball:
         """Enclose the probability that the real number rounds to `j`."""

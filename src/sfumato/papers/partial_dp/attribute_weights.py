@@ -12,7 +12,7 @@ from sfumato.errors import ParameterError
 from sfumato.mechanism import Event, Mechanism
 from sfumato.model.base import MOST_CELLS
 from sfumato.model.factored import Factored
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law, Noise
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise, Priced
 from sfumato.papers.query_release.weights.candidates import Candidates
 from sfumato.papers.query_release.weights.choosers import Disjoint, Partition, range_cost, require_possible, top_sum
 from sfumato.papers.query_release.weights.evidence import Fitting
@@ -100,7 +100,7 @@ class AttributeWeights(Mechanism):
         """How far one query moves."""
         return self.candidates.moves(self.relation, 1)
 
-    def law(self, candidate: int) -> Law:
+    def law(self, candidate: int) -> Priced:
         """Return the noise of a query: of the size of one over its rate, in persons times width."""
         return self._law(self.query_rates[candidate])
 
@@ -157,7 +157,7 @@ class AttributeWeights(Mechanism):
     def _learner(self) -> Learner:
         return Learner(self.candidates, float(max(self.people, 1)), self.fitting, self.max_cells)
 
-    def _law(self, rate: Fraction) -> Law:
+    def _law(self, rate: Fraction) -> Priced:
         width = self.candidates.width
         return DiscreteLaplace(width / rate) if self.pure else DiscreteGaussian((width / rate) ** 2)
 

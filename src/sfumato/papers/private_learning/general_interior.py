@@ -21,7 +21,7 @@ from sfumato.select.quasiconcave.heaviest_cell import HeaviestCell
 from sfumato.select.quasiconcave.interior_point import SHARES, part_of
 from sfumato.select.quasiconcave.tree import clamped
 from sfumato.select.scores import StepFunction
-from sfumato.select.top_choices import law_cost, law_of
+from sfumato.select.top_choices import law_of
 
 STRETCH = 10
 """How much more the stretched function of the levels moves than the function does."""
@@ -62,7 +62,7 @@ class GeneralInterior(Mechanism):
 
     def loss(self) -> Loss:
         """Return the sum of the three losses."""
-        end = Loss.flat(law_cost(self.end_law, sensitivity(self.step)), self.reads, self.relation)
+        end = Loss.flat(self.end_law.cost(sensitivity(self.step)), self.reads, self.relation)
         return self.level_choice.loss() + self.node_choice.loss() + end
 
     def run(self, exact: StepFunction, noise: Noise) -> int:

@@ -12,7 +12,7 @@ from sfumato.domain.base import Domain
 from sfumato.domain.derived import Derived
 from sfumato.errors import SchemaError, UnsupportedSpend
 from sfumato.mechanism import Mechanism
-from sfumato.noise import Law
+from sfumato.noise import Priced
 from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Truncated
 from sfumato.privacy.calibrate import concentrated_within
 from sfumato.table.gauge import Basis, Gauge
@@ -131,7 +131,7 @@ class Option:
     predicted: float
     knots: Callable[[Any], Sequence[Knot]]
     facts: dict[str, Fraction]
-    law: Law | None = None
+    law: Priced | None = None
 
     def released(self, facts: Facts, raw: Any, why: str) -> Released:
         """Return what leaves: the knots, from the first code to beyond the last one."""

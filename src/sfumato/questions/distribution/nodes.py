@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.answer import half_width
 from sfumato.mechanism import Mechanism
-from sfumato.noise import Law, Noise
+from sfumato.noise import Noise, Priced
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import Loss
 from sfumato.questions.distribution.codes import Coded, rounded
@@ -71,7 +71,7 @@ def _parts(parents: list[tuple[int, int]], width: int) -> tuple[list[int], list[
     return starts, ends
 
 
-def calm_threshold(law: Law, branching: int) -> int:
+def calm_threshold(law: Priced, branching: int) -> int:
     """Return a threshold at which a node that holds less than half of it is split with chance 1/(2·branching)."""
     return 2 * half_width(law, 1 - Fraction(1, branching))
 

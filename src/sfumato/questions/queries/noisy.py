@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from sfumato.errors import ParameterError, UnsupportedSpend
 from sfumato.exact import Number
 from sfumato.mechanism import Event, Mechanism
-from sfumato.noise import Law, Noise
+from sfumato.noise import Noise, Priced
 from sfumato.perturb import AdditiveNoise, calibrate
-from sfumato.perturb.additive import SPECS, saturating_sum
+from sfumato.perturb.additive import saturating_sum
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Cost, Everything, Loss, PerAttribute
 from sfumato.privacy.combined import Minimum
 from sfumato.privacy.profile import ByCount, Cover, Flat, Profile
@@ -47,7 +47,7 @@ class NoisyWorkload(Mechanism):
     spec: ClassVar[str] = "PDP-GAUSS"
 
     workload: Workload
-    law: Law
+    law: Priced
     rows: int = 1
 
     def run(self, exact: Records, noise: Noise) -> tuple[NDArray[np.int64], ...]:
@@ -65,13 +65,13 @@ class NoisyWorkload(Mechanism):
     def event(self) -> Event:
         """Return the law with its parameters, the workload, and who may learn what."""
         parameters = {
-            "law": {"name": type(self.law).__name__, **vars(self.law)},
+            "law": self.law.described(),
             "workload": self.workload,
             "rows": self.rows,
             "relation": self.relation,
             "reads": self.reads,
         }
-        return Event(type(self).__name__, SPECS[type(self.law)], parameters, self.version)
+        return Event(type(self).__name__, self.law.spec, parameters, self.version)
 
     def cost(self, moves: Sensitivity) -> Cost:
         """Return what the noise costs for integers that move so far."""

@@ -13,7 +13,7 @@ from sfumato.answer import Frame, Measured, Released
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question
 from sfumato.errors import ParameterError, SchemaError
-from sfumato.noise import Law
+from sfumato.noise import Priced
 from sfumato.privacy import Bound
 from sfumato.questions.queries.noisy import noisy_workload
 from sfumato.questions.queries.project import PROJECTIONS, Projected, chosen, project
@@ -118,7 +118,7 @@ class Answers(Question):
         return self.value(released).interval(confidence)
 
 
-def _variance(law: Law) -> float:
+def _variance(law: Priced) -> float:
     """Return about the variance of a draw, from the width within which two thirds of them lie."""
     from sfumato.answer import half_width
 

@@ -26,7 +26,6 @@ from sfumato.questions.synopsis.designs import (
     marginal_design,
     query_probability,
 )
-from sfumato.questions.synopsis.deviation import deviation
 from sfumato.questions.synopsis.fourier import FourierSynopsis
 from sfumato.questions.synopsis.marginals import MarginalSynopsis
 from sfumato.questions.synopsis.methods import Columns, register
@@ -152,7 +151,7 @@ def _synopsis(
     if design.count:
         people, raw = max(1.0, float(raw[-1]) / design.count), raw[:-1]
     assert people is not None
-    noise = deviation(mechanism.law)
+    noise = mechanism.law.deviation()
     if method == "RL-AIE":
         steps = tuple(round(1 / unit) for unit in design.units[1:])
         return MarginalSynopsis(names, people, design.degree, raw, steps, noise, design.ones, asked.worst)

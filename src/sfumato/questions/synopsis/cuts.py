@@ -18,7 +18,7 @@ from sfumato.perturb import calibrate
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.questions.synopsis.cut_synopses import CutSynopsis, PairCutSynopsis
-from sfumato.questions.synopsis.deviation import deviation, predicted
+from sfumato.questions.synopsis.deviation import predicted
 from sfumato.questions.synopsis.hubs import DEGREES, EDGES, Edges, HubEdges, Hubs, edge_moves
 from sfumato.questions.synopsis.methods import Columns, register
 from sfumato.table.gauge import Basis, Gauge
@@ -137,8 +137,8 @@ def _hubs(gauge: Gauge, spend: Bound, space: Space, share: Fraction) -> Prepared
             raw.between,
             raw.outward,
             raw.elsewhere,
-            deviation(mechanism.degree_law),
-            deviation(mechanism.edge_law),
+            mechanism.degree_law.deviation(),
+            mechanism.edge_law.deviation(),
         )
         return Released((), made={"synopsis": made.to_json(), "error": made.predicted()})
 
@@ -165,7 +165,7 @@ def _pairs(gauge: Gauge, spend: Bound, space: Space) -> Prepared:
 
     def finish(raw: Any) -> Released:
         people = max(1.0, float(np.sum(raw))) if gauge.total is None else float(gauge.total)
-        made = PairCutSynopsis(_vertices(space), people, np.asarray(raw, np.int64), deviation(mechanism.law))
+        made = PairCutSynopsis(_vertices(space), people, np.asarray(raw, np.int64), mechanism.law.deviation())
         return Released((), made={"synopsis": made.to_json(), "error": made.predicted()})
 
     return Prepared(gauge, mechanism, finish, arrange)

@@ -5,29 +5,12 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from sfumato.answer import half_width
 from sfumato.errors import UnsupportedSpend
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law
 from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Truncated
 from sfumato.privacy.sensitivity import Sensitivity
 
 WIDEST = 2**26
 """Noise of more steps than this is coarser, not wider; laws end at 10^9."""
-
-
-def deviation(law: Law) -> float:
-    """Return the standard deviation of a draw; for noise that is neither Laplace nor Gaussian, about it.
-
-    >>> round(deviation(DiscreteLaplace(10)), 3)
-    14.136
-    """
-    match law:
-        case DiscreteLaplace():
-            rate = 1 / float(law.scale)
-            return math.exp(-rate / 2) * math.sqrt(2) / -math.expm1(-rate)
-        case DiscreteGaussian():
-            return math.sqrt(law.variance)
-    return max(float(half_width(law, Fraction(68, 100))), 0.5)
 
 
 def predicted(spend: Bound, moves: Sensitivity) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanism import Event, Mechanism
-from sfumato.noise import Law, Noise
+from sfumato.noise import Noise, Priced
 from sfumato.perturb import AdditiveNoise
 from sfumato.perturb.additive import saturating_sum
 from sfumato.privacy import REPLACE_ONE, Loss
@@ -76,8 +76,8 @@ class HubEdges(Mechanism):
     spec: ClassVar[str] = "RL-CUT"
 
     vertices: int
-    degree_law: Law
-    edge_law: Law
+    degree_law: Priced
+    edge_law: Priced
     share: Fraction
     most: int
     people: int | None = None
@@ -107,7 +107,7 @@ class HubEdges(Mechanism):
         """Return the sum of what degrees and classes cost."""
         return self._part(self.degree_law, DEGREES) + self._part(self.edge_law, EDGES)
 
-    def _part(self, law: Law, classes: int) -> Loss:
+    def _part(self, law: Priced, classes: int) -> Loss:
         singles: dict[str, Sensitivity] = {}
         if self.relation is REPLACE_ONE and not isinstance(self.reads, Everything):
             singles = dict.fromkeys(sorted(self.reads), repeated(counted(2), self.rows))
@@ -122,8 +122,8 @@ class HubEdges(Mechanism):
     def event(self) -> Event:
         """Return both laws with their parameters, how hubs are chosen, and who may learn what."""
         parameters = {
-            "degree_law": {"name": type(self.degree_law).__name__, **vars(self.degree_law)},
-            "edge_law": {"name": type(self.edge_law).__name__, **vars(self.edge_law)},
+            "degree_law": self.degree_law.described(),
+            "edge_law": self.edge_law.described(),
             "vertices": self.vertices,
             "share": self.share,
             "most": self.most,

@@ -19,7 +19,6 @@ from sfumato.perturb import AdditiveNoise, calibrate
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Approximate, Attributes, Bound, Pure
 from sfumato.questions.synopsis.base import Floats, Synopsis
 from sfumato.questions.synopsis.binary import Bits, Rows
-from sfumato.questions.synopsis.deviation import deviation
 from sfumato.questions.synopsis.methods import Columns, register
 from sfumato.questions.synopsis.prefixes import LONGEST_CHUNK, FrequentRows, PrefixTree, person_moves
 from sfumato.questions.synopsis.queries import Parities, pack
@@ -230,7 +229,7 @@ def _keys(rows: Rows) -> dict[tuple[int, ...], int]:
 def _released(bits: Bits, people: float, found: FrequentRows, law: Any, smallest: float) -> Released:
     rows = np.array(found.rows, dtype=np.bool_).reshape(-1, len(bits))
     weights = np.array(found.counts, dtype=np.int64)
-    made = ParitySynopsis(bits.names, people, rows, weights, deviation(law), smallest)
+    made = ParitySynopsis(bits.names, people, rows, weights, law.deviation(), smallest)
     return Released((), made={"synopsis": made.to_json(), "error": made.predicted()})
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanism import Event, Mechanism
-from sfumato.noise import Law, Noise
+from sfumato.noise import Noise, Priced
 from sfumato.perturb import AdditiveNoise
 from sfumato.perturb.additive import saturating_sum
 from sfumato.privacy import REPLACE_ONE, Loss
@@ -53,7 +53,7 @@ class PrefixTree(Mechanism):
     spec: ClassVar[str] = "RL-PAR"
 
     bits: Bits
-    law: Law
+    law: Priced
     least: int
     share: Fraction
     most: int
@@ -122,7 +122,7 @@ class PrefixTree(Mechanism):
     def event(self) -> Event:
         """Return the law with its parameters, the tree, the columns, and who may learn what."""
         parameters = {
-            "law": {"name": type(self.law).__name__, **vars(self.law)},
+            "law": self.law.described(),
             "columns": self.bits.names,
             "least": self.least,
             "share": self.share,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanism import Event, Mechanism
-from sfumato.noise import Law, Noise
+from sfumato.noise import Noise, Priced
 from sfumato.perturb import AdditiveNoise
 from sfumato.perturb.additive import saturating_sum
 from sfumato.privacy import REPLACE_ONE, Loss
@@ -51,7 +51,7 @@ class SubsetSums(Mechanism):
 
     bits: Bits
     weights: Table
-    law: Law
+    law: Priced
     count: int = 0
     rows: int = 1
     ones: bool = False
@@ -93,7 +93,7 @@ class SubsetSums(Mechanism):
     def event(self) -> Event:
         """Return the law with its parameters, the weights, the columns, and who may learn what."""
         parameters = {
-            "law": {"name": type(self.law).__name__, **vars(self.law)},
+            "law": self.law.described(),
             "weights": self.weights,
             "columns": self.bits.names,
             "count": self.count,

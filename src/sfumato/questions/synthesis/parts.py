@@ -9,7 +9,7 @@ from typing import Any
 
 from sfumato.errors import ParameterError
 from sfumato.mechanism import plain
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Priced
 from sfumato.questions.synthesis.contrasts import squared_scale
 
 Columns = tuple[int, ...]
@@ -26,7 +26,7 @@ class Part:
     columns: Columns
     sizes: tuple[int, ...]
     centred: bool
-    law: Law
+    law: Priced
 
     def __post_init__(self) -> None:
         if not isinstance(self.law, (DiscreteLaplace, DiscreteGaussian)):
@@ -95,5 +95,5 @@ class Part:
 
     def to_json(self) -> dict[str, Any]:
         """Return the table and its noise for the public record."""
-        law = {"name": type(self.law).__name__, **vars(self.law)}
+        law = self.law.described()
         return {"columns": list(self.columns), "centred": self.centred, "law": plain(law)}

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sfumato.mechanism import Event, Mechanism
-from sfumato.noise import Law, Noise
+from sfumato.noise import Noise, Priced
 from sfumato.privacy import Loss
 from sfumato.privacy.sensitivity import Sensitivity
-from sfumato.select.top_choices import law_cost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,12 +27,12 @@ class HeaviestCell(Mechanism):
 
     spec: ClassVar[str] = "TCDP-HIST"
 
-    law: Law
+    law: Priced
     moves: Sensitivity
 
     def loss(self) -> Loss:
         """Return the cost of the noise on the vector of all counts."""
-        return Loss.flat(law_cost(self.law, self.moves), self.reads, self.relation)
+        return Loss.flat(self.law.cost(self.moves), self.reads, self.relation)
 
     def run(self, exact: tuple[Mapping[int, int], int], noise: Noise) -> int:
         """Draw the noisy counts that matter."""

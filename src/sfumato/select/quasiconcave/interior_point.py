@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 from sfumato.errors import UnsupportedSpend
 from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.mechanism import Event, Mechanism
-from sfumato.noise import DiscreteGaussian, Law, Noise
+from sfumato.noise import DiscreteGaussian, Noise, Priced
 from sfumato.privacy import (
     EVERYTHING,
     REPLACE_ONE,
@@ -30,7 +30,7 @@ from sfumato.select.fit import drawable, positive_spend, settle, shortfall
 from sfumato.select.quasiconcave.heaviest_cell import HeaviestCell
 from sfumato.select.quasiconcave.tree import clamped, fullest, node_counts
 from sfumato.select.scores import StepFunction
-from sfumato.select.top_choices import law_cost, law_of
+from sfumato.select.top_choices import law_of
 
 SHARES = (Fraction(1, 2), Fraction(2, 5), Fraction(1, 10))
 """What part of the spend level, node and end get."""
@@ -71,13 +71,13 @@ class InteriorPoint(Mechanism):
     bits: int
     level_choice: Exponential
     node_choice: HeaviestCell
-    end_law: Law
+    end_law: Priced
     low: int
     high: int
 
     def loss(self) -> Loss:
         """Return the sum of the three losses."""
-        end = Loss.flat(law_cost(self.end_law, END_MOVES), self.reads, self.relation)
+        end = Loss.flat(self.end_law.cost(END_MOVES), self.reads, self.relation)
         return self.level_choice.loss() + self.node_choice.loss() + end
 
     def run(self, exact: Sequence[int], noise: Noise) -> int:
@@ -125,7 +125,7 @@ def _errors(mechanism: InteriorPoint, failure: Fraction) -> tuple[float, int, in
     )
 
 
-def _most(law: Law, failure: Fraction) -> int:
+def _most(law: Priced, failure: Fraction) -> int:
     """Return what noise of a symmetric law stays below, strictly, on one side except with this probability."""
     return law.window(min(2 * failure, Fraction(1, 2))).stop
 

@@ -17,7 +17,7 @@ from sfumato.errors import ParameterError
 from sfumato.exact import Number, at_least_zero, between_zero_and_one, positive_integer
 from sfumato.mechanism import Event, Mechanism
 from sfumato.model.factored import Factored
-from sfumato.noise import Law, Noise
+from sfumato.noise import Noise, Priced
 from sfumato.papers.query_release.weights.candidates import Candidates
 from sfumato.papers.query_release.weights.evidence import variance_of
 from sfumato.papers.query_release.weights.meter import GRID, noise_cost
@@ -80,10 +80,10 @@ class AgnosticRelease(Mechanism):
 
     candidates: Candidates
     learner: Mechanism
-    law: Law
+    law: Priced
     rounds: int
     people: int | None = None
-    count_law: Law | None = None
+    count_law: Priced | None = None
     gap: Fraction = Fraction(0)
     rows: int = 1
 
@@ -229,7 +229,7 @@ def plan_agnostic(
         tried = range(1, MOST_ROUNDS + 1) if wanted.rounds == "auto" else (wanted.rounds,)
         moves = candidates.moves(relation, rows)
 
-        def bought(rounds: int, budget: Amount = rest, count: int = count) -> tuple[float, Amount, Law, int]:
+        def bought(rounds: int, budget: Amount = rest, count: int = count) -> tuple[float, Amount, Priced, int]:
             each = budget.part(Fraction(1, 2 * rounds))
             choice, law = each.part(Fraction(wanted.split)), each.part(1 - Fraction(wanted.split)).law(moves)  # noqa: B023
             rate = choice.window() / (2 * rows)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato.errors import ParameterError
 from sfumato.exact import positive_integer
 from sfumato.mechanism import Event, Mechanism
-from sfumato.noise import Law, Noise
+from sfumato.noise import Noise, Priced
 from sfumato.papers.query_release.weights.meter import noise_cost
 from sfumato.papers.query_release.weights.rounds import law_json, rows_move, shown
 from sfumato.perturb.additive import AdditiveNoise, saturating_sum
@@ -159,10 +159,10 @@ class Labels(Mechanism):
     spec: ClassVar[str] = "RL-PRIVLEARN"
 
     about: BinaryQueries | AnyQueries
-    law: Law
+    law: Priced
     rows: int = 1
     people: int | None = None
-    count_law: Law | None = None
+    count_law: Priced | None = None
 
     def __post_init__(self) -> None:
         if (self.people is None) == (self.count_law is None):

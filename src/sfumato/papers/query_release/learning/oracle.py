@@ -13,7 +13,7 @@ import numpy as np
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one, exact, positive_integer
 from sfumato.mechanism import Event, Interaction
-from sfumato.noise import Law, Noise
+from sfumato.noise import Noise, Priced
 from sfumato.papers.query_release.weights.rounds import law_json, shown
 from sfumato.perturb import calibrate
 from sfumato.perturb.additive import AdditiveNoise
@@ -58,7 +58,7 @@ class ThresholdOracle(Interaction):
     spec: ClassVar[str] = "RL-TO"
 
     slots: int
-    law: Law
+    law: Priced
     people: int
     tolerance: Fraction
     move: int = 1

@@ -12,7 +12,7 @@ import numpy as np
 
 from sfumato.errors import ParameterError
 from sfumato.model.factored import Component, Factored
-from sfumato.noise import DiscreteLaplace, Law
+from sfumato.noise import DiscreteLaplace, Priced
 from sfumato.papers.query_release.weights.candidates import Floats
 
 Output = Literal["last", "average", "best_fit"]
@@ -93,7 +93,7 @@ def expected(query: Floats | None, table: Floats) -> Floats:
     return table.ravel() if query is None else np.array([float((query * table).sum())])
 
 
-def variance_of(law: Law) -> float:
+def variance_of(law: Priced) -> float:
     """Return about the variance of the noise."""
     if isinstance(law, DiscreteLaplace):
         return 2 * float(law.scale) ** 2

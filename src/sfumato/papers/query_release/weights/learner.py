@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.errors import DomainTooLarge
 from sfumato.model.factored import Component, Factored
-from sfumato.noise import Law
+from sfumato.noise import Priced
 from sfumato.papers.query_release.weights.candidates import Candidates, Floats, Integers
 from sfumato.papers.query_release.weights.evidence import Evidence, Fitting, replayed, step_towards, variance_of
 from sfumato.papers.query_release.weights.predict import Predictor
@@ -48,7 +48,7 @@ class Learner:
         self.model = Factored.uniform(space, total, groups, max_cells)
         self.known: dict[int, Evidence] = {}
         self.sum: Floats | None = None
-        self.rounds: list[tuple[Round, tuple[Law, ...]]] = []
+        self.rounds: list[tuple[Round, tuple[Priced, ...]]] = []
         self.history: list[Floats] = []
         self._first = self.model
         self._predict = Predictor(candidates)
@@ -80,7 +80,7 @@ class Learner:
         spread = fits if self.candidates.tables else np.repeat(fits, np.diff(self.candidates.starts))
         return np.flatnonzero(spread)
 
-    def learn(self, one: Round, laws: tuple[Law, ...]) -> None:
+    def learn(self, one: Round, laws: tuple[Priced, ...]) -> None:
         """Take in a round; `laws` are those of the noise in each of its measurements."""
         if self.fitting.output == "average":
             chances = self.model.components[0].probabilities
@@ -120,7 +120,7 @@ class Learner:
             return self._best()
         return self.model
 
-    def _take(self, candidate: int, values: tuple[int, ...], law: Law) -> Evidence:
+    def _take(self, candidate: int, values: tuple[int, ...], law: Priced) -> Evidence:
         """Note a measurement; of a candidate measured before, both count by their precision."""
         scale = self.total * self.candidates.width
         mean, variance = np.array(values, dtype=np.float64) / scale, variance_of(law) / scale**2

@@ -12,7 +12,7 @@ import numpy as np
 
 from sfumato.errors import CertificationError
 from sfumato.exact import Extended
-from sfumato.noise import DiscreteLaplace, Law, Noise
+from sfumato.noise import DiscreteLaplace, Noise, Priced
 from sfumato.papers.query_release.weights.candidates import Candidates, Floats, Integers
 from sfumato.perturb.additive import saturating_sum
 from sfumato.privacy import Cost
@@ -40,7 +40,7 @@ class Chooser(Protocol):
 
 
 @lru_cache(maxsize=4096)
-def noise_cost(law: Law, moves: Sensitivity) -> Cost:
+def noise_cost(law: Priced, moves: Sensitivity) -> Cost:
     """Return what noise of this law costs for numbers that move so far."""
     if isinstance(law, DiscreteLaplace):
         return laplace_cost(law.scale, moves)
@@ -96,7 +96,7 @@ class Metered:
         return chooser.draw(scores if bias is None else scores - bias, self._noise, allowed)
 
     def measure(
-        self, chosen: tuple[int, ...], laws: tuple[Law, ...], moves: Sensitivity, planned: Cost
+        self, chosen: tuple[int, ...], laws: tuple[Priced, ...], moves: Sensitivity, planned: Cost
     ) -> tuple[tuple[int, ...], ...]:
         """Return the exact numbers of some candidates plus noise, each of its own law; charged as planned, not less."""
         actual = total_cost(Counter(noise_cost(law, moves) for law in laws))
@@ -109,12 +109,12 @@ class Metered:
             found.append(tuple(saturating_sum(exact, self._noise.draw(law, exact.size)).tolist()))
         return tuple(found)
 
-    def count(self, law: Law, moves: Sensitivity) -> int:
+    def count(self, law: Priced, moves: Sensitivity) -> int:
         """Return the number of rows plus noise, at least 1."""
         self._charge(noise_cost(law, moves))
         return max(1, self._records.total + self._noise.draw(law))
 
-    def histogram(self, columns: tuple[str, ...], law: Law, moves: Sensitivity) -> Integers:
+    def histogram(self, columns: tuple[str, ...], law: Priced, moves: Sensitivity) -> Integers:
         """Return the counts of all cells plus noise."""
         self._charge(noise_cost(law, moves))
         table = self._records.table(columns)

@@ -10,7 +10,7 @@ from sfumato.answer import Measured, Released
 from sfumato.ask.prepared import Prepared
 from sfumato.errors import ParameterError
 from sfumato.model.factored import Factored
-from sfumato.noise import Law
+from sfumato.noise import Priced
 from sfumato.papers.query_release.weights.barak import Barak
 from sfumato.papers.query_release.weights.candidates import Candidates
 from sfumato.papers.query_release.weights.evidence import Fitting
@@ -95,7 +95,7 @@ def prepared_rounds(gauge: Gauge, mechanism: Any, model_of: Callable[[Transcript
     return Prepared(gauge, mechanism, finish, lambda found: Records.of(space, found))
 
 
-def released_model(schema: Schema, model: Factored, numbers: tuple[int, ...], law: Law | None) -> Released:
+def released_model(schema: Schema, model: Factored, numbers: tuple[int, ...], law: Priced | None) -> Released:
     """Return what was measured, and the model made from it alone."""
     made = {"schema": schema.to_json(), "model": model.to_json()}
     return Released((Measured("measured", numbers, law),), made=made)

@@ -13,7 +13,7 @@ from sfumato.errors import ParameterError
 from sfumato.mechanism import Event, Mechanism
 from sfumato.model.base import MOST_CELLS
 from sfumato.model.factored import Factored
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law, Noise
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise, Priced
 from sfumato.papers.query_release.weights.candidates import Candidates
 from sfumato.papers.query_release.weights.choosers import OneOfAll
 from sfumato.papers.query_release.weights.evidence import Fitting
@@ -56,10 +56,10 @@ class MultiplicativeWeights(Mechanism):
     people: int | None
     rounds: int
     rate: Fraction
-    law: Law
+    law: Priced
     rows: int = 1
-    count_law: Law | None = None
-    start_law: Law | None = None
+    count_law: Priced | None = None
+    start_law: Priced | None = None
     limit: Fraction | None = None
     fitting: Fitting = field(default_factory=Fitting)
     max_cells: int = MOST_CELLS
@@ -84,7 +84,7 @@ class MultiplicativeWeights(Mechanism):
         move = moves.l1 / self.candidates.width
         if self.pure:
             assert isinstance(self.law, DiscreteLaplace)
-            law: Law = DiscreteLaplace(self.law.scale / 2**number)
+            law: Priced = DiscreteLaplace(self.law.scale / 2**number)
             rate = self.rate * 2**number
         else:
             assert isinstance(self.law, DiscreteGaussian)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from sfumato.errors import ParameterError, UnsupportedSpend
 from sfumato.model.base import MOST_CELLS
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Priced
 from sfumato.noise.laws.base import SMALLEST_SCALE
 from sfumato.papers.query_release.weights.candidates import Candidates
 from sfumato.papers.query_release.weights.evidence import Fitting, variance_of
@@ -49,7 +49,7 @@ class Amount:
         """Return a share of it."""
         return Amount(self.pure, self.size * share)
 
-    def law(self, moves: Sensitivity) -> Law:
+    def law(self, moves: Sensitivity) -> Priced:
         """Return the noise that all of it buys for numbers that move so far."""
         if self.pure:
             return DiscreteLaplace(max(moves.l1 / self.size, SMALLEST_SCALE))
@@ -256,7 +256,7 @@ def largest_component(candidates: Candidates, wanted: int | None) -> int:
     return WIDE_CELLS if candidates.workload.space.cells > MOST_CELLS else MOST_CELLS
 
 
-def error_bound(candidates: Candidates, people: int, rounds: int, rate: Fraction, law: Law) -> float:
+def error_bound(candidates: Candidates, people: int, rounds: int, rate: Fraction, law: Priced) -> float:
     """Return the proved mean error of the averaged model with step 4, as a share of the people (QR-MWEM, QR:C-15).
 
     √(ln N/(2·rounds) + variance/n²) + (ln k + 1)/(rate·n), for N cells and k candidates: at a half-half split of

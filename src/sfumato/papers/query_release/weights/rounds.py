@@ -12,7 +12,7 @@ import numpy as np
 from sfumato.exact import positive_integer
 from sfumato.mechanism import Event
 from sfumato.model.factored import Factored
-from sfumato.noise import DiscreteLaplace, Law
+from sfumato.noise import DiscreteLaplace, Priced
 from sfumato.papers.query_release.weights.candidates import Candidates, Integers
 from sfumato.papers.query_release.weights.evidence import variance_of
 from sfumato.papers.query_release.weights.learner import Learner, Round
@@ -34,7 +34,7 @@ class Stage(Protocol):
         """How far the numbers of one candidate move."""
         ...
 
-    def law(self, candidate: int) -> Law:
+    def law(self, candidate: int) -> Priced:
         """Return the noise with which a candidate is measured."""
         ...
 
@@ -48,11 +48,11 @@ class OneLaw:
     """Measures what was chosen, at most `planned` candidates, with noise of one law."""
 
     chooser: Chooser
-    noise: Law
+    noise: Priced
     moves: Sensitivity
     planned: int = 1
 
-    def law(self, candidate: int) -> Law:
+    def law(self, candidate: int) -> Priced:
         """Return the one law."""
         return self.noise
 
@@ -95,7 +95,7 @@ def table_bias(candidates: Candidates, stage: Stage) -> Integers:
     return np.asarray(np.rint(noise * np.diff(candidates.starts)), dtype=np.int64)
 
 
-def mean_size(law: Law) -> float:
+def mean_size(law: Priced) -> float:
     """Return about how far a draw is from zero."""
     if isinstance(law, DiscreteLaplace):
         return float(law.scale)
@@ -136,9 +136,9 @@ def rows_move(rows: int) -> Sensitivity:
     return Sensitivity(Fraction(rows), Fraction(rows**2), Fraction(rows), 1)
 
 
-def law_json(law: Law | None) -> Any:
+def law_json(law: Priced | None) -> Any:
     """Return a law as the name and the numbers that an event shows."""
-    return None if law is None else {"name": type(law).__name__, **vars(law)}
+    return None if law is None else law.described()
 
 
 def shown(event: Event, parameters: dict[str, Any]) -> Event:

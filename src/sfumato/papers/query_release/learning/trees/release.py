@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError
 from sfumato.mechanism import Event, Mechanism
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law, Noise
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise, Priced
 from sfumato.noise.laws.base import SMALLEST_SCALE
 from sfumato.papers.query_release.learning.trees.coverage import Coverage
 from sfumato.papers.query_release.learning.trees.declared import Declared
@@ -74,7 +74,7 @@ class TreeRelease(Mechanism):
     pure: bool
     leaf_budget: Fraction
     people: int | None = None
-    count_law: Law | None = None
+    count_law: Priced | None = None
     ladder: tuple[Fraction, ...] = ()
     """Falling levels above the steepness, at which steeper elements are branched on first."""
 
@@ -127,10 +127,10 @@ class TreeRelease(Mechanism):
             return 1
         return self.people if self.people is not None else max(1, total or 1)
 
-    def laws(self, tree: SetTree) -> list[Law | None]:
+    def laws(self, tree: SetTree) -> list[Priced | None]:
         """Return the noise of every leaf, from the released tree alone; None where no query comes."""
         move = self.about.value_move
-        found: list[Law | None] = []
+        found: list[Priced | None] = []
         for share in shares(self.about.reach(tree), 1 / 3 if self.pure else 1 / 2):
             if share == 0:
                 found.append(None)

@@ -153,7 +153,7 @@ def table(plan, reports):
 EXPANDER = expander_method(Pure(6), 30, 12_000, max_cells=1 << 17)
 
 
-@pytest.mark.parametrize("method", ["soft", EXPANDER], ids=["soft", "expander"])
+@pytest.mark.parametrize("method", [pytest.param("soft", marks=pytest.mark.audit), EXPANDER], ids=["soft", "expander"])
 def test_reports_of_the_browser_are_read_by_the_server(node, tmp_path, method):
     plan = local.plan(users=12_000, spend=Pure(6), items=domain.integers(0, 2**30 - 1), method=method)
     held = {123_456_789: 4000, 2**30 - 1: 3500}

@@ -161,6 +161,7 @@ def _sampled() -> list[PromiseCase]:
     return [
         PromiseCase(
             name="conversation-on-a-sampled-domain",
+            long=True,
             spec_ids=("QR-SMOOTH", "QR-PMWPURE"),
             mechanism=talk,
             pairs=[([*crowd, here], [*crowd, there])],

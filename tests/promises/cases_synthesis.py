@@ -242,6 +242,7 @@ CASES = [
     ),
     PromiseCase(
         name="centred integer tables of mixed sizes",
+        long=True,
         spec_ids=("PDP-GAUSS",),
         mechanism=CENTRED,
         pairs=[(rows(MIXED, (0, 0)), rows(MIXED, (1, 0))), (rows(MIXED, (0, 0)), rows(MIXED, (0, 1)))],
@@ -253,6 +254,7 @@ CASES = [
     ),
     PromiseCase(
         name="contrasts and the number of rows, a row more or less",
+        long=True,
         spec_ids=("PDP-GAUSS",),
         mechanism=MORE,
         pairs=[(rows(BITS), rows(BITS, cell)) for cell in product((0, 1), repeat=3)],

@@ -93,6 +93,7 @@ ROUNDS = [
     ),
     PromiseCase(
         name="mwem, fifty queries of which one rises",
+        long=True,
         spec_ids=("QR-MWEM", "QR:D1", "QR:D2"),
         mechanism=RISING,
         pairs=[(table(FIFTY, 0, 0, 0, 1, 1), table(FIFTY, 0, 0, 1, 1, 1))],
@@ -249,6 +250,7 @@ FEW = [
 PARTIAL = [
     PromiseCase(
         name="pdp-mwem, exact choice",
+        long=True,
         spec_ids=("PDP-MWEM", "PDP:C-12"),
         mechanism=EXACT,
         pairs=SCORES,

@@ -168,6 +168,7 @@ CASES = [
     ),
     PromiseCase(
         name="prefixes, two rows a person",
+        long=True,
         spec_ids=("QR-LAP",),
         mechanism=SEVERAL,
         pairs=[

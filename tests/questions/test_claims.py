@@ -74,12 +74,13 @@ def test_a_release_that_reads_no_attribute_and_moves_is_charged_to_all() -> None
     public = Schema({"town": integers(0, 3, public=True), "age": integers(0, 9)})
     setting = Basis(public, 9)
     for question, spend in (
-        (Histogram("town"), Pure(1)),
         (Quantiles("town"), Pure(1)),
         (Histogram("town", keys="private"), Approximate(1, 1e-6)),
     ):
         loss = question.prepare(setting, spend).mechanism.loss()
         assert loss.at("age").epsilon == loss.person.epsilon == 1
+    loss = Histogram("town").prepare(setting, Pure(1)).loss()
+    assert loss.person.epsilon == 1 and loss.at("age").is_zero, "of totals it is known that no attribute moves them"
 
 
 def test_parts_that_read_different_columns_charge_each_attribute_for_its_own() -> None:

@@ -57,8 +57,11 @@ def listed() -> tuple[Exemption, ...]:
     return tuple(Exemption(**{**entry, "worlds": tuple(entry["worlds"])}) for entry in entries)
 
 
-def problems(world: str, cells: Sequence[Cell], entries: Iterable[Exemption]) -> list[str]:
-    """Return the cells of a world in which a mutant would survive without leave, and entries that nothing needs."""
+def problems(world: str, cells: Sequence[Cell], entries: Iterable[Exemption], whole: bool = True) -> list[str]:
+    """Return the cells of a world in which a mutant would survive without leave, and entries that nothing needs.
+
+    Cells of one spend each do not show that an entry is needed by none; those of more do: `whole`.
+    """
     found, used = [], set()
     known = {(one.question, one.relation, one.change): one for one in entries if world in one.worlds}
     for cell in cells:
@@ -76,7 +79,7 @@ def problems(world: str, cells: Sequence[Cell], entries: Iterable[Exemption]) ->
     found += [
         f"{' | '.join(key)}: every cell in {world!r} reaches {ENOUGH}; drop the entry"
         for key in known
-        if key not in used
+        if whole and key not in used
     ]
     return found
 

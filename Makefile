@@ -3,17 +3,20 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: setup demo tour test lint types contracts units audit bench clean
+.PHONY: setup lock demo tour test lint types contracts units audit bench clean
 
 setup: $(VENV)/.ready
 
-$(VENV)/.ready: pyproject.toml
+$(VENV)/.ready: pyproject.toml requirements.lock
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed; install it and run make again."; exit 1; }
 	@$(PYTHON) -m venv $(VENV) 2>/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq python3-venv && $(PYTHON) -m venv $(VENV); }
 	@$(BIN)/python -m pip install --quiet --upgrade pip
-	@$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	@$(BIN)/python -m pip install --quiet --constraint requirements.lock --editable ".[dev]"
 	@command -v java >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq openjdk-17-jre-headless; } || echo "Java 17 is not installed: the Spark tests need it; install it and run make again."
 	@touch $@
+
+lock: setup
+	@{ echo "# What a fresh machine installs: every package at the version that the gate last passed with. Written by make lock."; $(BIN)/python -m pip freeze --exclude-editable | sort -f; } > requirements.lock
 
 demo: setup
 	@$(BIN)/python examples/adult.py

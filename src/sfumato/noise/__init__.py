@@ -19,6 +19,7 @@ from sfumato.noise.laws import (
     SinhNormal,
     Top,
     law_from_json,
+    require_priced,
 )
 from sfumato.noise.noise import Noise
 from sfumato.noise.source import new_key
@@ -40,4 +41,5 @@ __all__ = [
     "Top",
     "law_from_json",
     "new_key",
+    "require_priced",
 ]

@@ -13,7 +13,7 @@ from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one, positive_integer, rational_ball
 from sfumato.exact.enclosure import precision
 from sfumato.mechanism import Event, Mechanism
-from sfumato.noise import LAWS, Noise, Priced
+from sfumato.noise import Noise, Priced, require_priced
 from sfumato.noise.laws.search import smallest
 from sfumato.privacy import REPLACE_ONE, Everything, Loss, PerAttribute, attributes
 from sfumato.privacy.sensitivity import Sensitivity, sensitivity
@@ -54,10 +54,7 @@ class AdditiveNoise(Mechanism):
     by_attribute: AttributeMoves = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.law, Priced):
-            raise ParameterError(
-                f"law must be one of {', '.join(LAWS)}, not {type(self.law).__name__}; for no other is the loss known."
-            )
+        require_priced(self.law)
         object.__setattr__(self, "sensitivity", as_sensitivity(self.sensitivity))
         object.__setattr__(self, "reads", attributes(self.reads))
         object.__setattr__(self, "by_attribute", _by_attribute(self.by_attribute))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.mechanism import Event, Mechanism
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise, Priced, SinhNormal
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise, Priced, SinhNormal, require_priced
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Everything, Loss, Relation, attributes
 from sfumato.privacy.calibrate import (
     GaussianParameters,
@@ -45,6 +45,9 @@ class Top(Mechanism):
     law: Priced
     gap_sensitivity: int
     cut: int | None = None
+
+    def __post_init__(self) -> None:
+        require_priced(self.law)
 
     def loss(self) -> Loss:
         """Return count times the cost of the noise at the sensitivity of a lead."""

@@ -1,6 +1,6 @@
 """The distributions that sfumato draws from, each enclosing its own probabilities."""
 
-from sfumato.noise.laws.base import LAWS, Law, Peaked, Priced, Smooth, law_from_json
+from sfumato.noise.laws.base import LAWS, Law, Peaked, Priced, Smooth, law_from_json, require_priced
 from sfumato.noise.laws.binomial import Above, Binomial, Chance, Top
 from sfumato.noise.laws.derived import Between, Maximum
 from sfumato.noise.laws.gaussian import DiscreteGaussian
@@ -26,4 +26,5 @@ __all__ = [
     "Smooth",
     "Top",
     "law_from_json",
+    "require_priced",
 ]

@@ -116,6 +116,15 @@ class Priced(Law):
 LAWS: Registry[type[Priced]] = Registry("law of noise", "laws")
 
 
+def require_priced(law: Any) -> Priced:
+    """Return a law of noise with a known price, refusing everything else."""
+    if not isinstance(law, Priced):
+        raise ParameterError(
+            f"law must be one of {', '.join(LAWS)}, not {type(law).__name__}; for no other is the loss known."
+        )
+    return law
+
+
 def law_from_json(record: Mapping[str, str]) -> Priced:
     """Read what `Priced.to_json` wrote."""
     numbers = dict(record)

@@ -53,8 +53,8 @@ class PaperSizes:
         if self.users < self.least_users:
             warnings.warn(
                 f"With these constants an item is heavy from {self.heavy:,.0f} devices on, and there are "
-                f"{self.users:,}: the theorem says nothing below {self.least_users:,} devices. Collections in earnest are "
-                "local.plan(users=..., spend=..., items=...), which says what it finds.",
+                f"{self.users:,}: the theorem says nothing below {self.least_users:,} devices. Collections in "
+                "earnest are local.plan(users=..., spend=..., items=...), which says what it finds.",
                 AccuracyWarning,
                 stacklevel=3,
             )

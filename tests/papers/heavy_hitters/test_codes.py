@@ -219,7 +219,7 @@ class TestUniqueListCode:
             code.decode([[pair, pair] for pair in word])
         with pytest.raises(ParameterError, match="as many lists"):
             code.decode([[]])
-        with pytest.raises(ParameterError, match="decoder"):
+        with pytest.raises(ParameterError, match="method"):
             code.decode([[pair] for pair in word], "magic")
         for changes in ({"coordinates": 7}, {"label_bits": 0}, {"offsets": (14,)}, {"message_bits": 0}):
             with pytest.raises(ParameterError):

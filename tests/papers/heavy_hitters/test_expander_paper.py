@@ -7,7 +7,7 @@ import math
 import pytest
 
 from sfumato import Noise, Pure
-from sfumato.errors import ParameterError
+from sfumato.errors import AccuracyWarning, ParameterError
 from sfumato.papers.heavy_hitters.codes import UniqueListCode
 from sfumato.papers.heavy_hitters.expander_paper import PaperSizes, PaperSketch, paper_sketch
 
@@ -27,7 +27,7 @@ def collected():
 def test_heavy_items_are_found_by_every_decoder(collected, decoder):
     sketch, values, reports = collected
     cell = 4.5 * sketch.cells.deviation(USERS / CODE.coordinates)
-    found = dict(sketch.popular(reports, cell=cell, entries=4, decoder=decoder))
+    found = dict(sketch.popular(reports, cell=cell, entries=4, method=decoder))
     assert set(found) <= set(values) and len(found) >= 2
     for count in found.values():
         assert abs(count - 2500) < 5 * 1.3 * sketch.whole.deviation(USERS, 2500)
@@ -64,6 +64,15 @@ def test_the_sizes_of_the_paper():
     assert sizes.cell == pytest.approx(4 * math.log(log) * math.sqrt(1e6 / log))
     # An item of the heavy size has more devices at its cell than the threshold asks for.
     assert sizes.heavy / sizes.coordinates > sizes.cell
+
+
+def test_sizes_for_which_the_theorem_says_nothing_are_said():
+    least = PaperSizes(64, 10**6, 1.0).least_users
+    sizes = PaperSizes(64, least, 1.0)
+    assert sizes.heavy <= least
+    with pytest.warns(AccuracyWarning, match="says nothing below 2,840 devices"):
+        fewer = PaperSizes(64, least - 1, 1.0)
+    assert fewer.heavy > least - 1
 
 
 def test_wrong_sizes_are_refused():

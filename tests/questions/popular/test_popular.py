@@ -419,7 +419,7 @@ def test_bad_questions_are_refused() -> None:
 
 def test_points_are_chosen_one_after_the_other() -> None:
     spend = Approximate(4, 1e-6)
-    mechanism = san_points(spend, Fraction(1, 2))
+    mechanism = san_points(spend, Fraction(1, 2), people=2000)
     assert mechanism.rounds == 4 and mechanism.loss().within(spend)
     count = mechanism.choice.required(Fraction(999_999, 1_000_000))
     found = dict(mechanism.run({7: count, 3: 2 * count, 5: 1}, Noise(insecure_seed=6)))
@@ -427,7 +427,7 @@ def test_points_are_chosen_one_after_the_other() -> None:
     assert abs(found[3] - 2 * count) < 15 * mechanism.scale
     assert mechanism.run({}, Noise(insecure_seed=1)) == ()
     with pytest.raises(UnsupportedSpend, match="delta"):
-        san_points(Pure(1), 0.5)
+        san_points(Pure(1), 0.5, people=2000)
 
 
 def test_a_singleton_is_not_read_off_its_noisy_count() -> None:

@@ -8,6 +8,7 @@ them. For collections in earnest take `local.plan(method="expander")`, or better
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.errors import ParameterError
+from sfumato.errors import AccuracyWarning, ParameterError
 from sfumato.local.coins import noise_weight, report_epsilon
 from sfumato.local.hadamard import HadamardResponse, best_block_bits
 from sfumato.local.seed import words
@@ -34,8 +35,8 @@ class PaperSizes:
     """The sizes of the paper for |X| = 2^`bits`, with its constants as parameters (repaired where print is unreadable).
 
     >>> sizes = PaperSizes(bits=64, users=1_000_000, epsilon=1.0)
-    >>> sizes.coordinates, sizes.labels, sizes.buckets, sizes.entries
-    (12, 45, 4, 45)
+    >>> sizes.coordinates, sizes.labels, sizes.buckets, sizes.entries, sizes.least_users
+    (12, 45, 4, 45, 2840)
     """
 
     bits: int
@@ -47,6 +48,21 @@ class PaperSizes:
     bucket_constant: float = 1.0
     heavy_constant: float = 8.0
     noise_constant: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.users < self.least_users:
+            warnings.warn(
+                f"With these constants an item is heavy from {self.heavy:,.0f} devices on, and there are "
+                f"{self.users:,}: the theorem says nothing below {self.least_users:,} devices. Collections in "
+                "earnest are local.plan(users=..., spend=..., items=...), which says what it finds.",
+                AccuracyWarning,
+                stacklevel=3,
+            )
+
+    @property
+    def least_users(self) -> int:
+        """From how many devices on an item that all of them hold is heavy: C_H² · ln|X| / epsilon²."""
+        return math.ceil((self.heavy_constant / self.epsilon) ** 2 * self._log)
 
     @property
     def _log(self) -> float:
@@ -136,19 +152,20 @@ class PaperSketch(Mechanism):
         return words(self.code.key + b"whole", item.to_bytes(self.code.row_bytes + 1, "big"))
 
     def popular(
-        self, reports: Sequence[Report], *, cell: float, entries: int, decoder: str = "spectral"
+        self, reports: Sequence[Report], *, cell: float, entries: int, method: str = "spectral"
     ) -> list[tuple[int, float]]:
         """Return the items found with estimated counts, the largest first (steps 2 to 6).
 
         A cell enters its list if its estimate is at least `cell` (`PaperSizes.cell`), while the list is shorter than
-        `entries`. The counts come from all devices, those that found the items included, as printed.
+        `entries`; `method` decodes the lists. The counts come from all devices, those that found the items included,
+        as printed.
         """
         table = np.array(reports, dtype=np.int64).reshape(-1, 3)
         lists = self._lists(table, cell, entries)
         found = [
             item
             for bucket, listed in enumerate(lists)
-            for item in self.code.decode(listed, decoder)
+            for item in self.code.decode(listed, method)
             if self.bucket(item) == bucket
         ]
         if not found:

@@ -3,14 +3,43 @@
 What the product uses of it (thresholds, boxes, quasi-concave choices, medians) is in the core.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from sfumato.papers.private_learning.deep_covers import deep_covers
 from sfumato.papers.private_learning.faithful_points import SanPoints, san_points
-from sfumato.papers.private_learning.faithful_sanitizers import SanThresholds, san_thresholds, small_quantiles
+from sfumato.papers.private_learning.faithful_sanitizers import Blocks, SanThresholds, san_thresholds, small_quantiles
 from sfumato.papers.private_learning.general_interior import GeneralInterior, general_interior
 from sfumato.papers.private_learning.smooth_medians import SmoothMedian, smooth_median
 
+if TYPE_CHECKING:
+    from sfumato.papers.private_learning.bit_threshold import BitThreshold
+    from sfumato.papers.private_learning.kearns_box import KearnsBox
+    from sfumato.papers.private_learning.padded import PaddedClasses
+
+HOMES = {"BitThreshold": "bit_threshold", "KearnsBox": "kearns_box", "PaddedClasses": "padded"}
+"""What needs scikit-learn is loaded when it is first used, so that the sanitizers do without it."""
+
+
+def __getattr__(name: str) -> Any:
+    """Load a learner's module when it is first used."""
+    if name not in HOMES:
+        raise AttributeError(f"papers.private_learning has no {name!r}; see dir(papers.private_learning).")
+    return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 __all__ = [
+    "BitThreshold",
+    "Blocks",
     "GeneralInterior",
+    "KearnsBox",
+    "PaddedClasses",
     "SanPoints",
     "SanThresholds",
     "SmoothMedian",

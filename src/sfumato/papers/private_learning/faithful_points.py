@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from sfumato.errors import UnsupportedSpend
+from sfumato.errors import ParameterError, UnsupportedSpend
 from sfumato.exact import Number, between_zero_and_one, positive_integer
+from sfumato.learn.sampling import smallest
 from sfumato.mechanism import NOTHING, Mechanism
 from sfumato.noise import DiscreteLaplace, Noise
+from sfumato.papers.private_learning.enough_people import named_from, said_before
 from sfumato.privacy import Approximate, Bound, Cost, Loss
 from sfumato.select.heavy_cell import Choosing, choosing
 
@@ -55,16 +57,38 @@ class SanPoints(Mechanism):
             found[key] = left.pop(key) + noise.draw(DiscreteLaplace(self.scale))
         return tuple(sorted(found.items()))
 
+    def needed(self, accuracy: Number, failure: Number = 0.05) -> int:
+        """Return from how many people on every count is within `accuracy` of them, except with probability `failure`.
 
-def san_points(spend: Bound, accuracy: Number) -> SanPoints:
+        A key of more than accuracy·people is then named, or one with at least half of that; there is room for
+        ceil(2/accuracy) of those only, so none is left unnamed. A third of the failure goes to the tests, one to the
+        choices, one to the counts. Fewer rounds than ceil(2/accuracy) prove nothing.
+        """
+        near = between_zero_and_one(accuracy, "accuracy")
+        if self.rounds * near < 2:
+            raise ParameterError(f"So few rounds prove nothing; write rounds={math.ceil(2 / near)} or more.")
+        each = float(between_zero_and_one(failure, "failure")) / (3 * self.rounds)
+        counting = float(self.scale) * math.log(2 / each)
+
+        def enough(people: float) -> bool:
+            share = float(near) * people
+            return share >= max(counting, named_from(self.choice, each)) and share / 2 >= self.choice.error(
+                1 - each, math.ceil(people)
+            )
+
+        return math.ceil(smallest(enough))
+
+
+def san_points(spend: Bound, accuracy: Number, *, people: int, failure: Number = 0.05) -> SanPoints:
     """Return the sanitizer for counts within `accuracy` of the number of people: ceil(2/accuracy) rounds.
 
     The part of one round is the largest for which the sum of all rounds fits, found by halving; the printed
-    eps/sqrt((32/accuracy) ln(5/delta)) leaves about half of the spend unused.
+    eps/sqrt((32/accuracy) ln(5/delta)) leaves about half of the spend unused. Below `SanPoints.needed` people it warns,
+    from these numbers alone: it stays private, and leaves heavy keys out.
 
-    >>> mechanism = san_points(Approximate(1, 1e-6), 0.5)
-    >>> mechanism.rounds, mechanism.loss().within(Approximate(1, 1e-6))
-    (4, True)
+    >>> mechanism = san_points(Approximate(1, 1e-6), 0.5, people=10_000)
+    >>> mechanism.rounds, mechanism.loss().within(Approximate(1, 1e-6)), mechanism.needed(0.5)
+    (4, True, 1668)
     """
     if not isinstance(spend, Approximate) or spend.epsilon == 0:
         raise UnsupportedSpend(f"Choosing keys needs a delta, and {spend!r} has none; write Approximate(1, 1e-6).")
@@ -78,6 +102,12 @@ def san_points(spend: Bound, accuracy: Number) -> SanPoints:
             best, low = found, middle
         else:
             high = middle
+    said_before(
+        best.needed(accuracy, failure),
+        positive_integer(people, "people"),
+        accuracy,
+        'Histogram(column, keys="private")',
+    )
     return best
 
 

@@ -13,11 +13,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import UnsupportedSpend
+from sfumato.errors import DomainTooLarge, UnsupportedSpend
 from sfumato.exact import Number, between_zero_and_one, positive_integer
+from sfumato.learn.sampling import smallest
 from sfumato.mechanism import NOTHING, Mechanism
 from sfumato.noise import DiscreteLaplace, Noise
-from sfumato.papers.query_release.geometry.small_databases import SmallDatabases, small_databases
+from sfumato.papers.private_learning.enough_people import named_from, said_before
+from sfumato.papers.query_release.geometry.small_databases import MOST_DATABASES, SmallDatabases, small_databases
 from sfumato.privacy import Approximate, Bound, Cost, Loss, Pure
 from sfumato.privacy.parallel import worst_of
 from sfumato.questions.distribution.codes import Coded
@@ -104,6 +106,31 @@ class SanThresholds(Mechanism):
         chosen = self.window_choice.run(dict(zip(windows, held, strict=True)), noise)
         return None if chosen is NOTHING else chosen
 
+    def needed(self, accuracy: Number, failure: Number = 0.05) -> int:
+        """Return from how many people on all thresholds are within `accuracy`, heavy being accuracy·people/32.
+
+        If counts, lengths and windows are each off by a quarter of `heavy` at most, a window that is cut out holds
+        between 1.5 and 9 times `heavy`, so calls suffice, and a threshold inside of a cell is off by 9/32 of the
+        accuracy. The noise of all cells together must stay below the rest. A fourth of the failure goes to each.
+        """
+        near, each = float(between_zero_and_one(accuracy, "accuracy")), float(between_zero_and_one(failure, "failure"))
+        once, widths = each / (4 * self.calls), (self.last - self.first).bit_length() + 1
+        # The magnitudes of 2·calls draws: each at most 1 above an exponential variable of this scale.
+        tail = math.log(4 / each)
+        summed = 2 * self.calls + float(self.scale) * (2 * self.calls + math.sqrt(4 * self.calls * tail) + tail)
+        counted = float(self.scale) * math.log(4 * self.calls / once)
+        lengths = self.length_choice.error(1 - once, widths)
+
+        def enough(people: float) -> bool:
+            heavy = math.floor(near * people / 32)
+            rows = max(1, math.ceil(people))
+            windows = max(choice.error(1 - once, rows) for choice in (self.code_choice, self.window_choice))
+            named = max(named_from(choice, once) for choice in (self.code_choice, self.window_choice))
+            off = max(counted, lengths, windows)
+            return heavy >= max(32, 4 * off) and 7 * heavy / 4 >= named and near * people * 23 / 32 >= summed
+
+        return math.ceil(smallest(enough))
+
 
 def fullest_window(codes: list[int], counts: list[int], length: int) -> int:
     """Return the largest number of rows in `length` neighbouring codes.
@@ -121,11 +148,13 @@ def fullest_window(codes: list[int], counts: list[int], length: int) -> int:
     return best
 
 
-def san_thresholds(spend: Bound, first: int, last: int, *, people: int, accuracy: Number) -> SanThresholds:
+def san_thresholds(
+    spend: Bound, first: int, last: int, *, people: int, accuracy: Number, failure: Number = 0.05
+) -> SanThresholds:
     """Return the sanitizer for thresholds within `accuracy` of the number of people: ceil(77/accuracy) calls.
 
     The part of one call is the largest found for which the sum of all calls fits. It is private for any number of
-    people, and accurate for millions of them only.
+    people, and accurate for millions of them only: below `SanThresholds.needed` it warns, from these numbers alone.
 
     >>> mechanism = san_thresholds(Approximate(1, 1e-6), 0, 2**32 - 1, people=10**7, accuracy=0.5)
     >>> mechanism.calls, mechanism.heavy, mechanism.loss().within(Approximate(1, 1e-6))
@@ -135,7 +164,7 @@ def san_thresholds(spend: Bound, first: int, last: int, *, people: int, accuracy
         raise UnsupportedSpend(f"Choosing windows needs a delta, and {spend!r} has none; write Approximate(1, 1e-6).")
     near = between_zero_and_one(accuracy, "accuracy")
     calls = math.ceil(77 / near)
-    heavy = max(1, math.floor(near * people / 32))
+    heavy = max(1, math.floor(near * positive_integer(people, "people") / 32))
 
     def made(epsilon: Fraction) -> SanThresholds:
         part = epsilon.limit_denominator(2**20)
@@ -160,21 +189,37 @@ def san_thresholds(spend: Bound, first: int, last: int, *, people: int, accuracy
             best, low = found, middle
         else:
             high = middle
+    said_before(best.needed(near, failure), people, near, "Distribution(column)")
     return best
 
 
-def small_quantiles(spend: Bound, size: int, *, people: int, accuracy: Number) -> SmallDatabases:
+def small_quantiles(
+    spend: Bound, size: int, *, people: int, accuracy: Number, failure: Number = 0.05
+) -> SmallDatabases:
     """Return the choice among all tables of ceil(1/accuracy) codes whose thresholds are near those of the table.
 
     So many quantiles come within accuracy/2 of every threshold (PL-SAN-BLR). It is `small_databases` with the
-    thresholds of a domain of `size` codes as queries; everything that fits is listed, so the domain is tiny.
+    thresholds of a domain of `size` codes as queries; everything that fits is listed, so the domain is tiny, and a
+    larger one is refused before anything is listed. It warns where the error that is proved is above the accuracy.
 
-    >>> small_quantiles(Pure(1), 6, people=100, accuracy="1/4").size
+    >>> small_quantiles(Pure(1), 6, people=150, accuracy="1/4").size
     4
     """
-    rows = [[int(code < cut) for code in range(size)] for cut in range(1, size)]
-    wanted = math.ceil(1 / between_zero_and_one(accuracy, "accuracy"))
-    return small_databases(rows, spend, people=people, size=wanted)
+    near = between_zero_and_one(accuracy, "accuracy")
+    cells, wanted = positive_integer(size, "size"), math.ceil(1 / near)
+    candidates = math.comb(cells + wanted - 1, wanted)
+    if candidates > MOST_DATABASES:
+        raise DomainTooLarge(
+            f"There are about 10^{len(str(candidates)) - 1} tables of {wanted} codes out of {cells}, and at most "
+            f"{MOST_DATABASES} are listed; ask for Distribution(column).",
+            "Distribution(column)",
+        )
+    rows = [[int(code < cut) for code in range(cells)] for cut in range(1, cells)]
+    made = small_databases(rows, spend, people=people, size=wanted)
+    missed = float(between_zero_and_one(failure, "failure"))
+    lost = math.log(candidates / missed) / float(made.rate * wanted)
+    said_before(math.ceil(lost / float(near - Fraction(1, 2 * wanted))), people, near, "Distribution(column)")
+    return made
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,14 +10,15 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from sfumato.errors import UnsupportedSpend
-from sfumato.exact import positive_integer
+from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.mechanism import Event, Mechanism
-from sfumato.noise import DiscreteGaussian, Noise
-from sfumato.privacy import EVERYTHING, Bound, Concentrated, Everything, Loss, Truncated, attributes
+from sfumato.noise import DiscreteGaussian, Noise, Priced
+from sfumato.papers.private_learning.enough_people import said_of_promise
+from sfumato.privacy import EVERYTHING, Attributes, Bound, Concentrated, Everything, Loss, Truncated, attributes
 from sfumato.privacy.calibrate import choose
 from sfumato.privacy.sensitivity import sensitivity
-from sfumato.select.exponential_choice import exponential
-from sfumato.select.fit import drawable, positive_spend, settle
+from sfumato.select.exponential_choice import Exponential, exponential
+from sfumato.select.fit import drawable, positive_spend, settle, shortfall
 from sfumato.select.quasiconcave.heaviest_cell import HeaviestCell
 from sfumato.select.quasiconcave.interior_point import SHARES, part_of
 from sfumato.select.quasiconcave.tree import clamped
@@ -93,6 +95,22 @@ class GeneralInterior(Mechanism):
         full = [max(node_rises(rises, level).values()) for level in range(self.bits + 1)]
         return [min(max(5 * largest - self.total, 0), self.total) for largest in full]
 
+    def needed(self, failure: Number) -> int:
+        """Return from which total on the answer is inside, except with this probability.
+
+        The level has a score above 0 if its choice loses less than half of the total; the node then rises by more than
+        a tenth of it if noise stays below a tenth, and both ends are right if that of the end does.
+        """
+        each = between_zero_and_one(failure, "failure") / 4
+        law = self.node_choice.law
+        nodes = _most(law, each / (1 << self.bits)) + _most(law, each)
+        if isinstance(self.level_choice, GeneralInterior):
+            level = self.level_choice.needed(each)
+        else:
+            assert isinstance(self.level_choice, Exponential)
+            level = math.ceil(2 * shortfall(self.level_choice.rate, 1 - each, self.bits + 1)) + 1
+        return max(level, 10 * (max(nodes, _most(self.end_law, each)) + 1))
+
     def rises(self, exact: StepFunction) -> dict[int, int]:
         """Return by how much the repaired f rises from j - 1 to j, for each cell j - 1 where it does."""
         found: dict[int, int] = {}
@@ -111,6 +129,11 @@ class GeneralInterior(Mechanism):
         stated = super().event()
         law: dict[str, Any] = {"law": type(self.end_law).__name__, **vars(self.end_law)}
         return Event(stated.name, stated.spec, {**stated.parameters, "end_law": law}, stated.version)
+
+
+def _most(law: Priced, failure: Fraction) -> int:
+    """Return what noise of a symmetric law stays below on one side, except with this probability."""
+    return law.window(min(2 * failure, Fraction(1, 2))).stop
 
 
 def node_rises(rises: dict[int, int], level: int) -> dict[int, int]:
@@ -140,12 +163,14 @@ def general_interior(
     *,
     depth: int = 1,
     step: int = 1,
+    failure: Number = 0.05,
     reads: Iterable[str] | str | Everything = EVERYTHING,
 ) -> GeneralInterior:
     """Return the general interior point for a Concentrated or Truncated spend.
 
     `step` is how far one person moves f at any place. Depth 1 ends in the exponential mechanism over the levels, and is
-    best for every domain below 2^(2^1000); each further level costs a factor of ten.
+    best for every domain below 2^(2^1000); each further level costs a factor of ten. It warns where the total is below
+    `needed(failure)`.
 
     >>> from sfumato import Concentrated, Noise
     >>> inside = general_interior(Concentrated(1), last=2**64, total=20000)
@@ -153,7 +178,13 @@ def general_interior(
     >>> values[0] <= inside(ranks(values, 64), Noise(insecure_seed=1)) - 1 <= values[-1]
     True
     """
-    bound = positive_spend(spend, "experimental.general_interior")
+    mechanism = _interior(spend, last, total, depth=depth, step=step, names=attributes(reads))
+    said_of_promise(mechanism.needed(failure), total, "select.quasiconcave.interior_point(...)")
+    return mechanism
+
+
+def _interior(spend: Bound, last: int, total: int, *, depth: int, step: int, names: Attributes) -> GeneralInterior:
+    bound = positive_spend(spend, "papers.private_learning.general_interior")
     if not isinstance(bound, (Concentrated, Truncated)):
         raise UnsupportedSpend(f"This needs Concentrated(rho) or Truncated(rho, omega), not {bound!r}.")
     end, height, moved = (
@@ -162,7 +193,6 @@ def general_interior(
         positive_integer(step, "step"),
     )
     first, second, third = (part_of(bound, share) for share in SHARES)
-    names = attributes(reads)
     bits = (end - 1).bit_length()
     wider = STRETCH * moved
     moves = sensitivity(largest=2 * moved, changed=MOVED_NODES)
@@ -170,7 +200,7 @@ def general_interior(
     if positive_integer(depth, "depth") == 1 or bits < 2:
         level_choice = exponential(first, wider, reads=names)
     else:
-        level_choice = general_interior(first, bits + 1, height, depth=depth - 1, step=wider, reads=names)
+        level_choice = _interior(first, bits + 1, height, depth=depth - 1, step=wider, names=names)
     mechanism = GeneralInterior(
         last=end,
         total=height,

@@ -125,7 +125,7 @@ class UniqueListCode:
         labels = [tables[table][word] >> shift & mask for table, word, shift in self._places]
         return labels, tables[0][LABEL_WORDS]
 
-    def decode(self, lists: Sequence[Sequence[Sequence[float]]], decoder: str = "votes") -> list[int]:
+    def decode(self, lists: Sequence[Sequence[Sequence[float]]], method: str = "votes") -> list[int]:
         """Return the items whose words run through the lists, one list of (label, symbol) for each coordinate.
 
         An entry may carry a score, (label, symbol, score): the larger, the surer. A list names a label at most once.
@@ -133,12 +133,12 @@ class UniqueListCode:
         graph; "spectral" cuts pieces that hold several items where they hang together least. Whatever is returned
         was encoded again and agrees with at least as many lists as an item has symbols.
         """
-        if decoder not in DECODERS:
-            raise ParameterError(f"decoder is one of {', '.join(DECODERS)}, and {decoder!r} is none.")
+        if method not in DECODERS:
+            raise ParameterError(f"method= is one of {', '.join(DECODERS)}, and {method!r} is none.")
         entries = self.entries(lists)
-        if decoder == "votes":
+        if method == "votes":
             return VoteDecoder(self, entries).run()
-        clusters = component_clusters(self, entries) if decoder == "components" else spectral_clusters(self, entries)
+        clusters = component_clusters(self, entries) if method == "components" else spectral_clusters(self, entries)
         found = {item: None for cluster in clusters if (item := self.resolve(cluster, entries)) is not None}
         return list(found)
 

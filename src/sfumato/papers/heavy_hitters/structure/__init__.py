@@ -1,7 +1,7 @@
 """What only the local model offers: slow group privacy, honest adaptive tests, cheap vectors, pure few-bit reports.
 
 >>> from sfumato import Pure
->>> from sfumato.local import structure
+>>> from sfumato.papers.heavy_hitters import structure
 >>> float(structure.group_privacy(Pure(0.1), people=100, delta=1e-6).epsilon) < 4.8
 True
 """

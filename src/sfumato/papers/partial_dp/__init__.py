@@ -5,6 +5,6 @@ that spends by attribute in multiplicative weights (PDP-MWEM).
 """
 
 from sfumato.papers.partial_dp.attribute_weights import AttributeWeights
-from sfumato.papers.partial_dp.method import PartialOptions
+from sfumato.papers.partial_dp.method import PartialOptions, people_needed
 
-__all__ = ["AttributeWeights", "PartialOptions"]
+__all__ = ["AttributeWeights", "PartialOptions", "people_needed"]

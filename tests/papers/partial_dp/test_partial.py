@@ -156,6 +156,17 @@ def test_what_the_theorem_promises_is_the_repaired_bound() -> None:
     assert METHODS["pdp-mwem"](SETTING, spend, PAIRS, {}).mechanism.proved_error() is None  # replay has no bound
 
 
+def test_replay_takes_few_rounds_and_the_steps_of_the_theorem_many() -> None:
+    spend = Concentrated("0.125").per_attribute()
+    replayed: Any = METHODS["pdp-mwem"](SETTING, spend, PAIRS, {}).mechanism
+    stepped: Any = METHODS["pdp-mwem"](SETTING, spend, PAIRS, {"step": "safe"}).mechanism
+    assert replayed.rounds * replayed.together == 4 * 8 < stepped.rounds * stepped.together
+    records = correlated()
+    model = replayed.model_of(replayed(records, Noise(insecure_seed=1)))
+    truth = np.concatenate(PAIRS.answers(records)) / 2000
+    assert np.abs(np.concatenate(PAIRS.evaluate(model)) - truth).mean() < 0.006
+
+
 def test_too_few_people_for_the_theorem_are_told_before_anything_is_read() -> None:
     spend = Concentrated("0.125").per_attribute()
     needed = people_needed(PAIRS, spend, "1/4")

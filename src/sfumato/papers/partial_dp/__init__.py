@@ -2,6 +2,8 @@
 
 What the product uses of it (profiles, attribute limits, the tree of columns) is in the core; here is the synthesizer
 that spends by attribute in multiplicative weights (PDP-MWEM).
+
+Its story, with a runnable example for every identifier, is docs/papers/partial-dp.md.
 """
 
 from sfumato.papers.partial_dp.attribute_weights import AttributeWeights

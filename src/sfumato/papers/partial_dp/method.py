@@ -34,6 +34,8 @@ Given = TypeVar("Given")
 MOST_ROUNDS = 300
 """How many rounds a plan looks at."""
 MOST_PEOPLE = 1 << 50
+REPLAYED = 4
+"""With replay, so many queries an attribute: it uses every measurement up, so that more rounds add noise and time."""
 
 
 @dataclass(frozen=True)
@@ -166,6 +168,8 @@ def _partial(people: int, spend: Bound, workload: Workload, wanted: PartialOptio
         rates = _Rates(amount, 1 if spend.unit == "attribute" else together, exact)
         rounds = positive_integer(wanted.rounds, "rounds") if wanted.rounds != "auto" else None
         count = rounds or rates.best(people, candidates)
+        if rounds is None and wanted.step == "maxent":
+            count = min(count, -(-REPLAYED * len(names) // together))
         plan = AttributeWeights(
             candidates=candidates,
             people=people,

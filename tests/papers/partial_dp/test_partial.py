@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 
 from sfumato import ADD_REMOVE, REPLACE_ONE, Concentrated, Noise, Pure, Schema
-from sfumato.errors import DomainTooLarge, ParameterError
-from sfumato.papers.partial_dp import AttributeWeights
+from sfumato.errors import AccuracyWarning, DomainTooLarge, NotProvable, ParameterError
+from sfumato.papers.partial_dp import AttributeWeights, people_needed
 from sfumato.papers.query_release.weights import Barak, Candidates, Fitting
 from sfumato.papers.query_release.weights.choosers import Disjoint, _Sums
-from sfumato.papers.query_release.weights.methods import METHODS
 from sfumato.papers.query_release.weights.planning import WIDE_CELLS
-from sfumato.questions.synthesis.methods import METHODS as MODELS
+from sfumato.questions.synthesis.methods import METHODS
 from sfumato.questions.synthesis.question import Synthesize
 from sfumato.table.gauge import Basis
 from sfumato.workload.builders import marginals
@@ -144,9 +143,62 @@ def test_spends_per_person_and_pure_ones_are_kept() -> None:
     assert loss.at("x0").is_zero and loss.at("x1").rho() < loss.at("x2").rho()
 
 
+def test_what_the_theorem_promises_is_the_repaired_bound() -> None:
+    spend = Concentrated("0.125").per_attribute()
+    planned: Any = METHODS["pdp-mwem"](SETTING, spend, PAIRS, {"rounds": 30, "together": 4, "step": "safe"}).mechanism
+    people_times_rate = 2000 * np.sqrt(0.25 / (2 * 30))
+    expected = np.sqrt(1 / people_times_rate**2 + np.log(256) / 60) + np.log(112) / people_times_rate
+    assert planned.proved_error() == pytest.approx(expected, rel=1e-6)
+    # A step of a half for one query is an eighth of the safe one: the learning takes eight times as many rounds.
+    slow: Any = METHODS["pdp-mwem"](SETTING, spend, PAIRS, {"rounds": 30, "together": 1, "step": "paper"}).mechanism
+    learned = np.sqrt(1 / people_times_rate**2 + 8 * np.log(256) / 60) + np.log(112) / people_times_rate
+    assert slow.proved_error() == pytest.approx(learned, rel=1e-6)
+    assert METHODS["pdp-mwem"](SETTING, spend, PAIRS, {}).mechanism.proved_error() is None  # replay has no bound
+
+
+def test_replay_takes_few_rounds_and_the_steps_of_the_theorem_many() -> None:
+    spend = Concentrated("0.125").per_attribute()
+    replayed: Any = METHODS["pdp-mwem"](SETTING, spend, PAIRS, {}).mechanism
+    stepped: Any = METHODS["pdp-mwem"](SETTING, spend, PAIRS, {"step": "safe"}).mechanism
+    assert replayed.rounds * replayed.together == 4 * 8 < stepped.rounds * stepped.together
+    records = correlated()
+    model = replayed.model_of(replayed(records, Noise(insecure_seed=1)))
+    truth = np.concatenate(PAIRS.answers(records)) / 2000
+    assert np.abs(np.concatenate(PAIRS.evaluate(model)) - truth).mean() < 0.006
+
+
+def test_too_few_people_for_the_theorem_are_told_before_anything_is_read() -> None:
+    spend = Concentrated("0.125").per_attribute()
+    needed = people_needed(PAIRS, spend, "1/4")
+    proved = [
+        METHODS["pdp-mwem"](Basis(EIGHT, people), spend, PAIRS, {"step": "safe"}).mechanism.proved_error()
+        for people in (needed - 1, needed)
+    ]
+    assert proved[1] <= 0.25 < proved[0]
+    with pytest.warns(AccuracyWarning, match="says nothing about shares at 50 people"):
+        METHODS["pdp-mwem"](Basis(EIGHT, 50), spend, PAIRS, {"step": "safe"})
+
+
+def test_steps_without_a_theorem_say_so() -> None:
+    twenty = Schema({f"x{place}": booleans() for place in range(18)})
+    ones = marginals(twenty, width=1)
+    spend = Concentrated("0.125").per_attribute()
+    for options in ({"step": "paper"}, {"step": "safe", "selection": "partition"}, {"step": "safe", "output": "last"}):
+        with pytest.warns(AccuracyWarning, match="Nothing is proved"):
+            METHODS["pdp-mwem"](Basis(twenty, 10**6), spend, ones, {"together": 18, "rounds": 2, **options})
+
+
+def test_an_error_that_no_number_of_people_reaches_is_refused() -> None:
+    spend = Concentrated("0.125").per_attribute()
+    with pytest.raises(NotProvable, match="rounds bound it from below"):
+        people_needed(PAIRS, spend, "1/20")
+    with pytest.raises(NotProvable, match="Nothing is proved with weights"):
+        people_needed(PAIRS, spend, "1/4", {"weights": {"x0": "1/2"}})
+
+
 def test_nobody_at_all_is_no_error() -> None:
     empty, nobody = Records.from_rows(PAIRS.space, []), Basis(EIGHT, 0)
-    for method in METHODS:
+    for method in ("mwem", "pdp-mwem", "barak"):
         prepared = METHODS[method](nobody, Pure(1), PAIRS, {})
         exact = prepared.exact(_Handing(empty)) if method == "barak" else empty
         assert prepared.finish(prepared.mechanism(exact, Noise(insecure_seed=1))).made["model"]["total"] == 1
@@ -206,7 +258,7 @@ def test_only_columns_that_are_charged_are_read(
 ) -> None:
     whole = marginals(EIGHT, width=2)
     workload = Workload(whole.space, marginals(EIGHT, sets=[("x0", "x1"), ("x1", "x2"), ("x2", "x3")]).blocks)
-    prepared = MODELS[method](SETTING, spend, workload, options)
+    prepared = METHODS[method](SETTING, spend, workload, options)
     handing = _Handing(correlated())
     found = prepared.finish(prepared.mechanism(prepared.exact(handing), Noise(insecure_seed=1)))
     assert handing.asked == prepared.gauge.measure.columns() == columns

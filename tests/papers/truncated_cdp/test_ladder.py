@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Pure, Truncated
-from sfumato.errors import CertificationError, ParameterError, UnsupportedSpend
+from sfumato.errors import AccuracyWarning, CertificationError, ParameterError, UnsupportedSpend
 from sfumato.papers import truncated_cdp
 from sfumato.papers.truncated_cdp.certificate import SLACK, close, orders
 from sfumato.papers.truncated_cdp.ladder import optimal, round_down
@@ -150,3 +150,16 @@ def test_monotone_scores_need_half_the_gap() -> None:
     wide = truncated_cdp.obvious(Pure(1), candidates=100, sensitivity=5)
     assert usual.gap("0.95") == 2 * counts.gap("0.95")
     assert wide.gap("0.95") == 5 * usual.gap("0.95")
+
+
+def test_too_few_people_to_be_obvious_are_told_before_any_score_is_seen() -> None:
+    spend = Truncated("0.1", "2.24")
+    needed = truncated_cdp.obvious(spend, candidates=2**10).gap("0.95")
+    truncated_cdp.obvious(spend, candidates=2**10, people=needed)
+    truncated_cdp.obvious(spend, candidates=2**10, sensitivity=3, people=needed)
+    with pytest.warns(AccuracyWarning, match=f"a lead of {needed} does it in 19 of 20 runs"):
+        truncated_cdp.obvious(spend, candidates=2**10, people=needed - 1)
+    with pytest.warns(AccuracyWarning, match="no lead does it"):
+        truncated_cdp.obvious(spend, candidates=2**10, failure="0.2", people=10**6)
+    with pytest.raises(ParameterError, match="people"):
+        truncated_cdp.obvious(spend, candidates=2**10, people=0)

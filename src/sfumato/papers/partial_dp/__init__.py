@@ -2,9 +2,11 @@
 
 What the product uses of it (profiles, attribute limits, the tree of columns) is in the core; here is the synthesizer
 that spends by attribute in multiplicative weights (PDP-MWEM).
+
+Its story, with a runnable example for every identifier, is docs/papers/partial-dp.md.
 """
 
 from sfumato.papers.partial_dp.attribute_weights import AttributeWeights
-from sfumato.papers.partial_dp.method import PartialOptions
+from sfumato.papers.partial_dp.method import PartialOptions, people_needed
 
-__all__ = ["AttributeWeights", "PartialOptions"]
+__all__ = ["AttributeWeights", "PartialOptions", "people_needed"]

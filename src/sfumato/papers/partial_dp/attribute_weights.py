@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -24,6 +25,9 @@ from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.workload.records import Records
 
 Rates = tuple[tuple[str, Fraction], ...]
+
+SAFE_PACE = 4.0
+"""The largest step times `together` for which the potential is proved to fall."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +129,20 @@ class AttributeWeights(Mechanism):
             return Loss(ByCount(costs, frozenset(self._named)), self.relation)
         return Loss(self._uneven(), self.relation)
 
+    def proved_error(self) -> float | None:
+        """Return the error of a share that the theorem promises, expected, or None where it says nothing.
+
+        It is about the average of the models after single steps of at most 4 over `together`, chosen exactly, with one
+        rate for all attributes: for the worst set of queries without a common attribute, their mean error. Fitting by
+        replay, the default, has no bound of its own. A number of 1 and more is no news about a share.
+        """
+        rates = {rate for name, rate in self.rates if name in self._named}
+        pace = self.fitting.step * self.together
+        single = self.fitting.passes == 0 and self.fitting.output == "average"
+        if self.partition or len(rates) != 1 or not single or pace > SAFE_PACE * (1 + 1e-9):
+            return None
+        return error_bound(rates.pop(), self.rounds, self.people, self.candidates, pure=self.pure, pace=pace)
+
     def run(self, exact: Records, noise: Noise) -> Transcript:
         """Run the rounds; the meter must show what was stated."""
         metered = Metered(self.candidates, exact, noise)
@@ -183,6 +201,16 @@ class AttributeWeights(Mechanism):
             return Minimum((Cover(both), Flat(whole, self._named)))
         capped = Minimum((Cover(measured), Flat(self.rounds * self._measured(top), self._named)))
         return Sum(((1, capped), (1, PerAttribute(chosen, self.rounds * self._chosen(top)))))
+
+
+def error_bound(
+    rate: Fraction, rounds: int, people: int, candidates: Candidates, *, pure: bool, pace: float = SAFE_PACE
+) -> float:
+    """Return the proved error of the averaged model; `pace` is step times `together` (PDP-MWEM, repaired bound)."""
+    size = float(rate * max(people, 1))
+    noise = (2 if pure else 1) / size**2
+    learned = 2 * math.log(max(candidates.workload.space.cells, 2)) / (pace * rounds)
+    return math.sqrt(noise + learned) + math.log(max(candidates.size, 2)) / size
 
 
 def _added(costs: Any) -> Cost:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, TypeVar
 
 from sfumato.ask.prepared import Prepared
-from sfumato.errors import DomainTooLarge, ParameterError, UnsupportedSpend
-from sfumato.exact import at_least_zero, positive_integer
-from sfumato.papers.partial_dp.attribute_weights import AttributeWeights
+from sfumato.errors import AccuracyWarning, DomainTooLarge, NotProvable, ParameterError, UnsupportedSpend
+from sfumato.exact import Number, at_least_zero, between_zero_and_one, positive_integer
+from sfumato.papers.partial_dp.attribute_weights import AttributeWeights, error_bound
 from sfumato.papers.query_release.weights.candidates import Candidates
 from sfumato.papers.query_release.weights.choosers import MOST_STATES, states
 from sfumato.papers.query_release.weights.evidence import Fitting
@@ -30,6 +30,12 @@ from sfumato.table.measure import Rows
 from sfumato.workload.workload import Workload
 
 Given = TypeVar("Given")
+
+MOST_ROUNDS = 300
+"""How many rounds a plan looks at."""
+MOST_PEOPLE = 1 << 50
+REPLAYED = 4
+"""With replay, so many queries an attribute: it uses every measurement up, so that more rounds add noise and time."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +84,69 @@ def pdp_mwem(basis: Basis, spend: Bound, workload: Workload, options: Mapping[st
             "go is no fact that changes; write method='mwem'."
         )
     mechanism = _partial(gauge.total, gauge.priced(spend), workload, wanted)
+    _say_what_is_proved(mechanism, wanted)
     measured = basis.gauge(Rows(mechanism.candidates.workload.columns))
     return prepared_rounds(measured, mechanism, mechanism.model_of)
+
+
+def people_needed(workload: Workload, spend: Bound, accuracy: Number, options: Mapping[str, Any] | None = None) -> int:
+    """Return from how many people on the theorem promises this error to `step="safe"` (PDP-MWEM, repaired bound).
+
+    The error is that of shares: the mean over the queries of a round, for the worst set of queries without a common
+    attribute, expected, of the averaged model. One row a person. Public arithmetic, nothing is read.
+
+    >>> from sfumato import Concentrated, Schema, booleans, workloads
+    >>> pairs = workloads.marginals(Schema({f"x{place}": booleans(missing=False) for place in range(8)}), width=2)
+    >>> people_needed(pairs, Concentrated("1/8").per_attribute(), "1/4")
+    1453
+    """
+    wanted = options_of(PartialOptions, {**(options or {}), "step": "safe"})
+    most = float(between_zero_and_one(accuracy, "accuracy"))
+
+    def proved(people: int) -> bool:
+        error = _partial(people, spend, workload, wanted).proved_error()
+        if error is None:
+            raise NotProvable(
+                "Nothing is proved with weights of attributes or a partition; leave weights= out, and write "
+                "selection='exact'.",
+                {"accuracy": accuracy},
+            )
+        return error <= most
+
+    if not proved(MOST_PEOPLE):
+        raise NotProvable(
+            f"No number of people brings the proved error down to {most:g}: rounds bound it from below, whatever the "
+            "noise; ask for a larger accuracy=, or for more rounds.",
+            {"accuracy": accuracy},
+        )
+    low, high = 0, 1
+    while not proved(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if proved(middle) else (middle, high)
+    return high
+
+
+def _say_what_is_proved(mechanism: AttributeWeights, wanted: PartialOptions) -> None:
+    """Warn, from public facts, where somebody asked for the steps of the theorem and it says nothing."""
+    if wanted.step == "maxent":
+        return
+    error = mechanism.proved_error()
+    if error is None:
+        said = (
+            "Nothing is proved about this error: the theorem needs one weight for all attributes, selection='exact', "
+            "output='average', and a step of at most 4 over `together` (so the printed 1/2 for 8 queries at most)."
+        )
+    elif error >= 1:
+        said = (
+            f"The error that is proved, {error:.2g}, is above 1, so it says nothing about shares at "
+            f"{mechanism.people} people and {mechanism.rounds} rounds; people_needed(workload, spend, accuracy) says "
+            "how many people the theorem asks for."
+        )
+    else:
+        return
+    warnings.warn(said + " The promise holds all the same.", AccuracyWarning, stacklevel=3)
 
 
 def _partial(people: int, spend: Bound, workload: Workload, wanted: PartialOptions) -> AttributeWeights:
@@ -101,6 +168,8 @@ def _partial(people: int, spend: Bound, workload: Workload, wanted: PartialOptio
         rates = _Rates(amount, 1 if spend.unit == "attribute" else together, exact)
         rounds = positive_integer(wanted.rounds, "rounds") if wanted.rounds != "auto" else None
         count = rounds or rates.best(people, candidates)
+        if rounds is None and wanted.step == "maxent":
+            count = min(count, -(-REPLAYED * len(names) // together))
         plan = AttributeWeights(
             candidates=candidates,
             people=people,
@@ -112,7 +181,7 @@ def _partial(people: int, spend: Bound, workload: Workload, wanted: PartialOptio
             fitting=wanted.fitting(together),
             max_cells=largest_component(candidates, wanted.max_cells),
         )
-        plans.append((_partial_bound(rates.of(count), count, people, candidates, pure=amount.pure), plan))
+        plans.append((error_bound(rates.of(count), count, people, candidates, pure=amount.pure), plan))
     return min(plans, key=lambda found: found[0])[1]
 
 
@@ -166,16 +235,12 @@ class _Rates:
 
     def best(self, people: int, candidates: Candidates) -> int:
         """Return the number of rounds with the smallest proved error."""
-        bounds = {n: _partial_bound(self.of(n), n, people, candidates, pure=self.amount.pure) for n in range(1, 301)}
+        bounds = {n: self.error(n, people, candidates) for n in range(1, MOST_ROUNDS + 1)}
         return min(bounds, key=lambda n: bounds[n])
 
-
-def _partial_bound(rate: Fraction, rounds: int, people: int, candidates: Candidates, *, pure: bool) -> float:
-    """Return the proved error of the averaged model with the safe step (PDP-MWEM, repaired bound)."""
-    size = float(rate * max(people, 1))
-    noise = (2 if pure else 1) / size**2
-    learned = math.log(max(candidates.workload.space.cells, 2)) / (2 * rounds)
-    return math.sqrt(noise + learned) + math.log(max(candidates.size, 2)) / size
+    def error(self, rounds: int, people: int, candidates: Candidates) -> float:
+        """Return the proved error of so many rounds."""
+        return error_bound(self.of(rounds), rounds, people, candidates, pure=self.amount.pure)
 
 
 METHODS.add("pdp-mwem", pdp_mwem)

@@ -28,7 +28,21 @@ from sfumato.privacy import (
 )
 
 if TYPE_CHECKING:
-    from sfumato import audit, bounds, domain, errors, fair, learn, local, perturb, plan, privacy, select, show
+    from sfumato import (
+        audit,
+        bounds,
+        domain,
+        errors,
+        fair,
+        learn,
+        local,
+        perturb,
+        plan,
+        privacy,
+        questions,
+        select,
+        show,
+    )
     from sfumato.curator import Curator, curate
     from sfumato.domain import bins, booleans, categories, dates, fixed, integers, months, text, times, weekdays, years
     from sfumato.ledger import Budget, Ledger, Limit
@@ -102,12 +116,13 @@ _ROOMS = (
     "perturb",
     "plan",
     "privacy",
+    "questions",
     "select",
     "show",
 )
 
 
-_moved = moved("sfumato", {"Shaped": "sfumato.papers.query_release", "release": "sfumato.questions"})
+_moved = moved("sfumato", {"Shaped": "sfumato.papers.query_release.Shaped", "release": "sfumato.questions"})
 
 
 def __getattr__(name: str) -> Any:
@@ -177,6 +192,7 @@ __all__ = [
     "perturb",
     "plan",
     "privacy",
+    "questions",
     "select",
     "show",
     "text",

@@ -9,14 +9,14 @@ from typing import Any
 def moved(module: str, places: Mapping[str, str]) -> Callable[[str], Any]:
     """Return a module's `__getattr__` that says where a name went, or that there is none.
 
-    >>> moved("sfumato.old", {"thing": "sfumato.new"})("thing")
+    >>> moved("sfumato.old", {"thing": "sfumato.new.thing"})("thing")
     Traceback (most recent call last):
     AttributeError: sfumato.old.thing is now sfumato.new.thing; import it from there.
     """
 
     def missing(name: str) -> Any:
         if name in places:
-            raise AttributeError(f"{module}.{name} is now {places[name]}.{name}; import it from there.")
+            raise AttributeError(f"{module}.{name} is now {places[name]}; import it from there.")
         raise AttributeError(f"{module} has no {name!r}; see dir({module}) for what there is.")
 
     return missing

@@ -57,7 +57,7 @@ def test_a_curator_counts_people() -> None:
         assert answer.value["people"] == (2, 3, 2) and answer.loss.person.epsilon == 60
         low, high = answer.interval()["people, low"], answer.interval()["people, high"]
         assert all(one <= n <= two for one, n, two in zip(low, (2, 3, 2), high, strict=True))
-        again = sf.release.question_from_json(People("age > 1", "ward").to_json(), curator.schema)
+        again = sf.questions.question_from_json(People("age > 1", "ward").to_json(), curator.schema)
         assert again == People("age > 1", "ward").canonical(curator.schema)
 
 

@@ -36,4 +36,4 @@ __all__ = [
     "top",
 ]
 
-__getattr__ = moved(__name__, dict.fromkeys(("Obvious", "obvious"), "sfumato.papers.truncated_cdp"))
+__getattr__ = moved(__name__, {name: f"sfumato.papers.truncated_cdp.{name}" for name in ("Obvious", "obvious")})

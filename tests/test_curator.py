@@ -362,7 +362,7 @@ def test_the_data_are_touched_after_the_charge_only(curator: sf.Curator, monkeyp
 
 
 def test_a_question_without_a_filter_can_be_asked_too(curator: sf.Curator) -> None:
-    class Constant(sf.release.Question):  # type: ignore[name-defined, misc]
+    class Constant(sf.questions.Question):  # type: ignore[name-defined, misc]
         """A question without columns."""
 
         kind = "Constant"

@@ -80,4 +80,4 @@ def test_a_workload_takes_the_place_of_a_matrix() -> None:
     value = made(np.array([40, 60, 30, 70]), Noise(insecure_seed=1))
     assert value[:2].sum() == 100 and value[2:].sum() == 100
     choice = choose_additive(Queries(), Pure(1), people=100)
-    assert choice.best.engine == "knorm"
+    assert choice.best.method == "knorm"

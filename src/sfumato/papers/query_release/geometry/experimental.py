@@ -1,4 +1,4 @@
-"""K-norm noise by a random walk: for bodies that no exact engine can sample. Nothing here is provable (QR-KWALK).
+"""K-norm noise by a random walk: for bodies that no exact method can sample. Nothing here is provable (QR-KWALK).
 
 The number of steps after which a walk has forgotten where it started is known as a polynomial only, not as a number.
 So what is drawn here has a *declared* distance from the ideal law, not a proved one, and no ledger takes it: `loss`
@@ -53,7 +53,7 @@ class WalkNoise(Mechanism):
         """Refuse: nothing is proved about this noise, so nothing can be booked."""
         raise NotProvable(
             "The mixing of a random walk is declared here, not proved, so no ledger can book it; use "
-            "geometry.shaped with engine='box' or 'ellipsoid', which are exact in any dimension.",
+            "geometry.shaped with method='box' or 'ellipsoid', which are exact in any dimension.",
             {"declared": float(self.declared), "steps": self.steps},
         )
 

@@ -1,7 +1,7 @@
 """K-norm against Laplace and the floor on random ±1 workloads: `python -m bench.knorm`.
 
 Prints, in units of 1/epsilon, the mean length of the error at epsilon = 1/20 under add-remove neighbours, averaged over
-workloads drawn with five seeds; and for the largest workload what each exact engine reaches.
+workloads drawn with five seeds; and for the largest workload what each exact method reaches.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def measure(queries: int, cells: int, seeds: range) -> dict[str, float]:
         planned = time.process_time() - start
         start = time.process_time()
         choice.mechanism(np.zeros(queries, dtype=np.int64), Noise(insecure_seed=seed))
-        row = {candidate.engine: candidate.predicted.mean * float(EPSILON) for candidate in choice.candidates}
+        row = {candidate.method: candidate.predicted.mean * float(EPSILON) for candidate in choice.candidates}
         row |= {"floor": choice.floor.smooth * float(EPSILON), "plan_s": planned}
         row |= {"draw_ms": 1000 * (time.process_time() - start), "best": choice.best.predicted.mean * float(EPSILON)}
         rows.append(row)

@@ -12,7 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FENCE = re.compile(r"^```python[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
-PAGES = sorted(page for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")] if page.exists())
+DOCS = ROOT / "docs"
+PAGES = sorted(page for page in [ROOT / "README.md", *DOCS.glob("*.md"), *DOCS.glob("papers/*.md")] if page.exists())
 
 
 def blocks(page: Path) -> list[tuple[int, str]]:
@@ -21,7 +22,7 @@ def blocks(page: Path) -> list[tuple[int, str]]:
     return [(text.count("\n", 0, found.start(1)) + 1, found.group(1)) for found in FENCE.finditer(text)]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: str(page.relative_to(ROOT)))
 def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Pages are read from the project's root; what they write stays out of it.
     (tmp_path / "examples").symlink_to(ROOT / "examples")
@@ -35,3 +36,9 @@ def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_fences_are_read_as_described() -> None:
     text = "```python\na = 1\n```\n```python no-run\nb = 2\n```\n```sh\nls\n```\n```python\nc = 3\n```\n"
     assert FENCE.findall(text) == ["a = 1\n", "c = 3\n"]
+
+
+def test_every_paper_has_a_page_in_the_index() -> None:
+    index = (DOCS / "papers" / "README.md").read_text(encoding="utf-8")
+    rooms = sorted(room.name for room in (ROOT / "src/sfumato/papers").iterdir() if (room / "__init__.py").exists())
+    assert rooms and all(f"({room.replace('_', '-')}.md)" in index for room in rooms)

@@ -30,13 +30,13 @@ def rated(mechanism: ShapedNoise, factor: int | Fraction) -> ShapedNoise:
     return replace(mechanism, rate=mechanism.rate * factor)
 
 
-ONE = shaped([[1, -1, 2]], Pure(1), relation=ADD_REMOVE, engine="simplex")
-PAIR = shaped([[1, 1, 0], [0, 1, 1]], Pure(1), relation=ADD_REMOVE, engine="simplex")
-SIGNS = shaped([[1, 1, -1, -1], [1, -1, 1, -1]], Pure(1), relation=ADD_REMOVE, engine="linear")
+ONE = shaped([[1, -1, 2]], Pure(1), relation=ADD_REMOVE, method="simplex")
+PAIR = shaped([[1, 1, 0], [0, 1, 1]], Pure(1), relation=ADD_REMOVE, method="simplex")
+SIGNS = shaped([[1, 1, -1, -1], [1, -1, 1, -1]], Pure(1), relation=ADD_REMOVE, method="linear")
 # Two indicators and the total: under REPLACE_ONE the body is flat, and the total of three people stays what it is.
-FLAT = shaped([[1, 0, 0], [0, 1, 0], [1, 1, 1]], Pure(1), relation=REPLACE_ONE, engine="simplex", people=3)
+FLAT = shaped([[1, 0, 0], [0, 1, 0], [1, 1, 1]], Pure(1), relation=REPLACE_ONE, method="simplex", people=3)
 UNEVEN = shaped([[3, 1], [0, 2]], Pure(2), relation=REPLACE_ONE, people=2)
-SCALED = shaped([[1, 0], [2, 1]], Pure(2), relation=ADD_REMOVE, engine="scaled-laplace")
+SCALED = shaped([[1, 0], [2, 1]], Pure(2), relation=ADD_REMOVE, method="scaled-laplace")
 
 
 def made(body: Any, generators: tuple[tuple[int, ...], ...], rate: int) -> ShapedNoise:
@@ -59,7 +59,7 @@ SLABS = made(Cut((1, 1), ((2, 0), (0, 2), (2, -2)), unit=2, attempts=1, batch=1)
 # w'Qw = w1² - w1·w2 + w2² <= 1, an ellipse through all six points, within |w1| + |w2| <= 2.
 ELLIPSE = made(Cut((2, 2), (), ((16, -8), (-8, 16)), unit=4, attempts=1, batch=1), HEXAGON, 3)
 RECURSIVE = shaped(
-    [[8, 8], [1, -1]], Pure(3), relation=ADD_REMOVE, engine="recursive", allocation="equal", split="half"
+    [[8, 8], [1, -1]], Pure(3), relation=ADD_REMOVE, method="recursive", allocation="equal", split="half"
 )
 SMALL = small_databases([[1, 1, 0], [0, 1, 1]], Pure(1), people=3, size=2)
 CROWD = replace(SMALL, people=30)

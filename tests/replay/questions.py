@@ -12,7 +12,7 @@ from sfumato import workloads
 from sfumato.ask.question import QUESTIONS
 from sfumato.learn import HOMES
 from sfumato.learn.question import Learn
-from sfumato.papers.query_release.geometry.build import ENGINES as SHAPES
+from sfumato.papers.query_release.geometry.build import METHODS as SHAPES
 from sfumato.papers.query_release.geometry.question import Shaped
 from sfumato.questions import Count, Distribution, GroupBy, Histogram, Mean, People, Quantiles, Question, Sum, Variance
 from sfumato.questions.distribution.choice import METHODS as CURVES
@@ -82,9 +82,9 @@ def every_question(schema: Schema) -> dict[str, Question]:
         "Answers of every column": Answers(marginals(schema, width=1, columns=("ill", "scar", "job"))),
         **{f"Answers by {builder}": Answers(workload) for builder, workload in built(schema).items()},
         **{
-            f"Shaped {engine}": Shaped(binary, engine)
-            for engine in ("auto", *SHAPES, "recursive")
-            if engine != "linear"
+            f"Shaped {method}": Shaped(binary, method)
+            for method in ("auto", *SHAPES, "recursive")
+            if method != "linear"
         },
         "Shaped linear": Shaped(marginals(schema, sets=[("ill",)]), "linear"),
         **{
@@ -135,13 +135,13 @@ def uncovered(schema: Schema) -> list[str]:
     kinds = sorted(shipped - {question.kind for question in asked})
     learners = {question.learner for question in asked if isinstance(question, Learn)}
     missing = sorted(set(HOMES) - learners - NO_LEARNERS)
-    ways = {Quantiles: RANKS, Distribution: CURVES, Synthesize: MODELS, Synopsize: SYNOPSES}
+    shapes = ("auto", *SHAPES, "recursive")
+    ways = {Quantiles: RANKS, Distribution: CURVES, Synthesize: MODELS, Synopsize: SYNOPSES, Shaped: shapes}
     for kind, listed in ways.items():
         used = {question.method for question in asked if isinstance(question, kind)}
         missing += [f"{kind.__name__} {method}" for method in listed if method not in used]
-    for kind, listed in ((Shaped, ("auto", *SHAPES, "recursive")), (Popular, FINDERS)):
-        used = {question.engine for question in asked if isinstance(question, kind)}
-        missing += [f"{kind.__name__} {engine}" for engine in listed if engine not in used]
+    finders = {question.engine for question in asked if isinstance(question, Popular)}
+    missing += [f"Popular {engine}" for engine in FINDERS if engine not in finders]
     builders = {name for name, made in getmembers(workloads, isfunction) if made.__module__ == workloads.__name__}
     missing += sorted(name for name in builders - set(built(schema)) if not name.startswith("_"))
     return [*kinds, *missing]

@@ -47,7 +47,7 @@ def test_an_answer_with_shaped_noise_says_how_near_it_is_to_the_best() -> None:
     workload = workloads.conjunctions(BITS, width=2)
     with curate(PEOPLE, BITS, Pure(9)) as curator:
         answer = curator.ask(Shaped(workload), Pure(1))
-        plain = curator.ask(Shaped(workload, engine="laplace"), Pure(1))
+        plain = curator.ask(Shaped(workload, method="laplace"), Pure(1))
         again = curator.answer_from_json(answer.to_json())
         few = curator.ask(Shaped(workload), Pure("1/100"))
     choice = choose_additive(workload, Pure(1), people=200)

@@ -186,6 +186,20 @@ def test_hubs_are_saved_and_shown() -> None:
     assert set(found.to_frame().columns["hub"]) == {"0", "1", "2"}
 
 
+@pytest.mark.parametrize(
+    ("vertices", "edges", "hubs", "said"), [(400, 8000, 3, False), (400, 8000, 400, True), (10, 30_000, 10, False)]
+)
+def test_answers_no_better_than_one_half_say_so(vertices, edges, hubs, said) -> None:
+    noise = Noise(insecure_seed=8)
+    schema = Schema({"a": integers(0, vertices - 1), "b": integers(0, vertices - 1)})
+    one, two = noise.uniform(hubs, edges), noise.uniform(vertices, edges)
+    with curate(pyarrow.table({"a": one, "b": two}), schema, Pure(4)) as curator:
+        answer = curator.ask(Synopsize("cuts", ("a", "b")), Pure(1))
+    assert any("constant 1/2" in note for note in answer.notes) is said
+    queries = Cuts.random(vertices, 300, noise=noise)
+    assert answer.value.constant() == pytest.approx(rms(0.5 - true_cuts(one, two, queries)), rel=0.3)
+
+
 def test_loops_and_empty_graphs_never_raise() -> None:
     loops = Edges.of([1, 1, 2], [1, 1, 2])
     assert len(loops.counts) == 0

@@ -18,6 +18,8 @@ from sfumato.questions.synopsis.queries import Cuts
 
 FLAGS = 2**25
 """So many flags of vertices are looked at a time."""
+BETTER = 0.9
+"""A sketch that is off by more than this part of what the constant 1/2 is off says so."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,6 +116,18 @@ class CutSynopsis(Synopsis):
         half = Cuts.make((np.arange(len(self.columns)) % 2 == 0)[None, :])
         return math.hypot(float(self.stderr(half)[0]), self.left_out())
 
+    def constant(self) -> float:
+        """Return about the root mean squared error of the answer 1/2 to every cut that vertices join by a coin.
+
+        Edges between the same two vertices are cut together, so it grows with the squares of their numbers; edges that
+        are not between hubs are taken to be spread evenly over the other vertices.
+        """
+        others = max(1, len(self.degrees) - len(self.hubs))
+        outward, elsewhere = np.maximum(self.outward, 0).astype(np.float64), max(0.0, float(self.elsewhere))
+        between = float((self.between.astype(np.float64) ** 2).sum()) - len(self.between) * self.edge_deviation**2
+        spread = float((outward * (1 + outward / others)).sum()) + elsewhere * (1 + 2 * elsewhere / others**2)
+        return math.sqrt(max(0.0, between) + spread) / 2 / max(self.people, 1.0)
+
     def queries(self, queries: Any) -> Cuts:
         """Read queries: `Cuts`, or lists of vertices."""
         return as_cuts(queries, self.columns)
@@ -190,6 +204,14 @@ class PairCutSynopsis(Synopsis):
         """Return about the root mean squared error over cuts that each vertex joins by a coin."""
         return self.deviation * len(self.columns) / 2 / max(self.people, 1.0)
 
+    def constant(self) -> float:
+        """Return about the root mean squared error of the answer 1/2 to every cut that vertices join by a coin.
+
+        Edges between the same two vertices are cut together, so it grows with the squares of the pairs' counts.
+        """
+        squares = float((self.pairs.astype(np.float64) ** 2).sum()) - len(self.pairs) * self.deviation**2
+        return math.sqrt(max(squares, self.people, 1.0)) / 2 / max(self.people, 1.0)
+
     def queries(self, queries: Any) -> Cuts:
         """Read queries: `Cuts`, or lists of vertices."""
         return as_cuts(queries, self.columns)
@@ -205,6 +227,17 @@ class PairCutSynopsis(Synopsis):
     @classmethod
     def _read(cls, columns: tuple[str, ...], people: float, record: Mapping[str, Any]) -> PairCutSynopsis:
         return cls(columns, people, unpacked_integers(record["pairs"]), float(record["deviation"]))
+
+
+def beside_constant(made: CutSynopsis | PairCutSynopsis) -> tuple[str, ...]:
+    """Say where, over random cuts, a sketch knows nothing that the constant 1/2 does not; from what was released."""
+    if made.predicted() < BETTER * made.constant():
+        return ()
+    return (
+        f"Over cuts that each vertex joins by a coin, these answers are off by about {made.predicted():.2g}, and the "
+        f"constant 1/2 by about {made.constant():.2g}: for such cuts the sketch says hardly more than no data. It "
+        "helps for cuts that part vertices with many edges; spend more, or derive fewer vertices, for others.",
+    )
 
 
 def as_cuts(queries: Any, columns: tuple[str, ...]) -> Cuts:

@@ -17,7 +17,7 @@ from sfumato.exact import above_zero, between_zero_and_one
 from sfumato.perturb import calibrate
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound
 from sfumato.privacy.sensitivity import Sensitivity
-from sfumato.questions.synopsis.cut_synopses import CutSynopsis, PairCutSynopsis
+from sfumato.questions.synopsis.cut_synopses import CutSynopsis, PairCutSynopsis, beside_constant
 from sfumato.questions.synopsis.deviation import predicted
 from sfumato.questions.synopsis.hubs import DEGREES, EDGES, Edges, HubEdges, Hubs, edge_moves
 from sfumato.questions.synopsis.methods import Columns, register
@@ -111,6 +111,12 @@ def _noise(gauge: Gauge, spend: Bound, space: Space, classes: int, draws: int) -
     )
 
 
+def _released(made: CutSynopsis | PairCutSynopsis) -> Released:
+    notes = beside_constant(made)
+    shown: dict[str, Any] = {"synopsis": made.to_json(), "error": made.predicted()}
+    return Released((), made={**shown, "notes": list(notes)} if notes else shown)
+
+
 def _hubs(gauge: Gauge, spend: Bound, space: Space, share: Fraction) -> Prepared:
     part, most = spend.split(2), math.ceil(4 / share)
     degrees = _noise(gauge, part, space, DEGREES, space.sizes[0])
@@ -140,7 +146,7 @@ def _hubs(gauge: Gauge, spend: Bound, space: Space, share: Fraction) -> Prepared
             mechanism.degree_law.deviation(),
             mechanism.edge_law.deviation(),
         )
-        return Released((), made={"synopsis": made.to_json(), "error": made.predicted()})
+        return _released(made)
 
     return Prepared(gauge, mechanism, finish, lambda found: _read(space, found))
 
@@ -166,7 +172,7 @@ def _pairs(gauge: Gauge, spend: Bound, space: Space) -> Prepared:
     def finish(raw: Any) -> Released:
         people = max(1.0, float(np.sum(raw))) if gauge.total is None else float(gauge.total)
         made = PairCutSynopsis(_vertices(space), people, np.asarray(raw, np.int64), mechanism.law.deviation())
-        return Released((), made={"synopsis": made.to_json(), "error": made.predicted()})
+        return _released(made)
 
     return Prepared(gauge, mechanism, finish, arrange)
 

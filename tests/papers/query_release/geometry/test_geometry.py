@@ -1,4 +1,4 @@
-"""Shaped noise: lattices, bodies, engines against each other, and the errors that the theory predicts."""
+"""Shaped noise: lattices, bodies, methods against each other, and the errors that the theory predicts."""
 
 from __future__ import annotations
 
@@ -103,21 +103,21 @@ class TestEngines:
         ours, theirs = law(made, np.array([4, 1]), tail=1e-4), law(plain, np.array([4, 1]), tail=1e-4)
         assert all(abs(ours[key] - theirs[key]) < 1e-12 for key in theirs)
 
-    @pytest.mark.parametrize("engine", ["simplex", "rejection"])
-    def test_engines_draw_the_same_error(self, engine: str) -> None:
+    @pytest.mark.parametrize("method", ["simplex", "rejection"])
+    def test_engines_draw_the_same_error(self, method: str) -> None:
         matrix = random_signs(3, 50)
-        found = shaped(matrix, Pure("1/2"), relation=ADD_REMOVE, engine=engine)
+        found = shaped(matrix, Pure("1/2"), relation=ADD_REMOVE, method=method)
         source = Noise(insecure_seed=9)
         drawn = np.array([found(np.zeros(3, dtype=int), source) for _ in range(300)])
         mean = float(np.linalg.norm(drawn, axis=1).mean())
-        wanted = shaped(matrix, Pure("1/2"), relation=ADD_REMOVE, engine="simplex").predict(20_000).mean
+        wanted = shaped(matrix, Pure("1/2"), relation=ADD_REMOVE, method="simplex").predict(20_000).mean
         assert mean == pytest.approx(wanted, rel=0.12)
 
-    @pytest.mark.parametrize("engine", ["laplace", "scaled-laplace", "box", "ellipsoid", "simplex", "recursive"])
+    @pytest.mark.parametrize("method", ["laplace", "scaled-laplace", "box", "ellipsoid", "simplex", "recursive"])
     @pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE_ONE])
-    def test_every_engine_is_within_its_spend(self, engine: str, relation: object) -> None:
+    def test_every_engine_is_within_its_spend(self, method: str, relation: object) -> None:
         matrix = [[1, 1, 0, 2], [0, 1, 1, 5], [1, 1, 1, 1]]
-        made = shaped(matrix, Pure("1/3"), relation=relation, engine=engine, people=10)
+        made = shaped(matrix, Pure("1/3"), relation=relation, method=method, people=10)
         assert made.loss().within(Pure("1/3"))
         assert float(made.loss().person.epsilon) > 0.3 and made.event().to_json()["spec"].startswith("QR-")
         value = made(np.array([7, 12, 10]), Noise(insecure_seed=3))
@@ -168,7 +168,7 @@ class TestErrors:
         assert "within" in str(choice)
 
     def test_exact_mean_square_agrees_with_draws(self) -> None:
-        made = shaped(random_signs(4, 60), Pure(1), relation=ADD_REMOVE, engine="simplex")
+        made = shaped(random_signs(4, 60), Pure(1), relation=ADD_REMOVE, method="simplex")
         drawn = (made.simulate(40_000) ** 2).sum(axis=1)
         exact = made.body.squares(made.rate, made.lattice.matrix)
         assert abs(drawn.mean() - exact) < 5 * drawn.std() / 200
@@ -177,12 +177,12 @@ class TestErrors:
     def test_recursion_pays_on_stretched_bodies(self) -> None:
         matrix = stretched(5)
         choice = choose_additive(matrix, Pure(1), relation=ADD_REMOVE)
-        assert choice.best.engine == "recursive"
+        assert choice.best.method == "recursive"
         assert choice.predicted("recursive").rms < 0.7 * choice.predicted("knorm").rms
         assert choice.predicted("recursive").rms < 0.5 * choice.predicted("laplace").rms
 
     def test_recursion_is_unbiased_and_as_noisy_as_predicted(self) -> None:
-        made = shaped(stretched(3), Pure(1), relation=ADD_REMOVE, engine="recursive", split="half")
+        made = shaped(stretched(3), Pure(1), relation=ADD_REMOVE, method="recursive", split="half")
         assert isinstance(made, RecursiveNoise) and len(made.levels) == 2
         truth = np.array([5000, -3000, 400])
         source = Noise(insecure_seed=5)
@@ -201,7 +201,7 @@ class TestErrors:
         matrix = stretched(4)
         rms = {
             allocation: shaped(
-                matrix, Pure(1), relation=ADD_REMOVE, engine="recursive", allocation=allocation, split="half"
+                matrix, Pure(1), relation=ADD_REMOVE, method="recursive", allocation=allocation, split="half"
             ).predict(1000).rms
             for allocation in ("equal", "optimal")
         }  # fmt: skip
@@ -230,8 +230,8 @@ class TestBadInput:
             shaped([[1, 0]], spend)
 
     def test_unknown_engine_and_missing_people(self) -> None:
-        with pytest.raises(ParameterError, match="engine must be one of"):
-            shaped([[1, 0]], Pure(1), engine="fast")
+        with pytest.raises(ParameterError, match="method must be one of"):
+            shaped([[1, 0]], Pure(1), method="fast")
         with pytest.raises(ParameterError, match="people="):
             shaped([[1, 0], [1, 1]], Pure(1))
 

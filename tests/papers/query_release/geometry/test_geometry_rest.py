@@ -8,7 +8,7 @@ import pytest
 from sfumato import ADD_REMOVE, Noise, Pure
 from sfumato.errors import DomainTooLarge, NotProvable, ParameterError, UnsupportedSpend
 from sfumato.papers.query_release.geometry import choose_additive, shaped
-from sfumato.papers.query_release.geometry.experimental import walk, walk_noise
+from sfumato.papers.query_release.geometry.experimental import _by_facets, _by_program, walk, walk_noise
 from sfumato.papers.query_release.geometry.moments import hull_moments
 from sfumato.papers.query_release.geometry.small_databases import small_databases
 from sfumato.privacy import Approximate
@@ -55,6 +55,14 @@ def test_the_walk_agrees_with_the_exact_law_of_norms() -> None:
     assert abs((points**2).mean() - covariance[0, 0]) < 0.2
 
 
+def test_facets_and_linear_programs_reach_equally_far() -> None:
+    vectors = np.array([[1.0, 2.0, 0.0], [0.5, -1.0, 1.0], [2.0, 0.0, 1.0], [0.0, 1.0, -1.0]])
+    reach, point = _by_facets(vectors), 0.3 * vectors[0] - 0.2 * vectors[3]
+    for direction in np.array([[1.0, 0.3, -0.2], [-1.0, 2.0, 0.5], [0.0, 0.0, 1.0]]):
+        for towards in (direction, -direction):
+            assert abs(reach(point, towards) - _by_program(vectors, point, towards)) < 1e-9
+
+
 def test_a_workload_takes_the_place_of_a_matrix() -> None:
     from sfumato.table.schema import Schema
     from sfumato.workload.blocks import Marginal
@@ -72,4 +80,4 @@ def test_a_workload_takes_the_place_of_a_matrix() -> None:
     value = made(np.array([40, 60, 30, 70]), Noise(insecure_seed=1))
     assert value[:2].sum() == 100 and value[2:].sum() == 100
     choice = choose_additive(Queries(), Pure(1), people=100)
-    assert choice.best.engine == "knorm"
+    assert choice.best.method == "knorm"

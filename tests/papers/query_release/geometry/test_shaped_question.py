@@ -50,7 +50,7 @@ def test_intervals_cover_at_their_rate() -> None:
 def test_it_beats_plain_noise() -> None:
     with curate(PEOPLE, SCHEMA, Pure(2)) as curator:
         shaped = curator.ask(Shaped(workload()), Pure(1)).interval(0.9)
-        plain = curator.ask(Shaped(workload(), engine="laplace"), Pure(1)).interval(0.9)
+        plain = curator.ask(Shaped(workload(), method="laplace"), Pure(1)).interval(0.9)
     assert sum(shaped["high"]) - sum(shaped["low"]) < sum(plain["high"]) - sum(plain["low"])
 
 
@@ -58,8 +58,8 @@ def test_what_cannot_be_served_is_refused() -> None:
     with curate(PEOPLE, SCHEMA, Pure(2)) as curator:
         with pytest.raises(UnsupportedSpend, match="Pure"):
             curator.ask(Shaped(workload()), Concentrated(1))
-        with pytest.raises(ParameterError, match="engine is one of"):
-            Shaped(workload(), engine="sphere")
+        with pytest.raises(ParameterError, match="method is one of"):
+            Shaped(workload(), method="sphere")
         answer = curator.ask(Shaped(workload()), Pure(1))
         with pytest.raises(ParameterError, match=r"0\.998"):
             answer.interval(0.9999)
@@ -67,7 +67,7 @@ def test_what_cannot_be_served_is_refused() -> None:
 
 def test_the_recursive_engine_is_kept_in_fixed_point() -> None:
     with curate(PEOPLE, SCHEMA, Pure(2)) as curator:
-        answer = curator.ask(Shaped(workload(), engine="recursive"), Pure(1))
+        answer = curator.ask(Shaped(workload(), method="recursive"), Pure(1))
         ends = answer.interval(0.95)
     assert all(
         low < value < high for low, value, high in zip(ends["low"], answer.value["value"], ends["high"], strict=True)

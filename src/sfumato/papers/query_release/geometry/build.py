@@ -1,4 +1,4 @@
-"""Make shaped noise for a workload and a spend, by a named engine."""
+"""Make shaped noise for a workload and a spend, by a named method."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Shapes = ShapedNoise | RecursiveNoise
 
 @dataclass(frozen=True)
 class Setup:
-    """The public facts from which every engine starts."""
+    """The public facts from which every method starts."""
 
     generators: Vectors
     column: tuple[int, ...]
@@ -71,8 +71,8 @@ def _linear(setup: Setup) -> ShapedNoise:
     lattice = Lattice.generated(setup.generators)
     if lattice.rank != len(setup.generators):
         raise ParameterError(
-            f"The linear engine needs as many generators as directions, and there are {len(setup.generators)} for "
-            f"{lattice.rank}; write engine='simplex'."
+            f"The linear method needs as many generators as directions, and there are {len(setup.generators)} for "
+            f"{lattice.rank}; write method='simplex'."
         )
     return setup.noise(Lattice(setup.generators), Diamond((Fraction(1),) * lattice.rank))
 
@@ -126,16 +126,16 @@ def _ellipsoid(setup: Setup) -> ShapedNoise:
 
 
 def _knorm(setup: Setup) -> ShapedNoise:
-    """The body of the generators itself, by the first exact engine that can."""
-    for engine in (_linear, _simplex):
+    """The body of the generators itself, by the first exact method that can."""
+    for method in (_linear, _simplex):
         try:
-            return engine(setup)
+            return method(setup)
         except (ParameterError, NotProvable):
             continue
     return _rejection(setup)
 
 
-ENGINES: dict[str, Callable[[Setup], ShapedNoise]] = {
+METHODS: dict[str, Callable[[Setup], ShapedNoise]] = {
     "laplace": _laplace,
     "scaled-laplace": _scaled,
     "box": _box,
@@ -199,13 +199,13 @@ def shaped(
     spend: Bound,
     *,
     relation: Relation = REPLACE_ONE,
-    engine: str = "knorm",
+    method: str = "knorm",
     people: int | None = None,
     reads: Iterable[str] | str | Everything | None = None,
     allocation: str = "optimal",
     split: str = "best",
 ) -> Shapes:
-    """Return noise for the answers of a workload, a matrix of whole numbers or a `Workload`, by one engine.
+    """Return noise for the answers of a workload, a matrix of whole numbers or a `Workload`, by one method.
 
     Engines: "knorm" (the first that can of "linear", "simplex" and "rejection"), "laplace", "scaled-laplace", "box",
     "ellipsoid", "recursive" (with `allocation` and `split`). All are exact. Under REPLACE_ONE `people` is the public
@@ -217,12 +217,12 @@ def shaped(
     ((2,), Fraction(1, 1))
     """
     setup = setup_for(workload, spend, relation, people, reads)
-    if engine == "recursive":
+    if method == "recursive":
         made: Shapes = recursive(setup, allocation, split)
-    elif engine in ENGINES:
-        made = ENGINES[engine](setup)
+    elif method in METHODS:
+        made = METHODS[method](setup)
     else:
-        raise ParameterError(f"engine must be one of {', '.join([*ENGINES, 'recursive'])}, not {engine!r}.")
+        raise ParameterError(f"method must be one of {', '.join([*METHODS, 'recursive'])}, not {method!r}.")
     return settled(made, spend)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato.bounds.volume import VolumeFloor, volume_floor
 from sfumato.errors import NotProvable, ParameterError
-from sfumato.papers.query_release.geometry.build import ENGINES, Setup, recursive, settled, setup_for
+from sfumato.papers.query_release.geometry.build import METHODS, Setup, recursive, settled, setup_for
 from sfumato.papers.query_release.geometry.cut import Cut
 from sfumato.papers.query_release.geometry.recursive import RecursiveNoise
 from sfumato.papers.query_release.geometry.shaped import Predicted, ShapedNoise
@@ -26,7 +26,7 @@ MOST_REJECTION_RANK = 12
 class Candidate:
     """One shape of noise and the error it will have."""
 
-    engine: str
+    method: str
     mechanism: ShapedNoise | RecursiveNoise
     predicted: Predicted
 
@@ -57,16 +57,16 @@ class Choice:
         """How many times the floor the best candidate's error is."""
         return self.best.predicted.mean / self.floor.value
 
-    def predicted(self, engine: str) -> Predicted:
-        """Return the predicted error of one engine."""
-        found = {candidate.engine: candidate.predicted for candidate in self.candidates}
-        if engine not in found:
-            raise ParameterError(f"{engine!r} was not compared; these were: {', '.join(found)}.")
-        return found[engine]
+    def predicted(self, method: str) -> Predicted:
+        """Return the predicted error of one method."""
+        found = {candidate.method: candidate.predicted for candidate in self.candidates}
+        if method not in found:
+            raise ParameterError(f"{method!r} was not compared; these were: {', '.join(found)}.")
+        return found[method]
 
     def __str__(self) -> str:
         lines = [
-            f"{candidate.engine:<16} mean error {candidate.predicted.mean:10.4g}   rms {candidate.predicted.rms:10.4g}"
+            f"{candidate.method:<16} mean error {candidate.predicted.mean:10.4g}   rms {candidate.predicted.rms:10.4g}"
             for candidate in self.candidates
         ]
         lines.append(f"{'floor':<16} mean error {self.floor.value:10.4g}   ({self.floor.binding})")
@@ -88,17 +88,17 @@ def choose_additive(
 
     >>> from sfumato.privacy import ADD_REMOVE, Pure
     >>> choice = choose_additive([[1, 1, -1, -1], [1, -1, 1, -1]], Pure("1/10"), relation=ADD_REMOVE)
-    >>> choice.best.engine, choice.predicted("laplace").mean > 1.3 * choice.best.predicted.mean
+    >>> choice.best.method, choice.predicted("laplace").mean > 1.3 * choice.best.predicted.mean
     ('knorm', True)
     """
     setup = setup_for(workload, spend, relation, people, reads)
     found: list[Candidate] = []
     refused: list[tuple[str, str]] = []
-    for engine in (*COMPARED, "recursive"):
+    for method in (*COMPARED, "recursive"):
         try:
-            found.append(_candidate(engine, setup, spend))
+            found.append(_candidate(method, setup, spend))
         except NotProvable as reason:
-            refused.append((engine, str(reason)))
+            refused.append((method, str(reason)))
     # Equal shapes differ by rounding only; then the first of the list is taken.
     order = sorted(found, key=lambda candidate: float(f"{candidate.predicted.rms:.3g}"))
     floor = volume_floor(np.array(setup.generators, dtype=np.float64), setup.epsilon)
@@ -112,10 +112,10 @@ def floor_under(mechanism: ShapedNoise | RecursiveNoise, spend: Bound) -> Volume
     return volume_floor(np.array(first.generators, dtype=np.float64), spend.epsilon)
 
 
-def _candidate(engine: str, setup: Setup, spend: Bound) -> Candidate:
-    made = recursive(setup) if engine == "recursive" else ENGINES[engine](setup)
+def _candidate(method: str, setup: Setup, spend: Bound) -> Candidate:
+    made = recursive(setup) if method == "recursive" else METHODS[method](setup)
     levels = made.levels if isinstance(made, RecursiveNoise) else (made,)
-    if engine == "recursive" and len(levels) == 1:
+    if method == "recursive" and len(levels) == 1:
         raise NotProvable("One level is best for this body, and that is the K-norm mechanism itself.", {"levels": 1})
     slow = any(isinstance(level.body, Cut) for level in levels)
     if any(isinstance(level.body, Cut) and level.body.rank > MOST_REJECTION_RANK for level in levels):
@@ -123,4 +123,4 @@ def _candidate(engine: str, setup: Setup, spend: Bound) -> Candidate:
             f"Rejection would hardly ever keep a point beyond {MOST_REJECTION_RANK} directions.",
             {"most": MOST_REJECTION_RANK},
         )
-    return Candidate(engine, settled(made, spend), made.predict(SIMULATED_SLOWLY if slow else SIMULATED))
+    return Candidate(method, settled(made, spend), made.predict(SIMULATED_SLOWLY if slow else SIMULATED))

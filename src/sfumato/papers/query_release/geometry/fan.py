@@ -43,7 +43,7 @@ class Fan(Body):
 
     Every integer vector is, in one way only, a cell of one cone plus whole non-negative multiples of the r corners
     of that cone, and on a cone the norm is linear, 1 at each corner. So the law exp(-rate·norm) is drawn exactly:
-    a cell with weight exp(-rate · its norm), then r independent geometric multiples. It is the simplex engine of
+    a cell with weight exp(-rate · its norm), then r independent geometric multiples. It is the simplex method of
     the continuous mechanism, on the lattice. There are r!·volume cells.
 
     >>> Fan(((1, 0), (0, 1), (1, 1))).gauge(((2, 1), (1, -1)))
@@ -133,7 +133,7 @@ def _list_cells(facets: Facets) -> Cells:
     if total > MOST_CELLS or int(np.unique(facets.volumes).sum()) > MOST_LEVELS:
         raise NotProvable(
             f"The fan of this body has {total} cells, or too many different ones: at most {MOST_CELLS} cells and about "
-            f"{MOST_LEVELS} different norms are listed; take engine='rejection', 'ellipsoid', 'box' or "
+            f"{MOST_LEVELS} different norms are listed; take method='rejection', 'ellipsoid', 'box' or "
             "'scaled-laplace', or measure the queries in larger units.",
             {"cells": total},
         )

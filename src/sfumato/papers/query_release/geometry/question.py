@@ -14,7 +14,7 @@ from sfumato.answer import Frame, Measured, Released
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question
 from sfumato.errors import ParameterError, UnsupportedSpend
-from sfumato.papers.query_release.geometry.build import ENGINES, Shapes, shaped
+from sfumato.papers.query_release.geometry.build import METHODS, Shapes, shaped
 from sfumato.papers.query_release.geometry.choose import choose_additive, floor_under
 from sfumato.papers.query_release.geometry.shaped import predicted
 from sfumato.privacy import Bound, Pure
@@ -44,26 +44,26 @@ LEVELS = (*(Fraction(step, 100) for step in range(50, 100)), Fraction(995, 1000)
 class Shaped(Question):
     """A few queries with pure noise in the shape of what one person can move (QR-KNORM, QR-ENORM, QR-NIKM).
 
-    `engine="auto"` takes the shape with the smallest predicted error, which public facts decide. The value is a table
+    `method="auto"` takes the shape with the smallest predicted error, which public facts decide. The value is a table
     with one row for each query; the answer's `notes` say how far its error is from the best possible. For up to about 7
     independent queries; `Answers` takes any number, and other spends.
 
     >>> from sfumato.domain import booleans
     >>> from sfumato.workload.builders import conjunctions
     >>> schema = Schema({"smokes": booleans(), "drinks": booleans(), "sleeps": booleans()})
-    >>> Shaped(conjunctions(schema, width=2)).engine
+    >>> Shaped(conjunctions(schema, width=2)).method
     'auto'
     """
 
     kind: ClassVar[str] = "Shaped"
     workload: Workload
-    engine: str = "auto"
+    method: str = "auto"
 
     def __post_init__(self) -> None:
         Answers(self.workload)  # refuses what is no workload, or too large a one
-        engines = ("auto", *ENGINES, "recursive")
-        if self.engine not in engines:
-            raise ParameterError(f"engine is one of {', '.join(engines)}, and {self.engine!r} is none of them.")
+        methods = ("auto", *METHODS, "recursive")
+        if self.method not in methods:
+            raise ParameterError(f"method is one of {', '.join(methods)}, and {self.method!r} is none of them.")
 
     def canonical(self, schema: Schema) -> Self:
         """Refuse a workload that was made for another schema."""
@@ -98,11 +98,11 @@ class Shaped(Question):
     def _mechanism(self, gauge: Gauge, spend: Bound) -> tuple[Shapes, Beside]:
         """Return the noise, and what no pure mechanism can beat beside its error."""
         people = gauge.total
-        if self.engine == "auto":
+        if self.method == "auto":
             choice = choose_additive(self.workload, spend, relation=gauge.relation, people=people)
             mechanism, floor, mean = choice.mechanism, choice.floor, choice.best.predicted.mean
         else:
-            mechanism = shaped(self.workload, spend, relation=gauge.relation, engine=self.engine, people=people)
+            mechanism = shaped(self.workload, spend, relation=gauge.relation, method=self.method, people=people)
             floor, mean = floor_under(mechanism, spend), predicted(mechanism.simulate(SIMULATED)).mean
         assert isinstance(spend, Pure)  # other spends were refused
         return mechanism, beside_shape(self.workload, gauge, spend, floor, mean)

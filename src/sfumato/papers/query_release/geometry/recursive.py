@@ -39,7 +39,7 @@ class RecursiveNoise(Mechanism):
 
     >>> from sfumato import ADD_REMOVE, Pure
     >>> from sfumato.papers.query_release.geometry import shaped
-    >>> made = shaped([[9, 9, 9, 8], [9, 9, 8, 9]], Pure(1), engine="recursive", relation=ADD_REMOVE)
+    >>> made = shaped([[9, 9, 9, 8], [9, 9, 8, 9]], Pure(1), method="recursive", relation=ADD_REMOVE)
     >>> len(made.levels), made.loss().person.epsilon <= 1, made(np.array([90, 88]), Noise(insecure_seed=1)).shape
     (2, True, (2,))
     """

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import warnings
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.errors import ParameterError
+from sfumato.errors import AccuracyWarning, ParameterError
 from sfumato.exact import Number, between_zero_and_one, exact, positive_integer
 from sfumato.mechanism import Event, Interaction
 from sfumato.noise import Noise, Priced
@@ -65,8 +67,7 @@ class ThresholdOracle(Interaction):
 
     def loss(self) -> Loss:
         """Return the loss of all slots, used or not."""
-        one = AdditiveNoise(law=self.law, sensitivity=self.move, relation=self.relation, reads=self.reads)  # type: ignore[arg-type]
-        return self.slots * one.loss()
+        return self.slots * self._one().loss()
 
     def event(self) -> Event:
         """Return the public parameters, the law with its name."""
@@ -90,10 +91,42 @@ class ThresholdOracle(Interaction):
         return after, self._verdict(value, exact.threshold, left), True
 
     def _verdict(self, value: int, threshold: Fraction, left: int) -> Verdict:
-        margin = self.tolerance * Fraction(2, 3)
-        share = Fraction(value, self.people)
-        above = True if share >= threshold + margin else False if share <= threshold - margin else None
-        return Verdict(above, float(share), left)
+        return verdict_of(Fraction(value, self.people), threshold, self.tolerance, left)
+
+    def people_needed(self, failure: Number = Fraction(1, 20)) -> int:
+        """Return from how many people on all slots are answered right together, except with probability `failure`."""
+        chance = between_zero_and_one(failure, "failure")
+        return noise_needed(self._one().error(1 - chance, coordinates=self.slots), self.tolerance)
+
+    def _one(self) -> AdditiveNoise:
+        return AdditiveNoise(law=self.law, sensitivity=self.move, relation=self.relation, reads=self.reads)  # type: ignore[arg-type]
+
+
+def verdict_of(share: Fraction, threshold: Fraction, tolerance: Fraction, left: int) -> Verdict:
+    """Compare a noisy share with a threshold, leaving out what is within two thirds of the tolerance."""
+    margin = tolerance * Fraction(2, 3)
+    above = True if share >= threshold + margin else False if share <= threshold - margin else None
+    return Verdict(above, float(share), left)
+
+
+def noise_needed(noise: Number, tolerance: Fraction) -> int:
+    """Return from how many people on noise of so many counts is below a third of the tolerance.
+
+    >>> noise_needed(50, Fraction(1, 10))
+    1500
+    """
+    return math.ceil(3 * exact(noise, "noise") / tolerance)
+
+
+def warn_of_few(slots: int, people: int, needed: int, tolerance: Fraction) -> None:
+    """Say that the theorem needs more people than there are, whose number is public or was paid for."""
+    if people < needed:
+        warnings.warn(
+            f"For {slots} queries told apart within {float(tolerance):g} the theorem needs {needed} people, and there "
+            f"are {people}: many verdicts will be None. Write fewer slots or a larger tolerance.",
+            AccuracyWarning,
+            stacklevel=3,
+        )
 
 
 def _count(given: Any) -> int:
@@ -116,6 +149,9 @@ def threshold_oracle(
     reads: Iterable[str] | str | Everything = EVERYTHING,
 ) -> ThresholdOracle:
     """Return the threshold oracle that a spend buys for so many distinct queries (RL-TO).
+
+    It reads what you hand it and books nothing: for a table that a curator guards use `table_oracle.open_oracle`. With
+    fewer people than the theorem needs for a failure of 1/20 it says so by an `AccuracyWarning`.
 
     >>> from sfumato import Noise, Pure
     >>> oracle = threshold_oracle(Pure(1), slots=10, people=10_000)
@@ -144,6 +180,7 @@ def threshold_oracle(
         relation=relation,
         reads=attributes(reads),
     )
+    warn_of_few(count, oracle.people, oracle.people_needed(), oracle.tolerance)
     return settle(oracle, bound)
 
 

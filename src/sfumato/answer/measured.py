@@ -17,6 +17,7 @@ from sfumato.noise.laws.search import smallest
 def half_width(law: Law, confidence: Number) -> int:
     """Return the least t such that symmetric noise stays within -t … t with at least this probability.
 
+    >>> from sfumato.noise import DiscreteLaplace
     >>> half_width(DiscreteLaplace(10), 0.95)
     30
     """

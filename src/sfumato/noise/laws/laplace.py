@@ -15,7 +15,7 @@ from sfumato.privacy.cost import Cost
 from sfumato.privacy.sensitivity import Sensitivity
 
 SLOPES = 200
-"""Over so many slopes the best exponential bound on a sum is looked for."""
+"""So many exponents are tried for a sum; each of them gives a valid bound, the best is taken."""
 
 
 @dataclass(frozen=True)

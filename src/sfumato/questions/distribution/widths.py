@@ -9,9 +9,6 @@ from functools import lru_cache
 from sfumato.answer import half_width
 from sfumato.noise import Priced
 
-SLOPES = 200
-"""So many exponents are tried; each of them gives a valid bound, the best is taken."""
-
 
 @lru_cache(maxsize=8192)
 def sum_width(law: Priced, draws: int, failure: Fraction) -> int:
@@ -21,6 +18,7 @@ def sum_width(law: Priced, draws: int, failure: Fraction) -> int:
     brought nearer to 0, and rounding moves it by half at most; of discrete Laplace noise the exact moment generating
     function is used. Of one draw the exact width is taken where it is smaller.
 
+    >>> from sfumato.noise import DiscreteGaussian, DiscreteLaplace
     >>> sum_width(DiscreteGaussian(100), 16, Fraction(1, 20))
     109
     >>> sum_width(DiscreteLaplace(10), 1, Fraction(1, 20)) == half_width(DiscreteLaplace(10), 0.95)

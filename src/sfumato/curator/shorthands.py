@@ -7,26 +7,12 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from sfumato import questions
 from sfumato.answer import Answer
 from sfumato.ask.question import Where
 from sfumato.exact import Number
 from sfumato.privacy import Bound
-from sfumato.questions import (
-    Count,
-    Distribution,
-    GroupBy,
-    Histogram,
-    Mean,
-    People,
-    Popular,
-    Quantiles,
-    Queries,
-    Question,
-    Sum,
-    Synopsize,
-    Synthesize,
-    Variance,
-)
+from sfumato.questions import Question
 from sfumato.questions.counts.groups import Keys
 from sfumato.questions.quantiles.choice import Method
 from sfumato.totals.aggregates import Aggregate
@@ -52,7 +38,7 @@ class Shorthands(ABC):
 
     def count(self, where: Where = None, *, spend: Bound | None = None, analyst: str | None = None) -> Answer:
         """Count rows; without a condition, and with one row a person, it is public and free."""
-        return self.ask(Count(where), spend, analyst=analyst)
+        return self.ask(questions.Count(where), spend, analyst=analyst)
 
     def people(
         self,
@@ -63,25 +49,25 @@ class Shorthands(ABC):
         analyst: str | None = None,
     ) -> Answer:
         """Count different people, however many rows they have; without a condition and groups it is public and free."""
-        return self.ask(People(where, by), spend, analyst=analyst)
+        return self.ask(questions.People(where, by), spend, analyst=analyst)
 
     def sum(self, column: str, where: Where = None, *, spend: Bound, analyst: str | None = None) -> Answer:
         """Add up a numeric column."""
-        return self.ask(Sum(column, where), spend, analyst=analyst)
+        return self.ask(questions.Sum(column, where), spend, analyst=analyst)
 
     def mean(self, column: str, where: Where = None, *, spend: Bound, analyst: str | None = None) -> Answer:
         """Average a numeric column."""
-        return self.ask(Mean(column, where), spend, analyst=analyst)
+        return self.ask(questions.Mean(column, where), spend, analyst=analyst)
 
     def variance(self, column: str, where: Where = None, *, spend: Bound, analyst: str | None = None) -> Answer:
         """Measure how widely a numeric column spreads."""
-        return self.ask(Variance(column, where), spend, analyst=analyst)
+        return self.ask(questions.Variance(column, where), spend, analyst=analyst)
 
     def histogram(
         self, *columns: str, where: Where = None, keys: Keys = "schema", spend: Bound, analyst: str | None = None
     ) -> Answer:
         """Count the values of a column, or the combinations of several."""
-        return self.ask(Histogram(columns, where, keys), spend, analyst=analyst)
+        return self.ask(questions.Histogram(columns, where, keys), spend, analyst=analyst)
 
     def quantiles(
         self,
@@ -94,13 +80,13 @@ class Shorthands(ABC):
         analyst: str | None = None,
     ) -> Answer:
         """Find the values below which given parts of the rows lie."""
-        return self.ask(Quantiles(column, probabilities, where, method), spend, analyst=analyst)
+        return self.ask(questions.Quantiles(column, probabilities, where, method), spend, analyst=analyst)
 
     def distribution(
         self, column: str, where: Where = None, *, spend: Bound, method: str = "auto", analyst: str | None = None
     ) -> Answer:
         """Learn how rows are spread over an ordered column: ranges, quantiles and made-up values from one release."""
-        return self.ask(Distribution(column, where, method), spend, analyst=analyst)
+        return self.ask(questions.Distribution(column, where, method), spend, analyst=analyst)
 
     def group_by(
         self,
@@ -113,7 +99,7 @@ class Shorthands(ABC):
         analyst: str | None = None,
     ) -> Answer:
         """Compute several aggregates for every combination of some columns."""
-        return self.ask(GroupBy(by, aggregates, where, keys), spend, analyst=analyst)
+        return self.ask(questions.GroupBy(by, aggregates, where, keys), spend, analyst=analyst)
 
     def popular(
         self,
@@ -124,7 +110,7 @@ class Shorthands(ABC):
         analyst: str | None = None,
     ) -> Answer:
         """Find the combinations of values that occur often, out of too many to list (heavy hitters)."""
-        return self.ask(Popular(columns, smallest, method), spend, analyst=analyst)
+        return self.ask(questions.Popular(columns, smallest, method), spend, analyst=analyst)
 
     def answer(
         self, workload: Workload, *, spend: Bound, projection: str = "auto", analyst: str | None = None
@@ -140,7 +126,7 @@ class Shorthands(ABC):
         >>> round(sum(answer.value.table(["rain", "wind"])["count"])), answer.loss.person.epsilon
         (100, Fraction(1, 2))
         """
-        return self.ask(Queries(workload, projection), spend, analyst=analyst)
+        return self.ask(questions.Queries(workload, projection), spend, analyst=analyst)
 
     def synthesize(
         self,
@@ -165,7 +151,7 @@ class Shorthands(ABC):
         >>> model.marginal(["rain", "wind"]).shape, model.sample(10).num_rows
         ((2, 2), 10)
         """
-        return self.ask(Synthesize(workload, columns, method, options or {}), spend, analyst=analyst)
+        return self.ask(questions.Synthesize(workload, columns, method, options or {}), spend, analyst=analyst)
 
     def synopsis(
         self,
@@ -183,7 +169,7 @@ class Shorthands(ABC):
         """
         if earlier:
             raise TypeError(f"Options of a method are given together; write options={earlier!r}.")
-        return self.ask(Synopsize(method, columns, options or {}), spend, analyst=analyst)
+        return self.ask(questions.Synopsize(method, columns, options or {}), spend, analyst=analyst)
 
     def converse(
         self, domain: Sequence[str] | None = None, *, queries: int = 100_000, spend: Bound, **options: Any

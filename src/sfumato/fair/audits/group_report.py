@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sfumato.answer import Frame
 from sfumato.errors import ParameterError
 from sfumato.fair.audits.group_counts import GroupCounts, Tallied, Treatment, protected_columns, tally
 from sfumato.fair.audits.rates import Ends, Share, difference_interval, ratio_interval
@@ -53,8 +54,15 @@ class Comparison:
     difference_interval: Ends
 
     @property
+    def known(self) -> bool:
+        """Whether there are enough people to say anything about the rate."""
+        return self.rate_interval != (0.0, 1.0) and isfinite(self.ratio)
+
+    @property
     def verdict(self) -> Verdict:
         """Return whether the ratio is below four fifths, surely or perhaps."""
+        if not self.known:
+            return "cannot say"
         if self.ratio_surely.high < FOUR_FIFTHS:
             return "raised"
         if self.ratio_surely.low >= FOUR_FIFTHS:
@@ -186,7 +194,7 @@ class GroupReport:
             head += [RATES[figure], "impact ratio" if figure in IMPACT else "difference"]
         rows = []
         for one in groups:
-            row = [one.group.name, f"{one.people:,.0f}"]
+            row = [one.group.name, _people(one)]
             for figure in shown:
                 row += self._cells(one, figure, compared.get((figure, one.group)))
             rows.append(row)
@@ -200,6 +208,8 @@ class GroupReport:
         shown = _with_ends(share.value, share.interval(self.confidence, self.tallied.noise))
         if compared is None:
             return [shown, "left out" if one.group.unknown else "compared with"]
+        if not compared.known:
+            return [shown, "too few to say"]
         if figure in IMPACT:
             return [shown, f"{_with_ends(compared.ratio, compared.ratio_interval)} {compared.verdict}"]
         return [shown, _with_ends(compared.difference, compared.difference_interval, signed=True)]
@@ -243,7 +253,7 @@ class GroupReport:
         for one in self.tallied.of(columns):
             share: Share | None = getattr(one, figure)
             ratio = compared[one.group].ratio if one.group in compared else 1.0
-            number = [f"{one.people:,.0f}"] if figure == "high" else [f"{one.people:,.0f}", _count(share)]
+            number = [_people(one)] if figure == "high" else [_people(one), _count(share)]
             shown = "not shown" if one.group.unknown else f"{ratio:.3f}"
             rows.append([one.group.name, *number, "" if share is None else f"{share.value:.3f}", shown])
         counted = ["number"] if figure == "high" else ["applicants", "selected"]
@@ -272,6 +282,23 @@ class GroupReport:
         calibration = self.calibration()
         parts = [self.headline(), *(shown.text() for shown in self.tables())]
         return "\n\n".join([*parts, *([calibration.text()] if calibration is not None else [])])
+
+    def to_frame(self) -> Frame:
+        """Return one row for each group and figure, with intervals, to work with."""
+        rows = []
+        compared = {(one.figure, one.group.group): one for one in self.comparisons}
+        for one in self.tallied.groups:
+            for figure, name in RATES.items():
+                share: Share | None = getattr(one, figure)
+                if share is not None:
+                    beside = compared.get((figure, one.group))
+                    ends = share.interval(self.confidence, self.tallied.noise)
+                    ratio = (None, None, None) if beside is None else (beside.ratio, *beside.ratio_interval)
+                    rows.append((" and ".join(one.group.columns), one.group.name, name, one.people,
+                                 share.value, *ends, *ratio))  # fmt: skip
+        names = ("columns", "group", "figure", "people", "rate", "rate, low", "rate, high", "ratio", "ratio, low",
+                 "ratio, high")  # fmt: skip
+        return Frame(names[:3], dict(zip(names, zip(*rows, strict=True), strict=True)))
 
     def to_json(self) -> dict[str, Any]:
         """Return all figures as a JSON object."""
@@ -403,8 +430,12 @@ def _with_ends(value: float, ends: Ends, signed: bool = False) -> str:
     return f"{value:{sign}.3f} ({ends.low:{sign}.3f} to {high})"
 
 
+def _people(one: GroupCounts) -> str:
+    return f"{max(0.0, one.people):,.0f}"
+
+
 def _count(share: Share | None) -> str:
-    return "" if share is None else f"{share.part:,.0f}"
+    return "" if share is None else f"{max(0.0, share.part):,.0f}"
 
 
 def _markdown(shown: Table) -> str:

@@ -9,6 +9,7 @@
 """
 
 from sfumato.local import browser
+from sfumato.local.check import Check
 from sfumato.local.client import Client
 from sfumato.local.coins import noise_weight
 from sfumato.local.collector import Collected, Collector, Intake, envelope, envelopes, read_collection
@@ -31,6 +32,7 @@ from sfumato.moved import moved
 
 __all__ = [
     "Bytes",
+    "Check",
     "Client",
     "Collected",
     "Collector",

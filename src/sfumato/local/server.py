@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -139,8 +140,8 @@ class Server:
         >>> server = plan.server()
         >>> server.ingest(plan.client().reports(["a"] * 60_000 + ["b"] * 40_000, Noise(insecure_seed=1)))
         100000
-        >>> [(item.value, round(item.share, 2)) for item in server.estimate(["b", "zz"])]
-        [('b', 0.4), ('zz', 0.0)]
+        >>> [(item.value, f"{abs(item.share):.2f}") for item in server.estimate(["b", "zz"])]
+        [('b', '0.40'), ('zz', '0.00')]
         """
         if isinstance(self.plan.method, MeanMethod):
             raise ParameterError(f"This plan estimates no items; {_asks(self.plan)}.")
@@ -192,6 +193,41 @@ class Server:
         return MeanEstimate(float(low) + span * high, span * error)
 
 
+def combine(servers: Sequence[Server], items: Iterable[Any]) -> Shares:
+    """Return the shares of named items over several epochs together: their sketches, of different plans, do not merge.
+
+    Each epoch counts by its reports; the noise of the epochs is independent. Do not name items that these epochs
+    showed: what the first one found is combined over the later ones.
+
+    >>> from sfumato import Noise, Pure, domain, local
+    >>> servers = []
+    >>> for epoch in (1, 2):
+    ...     plan = local.plan(users=50_000, spend=Pure(4), items=domain.text(max_bytes=2), seed=bytes([epoch] * 32))
+    ...     servers.append(plan.server())
+    ...     _ = servers[-1].ingest(plan.client().reports(["a"] * 10_000 * epoch, Noise(insecure_seed=epoch)))
+    >>> [(item.value, f"{abs(item.share):.1f}") for item in local.combine(servers, ["a", "b"])]
+    [('a', '1.0'), ('b', '0.0')]
+    """
+    if isinstance(servers, Server) or not servers or not all(isinstance(one, Server) for one in servers):
+        raise ParameterError("combine() takes a list of servers, at least one; write combine([first, second], items).")
+    named = list(_listed(items))
+    said = [server.estimate(named) for server in servers]
+    total = sum(one.reports for one in said)
+    weights = [one.reports / total if total else 0.0 for one in said]
+    made = [_combined(parts, weights) for parts in zip(*said, strict=True)]
+    return Shares(tuple(made), total, min(one.false_items for one in said), whole=False)
+
+
+def _combined(parts: Sequence[Item], weights: Sequence[float]) -> Item:
+    """Return one item over several epochs, each with its weight; an epoch without reports has none."""
+    counted = [(item, weight) for item, weight in zip(parts, weights, strict=True) if weight]
+    if not counted:
+        return Item(parts[0].value, 0.0, math.inf)
+    share = sum(weight * item.share for item, weight in counted)
+    error = math.sqrt(sum((weight * item.error) ** 2 for item, weight in counted))
+    return Item(parts[0].value, share, error, share / error)
+
+
 def _asks(plan: Plan) -> str:
     """Say what the server of a plan can be asked."""
     if isinstance(plan.method, MeanMethod):
@@ -202,9 +238,13 @@ def _asks(plan: Plan) -> str:
 
 
 def _codes(plan: Plan, items: Iterable[Any]) -> list[int]:
+    return [plan.items.strict(item) for item in _listed(items)]
+
+
+def _listed(items: Iterable[Any]) -> Iterable[Any]:
     if isinstance(items, (str, bytes)) or not isinstance(items, Iterable):
         raise ParameterError("estimate() takes a list of items; write estimate([item]) for one.")
-    return [plan.items.strict(item) for item in items]
+    return items
 
 
 def _fitting(plan: Plan, candidates: Iterable[Any] | None) -> tuple[list[int], int]:

@@ -44,6 +44,8 @@ class Collection:
     directory: Path
     plan: Plan
     ids: bool
+    shuffled: int = 0
+    """The least number of reports of a batch, where only whole shuffled batches without ids are taken."""
     closed: Intake | None = None
     """What had come when its epoch was closed: then a sketch stands for all reports, and nothing more is taken."""
 
@@ -55,6 +57,8 @@ class Collection:
     def write(self) -> None:
         """Write the description of a new collection."""
         record: dict[str, Any] = {"format": FORMAT, "ids": self.ids, "plan": self.plan.to_record()}
+        if self.shuffled:
+            record["shuffled"] = self.shuffled
         if self.closed is not None:
             record["closed"] = self.closed.to_json()
         write_durably(self.directory / DESCRIPTION, [json.dumps(record, indent=1).encode() + b"\n"])
@@ -75,7 +79,8 @@ def open_collection(place: str | Path) -> Collection:
         if record["format"] != FORMAT:
             raise SketchError(f"This collection has format {record['format']!r}, and this version reads {FORMAT}.")
         closed = Intake.from_json(record["closed"]) if "closed" in record else None
-        return Collection(Path(place), Plan.from_json(record["plan"]), bool(record["ids"]), closed)
+        shuffled = int(record.get("shuffled", 0))
+        return Collection(Path(place), Plan.from_json(record["plan"]), bool(record["ids"]), shuffled, closed)
     except UNREADABLE as reason:
         raise SketchError(
             f"{path.name} of {str(place)!r} cannot be read; take another copy of it. The reason: {why(reason)}"

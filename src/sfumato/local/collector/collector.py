@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 
 from sfumato.errors import ParameterError, SketchError
+from sfumato.exact import positive_integer
 from sfumato.local.collector.collection import (
     CLOSED,
     LANE,
@@ -64,7 +65,9 @@ class Collector:
     The directory is made if it does not exist, and continued if it does. One process writes into it at a time; with
     `lanes=True` each process that opens it gets a lane of its own in it, and `read_collection` reads them together, an
     id that came to several of them once. `intake` and `server()` are then those of the lane. `ids=False` makes a
-    collection of reports without ids, which cannot tell a report that was sent twice.
+    collection of reports without ids, which cannot tell a report that was sent twice. `shuffled=80_000` makes one that
+    takes whole batches of a relay only: without ids, of at least so many reports, each batch once; what comes otherwise
+    is refused as an envelope that cannot be opened.
 
     >>> from sfumato import Pure, local
     >>> plan = local.plan(users=1000, spend=Pure(1), candidates=["red", "green", "blue"])
@@ -75,9 +78,18 @@ class Collector:
     1 report accepted, 1 duplicate dropped, 1 refused (envelope 1).
     """
 
-    def __init__(self, place: str | Path, plan: Plan | None = None, *, ids: bool = True, lanes: bool = False) -> None:
+    def __init__(
+        self,
+        place: str | Path,
+        plan: Plan | None = None,
+        *,
+        ids: bool = True,
+        lanes: bool = False,
+        shuffled: int | None = None,
+    ) -> None:
         self.place = Path(place)
-        self.collection = _described(self.place, plan, ids)
+        least = 0 if shuffled is None else positive_integer(shuffled, "shuffled")
+        self.collection = _described(self.place, plan, ids and not least, least)
         self._lock = RLock()
         self._held: BinaryIO | None
         if lanes:
@@ -259,13 +271,23 @@ class Collector:
         told = zip(said, each, all_good, strict=True)
         return [replace(one, accepted=took, duplicates=good - took) for one, took, good in told], records, names
 
+    def _name(self, batch: Batch) -> str | None:
+        """Return the name under which a batch counts once; shuffled ones are named by their bytes."""
+        if self.collection.shuffled:
+            return hashlib.sha256(np.ascontiguousarray(batch.parcel.reports).tobytes()).hexdigest()[:32]
+        return None if batch.name is None else _key(batch.name)
+
     def _open(self, batch: Batch, names: list[str]) -> tuple[Intake, Any, Any]:
         """Return what is wrong with a batch, and the ids and values of its good reports."""
         nothing = np.zeros((0, ID_BYTES), dtype=np.uint8), np.zeros(0, dtype=np.int64)
-        name = None if batch.name is None else _key(batch.name)
+        name = self._name(batch)
         if name is not None and (name in self._state.batches or name in names):
             return Intake(repeated=1), *nothing
         parcel = batch.parcel
+        least = self.collection.shuffled
+        if least and (parcel.ids is not None or len(parcel.reports) < least):
+            # With its id a report is not shuffled, and in a small batch it does not hide.
+            return Intake(envelope=parcel.envelope + parcel.length + len(parcel.reports)), *nothing
         if self._layout.ids and parcel.ids is None:
             # Without its id a report could be counted twice.
             return Intake(envelope=parcel.envelope + parcel.length + len(parcel.reports)), *nothing
@@ -306,7 +328,7 @@ class Collector:
         return path
 
 
-def _described(directory: Path, plan: Plan | None, ids: bool) -> Collection:
+def _described(directory: Path, plan: Plan | None, ids: bool, shuffled: int) -> Collection:
     """Return the collection of a directory, a new one if there is none."""
     if is_collection(directory):
         collection = open_collection(directory)
@@ -315,13 +337,17 @@ def _described(directory: Path, plan: Plan | None, ids: bool) -> Collection:
         if collection.ids != ids:
             kind = "with" if collection.ids else "without"
             raise ParameterError(f"{str(directory)!r} is a collection {kind} ids; write ids={collection.ids}.")
+        if collection.shuffled != shuffled:
+            raise ParameterError(
+                f"{str(directory)!r} was made with shuffled={collection.shuffled or None}; write the same."
+            )
         return collection
     if plan is None:
         raise ParameterError(f"{str(directory)!r} is no collection yet; give the plan to make one.")
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise ParameterError(f"{str(directory)!r} holds other things; name a directory that is empty or new.")
     make_directory(directory)
-    collection = Collection(directory, plan, ids)
+    collection = Collection(directory, plan, ids, shuffled)
     collection.write()
     return collection
 

@@ -39,7 +39,9 @@ def identifiers() -> list[tuple[str, int]]:
     for path in sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py")):
         source = io.StringIO(path.read_text(encoding="utf-8", errors="replace"))
         try:
-            counts.update(token.string for token in tokenize.generate_tokens(source.readline) if token.type == tokenize.NAME)
+            counts.update(
+                token.string for token in tokenize.generate_tokens(source.readline) if token.type == tokenize.NAME
+            )
         except (tokenize.TokenError, SyntaxError):
             continue
     return [(name, count) for name, count in counts.most_common() if len(name.encode()) <= 12]
@@ -165,7 +167,9 @@ def named() -> None:
         covered: list[bool] = []
         for run in range(4):
             noise = Noise(insecure_seed=4000 + run)
-            plan = local.plan(users=300_000, spend=Pure(6), items=domain.text(max_bytes=12), seed=bytes([120 + run] * 32))
+            plan = local.plan(
+                users=300_000, spend=Pure(6), items=domain.text(max_bytes=12), seed=bytes([120 + run] * 32)
+            )
             held, _ = drawn(300_000 - giant, noise)
             held += ["/the/giant"] * giant
             counts = Counter(held)
@@ -176,7 +180,10 @@ def named() -> None:
                 if share > 0:
                     covered.append(item.low <= share <= item.high)
         summary = {"items": len(z), "z cover": float(np.mean(np.abs(z) < 1.96)), "rms z": float(np.std(z))}
-        print(json.dumps({"task": "named", "giant": giant, **summary, "interval cover": float(np.mean(covered))}), flush=True)
+        print(
+            json.dumps({"task": "named", "giant": giant, **summary, "interval cover": float(np.mean(covered))}),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -91,7 +91,7 @@ class Server:
         >>> from sfumato import Noise, Pure, domain, local
         >>> plan = local.plan(users=100_000, spend=Pure(4), items=domain.text(max_bytes=8), seed=bytes(32))
         >>> server = plan.server()
-        >>> held = ["apple"] * 30_000 + ["fig"] * 1_000 + [f"{n}" for n in range(69_000)]
+        >>> held = ["apple"] * 30_000 + ["fig"] * 500 + [f"{n}" for n in range(69_500)]
         >>> server.ingest(plan.client().reports(held, Noise(insecure_seed=1)))
         100000
         >>> [item.value for item in server.popular()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import RLock
@@ -143,19 +144,18 @@ class Collector:
 
     def _end(self) -> None:
         whole = open_collection(self.place)
-        held = [_hold(lane.directory) for lane in lanes_of(whole) if lane.directory != self.collection.directory]
-        try:
+        with ExitStack() as held:
+            for lane in lanes_of(whole):
+                if lane.directory != self.collection.directory:
+                    held.enter_context(_hold(lane.directory))
             found = read_collection(self.place)
             # The sketch is there before the description names it, and shards go after: a crash between loses nothing.
             found.server.save(self.place / CLOSED)
             closed = replace(whole, closed=found.intake)
             closed.write()
+            self.collection = replace(self.collection, closed=closed.closed)
             for lane in lanes_of(whole):
                 delete(shard_paths(lane.directory))
-        finally:
-            for file in held:
-                file.close()
-        self.collection = replace(self.collection, closed=closed.closed)
 
     def add(self, data: bytes, format: str = "json", *, batch: str | None = None) -> Intake:
         """Add reports in their envelopes, and return when they are safe on the disk.

@@ -86,7 +86,7 @@ class TestTheLaw:
             assert chance == whole[sizes, sum(counts)] * ways
 
 
-def model_fails(bits, users, epsilon, mu, part=0.025, mutant=None, draws=4_000, finds=300):
+def model_fails(bits, users, epsilon, mu, part=0.025, mutant=None, draws=4_000, finds=150):
     """Return how often the lower limit of an item that the model of the search found is above its share."""
     method = tree_method(Pure(epsilon), bits, users)
     oracle, whole = method.oracle, sum(method.shares)
@@ -133,8 +133,8 @@ def model_fails(bits, users, epsilon, mu, part=0.025, mutant=None, draws=4_000, 
 class TestFoundItems:
     def test_the_lower_limit_fails_as_often_as_it_says_given_that_the_item_was_found(self):
         fails, found = model_fails(64, 300_000, 4, 10.0)
-        # 300 finds at 2.5 %: more than 8 % have a chance below 1e-6. Limits that forget the selection fail far oftener.
-        assert fails < 0.08 and 0.2 < found < 0.7
+        # 150 finds at 2.5 %: 11 % of them have a chance below 1e-5. Limits that forget the selection fail far oftener.
+        assert fails < 0.11 and 0.2 < found < 0.7
         assert model_fails(64, 300_000, 4, 8.5, mutant="plain", draws=40_000)[0] > 0.15
 
     @pytest.mark.audit
@@ -156,7 +156,8 @@ class TestFoundItems:
             0 <= low <= share <= high for (low, high), share in zip(limits, np.linspace(0.005, 0.02, 40), strict=True)
         )
         lows, highs = zip(*limits, strict=True)
-        assert list(lows) == sorted(lows) and list(highs) == sorted(highs) and lows[0] == 0
+        assert list(lows) == sorted(lows) and list(highs) == sorted(highs)
+        assert lows[0] < Evidence(law).interval(0.005, 0.95)[0] - float(law.error(0.005)) / 4
         plain = Evidence(law).interval(0.02, 0.95)
         assert limits[-1] == pytest.approx(plain)
 
@@ -237,7 +238,7 @@ class TestLists:
     def test_a_list_finds_rarer_items_beside_what_the_search_finds(self):
         plan = plan_of(users=100_000)
         unit = plan.method.oracle.deviation(100_000) / 100_000
-        size = round(7 * unit * 100_000)
+        size = round(5.8 * unit * 100_000)
         held = np.concatenate(
             [np.full(20_000, 9), np.repeat([11, 12, 13], size), np.arange(80_000 - 3 * size) * 31_337 + 10**6]
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
+from sfumato.exact.search import smallest_between
 from sfumato.local.hadamard import HadamardResponse
 from sfumato.local.linear import LinearHash
 from sfumato.local.response import Response
@@ -42,11 +43,9 @@ def answer_cutoff(oracle: Response, reports: int, log_chance: float) -> float:
 @lru_cache(maxsize=4096)
 def _support(reports: int, inside: float, log_chance: float) -> int:
     """Return the smallest count that Bin(reports, inside) reaches with at most this probability."""
-    low, high = int(reports * inside), reports + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _log_tail(middle, reports, inside) <= log_chance else (middle, high)
-    return high
+    return smallest_between(
+        int(reports * inside), reports + 1, lambda count: _log_tail(count, reports, inside) <= log_chance
+    )
 
 
 def _log_tail(count: int, reports: int, inside: float) -> float:

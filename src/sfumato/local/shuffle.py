@@ -21,6 +21,7 @@ from sfumato.errors import ParameterError
 from sfumato.exact import Number, enclose_up, exact, rational_ball
 from sfumato.exact.enclosure import Ball, precision
 from sfumato.exact.rational import show
+from sfumato.exact.search import smallest_between
 from sfumato.privacy import Approximate
 
 MOST_HONEST = 10**8
@@ -173,10 +174,7 @@ def _masses(odds: Fraction, others: int, edges: list[int]) -> list[Ball]:
 
 def largest_local(fits: Callable[[Fraction], bool], grid: int = 64, most: int = 16) -> Fraction | None:
     """Return the largest multiple of 1/grid up to `most` that fits, or None; it supposes that less fits, too."""
-    low, high = 0, grid * most
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if fits(Fraction(middle, grid)) else (low, middle - 1)
+    low = smallest_between(0, grid * most + 1, lambda count: not fits(Fraction(count, grid))) - 1
     return Fraction(low, grid) if low else None
 
 

@@ -71,14 +71,17 @@ def by_rows(rows: Any) -> Any:
     head = np.zeros((len(rows), 8), dtype=np.uint8)
     head[:, : rows.shape[1]] = rows[:, :8]
     keys = head.view(">u8").ravel().astype(np.uint64)
-    order = np.argsort(keys, kind="stable")
+    if rows.shape[1] <= 8:
+        return np.argsort(keys, kind="stable")
+    order = np.argsort(keys)
     ordered = keys[order]
     same = ordered[1:] == ordered[:-1]
-    if rows.shape[1] > 8 and same.any():
+    if same.any():
         # Only rows with equal heads have to be looked at as a whole.
         tied = np.flatnonzero(np.concatenate([[False], same]) | np.concatenate([same, [False]]))
-        whole = np.ascontiguousarray(rows[order[tied]]).view(f"S{rows.shape[1]}").ravel()
-        order[tied] = order[tied][np.argsort(whole, kind="stable")]
+        standing = np.sort(order[tied])
+        whole = np.ascontiguousarray(rows[standing]).view(f"S{rows.shape[1]}").ravel()
+        order[tied] = standing[np.argsort(whole, kind="stable")]
     return order
 
 

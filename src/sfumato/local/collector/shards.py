@@ -49,9 +49,11 @@ class Layout:
         return self.id_bytes + self.value_bytes
 
     def records(self, ids: Any, values: Any) -> Any:
-        """Return records, sorted: nothing of the order in which they came is kept."""
+        """Return records, sorted: nothing of the order in which they came is kept. Ids come sorted."""
         wide = np.asarray(values).astype(">u8").view(np.uint8).reshape(-1, 8)[:, 8 - self.value_bytes :]
-        rows = np.concatenate([ids, wide], axis=1) if self.ids else np.ascontiguousarray(wide)
+        if self.ids:
+            return np.concatenate([ids, wide], axis=1)
+        rows = np.ascontiguousarray(wide)
         return rows[by_rows(rows)]
 
     def ids_of(self, records: Any) -> Any:

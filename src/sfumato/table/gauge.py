@@ -232,6 +232,14 @@ class Gauge:
 
     # The one door to the data
 
+    def check(self, table: Table) -> None:
+        """Refuse what the engine could not read, or what would not fit memory, from public facts and for nothing."""
+        from sfumato.table.sketch import Sketch
+
+        if self not in table.planned:
+            self.measure.query(Sketch(table, self.people).view(self.measure.columns(), self.rule))
+            table.planned.add(self)
+
     def read(self, table: Table) -> Any:
         """Return the exact integers of the measure, and of nothing else."""
         return self.measure.query(table.view(self.measure.columns(), self.rule))

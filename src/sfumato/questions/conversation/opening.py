@@ -220,6 +220,8 @@ def open_conversation(
         if not known:
             warn_of_plan(asked.plan(gauge.total))
     table.require_unchanged()
+    if not known:
+        gauge.check(table)
     steps = _opened(ledger, wanted, asked, asked.event(table.snapshot), analyst)
     source = Source(
         basis.schema,

@@ -27,7 +27,7 @@ from sfumato.table.gauge import Basis
 from sfumato.table.measure import Rows
 from sfumato.table.schema import Schema
 from sfumato.workload.floors import beside_model
-from sfumato.workload.records import Records
+from sfumato.workload.records import tabled
 from sfumato.workload.space import Space
 from sfumato.workload.workload import Workload
 
@@ -117,7 +117,9 @@ class Synthesize(Question):
                 measured.append(Measured("chosen", chosen, None))
             return Released(tuple(measured), made={**_made(gathered, space, schema, width), **beside.made()})
 
-        return Prepared(facts.gauge, mechanism, finish, lambda found: Records.of(space, found))
+        looks = sorted(mechanism.looks())
+        gauge, arrange = tabled(facts.gauge, space, ([space.names[place] for place in one] for one in looks))
+        return Prepared(gauge, mechanism, finish, arrange)
 
     def _asked(self, schema: Schema) -> Workload:
         """Return the workload; without one, all tables of up to three columns."""

@@ -249,8 +249,8 @@ class Table:
     def batches(self, query: ir.Table) -> Iterator[Any]:
         """Yield the answer to a query of DuckDB in batches, without holding it as a whole."""
         with watched("Counting the rows", self._source.part_done):
-            reader = guarded(lambda: query.to_pyarrow_batches(chunk_size=ROWS_AT_ONCE))
-            while (batch := guarded(lambda: next(reader, None))) is not None:
+            handed = self._source.batches(query, ROWS_AT_ONCE)
+            while (batch := guarded(lambda: next(handed, None))) is not None:
                 yield batch
 
     def run_sql(self, rows: ir.Table, sql: str, most: int) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +108,14 @@ class Source:
         if self.is_duckdb:
             return table.to_pyarrow()
         return self._handed_over(self.frame(table), table.schema().to_pyarrow(), most)
+
+    def batches(self, table: ir.Table, rows: int) -> Iterator[Any]:
+        """Yield the answer of DuckDB to a query in Arrow batches, without holding it as a whole."""
+        reader = self.engine.con.sql(self.engine.compile(table)).to_arrow_reader(rows)
+        try:
+            yield from reader
+        finally:
+            reader.close()  # whatever was left of it, if somebody stopped looking
 
     def fetched_sql(self, rows: ir.Table, sql: str, most: int | None = None) -> Any:
         """Run a query of Spark that is written in SQL over some rows, called {rows} in it."""

@@ -6,41 +6,93 @@ queries. Time grows with rows times sets, memory with the cells of the tables, h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sfumato.errors import DomainTooLarge
 from sfumato.table.engine import quoted
-from sfumato.table.statistics import sizes
+from sfumato.table.moments import quotient
+from sfumato.table.repair import bin_place
+from sfumato.table.statistics import DENSE_CELLS
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-    from sfumato.table.view import View
+    from sfumato.table.data import Table
 
 Set = tuple[str, ...]
 
 SETS_AT_ONCE = 64
 """How many sets of columns a cluster counts in one query: it copies every row once for each before it counts."""
 
+MOST_NAMES = 60
 
-def count_sets(view: View, rows: ir.Table, sets: Sequence[Set]) -> list[Any]:
+
+@dataclass(frozen=True)
+class Binned:
+    """A column in public bins, under a name of its own: bin k holds the codes from starts[k] to before the next."""
+
+    name: str
+    base: str
+    starts: tuple[int, ...]
+
+
+class Axis(NamedTuple):
+    """The codes of a column: the first one, and how many there are."""
+
+    first: int
+    size: int
+
+
+def count_sets(table: Table, rows: ir.Table, sets: Sequence[Set], binned: Sequence[Binned] = ()) -> list[Any]:
     """Return the counts of all cells of each set, an array with one axis for each of its columns."""
-    schema = view.table.schema
-    shapes = {one: sizes(schema, one) for one in sets}
+    for one in binned:
+        rows = rows.mutate(**{one.name: _bin(rows[one.base].cast("int64"), one.starts).cast("int32")})
     widest = _widest(sets)
-    shapes |= {one: sizes(schema, one) for one in widest}
+    axes = _axes(table, widest, binned)
+    shapes = {one: tuple(axes[name].size for name in one) for one in widest}
     found = {one: np.zeros(prod(shapes[one]), np.int64) for one in widest}
-    count = _in_batches if view.table.source.is_duckdb else _in_cluster
-    for one, places, counts in count(view, rows, widest):
+    count = _in_batches if table.source.is_duckdb else _in_cluster
+    for one, places, counts in count(table, rows, widest, axes):
         if counts is None:
             found[one] += np.bincount(places, minlength=len(found[one]))
         else:
             found[one][places] = counts
     shaped = {one: counts.reshape(shapes[one]) for one, counts in found.items()}
     return [_margin(one, shaped) for one in sets]
+
+
+def _bin(code: Any, starts: Sequence[int]) -> Any:
+    """Return the bin of a code: the last that starts at or below it, and nothing lies below the first one.
+
+    Bins of one width, of which the last may have another, are found by a division, others by halving.
+    """
+    import ibis
+
+    steps = np.diff(starts)
+    if len(steps) < 2 or (steps[:-1] != steps[0]).any() or steps[-1] > steps[0]:
+        return bin_place(code, starts[1:])
+    last = ibis.literal(len(steps), "int64")
+    return ibis.ifelse(code >= starts[-1], last, quotient(code - starts[0], int(steps[0])))
+
+
+def _axes(table: Table, sets: Sequence[Set], binned: Sequence[Binned]) -> dict[str, Axis]:
+    """Return the codes of all columns of some sets, refusing a set whose table is too large to list."""
+    found = {one.name: Axis(0, len(one.starts)) for one in binned}
+    for name in {name for one in sets for name in one if name not in found}:
+        domain = table.schema.domain(name)
+        found[name] = Axis(domain.first, domain.size or DENSE_CELLS + 1)
+    for one in sets:
+        if prod(found[name].size for name in one) > DENSE_CELLS:
+            raise DomainTooLarge(
+                f"A table over {', '.join(one)} has too many cells to list; ask for fewer columns at a time.",
+                method="bins",
+            )
+    return found
 
 
 def _widest(sets: Sequence[Set]) -> list[Set]:
@@ -65,53 +117,58 @@ Counted = Iterator[tuple[Set, Any, Any]]
 """Sets, with the places of the cells of some rows and None, or with places that occur once and their counts."""
 
 
-def _place(columns: dict[str, Any], view: View, one: Set) -> Any:
+def _place(columns: Mapping[str, Any], axes: Mapping[str, Axis], one: Set) -> Any:
     """Return the places of the cells of rows in the flat table of a set."""
-    schema = view.table.schema
-    index: Any = None
-    for name, size in zip(one, sizes(schema, one), strict=True):
-        index = columns[name] if index is None else index * size + columns[name]
-    return np.zeros(len(next(iter(columns.values()))), np.int64) if index is None else index
+    index = columns[one[0]]
+    for name in one[1:]:
+        index = index * axes[name].size + columns[name]
+    return index
 
 
-def _columns(batch: Any, view: View, names: Sequence[str]) -> dict[str, Any]:
+def _columns(batch: Any, axes: Mapping[str, Axis], names: Sequence[str]) -> dict[str, Any]:
     """Return codes that start at 0; the tables are small enough to be numbered in 32 bits."""
-    schema = view.table.schema
     found = {}
     for name in names:
         codes = batch.column(name).to_numpy(zero_copy_only=False).astype(np.int64)
-        found[name] = (codes - schema.domain(name).first).astype(np.int32)
+        found[name] = (codes - axes[name].first).astype(np.int32)
     return found
 
 
-def _in_batches(view: View, rows: ir.Table, sets: Sequence[Set]) -> Counted:
+def _in_batches(table: Table, rows: ir.Table, sets: Sequence[Set], axes: Mapping[str, Axis]) -> Counted:
     names = sorted({name for one in sets for name in one})
-    for batch in view.table.batches(rows.select(*names) if names else rows):
-        if not names:
-            yield (), np.zeros(batch.num_rows, np.int64), None
-            continue
-        columns = _columns(batch, view, names)
+    for batch in table.batches(rows.select(*names) if names else rows):
+        columns = _columns(batch, axes, names)
         for one in sets:
-            yield one, _place(columns, view, one), None
+            yield one, _place(columns, axes, one) if one else np.zeros(batch.num_rows, np.int64), None
 
 
-def _in_cluster(view: View, rows: ir.Table, sets: Sequence[Set]) -> Counted:
-    for start in range(0, len(sets), SETS_AT_ONCE):
-        some = sets[start : start + SETS_AT_ONCE]
+def _at_once(sets: Sequence[Set]) -> Iterator[list[Set]]:
+    """Yield some sets at a time: Spark tells at most 64 columns of a query apart by the bits of one number."""
+    some: list[Set] = []
+    for one in sets:
+        names = {name for other in (*some, one) for name in other}
+        if some and (len(some) >= SETS_AT_ONCE or len(names) > MOST_NAMES):
+            yield some
+            some = []
+        some.append(one)
+    yield some
+
+
+def _in_cluster(table: Table, rows: ir.Table, sets: Sequence[Set], axes: Mapping[str, Axis]) -> Counted:
+    for some in _at_once(sets):
         names = sorted({name for one in some for name in one})
         if not names:
-            answer = view.table.run(rows.aggregate(sfumato_rows=rows.count()), 1)
+            answer = table.run(rows.aggregate(sfumato_rows=rows.count()), 1)
             yield (), slice(None), sum(answer.column("sfumato_rows").to_pylist())
             continue
-        cells = sum(prod(sizes(view.table.schema, one)) for one in some)
-        answer = view.table.run_sql(rows.select(*names), grouping_sets(names, some), cells)
+        cells = sum(prod(axes[name].size for name in one) for one in some)
+        answer = table.run_sql(rows.select(*names), grouping_sets(names, some), cells)
         place = answer.column("sfumato_set").to_numpy()
         for one in some:
             # One bit for each column, set where the column is not part of the set; the first column is the highest.
             mask = int("".join("0" if name in one else "1" for name in names), 2)
             part = answer.filter(place == mask)
-            columns = _columns(part, view, one)
-            yield one, _place(columns, view, one), part.column("sfumato_rows").to_numpy()
+            yield one, _place(_columns(part, axes, one), axes, one), part.column("sfumato_rows").to_numpy()
 
 
 def grouping_sets(names: Sequence[str], sets: Sequence[Set]) -> str:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from sfumato.table.marginals import Binned
 from sfumato.table.predicate import EVERY_ROW, Predicate
 from sfumato.table.predicate import columns as predicate_columns
 from sfumato.table.sparse import Sparse, sparse_totals
@@ -153,6 +154,8 @@ class Marginals(Measure):
 
     sets: tuple[tuple[str, ...], ...]
     names: tuple[str, ...]
+    binned: tuple[Binned, ...] = ()
+    """Columns in public bins that the sets may name beside those of the table."""
     whole: ClassVar[bool] = True
 
     def columns(self) -> frozenset[str]:
@@ -161,7 +164,7 @@ class Marginals(Measure):
 
     def query(self, view: View) -> list[Any]:
         """Return an array of counts over the cells of each set."""
-        return view.margins(self.sets)
+        return view.margins(self.sets, self.binned)
 
 
 @dataclass(frozen=True)

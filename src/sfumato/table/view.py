@@ -11,7 +11,7 @@ import numpy as np
 
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.table.bounding import Bounding, Way, ordered_groups
-from sfumato.table.marginals import count_sets
+from sfumato.table.marginals import Binned, count_sets
 from sfumato.table.predicate import EVERY_ROW, columns, expression
 from sfumato.table.repair import PERSON
 from sfumato.table.statistics import (
@@ -132,13 +132,14 @@ class View:
             codes[:, place] = column[arranged]
         return codes, read_total(answer, _part(0))[arranged]
 
-    def margins(self, sets: Sequence[tuple[str, ...]]) -> list[Any]:
+    def margins(self, sets: Sequence[tuple[str, ...]], binned: Sequence[Binned] = ()) -> list[Any]:
         """Return the counts of all cells over several sets of columns; only these reach this process."""
-        read = {name for one in sets for name in one}
+        bases = {one.name: one.base for one in binned}
+        read = {bases.get(name, name) for one in sets for name in one}
         self._check(read)
         if self.rule.way is Way.WEIGH:
             raise ParameterError("Tables of several sets are of whole rows; ask for counts of weighed ones.")
-        return count_sets(self, self.table.bounded(self.rule, read), sets)
+        return count_sets(self.table, self.table.bounded(self.rule, read), sets, binned)
 
     def people_in(self, keys: Sequence[str], where: Any = None) -> Any:
         """Return in how many people's rows each cell of some columns occurs; all rows of a person are looked at.

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.table.gauge import Gauge
+from sfumato.table.marginals import Binned
 from sfumato.table.measure import Distinct, Marginals, Rows
 from sfumato.workload.space import Space
 
@@ -121,3 +122,30 @@ def tabled(gauge: Gauge, space: Space, sets: Iterable[Sequence[str]]) -> tuple[G
         return gauge.basis.gauge(Rows(space.names)), lambda found: Records.of(space, found)
     counted = gauge.basis.gauge(Marginals(wanted, space.names))
     return counted, lambda found: Margins(space, dict(zip(wanted, found, strict=True)))
+
+
+def binned(
+    gauge: Gauge, coarse: Space, finer: Space, bins: Mapping[str, Any], looks: Sequence[Sequence[int]]
+) -> tuple[Gauge, Callable[[Any], tuple[Margins, Margins]]]:
+    """Return the gauge that counts some tables of columns in bins, and the one-way tables of their finer bins.
+
+    `bins` says, for every wide column, the first code of each of its bins and finer bins, from 0 on.
+    """
+    first = {name: domain.first for name, domain in zip(coarse.names, coarse.domains, strict=True)}
+    named = {name: (f"{name} in bins", f"{name} in finer bins") for name in bins}
+    columns = tuple(
+        Binned(own, name, tuple(first[name] + start for start in starts))
+        for name, held in bins.items()
+        for own, starts in zip(named[name], (held.starts, held.finer), strict=True)
+    )
+    sets = [tuple(coarse.names[place] for place in one) for one in looks]
+    inside = [(name,) for name in coarse.names if name in bins]
+    counted = [tuple(named[name][0] if name in bins else name for name in one) for one in sets]
+    counted += [(named[name][1],) for (name,) in inside]
+    measured = gauge.basis.gauge(Marginals(tuple(counted), coarse.names, columns))
+
+    def arrange(found: Any) -> tuple[Margins, Margins]:
+        tables = dict(zip(sets, found[: len(sets)], strict=True))
+        return Margins(coarse, tables), Margins(finer, dict(zip(inside, found[len(sets) :], strict=True)))
+
+    return measured, arrange

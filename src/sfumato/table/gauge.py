@@ -30,6 +30,7 @@ from sfumato.table.sensitivity import (
     person_there_or_not,
 )
 from sfumato.table.statistics import COUNT, Part, check_fits
+from sfumato.table.view import View
 
 if TYPE_CHECKING:
     from sfumato.mechanism import Mechanism
@@ -237,7 +238,7 @@ class Gauge:
         from sfumato.table.sketch import Sketch
 
         if self not in table.planned:
-            self.measure.query(Sketch(table, self.people).view(self.measure.columns(), self.rule))
+            self.measure.query(View(Sketch(table, self.people), self.measure.columns(), self.rule))
             table.planned.add(self)
 
     def read(self, table: Table) -> Any:

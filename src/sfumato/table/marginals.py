@@ -174,10 +174,12 @@ def _in_cluster(table: Table, rows: ir.Table, sets: Sequence[Set], axes: Mapping
 def grouping_sets(names: Sequence[str], sets: Sequence[Set]) -> str:
     """Return a query of Spark that counts several sets of columns of a table {rows} at once.
 
-    >>> grouping_sets(["a", "b"], [("a",), ("b",)])[-43:]
-    'GROUP BY GROUPING SETS ((`a`), (`b`))'
+    Columns are named before the sets, so that the bits of the set's number stand in their order.
+
+    >>> grouping_sets(["a", "b"], [("b",), ("a",)])[-46:]
+    'GROUP BY `a`, `b` GROUPING SETS ((`b`), (`a`))'
     """
     listed = ", ".join(quoted(name, "`") for name in names)
     groups = ", ".join("(" + ", ".join(quoted(name, "`") for name in one) + ")" for one in sets)
     counted = "grouping_id() AS sfumato_set, count(*) AS sfumato_rows"
-    return f"SELECT {listed}, {counted} FROM {{rows}} GROUP BY GROUPING SETS ({groups})"
+    return f"SELECT {listed}, {counted} FROM {{rows}} GROUP BY {listed} GROUPING SETS ({groups})"

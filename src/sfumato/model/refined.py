@@ -16,12 +16,12 @@ from sfumato.workload.space import Space
 
 
 @dataclass(frozen=True, eq=False)
-class Bins:
+class ColumnBins:
     """Public bins of a column, and finer ones inside: where each starts, in codes from 0 on.
 
     Every bin starts where a finer one does. Codes inside one of the finer bins are all alike.
 
-    >>> Bins((0, 4), (0, 2, 4), 7).coarse_of(np.array([1, 3, 4, 6])).tolist()
+    >>> ColumnBins((0, 4), (0, 2, 4), 7).coarse_of(np.array([1, 3, 4, 6])).tolist()
     [0, 0, 1, 1]
     """
 
@@ -53,7 +53,7 @@ class Bins:
         return {"starts": list(self.starts), "finer": list(self.finer), "size": self.size}
 
     @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> Bins:
+    def from_json(cls, record: Mapping[str, Any]) -> ColumnBins:
         """Read what `to_json` wrote."""
         return cls(tuple(record["starts"]), tuple(record["finer"]), int(record["size"]))
 
@@ -71,7 +71,7 @@ class Refined(Model):
     space: Space
     total: float
     coarse: Model
-    bins: Mapping[str, Bins]
+    bins: Mapping[str, ColumnBins]
     inside: Mapping[str, Floats]
 
     def _marginal(self, names: tuple[str, ...]) -> Floats:
@@ -116,12 +116,12 @@ class Refined(Model):
 
     @classmethod
     def _read(cls, space: Space, total: float, record: Mapping[str, Any]) -> Refined:
-        bins = {name: Bins.from_json(held) for name, held in record["bins"].items()}
+        bins = {name: ColumnBins.from_json(held) for name, held in record["bins"].items()}
         inside = {name: bins[name].inside(unpacked(chances)) for name, chances in record["inside"].items()}
         return cls(space, total, read_model(record["coarse"], coarse_space(space, bins)), bins, inside)
 
 
-def coarse_space(space: Space, bins: Mapping[str, Bins]) -> Space:
+def coarse_space(space: Space, bins: Mapping[str, ColumnBins]) -> Space:
     """Return a space in which some columns stand in bins; its codes are those of the bins."""
     sizes = tuple(
         len(bins[name].starts) if name in bins else size for name, size in zip(space.names, space.sizes, strict=True)

@@ -15,7 +15,7 @@ from sfumato.domain import categories, dates, integers
 from sfumato.errors import DomainTooLarge
 from sfumato.model import Refined
 from sfumato.model.base import model_from_json
-from sfumato.model.refined import Bins, coarse_space
+from sfumato.model.refined import ColumnBins, coarse_space
 from sfumato.noise import Noise
 from sfumato.privacy import ADD_REMOVE, REPLACE_ONE
 from sfumato.questions import Synthesize
@@ -135,7 +135,7 @@ def test_a_model_of_days_and_money_keeps_what_lies_inside_its_bins() -> None:
 
 
 def test_the_inside_of_a_bin_is_drawn_as_it_was_measured() -> None:
-    bins = Bins((0, 3, 7), (0, 1, 2, 3, 5, 7), 8)
+    bins = ColumnBins((0, 3, 7), (0, 1, 2, 3, 5, 7), 8)
     chances = bins.inside(np.array([3.0, 0, 1, 0, 0, 9]))
     assert chances.tolist() == [0.75, 0, 0.25, 0.5, 0.5, 1]
     assert bins.lengths.tolist() == [1, 1, 1, 2, 2, 1] and bins.owners.tolist() == [0, 0, 0, 1, 1, 2]

@@ -1,6 +1,6 @@
 """Columns of many values in a model: public bins that all other columns are measured with, and what lies inside them.
 
-Bins are chosen from the schema alone: the months or years of dates, bins of equal width elsewhere, and a bin of its own
+ColumnBins are chosen from the schema alone: the months or years of dates, bins of equal width elsewhere, and a bin of its own
 for missing cells. A tenth of the spend buys the one-way tables of the finer bins, which say what lies inside.
 """
 
@@ -15,9 +15,9 @@ import numpy as np
 from sfumato.domain import Dates, Domain
 from sfumato.ledger.largest import scaled
 from sfumato.model.base import Model
-from sfumato.model.refined import Bins, Refined
+from sfumato.model.refined import ColumnBins, Refined
 from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Truncated
-from sfumato.questions.synthesis.building import Facts, stack_of
+from sfumato.questions.synthesis.building import SynthesisFacts, stack_of
 from sfumato.questions.synthesis.stack import TableStack
 from sfumato.workload.space import Space
 
@@ -31,7 +31,7 @@ FEWEST = 8
 """So many bins every column keeps at least, if it has as many values."""
 
 
-def bins_of(space: Space, most: int) -> dict[str, Bins] | None:
+def bins_of(space: Space, most: int) -> dict[str, ColumnBins] | None:
     """Return the bins of columns that are too wide for `most` codes together; None if there are too many columns."""
     if sum(space.sizes) <= most:
         return {}
@@ -42,7 +42,7 @@ def bins_of(space: Space, most: int) -> dict[str, Bins] | None:
     for name, size, domain in zip(space.names, space.sizes, space.domains, strict=True):
         if size > room:
             finer = _starts(domain, size, min(size, FINEST), ())
-            found[name] = Bins(_starts(domain, size, room, finer), finer, size)
+            found[name] = ColumnBins(_starts(domain, size, room, finer), finer, size)
     return found
 
 
@@ -92,11 +92,11 @@ def parted(spend: Bound) -> tuple[Bound, Bound]:
     return scaled(spend, 1 - INSIDE), inside
 
 
-def inside_tables(facts: Facts, finer: Space, bins: Mapping[str, Bins], spend: Bound) -> TableStack:
+def inside_tables(facts: SynthesisFacts, finer: Space, bins: Mapping[str, ColumnBins], spend: Bound) -> TableStack:
     """Return the one-way tables of the finer bins, with noise that the spend buys."""
     places = [place for place, name in enumerate(finer.names) if name in bins]
     ones = {"ones": [((place,), False) for place in places]}
-    own = Facts(finer, (), False, facts.gauge)
+    own = SynthesisFacts(finer, (), False, facts.gauge)
     match spend:
         case Pure():
             return stack_of(own, ones, {"ones": 1.0}, spend.epsilon, spend, pure=True)
@@ -105,13 +105,13 @@ def inside_tables(facts: Facts, finer: Space, bins: Mapping[str, Bins], spend: B
     raise AssertionError("What lies inside is bought by a pure or a concentrated spend.")
 
 
-def refined(model: Model, space: Space, bins: Mapping[str, Bins], tables: Mapping[str, Any]) -> Refined:
+def refined(model: Model, space: Space, bins: Mapping[str, ColumnBins], tables: Mapping[str, Any]) -> Refined:
     """Return the model with what noisy tables say of the inside of its bins; what is below zero counts as zero."""
     inside = {name: held.inside(np.maximum(np.asarray(tables[name], np.float64), 0.0)) for name, held in bins.items()}
     return Refined(space, model.total, model, bins, inside)
 
 
-def finer_space(space: Space, bins: Mapping[str, Bins]) -> Space:
+def finer_space(space: Space, bins: Mapping[str, ColumnBins]) -> Space:
     """Return a space in which wide columns stand in their finer bins."""
     pairs = zip(space.names, space.sizes, strict=True)
     sizes = tuple(len(bins[name].finer) if name in bins else size for name, size in pairs)

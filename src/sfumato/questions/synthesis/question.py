@@ -14,10 +14,10 @@ from sfumato.ask.prepared import Prepared, Several
 from sfumato.ask.question import Question
 from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
 from sfumato.model.base import Model, model_from_json
-from sfumato.model.refined import Bins, coarse_space
+from sfumato.model.refined import ColumnBins, coarse_space
 from sfumato.privacy import Bound
 from sfumato.questions.synthesis.adaptive import ChosenTables
-from sfumato.questions.synthesis.building import Facts
+from sfumato.questions.synthesis.building import SynthesisFacts
 from sfumato.questions.synthesis.coarse import bins_of, finer_space, inside_tables, parted, refined
 from sfumato.questions.synthesis.design import design
 from sfumato.questions.synthesis.fit import fitted, judged_tables, predicted_error
@@ -119,7 +119,7 @@ class Synthesize(Question):
         gauge, arrange = tabled(facts.gauge, space, ([space.names[place] for place in one] for one in looks))
         return Prepared(gauge, mechanism, finish, arrange)
 
-    def _wide(self, facts: Facts, bins: Mapping[str, Bins], basis: Basis, spend: Bound) -> Prepared:
+    def _wide(self, facts: SynthesisFacts, bins: Mapping[str, ColumnBins], basis: Basis, spend: Bound) -> Prepared:
         """Prepare the measurements of columns in bins, and of what lies inside the bins."""
         space = Space.of(basis.schema, facts.space.names)
         finer = finer_space(space, bins)
@@ -150,7 +150,7 @@ class Synthesize(Question):
         space = Space.of(schema, self.columns)
         return marginals(schema, width=min(3, len(space.names)), columns=space.names)
 
-    def _facts(self, basis: Basis) -> tuple[Facts, Mapping[str, Bins]]:
+    def _facts(self, basis: Basis) -> tuple[SynthesisFacts, Mapping[str, ColumnBins]]:
         """Return what a design is made from, with wide columns in bins, and the bins."""
         names = self.columns if self.workload is None else self.workload.columns
         space = Space.of(basis.schema, names)
@@ -171,9 +171,9 @@ class Synthesize(Question):
             together = set(seen)
             pairs = tuple(pair for pair in pairs if any(one.issuperset(pair) for one in together))
             triples = any(len(one) > 2 for one in together)
-        return Facts(space, pairs, triples, basis.gauge(Rows(space.names))), bins
+        return SynthesisFacts(space, pairs, triples, basis.gauge(Rows(space.names))), bins
 
-    def _width(self, facts: Facts) -> int:
+    def _width(self, facts: SynthesisFacts) -> int:
         if self.workload is None:
             return min(3, len(facts.space.names))
         return min(3, max(len(block.columns) for block in self.workload.blocks))
@@ -191,7 +191,7 @@ class Synthesize(Question):
         return (0.0, None if error is None else float(error))
 
 
-def _fitted(mechanism: Any, raw: Any, facts: Facts, width: int) -> tuple[list[Measured], Model, float | None]:
+def _fitted(mechanism: Any, raw: Any, facts: SynthesisFacts, width: int) -> tuple[list[Measured], Model, float | None]:
     """Fit the model, and judge it, from released numbers alone."""
     space = facts.space
     parts, numbers = mechanism.released(raw)
@@ -209,7 +209,7 @@ def _fitted(mechanism: Any, raw: Any, facts: Facts, width: int) -> tuple[list[Me
     return measured, model, predicted_error(model, evidence, tables) if tables else None
 
 
-def _notes(bins: Mapping[str, Bins]) -> list[str]:
+def _notes(bins: Mapping[str, ColumnBins]) -> list[str]:
     """Say which columns were measured in bins."""
     return [
         f"{name!r} has {held.size} values: other columns were measured with {len(held.starts)} bins of it, and what "

@@ -19,8 +19,8 @@ from sfumato.table.engine import Source
 from sfumato.table.failures import REASONS, cause_of, guarded
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Ordered, Rows
+from sfumato.table.planned import PlannedTable
 from sfumato.table.resources import Resources, in_bytes, machine_memory
-from sfumato.table.sketch import Sketch
 
 SCHEMA = Schema({"age": integers(0, 99), "job": categories("a", "b"), "pay": integers(0, 10**9)}, "id", 2)
 QUESTIONS = (
@@ -78,12 +78,12 @@ def test_what_does_not_fit_memory_is_refused_and_costs_nothing(monkeypatch: pyte
 def test_the_bound_is_public() -> None:
     with open_table(table_of(), SCHEMA) as table:
         public = Basis(SCHEMA, table.people).gauge(Rows(("pay",)))
-        view = Sketch(table, public.people).view(("pay",), public.rule)
+        view = PlannedTable(table, public.people).view(("pay",), public.rule)
         assert view._most(("pay",)) == 2 * table.people and view._most(("job",)) == 4
         # Nobody knows how many rows there are of people who come and go, nor how many rows are weighed.
-        assert Sketch(table, None).view(("pay",), public.rule)._most(("pay",)) is None
+        assert PlannedTable(table, None).view(("pay",), public.rule)._most(("pay",)) is None
         weighed = Basis(SCHEMA, table.people).gauge(Ordered("pay"))
-        assert Sketch(table, table.people).view(("pay",), weighed.rule)._most(("pay",)) is None
+        assert PlannedTable(table, table.people).view(("pay",), weighed.rule)._most(("pay",)) is None
 
 
 def test_a_query_that_nests_too_deeply_is_refused_before_it_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +103,7 @@ def test_a_query_that_nests_too_deeply_is_refused_before_it_is_charged(monkeypat
 def test_an_answer_that_is_stored_is_shown_where_it_could_not_be_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     with curate(table_of(), SCHEMA, Pure(9)) as curator:
         first = curator.ask(Histogram("age"), Pure(1))
-        monkeypatch.setattr(Sketch, "run", lambda *_: (_ for _ in ()).throw(TooLarge("No.")))
+        monkeypatch.setattr(PlannedTable, "run", lambda *_: (_ for _ in ()).throw(TooLarge("No.")))
         curator.table.planned.clear()
         again = curator.ask(Histogram("age"), Pure(1))
         assert again.reused and again.value == first.value

@@ -235,10 +235,10 @@ class Gauge:
 
     def check(self, table: Table) -> None:
         """Refuse what the engine could not read, or what would not fit memory, from public facts and for nothing."""
-        from sfumato.table.sketch import Sketch
+        from sfumato.table.planned import PlannedTable
 
         if self not in table.planned:
-            self.measure.query(View(Sketch(table, self.people), self.measure.columns(), self.rule))
+            self.measure.query(View(PlannedTable(table, self.people), self.measure.columns(), self.rule))
             table.planned.add(self)
 
     def read(self, table: Table) -> Any:

@@ -1,6 +1,6 @@
 """Columns of many values in a model: public bins that all other columns are measured with, and what lies inside them.
 
-ColumnBins are chosen from the schema alone: the months or years of dates, bins of equal width elsewhere, and a bin of its own
+Bins are chosen from the schema alone: the months or years of dates, bins of equal width elsewhere, and a bin of its own
 for missing cells. A tenth of the spend buys the one-way tables of the finer bins, which say what lies inside.
 """
 

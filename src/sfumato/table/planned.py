@@ -20,7 +20,7 @@ COPIES = 4
 """A reading is held as the engine hands it over, as columns, in order, and packed to be kept: so often at most."""
 
 
-class Sketch(Table):
+class PlannedTable(Table):
     """A table whose queries are built and planned but not run: each gives an empty answer of the right columns.
 
     A measure read from it does all that it does with the table itself, except look at the data. What an engine cannot

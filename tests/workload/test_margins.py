@@ -14,7 +14,7 @@ from sfumato import Concentrated, Pure, curate, workloads
 from sfumato.ask.packing import pack, unpack
 from sfumato.domain import bins, booleans, categories, integers
 from sfumato.noise import Noise
-from sfumato.questions import Answers, Synthesize
+from sfumato.questions import Queries, Synthesize
 from sfumato.table import Schema, open_table
 from sfumato.table.gauge import Basis
 from sfumato.table.marginals import SETS_AT_ONCE, count_sets
@@ -76,7 +76,7 @@ QUESTIONS = [
     (Synthesize(columns=("age", "sex", "ill")), Concentrated(1)),
     (Synthesize(columns=("age", "sex", "ill")), Pure(5)),
     (Synthesize(columns=("sex", "ill", "decade")), Concentrated(50)),
-    (Answers(workloads.marginals(SCHEMAS["rows"], width=2, columns=["sex", "ill", "decade"])), Pure(1)),
+    (Queries(workloads.marginals(SCHEMAS["rows"], width=2, columns=["sex", "ill", "decade"])), Pure(1)),
 ]
 
 
@@ -119,11 +119,7 @@ class TestOnSpark:
         with open_table(frame, SCHEMAS["picked"]) as cluster:
             for expected, found in both(cluster, SCHEMAS["picked"]):
                 np.testing.assert_array_equal(found, expected)
-            alone = count_sets(
-                cluster.view(["age"], cluster.rule(whole=True)),
-                cluster.bounded(cluster.rule(whole=True), ["age"]),
-                [()],
-            )
+            alone = count_sets(cluster, cluster.bounded(cluster.rule(whole=True), ["age"]), [()])
             assert int(alone[0]) == int(both(cluster, SCHEMAS["picked"])[0][0])
 
     def test_what_is_larger_than_a_cluster_hands_over_comes_in_parts(

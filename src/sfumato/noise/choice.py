@@ -196,5 +196,5 @@ def _checked_lengths(lengths: Lengths, count: int) -> list[int] | NDArray[np.int
     if not any(sizes) if isinstance(sizes, list) else not sizes.any():
         raise ParameterError("lengths must not all be zero; write a positive one for what may be chosen.")
     if isinstance(sizes, np.ndarray) and (int((sizes >> 31).sum()) << 31) + 2**31 * count >= 2**62:
-        return sizes.tolist()  # together they may not fit an integer of the machine
+        return _plain(sizes)  # together they may not fit an integer of the machine
     return sizes

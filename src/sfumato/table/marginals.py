@@ -50,8 +50,8 @@ class Axis(NamedTuple):
 
 def count_sets(table: Table, rows: ir.Table, sets: Sequence[Set], binned: Sequence[Binned] = ()) -> list[Any]:
     """Return the counts of all cells of each set, an array with one axis for each of its columns."""
-    for one in binned:
-        rows = rows.mutate(**{one.name: _bin(rows[one.base].cast("int64"), one.starts).cast("int32")})
+    for column in binned:
+        rows = rows.mutate(**{column.name: _bin(rows[column.base].cast("int64"), column.starts).cast("int32")})
     widest = _widest(sets)
     axes = _axes(table, widest, binned)
     shapes = {one: tuple(axes[name].size for name in one) for one in widest}

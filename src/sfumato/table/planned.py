@@ -35,7 +35,7 @@ class PlannedTable(Table):
         self.public_people = people
 
     @property
-    def _coded(self) -> ir.Table:  # type: ignore[override]
+    def _coded(self) -> ir.Table:
         return self._table._coded
 
     def _keep(self, key: tuple[Bounding, frozenset[str]], table: ir.Table) -> ir.Table:

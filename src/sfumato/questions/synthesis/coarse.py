@@ -17,7 +17,7 @@ from sfumato.ledger.largest import scaled
 from sfumato.model.base import Model
 from sfumato.model.refined import ColumnBins, Refined
 from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Truncated
-from sfumato.questions.synthesis.building import SynthesisFacts, stack_of
+from sfumato.questions.synthesis.building import Groups, SynthesisFacts, stack_of
 from sfumato.questions.synthesis.stack import TableStack
 from sfumato.workload.space import Space
 
@@ -95,7 +95,7 @@ def parted(spend: Bound) -> tuple[Bound, Bound]:
 def inside_tables(facts: SynthesisFacts, finer: Space, bins: Mapping[str, ColumnBins], spend: Bound) -> TableStack:
     """Return the one-way tables of the finer bins, with noise that the spend buys."""
     places = [place for place, name in enumerate(finer.names) if name in bins]
-    ones = {"ones": [((place,), False) for place in places]}
+    ones: Groups = {"ones": [((place,), False) for place in places]}
     own = SynthesisFacts(finer, (), False, facts.gauge)
     match spend:
         case Pure():

@@ -1,7 +1,8 @@
 """Columns of many values in a model: public bins that all other columns are measured with, and what lies inside them.
 
-Bins are chosen from the schema alone: the months or years of dates, bins of equal width elsewhere, and a bin of its own
-for missing cells. A tenth of the spend buys the one-way tables of the finer bins, which say what lies inside.
+Bins are chosen from the schema alone: the months or years of dates, bins of equal width elsewhere, of very many values
+also bins that grow, and a bin of its own for missing cells. A tenth of the spend buys the one-way tables of the finer
+bins, which say what lies inside.
 """
 
 from __future__ import annotations
@@ -60,7 +61,14 @@ def _starts(domain: Domain, size: int, most: int, finer: Sequence[int]) -> tuple
     apart = int(domain.may_be_missing)  # the last code, which has a bin of its own
     values, room = size - apart, most - apart
     found = _calendar(domain, values, room) if isinstance(domain, Dates) else None
-    if found is None:
+    if found is None and finer and values > FINEST:
+        # Amounts have many magnitudes: half of the bins are of one width, half grow from the first value on.
+        even = np.linspace(0, values, room // 2, endpoint=False)
+        found = [
+            0,
+            *np.unique(np.floor([*even, *np.geomspace(1, values, room // 2 + 1)[:-1]])).astype(np.int64).tolist(),
+        ]
+    elif found is None:
         width = -(-values // room)
         found = list(range(0, values, width))
     if finer:

@@ -1,0 +1,200 @@
+"""What a list of releases costs together if it is fixed before the data are touched: exactly, rounded up (AC-PLAN)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache, reduce
+
+from sfumato.exact import Extended, rational_ball, significant_up, unit_up
+from sfumato.exact.enclosure import Ball
+from sfumato.privacy.loss_distribution import ONE, LossDistribution, TooWide, spread
+from sfumato.privacy.pairs import GaussPair, Leak, Pair, SampledGauss, Spread, TwoPoint, gaussian_delta
+
+PRECISION = 1000
+"""The grid is chosen so that it raises the variance of the whole loss by about one part in so many."""
+
+CUT_BITS = 60
+"""What is moved at the ends of a distribution is at most 2^-60 of delta in all."""
+
+SMALLEST_DELTA = Fraction(1, 10**12)
+"""Where no delta is given, ends are cut as for this one."""
+
+
+@dataclass(frozen=True)
+class FixedList:
+    """The dominating pairs of releases that were fixed beforehand, each with how often it occurs.
+
+    All Gaussian pairs are one with the sum of their squared distances. Order does not matter. What is said of the list
+    holds for the list alone: sums of such lists, chosen after answers were seen, are no filter.
+
+    >>> answers = FixedList.of([(100, TwoPoint(Fraction(1, 10)))])
+    >>> round(float(answers.epsilon(Fraction(1, 10**6))), 6)
+    4.774568
+    """
+
+    counts: tuple[tuple[Pair, int], ...]
+
+    @classmethod
+    def of(cls, parts: Iterable[tuple[int, Pair]]) -> FixedList:
+        """Collect pairs with their multiplicities in a canonical form."""
+        found: dict[Pair, int] = {}
+        distance = Fraction(0)
+        for count, pair in parts:
+            if isinstance(pair, GaussPair) or (isinstance(pair, Spread) and pair.rate == 1):
+                distance += count * pair.m
+            elif count:
+                found[pair] = found.get(pair, 0) + count
+        if distance:
+            found[GaussPair(distance)] = 1
+        return cls(tuple(sorted(found.items(), key=repr)))
+
+    def epsilon(self, delta: Fraction) -> Extended:
+        """Return the smallest epsilon at this delta that the pairs prove, rounded up; the larger of both directions."""
+        kept = self._left_of(delta)
+        if kept is None:
+            return _infinite()
+        rest = self._finite()
+        if not rest:
+            return Fraction(0)
+        if len(rest) == 1 and isinstance(rest[0][0], GaussPair):
+            return gaussian_epsilon(rest[0][0].m, kept)
+        return max(found.epsilon(kept) for found in self._distributions(kept))
+
+    def delta(self, epsilon: Fraction) -> Fraction:
+        """Return the smallest delta at this epsilon that the pairs prove, rounded up."""
+        rest, leak = self._finite(), self._leak()
+        if not rest:
+            inner = Fraction(0)
+        elif len(rest) == 1 and isinstance(rest[0][0], GaussPair):
+            found = significant_up(lambda: gaussian_delta(rest[0][0].m, epsilon))
+            inner = Fraction(1) if found is None else min(found, Fraction(1))
+        else:
+            inner = max(found.delta(epsilon) for found in self._distributions(SMALLEST_DELTA))
+        return leak + (1 - leak) * inner
+
+    def coarseness(self, delta: Fraction) -> int:
+        """Return how often the grid had to be made coarser than one part in a thousand to fit into memory."""
+        kept = self._left_of(delta)
+        closed = all(isinstance(pair, GaussPair) for pair, _ in self._finite())
+        return 0 if kept is None or closed else _composed(FixedList(self._finite()), False, _level(kept))[1]
+
+    def _finite(self) -> tuple[tuple[Pair, int], ...]:
+        return tuple((pair, count) for pair, count in self.counts if not isinstance(pair, Leak))
+
+    def _leak(self) -> Fraction:
+        """Return 1 - prod(1 - d), rounded up: the chance that anything is revealed."""
+        leaks = [(pair.delta, count) for pair, count in self.counts if isinstance(pair, Leak)]
+        if not leaks:
+            return Fraction(0)
+
+        def evaluate() -> Ball:
+            return -sum((count * rational_ball(-d).log1p() for d, count in leaks), rational_ball(0)).expm1()
+
+        found = significant_up(evaluate)
+        return Fraction(1) if found is None else min(found, Fraction(1))
+
+    def _left_of(self, delta: Fraction) -> Fraction | None:
+        """Return the delta that is left for the rest beside the leaks, None if nothing is."""
+        leak = self._leak()
+        return None if leak > delta or leak == 1 else (delta - leak) / (1 - leak)
+
+    def _distributions(self, delta: Fraction) -> list[LossDistribution]:
+        rest = FixedList(self._finite())
+        directions = (False, True) if any(_one_sided(pair) for pair, _ in rest.counts) else (False,)
+        return [_composed(rest, reverse, _level(delta))[0] for reverse in directions]
+
+
+def _infinite() -> Extended:
+    from sfumato.exact import INFINITY
+
+    return INFINITY
+
+
+def _one_sided(pair: Pair) -> bool:
+    return isinstance(pair, SampledGauss) and pair.one_sided
+
+
+def _level(delta: Fraction) -> int:
+    """Return a power of two just below a delta, so that nearby ones share their work."""
+    return max(0, math.floor(math.log2(delta.denominator) - math.log2(max(delta.numerator, 1))) + 1) if delta else 100
+
+
+@lru_cache(maxsize=256)
+def _composed(rest: FixedList, reverse: bool, level: int) -> tuple[LossDistribution, int]:
+    """Compose the pairs of a list on the finest grid that fits; `level` is log2(1/delta)."""
+    releases = sum(count for _, count in rest.counts)
+    cut = (ONE >> (level + CUT_BITS)) // releases
+    coarser = 0
+    while True:
+        step = chosen_step(rest.counts, coarser)
+        try:
+            parts = [spread(pair, step, cut, reverse=reverse).power(count, cut) for pair, count in rest.counts]
+            return reduce(lambda left, right: left.compose(right, cut), parts), coarser
+        except TooWide:
+            coarser += 1
+
+
+def chosen_step(counts: Iterable[tuple[Pair, int]], coarser: int = 0) -> Fraction:
+    """Return the grid's step: sqrt(6 r V/n), V the variance of the whole loss and n the releases that are off the grid.
+
+    Spreading adds about step²/6 to the variance of each. If all losses of pure releases can lie on the grid they are
+    exact and the step is a whole part of theirs.
+    """
+    listed = list(counts)
+    points = [pair.epsilon for pair, _ in listed if isinstance(pair, TwoPoint)]
+    spread_out = sum(count for pair, count in listed if isinstance(pair, Spread))
+    variance = sum(count * pair.variance() for pair, count in listed)
+
+    def wished(off_grid: int) -> float:
+        return math.sqrt(6 * 2**coarser * max(variance, 1e-30) / (PRECISION * off_grid))
+
+    if points:
+        common = reduce(_common, points)
+        if not spread_out and not coarser:
+            return common
+        finest = wished(max(spread_out, 1))
+        if spread_out and common > finest / 4:
+            return common / math.ceil(common / Fraction(finest))
+    everything = sum(count for _, count in listed)
+    return _short(wished(everything))
+
+
+def _short(number: float) -> Fraction:
+    """Round down to three binary digits, so that lists of nearly the same length share a grid."""
+    mantissa, exponent = math.frexp(number)
+    return Fraction(math.floor(mantissa * 8), 8) * Fraction(2) ** exponent
+
+
+def _common(first: Fraction, second: Fraction) -> Fraction:
+    """Return the largest number of which both are multiples."""
+    shared = math.lcm(first.denominator, second.denominator)
+    return Fraction(math.gcd(int(first * shared), int(second * shared)), shared)
+
+
+@lru_cache(maxsize=1 << 12)
+def gaussian_epsilon(m: Fraction, delta: Fraction) -> Extended:
+    """Return the smallest epsilon of at least 0 at which a Gaussian pair keeps delta, rounded up to about 1e-12.
+
+    The profile falls with epsilon. A float finds where it crosses delta; what is returned is certified.
+    """
+    if delta <= 0:
+        return _infinite()
+    if _certified(m, Fraction(0), delta):
+        return Fraction(0)
+    low, high = Fraction(0), Fraction(1)
+    while not _certified(m, high, delta):
+        low, high = high, 2 * high
+    while high - low > high / (1 << 44):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _certified(m, middle, delta) else (middle, high)
+    return high
+
+
+def _certified(m: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
+    from sfumato.exact.enclosure import precision
+
+    with precision(192 + 2 * max(0, delta.denominator.bit_length() - delta.numerator.bit_length())):
+        return bool(gaussian_delta(m, epsilon) <= rational_ball(delta))

@@ -20,6 +20,7 @@ from sfumato.privacy.cost import Cost
 from sfumato.privacy.curve import Curve, curve_from_json, orders, register
 from sfumato.privacy.derived import least
 from sfumato.privacy.forms import PureCurve
+from sfumato.privacy.gauss import Randomized
 from sfumato.privacy.relations import ADD_REMOVE, REPLACE_ONE, Relation
 from sfumato.privacy.sampling import binomial_bound, numeric_bound, pure_bound
 from sfumato.privacy.sampling_theorems import refuse, theorem12
@@ -217,7 +218,8 @@ def subsample(
     if method != "best" or isinstance(cost.epsilon, Infinity):
         return Amplified(Cost(INFINITY, curve), CURVES[method], numbers)
     epsilon = pure_bound(cost.epsilon, rate)
-    return Amplified(Cost(epsilon, least((curve, PureCurve(epsilon)))), CURVES[method], numbers)
+    amplified = Cost(epsilon, least((curve, PureCurve(epsilon))), gauss=Randomized(epsilon))
+    return Amplified(amplified, CURVES[method], numbers)
 
 
 def _curve(base: object) -> Curve:

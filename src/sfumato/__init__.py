@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from sfumato.mechanism import NOTHING, Event, Interaction, Mechanism
     from sfumato.noise import Noise
     from sfumato.questions import (
-        Answers,
         Count,
         Distribution,
         GroupBy,
@@ -58,6 +57,7 @@ if TYPE_CHECKING:
         People,
         Popular,
         Quantiles,
+        Queries,
         Sum,
         Synopsize,
         Synthesize,
@@ -87,7 +87,7 @@ _HOMES = {
     "sfumato.mechanism": ("NOTHING", "Event", "Interaction", "Mechanism"),
     "sfumato.noise": ("Noise",),
     "sfumato.questions": (
-        "Answers",
+        "Queries",
         "Count",
         "Distribution",
         "GroupBy",
@@ -122,7 +122,14 @@ _ROOMS = (
 )
 
 
-_moved = moved("sfumato", {"Shaped": "sfumato.papers.query_release.Shaped", "release": "sfumato.questions"})
+_moved = moved(
+    "sfumato",
+    {
+        "Answers": "sfumato.Queries",
+        "Shaped": "sfumato.papers.query_release.Shaped",
+        "release": "sfumato.questions",
+    },
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -145,7 +152,6 @@ __all__ = [
     "EVERYTHING",
     "NOTHING",
     "REPLACE_ONE",
-    "Answers",
     "Approximate",
     "Budget",
     "Concentrated",
@@ -167,6 +173,7 @@ __all__ = [
     "Popular",
     "Pure",
     "Quantiles",
+    "Queries",
     "Relation",
     "Schema",
     "Sum",

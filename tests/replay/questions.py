@@ -19,7 +19,7 @@ from sfumato.questions.distribution.choice import METHODS as CURVES
 from sfumato.questions.popular.question import ENGINES as FINDERS
 from sfumato.questions.popular.question import Popular
 from sfumato.questions.quantiles.choice import METHODS as RANKS
-from sfumato.questions.queries.question import Answers
+from sfumato.questions.queries.question import Queries
 from sfumato.questions.synopsis.methods import METHODS as SYNOPSES
 from sfumato.questions.synopsis.question import Synopsize
 from sfumato.questions.synthesis.methods import METHODS as MODELS
@@ -78,9 +78,9 @@ def every_question(schema: Schema) -> dict[str, Question]:
         **{f"Distribution {method}": Distribution("age", method=method) for method in CURVES},
         "Distribution large": Distribution("address"),
         "Distribution where": Distribution("age", "ill = true"),
-        "Answers": Answers(few),
-        "Answers of every column": Answers(marginals(schema, width=1, columns=("ill", "scar", "job"))),
-        **{f"Answers by {builder}": Answers(workload) for builder, workload in built(schema).items()},
+        "Queries": Queries(few),
+        "Queries of every column": Queries(marginals(schema, width=1, columns=("ill", "scar", "job"))),
+        **{f"Queries by {builder}": Queries(workload) for builder, workload in built(schema).items()},
         **{
             f"Shaped {method}": Shaped(binary, method)
             for method in ("auto", *SHAPES, "recursive")

@@ -114,9 +114,9 @@ class Shorthands(ABC):
         >>> round(sum(answer.value.table(["rain", "wind"])["count"])), answer.loss.person.epsilon
         (100, Fraction(1, 2))
         """
-        from sfumato.questions.queries.question import Answers
+        from sfumato.questions.queries.question import Queries
 
-        return self.ask(Answers(workload, projection), spend, analyst=analyst)
+        return self.ask(Queries(workload, projection), spend, analyst=analyst)
 
     def synthesize(
         self,

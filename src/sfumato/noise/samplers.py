@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 
+from sfumato.noise.division import divide
 from sfumato.noise.hat import Peak
 from sfumato.noise.inverse import Inverse
 from sfumato.noise.laws import Law, Peaked, Smooth
-from sfumato.noise.plan import make_plan
 from sfumato.noise.table import Table
 
 CACHED = 32
@@ -62,7 +62,7 @@ class Samplers:
     def _table(self, law: Law) -> Table:
         assert isinstance(law, Smooth)
         if law not in self._tables:
-            self._tables[law] = Table(make_plan(law))
+            self._tables[law] = Table(divide(law))
             if len(self._tables) > CACHED:
                 self._tables.popitem(last=False)
         self._tables.move_to_end(law)

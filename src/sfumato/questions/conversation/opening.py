@@ -21,7 +21,7 @@ from sfumato.privacy import Approximate, Attributes, Bound, Cost, Loss, Pure, re
 from sfumato.questions.conversation.guesses import ApproximateChecking
 from sfumato.questions.conversation.keeping import InLedger, Source, plan_from_json, plan_json
 from sfumato.questions.conversation.learner import Learner
-from sfumato.questions.conversation.plan import Plan
+from sfumato.questions.conversation.plan import ConversationPlan
 from sfumato.questions.conversation.planning import Method, plan_conversation
 from sfumato.questions.conversation.priors import Prior, Start, start_of
 from sfumato.questions.conversation.session import Conversation
@@ -73,7 +73,7 @@ class Proposal:
         """The spend without what the count of rows costs."""
         return self.spend if self.gauge.total is not None else scaled(self.spend, 1 - COUNTING)
 
-    def plan(self, rows: int, spend: Bound | None = None) -> Plan:
+    def plan(self, rows: int, spend: Bound | None = None) -> ConversationPlan:
         """Return the plan for so many rows."""
         counted = self.counting()
         slack = 0 if counted is None else counted.error(0.99)
@@ -264,7 +264,7 @@ def _opened(ledger: Ledger, name: str, asked: Proposal, event: Event, analyst: s
     )
 
 
-def _learner(asked: Proposal, plan: Plan, support: Mapping[str, Any] | None) -> Learner:
+def _learner(asked: Proposal, plan: ConversationPlan, support: Mapping[str, Any] | None) -> Learner:
     people, start = plan.people, asked.start
     if support is None or support["whole"]:
         return Learner(start.model(asked.space, people), plan.gain / people, plan.learning_margin / people)

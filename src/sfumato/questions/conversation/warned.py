@@ -6,10 +6,10 @@ import warnings
 from fractions import Fraction
 
 from sfumato.errors import AccuracyWarning
-from sfumato.questions.conversation.plan import Plan
+from sfumato.questions.conversation.plan import ConversationPlan
 
 
-def warn_of_plan(plan: Plan) -> None:
+def warn_of_plan(plan: ConversationPlan) -> None:
     """Say that something else would serve better; where the number of people is private, it has been paid for."""
     if plan.verdict != "converse":
         warnings.warn(plan.advice, AccuracyWarning, stacklevel=3)

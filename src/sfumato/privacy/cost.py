@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import NotProvable, ParameterError
 from sfumato.exact import (
@@ -28,6 +28,9 @@ from sfumato.privacy.derived import least
 from sfumato.privacy.forms import ZERO, LinearCurve, PureCurve
 from sfumato.privacy.gauss import NONE, UNKNOWN_GAUSS, Exactly, Gauss, Randomized, gauss_from_json, smallest
 from sfumato.privacy.gaussian import gaussian_delta, gaussian_epsilon, keeps
+
+if TYPE_CHECKING:
+    from sfumato.privacy.fixed_list import FixedList
 
 
 @dataclass(frozen=True)
@@ -191,7 +194,7 @@ class Cost:
         return grown
 
     def epsilon_at(self, delta: Number) -> Extended:
-        """Return the smallest epsilon proved at this delta, rounded up: by curve or by Gaussian (TCDP:C-DP+, AC-GDP).
+        """Return the smallest epsilon proved at this delta, rounded up (TCDP:C-DP+, AC-GDP, AC-PLAN).
 
         For costs that were fixed beforehand: a single release, a plan or a list, never what a ledger has spent.
         """
@@ -207,7 +210,16 @@ class Cost:
         # A single pure release is never better as a Gaussian, so the search is spared.
         pure = isinstance(self.gauss, Randomized)
         by_gauss = None if pure else gaussian_epsilon(self.gauss.at(Fraction(0)), rest)
-        return by_curve if by_gauss is None else min(by_curve, by_gauss)
+        found = by_curve if by_gauss is None else min(by_curve, by_gauss)
+        return min([found, *(one.epsilon(allowed) for one in self._lists())])
+
+    def _lists(self) -> tuple[FixedList, ...]:
+        """Return the lists of pairs behind a cost that is made of several releases or of a sample (AC-PLAN)."""
+        if isinstance(self.gauss, (Exactly, Randomized)):
+            return ()  # known in closed form, or no better than its epsilon
+        from sfumato.privacy.fixed_list import lists_of
+
+        return lists_of(self)
 
     def delta_at(self, epsilon: Number) -> Fraction:
         """Return the smallest delta proved at this epsilon, rounded up (TCDP:C-DP-INV, AC-GDP)."""
@@ -218,7 +230,7 @@ class Cost:
         amount = self.gauss.at(Fraction(0))
         if isinstance(amount, Fraction):
             found = min(found, gaussian_delta(amount, value))
-        return min(Fraction(1), self.leak + found)
+        return min([Fraction(1), self.leak + found, *(one.delta(value) for one in self._lists())])
 
     def within(self, bound: Bound) -> bool:
         """Tell whether the cost, known beforehand, satisfies a bound; exact arithmetic.

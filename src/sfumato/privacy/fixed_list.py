@@ -7,14 +7,26 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, reduce
+from typing import TYPE_CHECKING
 
-from sfumato.exact import Extended, rational_ball, significant_up, unit_up
+from sfumato.exact import INFINITY, Extended, Infinity, rational_ball, significant_up
 from sfumato.exact.enclosure import Ball
+from sfumato.privacy.gauss import Added, Exactly, Gauss, OnSample, Randomized, Smallest
+from sfumato.privacy.gaussian import gaussian_delta, gaussian_epsilon
 from sfumato.privacy.loss_distribution import ONE, LossDistribution, TooWide, spread
-from sfumato.privacy.pairs import GaussPair, Leak, Pair, SampledGauss, Spread, TwoPoint, gaussian_delta
+from sfumato.privacy.pairs import GaussPair, Leak, Pair, Revealed, SampledGauss, Spread, TwoPoint
+
+if TYPE_CHECKING:
+    from sfumato.privacy.cost import Cost
 
 PRECISION = 1000
 """The grid is chosen so that it raises the variance of the whole loss by about one part in so many."""
+
+CELLS_OF_WIDTH = 250
+CELLS_OF_PAIR = 6000
+"""Short lists get so many cells for a standard deviation of their loss, unless one release needs more than these."""
+FARTHEST = 12.0
+"""Deviations out to which losses are held, about; only to choose a grid."""
 
 CUT_BITS = 60
 """What is moved at the ends of a distribution is at most 2^-60 of delta in all."""
@@ -55,12 +67,14 @@ class FixedList:
         """Return the smallest epsilon at this delta that the pairs prove, rounded up; the larger of both directions."""
         kept = self._left_of(delta)
         if kept is None:
-            return _infinite()
+            return INFINITY
         rest = self._finite()
         if not rest:
             return Fraction(0)
-        if len(rest) == 1 and isinstance(rest[0][0], GaussPair):
-            return gaussian_epsilon(rest[0][0].m, kept)
+        alone = _gaussian(rest)
+        if alone is not None:
+            found = gaussian_epsilon(alone.m, kept) if kept else None
+            return INFINITY if found is None else found
         return max(found.epsilon(kept) for found in self._distributions(kept))
 
     def delta(self, epsilon: Fraction) -> Fraction:
@@ -68,9 +82,8 @@ class FixedList:
         rest, leak = self._finite(), self._leak()
         if not rest:
             inner = Fraction(0)
-        elif len(rest) == 1 and isinstance(rest[0][0], GaussPair):
-            found = significant_up(lambda: gaussian_delta(rest[0][0].m, epsilon))
-            inner = Fraction(1) if found is None else min(found, Fraction(1))
+        elif (alone := _gaussian(rest)) is not None:
+            inner = gaussian_delta(alone.m, epsilon)
         else:
             inner = max(found.delta(epsilon) for found in self._distributions(SMALLEST_DELTA))
         return leak + (1 - leak) * inner
@@ -78,7 +91,7 @@ class FixedList:
     def coarseness(self, delta: Fraction) -> int:
         """Return how often the grid had to be made coarser than one part in a thousand to fit into memory."""
         kept = self._left_of(delta)
-        closed = all(isinstance(pair, GaussPair) for pair, _ in self._finite())
+        closed = not self._finite() or _gaussian(self._finite()) is not None
         return 0 if kept is None or closed else _composed(FixedList(self._finite()), False, _level(kept))[1]
 
     def _finite(self) -> tuple[tuple[Pair, int], ...]:
@@ -107,10 +120,10 @@ class FixedList:
         return [_composed(rest, reverse, _level(delta))[0] for reverse in directions]
 
 
-def _infinite() -> Extended:
-    from sfumato.exact import INFINITY
-
-    return INFINITY
+def _gaussian(rest: tuple[tuple[Pair, int], ...]) -> GaussPair | None:
+    """Return the one Gaussian pair of a list that holds nothing else: its profile is known in closed form."""
+    pair = rest[0][0]
+    return pair if len(rest) == 1 and isinstance(pair, GaussPair) else None
 
 
 def _one_sided(pair: Pair) -> bool:
@@ -140,7 +153,7 @@ def _composed(rest: FixedList, reverse: bool, level: int) -> tuple[LossDistribut
 def chosen_step(counts: Iterable[tuple[Pair, int]], coarser: int = 0) -> Fraction:
     """Return the grid's step: sqrt(6 r V/n), V the variance of the whole loss and n the releases that are off the grid.
 
-    Spreading adds about step²/6 to the variance of each. If all losses of pure releases can lie on the grid they are
+    Spreading adds about step²/6 to the variance of each. Short lists get a finer grid, which costs little. If all losses of pure releases can lie on the grid they are
     exact and the step is a whole part of theirs.
     """
     listed = list(counts)
@@ -148,8 +161,12 @@ def chosen_step(counts: Iterable[tuple[Pair, int]], coarser: int = 0) -> Fractio
     spread_out = sum(count for pair, count in listed if isinstance(pair, Spread))
     variance = sum(count * pair.variance() for pair, count in listed)
 
+    longest = max((pair.largest(FARTHEST) for pair, _ in listed if isinstance(pair, Spread)), default=0.0)
+    width = math.sqrt(max(variance, 1e-30))
+
     def wished(off_grid: int) -> float:
-        return math.sqrt(6 * 2**coarser * max(variance, 1e-30) / (PRECISION * off_grid))
+        cheap = max(width / CELLS_OF_WIDTH, longest / CELLS_OF_PAIR)
+        return float(2 ** (coarser / 2) * min(width * math.sqrt(6 / (PRECISION * off_grid)), cheap))
 
     if points:
         common = reduce(_common, points)
@@ -174,27 +191,65 @@ def _common(first: Fraction, second: Fraction) -> Fraction:
     return Fraction(math.gcd(int(first * shared), int(second * shared)), shared)
 
 
-@lru_cache(maxsize=1 << 12)
-def gaussian_epsilon(m: Fraction, delta: Fraction) -> Extended:
-    """Return the smallest epsilon of at least 0 at which a Gaussian pair keeps delta, rounded up to about 1e-12.
+MOST_KINDS = 64
+"""With more different pairs than this a list is not worth the time: its curve is used."""
 
-    The profile falls with epsilon. A float finds where it crosses delta; what is returned is certified.
+
+def lists_of(cost: Cost) -> tuple[FixedList, ...]:
+    """Return the lists of pairs that dominate what a cost was stated for; each is valid, so the best one counts.
+
+    Empty if some part has no pair. A cost that was added up is the releases one after the other, each with its own.
     """
-    if delta <= 0:
-        return _infinite()
-    if _certified(m, Fraction(0), delta):
-        return Fraction(0)
-    low, high = Fraction(0), Fraction(1)
-    while not _certified(m, high, delta):
-        low, high = high, 2 * high
-    while high - low > high / (1 << 44):
-        middle = (low + high) / 2
-        low, high = (low, middle) if _certified(m, middle, delta) else (middle, high)
-    return high
+    if cost.leak:
+        # One lost part for all entries: only randomized responses share it with their leak.
+        if isinstance(cost.epsilon, Infinity):
+            return ()
+        found = _pure_pairs(cost.gauss) or [(1, TwoPoint(cost.epsilon))]
+        return (FixedList.of([*found, (1, Leak(cost.leak))]),)
+    options = _options(cost.gauss)
+    if not options and isinstance(cost.epsilon, Fraction):
+        options = [[(1, TwoPoint(cost.epsilon))]]
+    lists = [FixedList.of(option) for option in options]
+    return tuple(one for one in dict.fromkeys(lists) if len(one.counts) <= MOST_KINDS)
 
 
-def _certified(m: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
-    from sfumato.exact.enclosure import precision
+Parts = list[tuple[int, Pair]]
 
-    with precision(192 + 2 * max(0, delta.denominator.bit_length() - delta.numerator.bit_length())):
-        return bool(gaussian_delta(m, epsilon) <= rational_ball(delta))
+
+def _pure_pairs(gauss: Gauss) -> Parts:
+    match gauss:
+        case Randomized(epsilon=epsilon):
+            return [(1, TwoPoint(epsilon))]
+        case Added(parts=parts) if all(isinstance(part, Randomized) for _, part in parts):
+            return [(count, TwoPoint(part.epsilon)) for count, part in parts if isinstance(part, Randomized)]
+    return []
+
+
+def _options(gauss: Gauss) -> list[Parts]:
+    """Return the ways to dominate what a Gaussian coordinate describes, none if it is not known.
+
+    Where several parts have several ways each, they are taken in step: all by the person's pair, or all told.
+    """
+    match gauss:
+        case Exactly(amount=amount):
+            return [[(1, GaussPair(amount))] if amount else []]
+        case Randomized(epsilon=epsilon):
+            return [[(1, TwoPoint(epsilon))]]
+        case OnSample():
+            kind = Revealed(gauss.amount, gauss.rate)
+            return [[(1, kind if gauss.told else SampledGauss(gauss.amount, gauss.rate, gauss.relation))]]
+        case Smallest(choices=choices):
+            return [option for choice in choices for option in _options(choice)]
+        case Added(parts=parts):
+            ways = [(count, _options(part)) for count, part in parts]
+            if not all(options for _, options in ways):
+                return []
+            return [
+                [
+                    (count * inner, pair)
+                    for count, options in ways
+                    for inner, pair in options[min(place, len(options) - 1)]
+                ]
+                for place in range(max(len(options) for _, options in ways))
+            ]
+    return []

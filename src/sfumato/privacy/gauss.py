@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from sfumato.errors import ParameterError
 from sfumato.exact import INFINITY, Extended, Infinity, from_text, rational_ball, to_text
 from sfumato.exact.enclosure import FIRST_BITS, LAST_BITS, UNIT_BITS, Ball, middle, precision
+from sfumato.privacy.relations import Relation
 
 
 class Gauss(ABC):
@@ -89,6 +90,35 @@ class Randomized(Gauss):
     def parameters(self) -> dict[str, Any]:
         """Return epsilon."""
         return {"epsilon": to_text(self.epsilon)}
+
+
+@dataclass(frozen=True)
+class OnSample(Gauss):
+    """Rounded Gaussian noise on a fresh, secret sample of the people at a public rate (AC-SAMPLE).
+
+    One such release uses up as much as without the sample: the tails of its loss are those of the unsampled noise. What
+    the sample gains is seen in the Rényi curve, and in full where a list is accounted for together. `told` says that
+    only `Revealed` is proved, as for a smaller set of attributes; else it is about a whole person.
+    """
+
+    form: ClassVar[str] = "on_sample"
+    amount: Fraction
+    rate: Fraction
+    relation: Relation
+    told: bool = False
+
+    def at(self, reserve: Fraction) -> Extended:
+        """Return mu² of the noise itself: sampling mixes pairs with equal ones, so it never hurts."""
+        return self.amount
+
+    def group(self, people: int) -> Gauss:
+        """Forget the sample: several people are drawn or not in several ways."""
+        return Exactly(people**2 * self.amount)
+
+    def parameters(self) -> dict[str, Any]:
+        """Return mu², the rate, the neighbours, and whether it is told who was drawn."""
+        record = {"amount": to_text(self.amount), "rate": to_text(self.rate)}
+        return {**record, "relation": self.relation.value, "told": self.told}
 
 
 @dataclass(frozen=True)
@@ -249,6 +279,9 @@ def gauss_from_json(record: dict[str, Any] | None) -> Gauss:
             return Randomized(_fraction(record["epsilon"]))
         case "unknown":
             return UNKNOWN_GAUSS
+        case "on_sample":
+            relation = Relation(record["relation"])
+            return OnSample(_fraction(record["amount"]), _fraction(record["rate"]), relation, record["told"])
         case "added":
             return Added(tuple((int(count), gauss_from_json(part)) for count, part in record["parts"]))
         case "smallest":

@@ -193,8 +193,9 @@ def _halves(pair: Pair, step: Fraction, cut: int) -> tuple[_Half, _Half]:
             upper = _density(pair.above(), _cells(pair, step, cut), step)
         case _:
             raise TypeError(f"{type(pair).__name__} has no losses to spread.")
-    one_sided = isinstance(pair, SampledGauss) and pair.one_sided
-    return upper, _falling(pair, step) if one_sided else _swapped(upper, step, -1)
+    if isinstance(pair, SampledGauss) and pair.one_sided:
+        return upper, _falling(pair, step)
+    return upper, _swapped(upper, step, -1)
 
 
 def _swapped(half: _Half, step: Fraction, sign: int) -> _Half:

@@ -12,12 +12,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
 
 from sfumato.errors import ParameterError
 from sfumato.exact import rational_ball
 from sfumato.exact.enclosure import Ball
-from sfumato.privacy.relations import ADD_REMOVE, Relation
+from sfumato.privacy.relations import ADD_REMOVE, REPLACE_ONE, Relation
 
 Tails = Callable[[Ball], tuple[Ball, Ball]]
 """From e^l, the ratio at a loss l, to the masses of the first and of the second law beyond that loss."""
@@ -25,9 +24,6 @@ Tails = Callable[[Ball], tuple[Ball, Ball]]
 
 class Pair(ABC):
     """Two laws, described by the law of their log-ratio under the first."""
-
-    symmetric: ClassVar[bool] = True
-    """Whether both directions are the same pair."""
 
     @abstractmethod
     def for_group(self, people: int) -> Pair | None:
@@ -41,12 +37,6 @@ class Pair(ABC):
 def normal_above(z: Ball) -> Ball:
     """Enclose the mass of a standard normal law above z."""
     return (z / rational_ball(2).sqrt()).erfc() / 2
-
-
-def gaussian_delta(m: Fraction, epsilon: Fraction) -> Ball:
-    """Enclose delta_mu(e) = Phi(mu/2 - e/mu) - e^e Phi(-mu/2 - e/mu), the profile of a Gaussian with mu² = m."""
-    mu, loss = rational_ball(m).sqrt(), rational_ball(epsilon)
-    return normal_above(loss / mu - mu / 2) - loss.exp() * normal_above(loss / mu + mu / 2)
 
 
 @dataclass(frozen=True)
@@ -181,7 +171,7 @@ class SampledGauss(Spread):
     both, for samples of a public size and for Poisson samples. Never for a smaller set of attributes: see `Revealed`.
     """
 
-    relation: Relation = Relation.REPLACE_ONE
+    relation: Relation = REPLACE_ONE
 
     @property
     def one_sided(self) -> bool:

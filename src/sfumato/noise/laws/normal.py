@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -19,9 +20,8 @@ HALF = Fraction(1, 2)
 
 
 class Rounded(Law):
-    """The nearest integer to a normal number of the variance."""
+    """The nearest integer to a normal number that an odd function has stretched."""
 
-    variance: Fraction
     symmetric: ClassVar[bool] = True
 
     def mass(self, j: int) -> Ball:
@@ -37,13 +37,23 @@ class Rounded(Law):
             return 1 - self.tail(-j - 1)
         return self._reach(j + HALF).erfc() / 2
 
+    @abstractmethod
+    def _reach(self, edge: Fraction) -> Ball:
+        """Enclose what is stretched to `edge`, in units of sqrt(2) standard deviations."""
+
+
+class Unstretched(Rounded):
+    """The nearest integer to a normal number of the variance."""
+
+    variance: Fraction
+
     def _reach(self, edge: Fraction) -> Ball:
         """Enclose edge / sqrt(2 variance)."""
         return rational_ball(edge) / rational_ball(2 * self.variance).sqrt()
 
 
 @dataclass(frozen=True)
-class RoundedNormal(Rounded, Priced, Smooth):
+class RoundedNormal(Unstretched, Priced, Smooth):
     """The nearest integer to a normal number of a public variance: the noise of an approximate bound.
 
     Added to integers it is the rounding of a Gaussian around them, so it costs exactly what that Gaussian costs:
@@ -96,7 +106,7 @@ class RoundedNormal(Rounded, Priced, Smooth):
 
 
 @dataclass(frozen=True)
-class PrivateNormal(Rounded):
+class PrivateNormal(Unstretched):
     """The nearest integer to a normal number whose variance may itself be private.
 
     No table is kept for it: every draw inverts the tail. It has no price, because its width tells something too.

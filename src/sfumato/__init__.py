@@ -105,22 +105,6 @@ _HOMES = {
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names}
 _ELSEWHERE = {"workloads": "sfumato.workload.builders"}
-_ROOMS = (
-    "audit",
-    "bounds",
-    "domain",
-    "errors",
-    "fair",
-    "learn",
-    "local",
-    "perturb",
-    "plan",
-    "privacy",
-    "questions",
-    "select",
-    "show",
-)
-
 
 _moved = moved(
     "sfumato",
@@ -136,10 +120,8 @@ def __getattr__(name: str) -> Any:
     """Load what needs heavy packages when it is first used, so that importing sfumato stays quick."""
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
-    if name in _ROOMS:
-        return import_module(f"sfumato.{name}")
-    if name in _ELSEWHERE:
-        return import_module(_ELSEWHERE[name])
+    if name in __all__:
+        return import_module(_ELSEWHERE.get(name, f"sfumato.{name}"))
     return _moved(name)
 
 

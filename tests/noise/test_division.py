@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Geometric, SinhNormal, plan
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Geometric, SinhNormal, division
 from sfumato.noise.division import Widths, divide
 from tests.noise import cases, checks
 from tests.noise.mutants import mutant
@@ -79,11 +79,11 @@ def every_check(module) -> None:
 
 
 def test_the_shipped_division_passes_every_check():
-    every_check(plan)
+    every_check(division)
 
 
 @pytest.mark.parametrize("change", MUTANTS.values(), ids=MUTANTS.keys())
 def test_mutants_of_the_division_are_caught(change):
-    changed = mutant(plan, *change)
+    changed = mutant(division, *change)
     with pytest.raises((AssertionError, ZeroDivisionError)):
         every_check(changed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
@@ -53,7 +54,8 @@ class Queries(Question):
     Fraction(1, 2)
     """
 
-    kind: ClassVar[str] = "Answers"  # ledgers hold stored answers under this word
+    kind: ClassVar[str] = "Queries"
+    stored: ClassVar[Mapping[str, str]] = {"Queries": "Answers"}
     workload: Workload
     projection: str = "auto"
 

@@ -15,6 +15,7 @@ from sfumato.ask.one_thread import one_thread
 from sfumato.ask.packing import pack, unpack
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question
+from sfumato.ledger.plan import by_curve, total_text
 from sfumato.ledger.readings import Reading
 from sfumato.ledger.running import Coins, Work
 from sfumato.mechanism import Event
@@ -35,8 +36,15 @@ class Asked:
     schema: Schema
 
     def loss(self) -> Loss:
-        """Return the sum of the losses."""
-        return reduce(add, (prepared.loss() for prepared in self.prepared))
+        """Return the sum of the losses; of several questions as a list that is fixed beforehand."""
+        total = reduce(add, (prepared.loss() for prepared in self.prepared))
+        return total.together() if len(self.prepared) > 1 else total
+
+    def total(self, spend: Bound) -> str:
+        """Say what several questions guarantee together, at the spend's delta or at one in a million."""
+        delta = spend.delta if isinstance(spend, Approximate) else Fraction(1, 10**6)
+        named = zip(self.questions, self.prepared, strict=True)
+        return total_text(self.loss(), by_curve((question.kind, one.loss()) for question, one in named), delta)
 
     def events(self, snapshot: str) -> list[Event]:
         """Return the public record of each question: its mechanism, the question, and the state of the data."""

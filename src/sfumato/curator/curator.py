@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
@@ -117,7 +118,9 @@ class Curator(Shorthands):
 
     def preview(self, question: Question | Sequence[Question], spend: Bound, *, analyst: str | None = None) -> Preview:
         """Say whether a question or a list would fit, which limits it would break, and what it would cost; free."""
-        return self.ledger.preview(self.loss(question, spend), analyst)
+        asked = planned(self.basis, question, require_bound(spend))
+        found = self.ledger.preview(asked.loss(), analyst)
+        return found if len(asked.questions) == 1 else replace(found, text=f"{found.text} {asked.total(spend)}")
 
     def largest(
         self, question: Question | Sequence[Question], spend: Bound, *, analyst: str | None = None

@@ -231,8 +231,8 @@ class Ledger(Meters):
 
         Its answers are given as those of a conversation: `start`, then `save_state` for each, then `commit`.
         """
-        event, loss = planned(parts)
-        return PlannedReleases(self.reserve(request_id, event, loss, None, analyst), loss)
+        event, loss, without = planned(parts)
+        return PlannedReleases(self.reserve(request_id, event, loss, None, analyst), loss, without)
 
     def save_state(self, request_id: str, step: int, state: bytes, answer: bytes | None = None) -> int:
         """Store a conversation's next state and its answer, before the answer is shown; return the next step.

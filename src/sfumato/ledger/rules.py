@@ -5,7 +5,7 @@ Ceilings are fixed when a limit is made, stored with it and never computed again
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -15,7 +15,7 @@ from sfumato.ledger.budget import Budget, Limit
 from sfumato.ledger.pricing import Prices
 from sfumato.ledger.reservation import Break, Closing
 from sfumato.privacy import Cost, Everything, Loss
-from sfumato.privacy.bounds import Bound
+from sfumato.privacy.bounds import Approximate, Bound
 from sfumato.privacy.filters import Filter, Meter, Sums, filter_of
 
 
@@ -197,7 +197,20 @@ def _first_that_fits(
         if step.fits:
             return step
         taken.append(step)
-    return taken[0]
+    return next(_by_total(rule, sums_from_text(used), offers), taken[0])
+
+
+def _by_total(rule: LimitRule, sums: Sums, offers: Sequence[Prices]) -> Iterator[_Step]:
+    """Yield the steps that fit if a list which was fixed beforehand is charged by its exact total (AC-PLAN)."""
+    bound, left = rule.limit.bound, rule.gate.left(sums)[0]
+    if not isinstance(bound, Approximate) or not left:
+        return
+    for offer in offers:
+        for cost in offer.totals(rule.limit.on, rule.limit.people, bound.delta, left):
+            charge = rule.gate.charge(cost)
+            step = _take(rule.gate, sums, charge, sums_to_text(charge))
+            if step.fits:
+                yield step
 
 
 def _take(gate: Filter, sums: Sums, charge: Sums, said: str) -> _Step:

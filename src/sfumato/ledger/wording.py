@@ -232,9 +232,31 @@ def odometer_text(log_odds: Fraction, delta: Fraction, presence: bool = False) -
     )
 
 
-def plan_text(epsilon: Extended, delta: Fraction) -> str:
-    """Say what a plan that was fixed beforehand guarantees."""
+COARSE = "It is so long that it was accounted for on a coarser grid than usual; the total is safe, and a little large."
+
+
+def total_text(epsilon: Extended, delta: Fraction, word: str) -> str:
+    """Say what a list or a plan that was fixed beforehand guarantees; epsilon is rounded up to four digits.
+
+    >>> total_text(Fraction("1.13244"), Fraction(1, 10**6), "list")
+    'The list was fixed before the data were touched: its total, (1.133, 1e-6), is a guarantee for the list.'
+    """
+    total = "infinity" if isinstance(epsilon, Infinity) else typed(_four_digits(epsilon))
     return (
-        "The plan was fixed before the data were touched: its total, "
-        f"({shown(epsilon, up=True)}, {typed(delta)}), is a guarantee for the plan."
+        f"The {word} was fixed before the data were touched: its total, ({total}, {typed(delta)}), is a guarantee for "
+        f"the {word}."
     )
+
+
+def _four_digits(number: Fraction) -> Fraction:
+    places = 3
+    while number and number * 10**places < 1000:
+        places += 1
+    return Fraction(-(-number * 10**places // 1), 10**places)
+
+
+def by_curve_text(names: Sequence[str]) -> str:
+    """Say which parts of a list are known by their Rényi curves alone."""
+    listed = names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
+    verb = "is" if len(names) == 1 else "are"
+    return f"It was added up by Rényi curves, because {listed} {verb} known by a curve alone."

@@ -88,12 +88,6 @@ class FixedList:
             inner = max(found.delta(epsilon) for found in self._distributions(SMALLEST_DELTA))
         return leak + (1 - leak) * inner
 
-    def coarseness(self, delta: Fraction) -> int:
-        """Return how often the grid had to be made coarser than one part in a thousand to fit into memory."""
-        kept = self._left_of(delta)
-        closed = not self._finite() or _gaussian(self._finite()) is not None
-        return 0 if kept is None or closed else _composed(FixedList(self._finite()), False, _level(kept))[1]
-
     def _finite(self) -> tuple[tuple[Pair, int], ...]:
         return tuple((pair, count) for pair, count in self.counts if not isinstance(pair, Leak))
 
@@ -131,8 +125,17 @@ def _one_sided(pair: Pair) -> bool:
 
 
 def _level(delta: Fraction) -> int:
-    """Return a power of two just below a delta, so that nearby ones share their work."""
-    return max(0, math.floor(math.log2(delta.denominator) - math.log2(max(delta.numerator, 1))) + 1) if delta else 100
+    """Return log2(1/delta) rounded up to a multiple of 16, so that the deltas which a limit tries share their work."""
+    bits = delta.denominator.bit_length() - delta.numerator.bit_length() + 1 if delta else 96
+    return 16 * -(-max(bits, 1) // 16)
+
+
+def coarse(found: FixedList, delta: Fraction) -> bool:
+    """Tell whether a list did not fit on its grid, so that what is said of it is safe but a little large."""
+    kept, rest = found._left_of(delta), found._finite()
+    if kept is None or not rest or _gaussian(rest) is not None:
+        return False
+    return _composed(FixedList(rest), False, _level(kept))[1] > 0
 
 
 @lru_cache(maxsize=256)
@@ -153,8 +156,8 @@ def _composed(rest: FixedList, reverse: bool, level: int) -> tuple[LossDistribut
 def chosen_step(counts: Iterable[tuple[Pair, int]], coarser: int = 0) -> Fraction:
     """Return the grid's step: sqrt(6 r V/n), V the variance of the whole loss and n the releases that are off the grid.
 
-    Spreading adds about step²/6 to the variance of each. Short lists get a finer grid, which costs little. If all losses of pure releases can lie on the grid they are
-    exact and the step is a whole part of theirs.
+    Spreading adds about step²/6 to the variance of each. Short lists get a finer grid, which costs little. If the
+    losses of all pure releases can lie on the grid they are exact, and the step is a whole part of theirs.
     """
     listed = list(counts)
     points = [pair.epsilon for pair, _ in listed if isinstance(pair, TwoPoint)]

@@ -15,10 +15,12 @@ from sfumato.ask.one_thread import one_thread
 from sfumato.ask.packing import pack, unpack
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question
+from sfumato.ledger.history import reads_everything
 from sfumato.ledger.readings import Reading
 from sfumato.ledger.running import Coins, Work
 from sfumato.mechanism import Event
-from sfumato.privacy import Approximate, Bound, Concentrated, Loss, Pure, Truncated
+from sfumato.privacy import EVERYTHING, Approximate, Bound, Concentrated, Cost, Loss, Pure, Truncated
+from sfumato.privacy.filters import Meter
 from sfumato.table.data import Table
 from sfumato.table.schema import Schema
 
@@ -37,6 +39,18 @@ class Asked:
     def loss(self) -> Loss:
         """Return the sum of the losses."""
         return reduce(add, (prepared.loss() for prepared in self.prepared))
+
+    def losses(self, spend: Bound | None) -> tuple[Loss, ...]:
+        """Return what the ledger may charge: the loss as it is, or that of any release within the spend.
+
+        Each limit takes the first that fits it, whole.
+        """
+        loss = self.loss()
+        if not isinstance(spend, Approximate) or loss.person.is_zero or loss.person.leak:
+            return (loss,)
+        names = loss.profile.names()
+        reads = frozenset(names) if names and not reads_everything(loss) else EVERYTHING
+        return loss, Loss.flat(Cost.approximate(spend.epsilon, spend.delta), reads, loss.relation)
 
     def events(self, snapshot: str) -> list[Event]:
         """Return the public record of each question: its mechanism, the question, and the state of the data."""
@@ -90,7 +104,7 @@ class Asked:
 
 def left_of(reading: Reading) -> Bound | None:
     """Return what a person limit has left, as a spend; None if nothing is."""
-    limit, (leaks, rest, *orders) = reading.rule.limit.bound, reading.left
+    limit, (leaks, rest, *others) = reading.rule.limit.bound, reading.left
     if rest:
         match limit:
             case Concentrated():
@@ -100,8 +114,13 @@ def left_of(reading: Reading) -> Bound | None:
             case Approximate() if leaks:
                 return Approximate(rest, leaks)
         return Pure(rest)
-    for tau, meter in zip(orders, reading.meters[2:], strict=True):
-        # Gaussian noise has closed the way of epsilons, and goes on by its Rényi order.
-        if tau and isinstance(meter.order, Fraction):
-            return Concentrated(tau / meter.order)
-    return None
+    # Gaussian noise has closed the way of epsilons, and goes on by itself or by a Rényi order.
+    rhos = [_rho(meter, left) for meter, left in zip(reading.meters[2:], others, strict=True) if left]
+    return Concentrated(max(rhos)) if rhos else None
+
+
+def _rho(meter: Meter, left: Fraction) -> Fraction:
+    if meter.kind == "gauss":
+        return left / 2
+    assert isinstance(meter.order, Fraction)
+    return left / meter.order

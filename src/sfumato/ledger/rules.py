@@ -179,7 +179,9 @@ class Rulebook:
             if rule.analyst is not None and rule.analyst != analyst:
                 continue
             on, people = rule.limit.on, rule.limit.people
-            key = (id(rule.gate), sums[place], *[offer.key(on, people) for offer in offers])
+            # Limits whose delta is not divided yet share a filter without meters, so their bounds tell them apart.
+            which = id(rule.gate) if rule.settled else rule.limit.bound
+            key = (which, sums[place], *[offer.key(on, people) for offer in offers])
             if key not in steps:
                 steps[key] = _first_that_fits(rule, sums[place], offers, charges)
             step = steps[key]

@@ -63,6 +63,11 @@ STEP_DEAD = (
     "This step of the conversation ended without an answer, and one correction is spent on it; the conversation goes "
     "on."
 )
+PASSED = (
+    "The limit {bound} on {name} has been passed already; choose a larger one, or lower a limit with ledger.lower to "
+    "refuse what comes."
+)
+UNDIVIDED = "Nothing spent. The first question decides how delta is divided."
 SHOWN_BREAKS = 5
 
 
@@ -153,9 +158,19 @@ def guarantee_text(bound: Bound | None, on: Attributes, people: int) -> str:
     )
 
 
+def undivided_text(bound: Bound, meters: Sequence[Meter]) -> str:
+    """Say what a limit takes whose delta its first question will divide: one kind of spend after the other."""
+    assert isinstance(bound, Approximate)
+    kinds = [f"Pure({typed(bound.epsilon)})"]
+    widths = [meter.ceiling for meter in meters if meter.kind == "gauss"]
+    kinds += [f"Gaussian noise of variance {shown(1 / amount, up=True)} for sensitivity 1" for amount in widths]
+    return f"{UNDIVIDED} It takes up to {', '.join(kinds)}, or {bound_text(bound)}."
+
+
 def spent_text(meters: Sequence[Meter], sums: Sequence[Extended]) -> str:
     """Say what the meters of one limit show."""
     readings = [(meter, used) for meter, used in zip(meters, sums, strict=True) if meter.kind != "leak"]
+    readings.sort(key=lambda reading: reading[0].kind != "gauss")
     leaks = [(meter, used) for meter, used in zip(meters, sums, strict=True) if meter.kind == "leak" and meter.ceiling]
     if len(readings) == 1 and not leaks:
         ((meter, used),) = readings
@@ -166,19 +181,22 @@ def spent_text(meters: Sequence[Meter], sums: Sequence[Extended]) -> str:
 
 
 def _used(meter: Meter, used: Extended) -> str:
-    return f"{shown(used, up=True)} of {_ceiling(meter)}" if used <= meter.ceiling else "closed"
+    if isinstance(used, Infinity) or used > meter.ceiling:
+        return "closed"
+    said = f"{shown(used, up=True)} of {_ceiling(meter)}"
+    return f"{said} ({-(-100 * used // meter.ceiling)} %)" if meter.kind == "gauss" else said
 
 
 def _ceiling(meter: Meter) -> str:
-    # The ceiling of an order is computed; all others were typed.
-    return shown(meter.ceiling, up=False) if meter.kind == "tau" else typed(meter.ceiling)
+    # The ceilings of an order and of a Gaussian are computed; all others were typed.
+    return shown(meter.ceiling, up=False) if meter.kind in ("tau", "gauss") else typed(meter.ceiling)
 
 
 def _route(meter: Meter) -> str:
     if meter.kind == "tau":
         assert isinstance(meter.order, Fraction)
         return f"Order {typed(meter.order)}:"
-    return "Epsilon"
+    return "Gaussian" if meter.kind == "gauss" else "Epsilon"
 
 
 def refusal_text(breaks: Sequence[Break], largest: Bound | None = None) -> str:
@@ -197,7 +215,7 @@ def _asked(row: Break) -> str:
     asked = f"{shown(row.asked, up=True)} asked"
     left = "closed" if row.left is None else f"{shown(row.left, up=False)} left"
     if row.meter.kind == "leak":
-        made = " (the limit was made with too small leaks=)" if row.asked > row.meter.ceiling else ""
+        made = " (the limit keeps too little of delta for leaks)" if row.asked > row.meter.ceiling else ""
         return f"leaks {asked}, {left}{made}"
     if isinstance(row.limit.bound, Approximate):
         return f"{_route(row.meter).lower().rstrip(':')} {asked}, {left}"

@@ -84,6 +84,46 @@ def test_sampled_steps_as_a_list_and_one_by_one() -> None:
         assert ledger.verify()
 
 
+def test_a_sample_that_no_order_carries_is_told_to_be_a_list() -> None:
+    said = "No Rényi order of this limit carries a sample at this rate; ask the steps as one list."
+    for limit in (Approximate(1, "1e-6"), Approximate(1, "1e-6", leaks="1e-6")):
+        with Ledger(None, Budget(limit)) as ledger, pytest.raises(BudgetExceeded, match=said):
+            ledger.reserve("step", SAMPLED, sampled(1, 100))
+    with Ledger(None, Budget(Approximate(1, "1e-6"))) as ledger:
+        # A list that does not fit says its exact total, not the infinity of its sums.
+        with pytest.raises(BudgetExceeded, match=r"person, epsilon 1\.\d+ asked, 1 left"):
+            ledger.plan("too many", [(SAMPLED, sampled(1, 100))] * 300)
+        (rule,) = ledger.limits
+        assert not rule.settled  # a refusal settles nothing
+
+
+@pytest.mark.parametrize(
+    ("limit", "count", "scheme"),
+    [(Approximate(1, "1e-6"), 60, "without_replacement"), (Approximate(1, "1e-6"), 100, "poisson")],
+)
+def test_a_first_list_may_take_all_of_delta(limit: Approximate, count: int, scheme: str) -> None:
+    step = sampled(1, 100, scheme)
+    with Ledger(None, Budget(limit), relation=step.relation) as ledger:
+        ledger.plan("first", [(SAMPLED, step)] * count)
+        (rule,) = ledger.limits
+        assert rule.shares is not None and rule.shares.name == "L1" and rule.shares.leaks == 1
+        assert ledger.verify()
+        with pytest.raises(BudgetExceeded):
+            ledger.reserve("more", SAMPLED, step)
+
+
+@pytest.mark.parametrize(("step", "order", "count"), [(sampled(1, 100), 8, 1055), (sampled("1/16", 10), 9, 452)])
+def test_a_first_sampled_step_chooses_the_order(step: Loss, order: int, count: int) -> None:
+    with Ledger(None, Budget(Approximate(3, "1e-6"))) as ledger:
+        ledger.reserve("first", SAMPLED, step)
+        (rule,) = ledger.limits
+        assert rule.shares is not None and (rule.shares.name, rule.shares.at) == ("R", order)
+        ledger.reserve("rest", SAMPLED, (count - 1) * step)
+        with pytest.raises(BudgetExceeded):
+            ledger.reserve("one more", SAMPLED, step)
+        assert ledger.verify()
+
+
 @pytest.mark.parametrize(
     ("step", "order", "count"),
     [

@@ -17,6 +17,7 @@ from sfumato.ledger.reservation import Break, Closing
 from sfumato.privacy import Cost, Everything, Loss
 from sfumato.privacy.bounds import Approximate, Bound
 from sfumato.privacy.filters import Filter, Meter, Sums, filter_of
+from sfumato.privacy.gauss import OnSample
 from sfumato.privacy.settlement import Settlement, Shares, settled, widest
 
 OPEN = Filter((), ())
@@ -189,7 +190,7 @@ class Rulebook:
                 continue
             if not step.fits:
                 verdict.fits = False
-                verdict.breaks += _breaks(rule, sums_from_text(sums[place]), offers[0].at(on, people))
+                verdict.breaks += _breaks(rule, sums_from_text(sums[place]), offers)
             elif step.settles is not None:
                 verdict.settles[place] = step.settles
             verdict.sums[place] = step.after
@@ -290,10 +291,25 @@ def _shut(gate: Filter, before: str, after: str) -> list[Meter]:
     return [meter for meter, was, now in rows if meter in gate.routes and was <= meter.ceiling < now]
 
 
-def _breaks(rule: LimitRule, sums: Sums, cost: Cost) -> list[Break]:
-    gate = rule.gate
+def _breaks(rule: LimitRule, sums: Sums, offers: Sequence[Prices]) -> list[Break]:
+    gate, on, people = rule.gate, rule.limit.on, rule.limit.people
     if not rule.settled:
         assert isinstance(rule.limit.bound, Approximate)
         gate = widest(rule.limit.bound)
         sums = gate.zero()
-    return [Break(rule.name, rule.limit, meter, asked, left) for meter, asked, left in gate.broken(sums, cost)]
+    cost = offers[0].at(on, people)
+    sample = isinstance(cost.gauss, OnSample) and isinstance(rule.limit.bound, Approximate) and not _carries(gate, cost)
+    left = gate.left(sums)[0]
+    if isinstance(rule.limit.bound, Approximate) and left:
+        # A list is refused by its exact total, the best that can be said of it.
+        *_, cost = (
+            cost,
+            *(total for offer in offers for total in offer.totals(on, people, rule.limit.bound.delta, left)),
+        )
+    rows = gate.broken(sums, cost)
+    return [Break(rule.name, rule.limit, meter, asked, rest, sample) for meter, asked, rest in rows]
+
+
+def _carries(gate: Filter, cost: Cost) -> bool:
+    """Tell whether some Rényi order of a limit would take a cost if nothing else were asked."""
+    return any(meter.reading(cost) <= meter.ceiling for meter in gate.routes if meter.kind == "tau")

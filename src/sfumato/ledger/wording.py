@@ -68,6 +68,7 @@ PASSED = (
     "refuse what comes."
 )
 UNDIVIDED = "Nothing spent. The first question decides how delta is divided."
+SAMPLE = "No Rényi order of this limit carries a sample at this rate; ask the steps as one list."
 SHOWN_BREAKS = 5
 
 
@@ -208,6 +209,8 @@ def refusal_text(breaks: Sequence[Break], largest: Bound | None = None) -> str:
     text = f"Refused before the data were touched: {listed}."
     if largest is not None:
         return f"{text} The largest that fits is {bound_text(largest)}."
+    if any(row.sample for row in breaks):
+        return f"{text} {SAMPLE}"
     return f"{text} A smaller spend may fit." if all(_room(rows) for _, rows in groups) else text
 
 

@@ -206,7 +206,7 @@ class Cost:
         by_curve = min(self.epsilon, smallest_epsilon(self.tau, self.curve.end, rest))
         # A single pure release is never better as a Gaussian, so the search is spared.
         pure = isinstance(self.gauss, Randomized)
-        by_gauss = None if pure else gaussian_epsilon(self.gauss.at(Fraction(0)), rest)
+        by_gauss = None if pure else gaussian_epsilon(self.gauss.covering(), rest)
         return by_curve if by_gauss is None else min(by_curve, by_gauss)
 
     def delta_at(self, epsilon: Number) -> Fraction:
@@ -215,7 +215,7 @@ class Cost:
         if self.epsilon <= value:
             return self.leak
         found = smallest_delta(self.tau, self.curve.end, value)
-        amount = self.gauss.at(Fraction(0))
+        amount = self.gauss.covering()
         if isinstance(amount, Fraction):
             found = min(found, gaussian_delta(amount, value))
         return min(Fraction(1), self.leak + found)
@@ -243,7 +243,7 @@ class Cost:
 
     def _gaussian_within(self, bound: Approximate) -> bool:
         """Tell whether the Gaussian that covers the release keeps the bound; equality counts, unlike in a search."""
-        amount = INFINITY if isinstance(self.gauss, Randomized) else self.gauss.at(Fraction(0))
+        amount = INFINITY if isinstance(self.gauss, Randomized) else self.gauss.covering()
         return isinstance(amount, Fraction) and keeps(amount, bound.epsilon, bound.delta - self.leak)
 
     def to_json(self) -> dict[str, Any]:

@@ -160,7 +160,7 @@ class Approximate(Bound):
 
     As a limit, delta is divided between mechanisms that leak with small probability, Rényi orders and Gaussians. The
     first question that touches the limit decides how, unless whoever makes the ledger does: `leaks` and `gauss` are
-    parts of delta, the rest is for Rényi orders, and `routes` are these orders with weights (see `docs/accounting.md`).
+    parts of delta, the rest is for Rényi orders, and `routes` are these orders with weights (see `docs/ledger.md`).
     """
 
     epsilon: Fraction

@@ -205,13 +205,16 @@ class Cost:
             return INFINITY
         if self.leak == allowed or self.epsilon == 0:
             return self.epsilon
-        rest = allowed - self.leak
+        return min([self._closed_epsilon(allowed), *(one.epsilon(allowed) for one in self._lists())])
+
+    def _closed_epsilon(self, delta: Fraction) -> Extended:
+        """Return the epsilon at a delta above the leak by the curve or by a Gaussian that covers the release."""
+        rest = delta - self.leak
         by_curve = min(self.epsilon, smallest_epsilon(self.tau, self.curve.end, rest))
         # A single pure release is never better as a Gaussian, so the search is spared.
         pure = isinstance(self.gauss, Randomized)
-        by_gauss = None if pure else gaussian_epsilon(self.gauss.at(Fraction(0)), rest)
-        found = by_curve if by_gauss is None else min(by_curve, by_gauss)
-        return min([found, *(one.epsilon(allowed) for one in self._lists())])
+        by_gauss = None if pure else gaussian_epsilon(self.gauss.covering(), rest)
+        return by_curve if by_gauss is None else min(by_curve, by_gauss)
 
     def _lists(self) -> tuple[FixedList, ...]:
         """Return the lists of pairs behind a cost that is made of several releases or of a sample (AC-PLAN)."""
@@ -227,7 +230,7 @@ class Cost:
         if self.epsilon <= value:
             return self.leak
         found = smallest_delta(self.tau, self.curve.end, value)
-        amount = self.gauss.at(Fraction(0))
+        amount = self.gauss.covering()
         if isinstance(amount, Fraction):
             found = min(found, gaussian_delta(amount, value))
         return min([Fraction(1), self.leak + found, *(one.delta(value) for one in self._lists())])
@@ -250,12 +253,13 @@ class Cost:
                     return False
                 if self.epsilon <= bound.epsilon or self._gaussian_within(bound):
                     return True
-                return self.epsilon_at(bound.delta) <= bound.epsilon
+                # Calibration asks this many times, so a loss distribution is not worked out for it.
+                return self.leak < bound.delta and self._closed_epsilon(bound.delta) <= bound.epsilon
         raise ParameterError(f"{bound!r} is not one of the four bounds.")
 
     def _gaussian_within(self, bound: Approximate) -> bool:
         """Tell whether the Gaussian that covers the release keeps the bound; equality counts, unlike in a search."""
-        amount = INFINITY if isinstance(self.gauss, Randomized) else self.gauss.at(Fraction(0))
+        amount = INFINITY if isinstance(self.gauss, Randomized) else self.gauss.covering()
         return isinstance(amount, Fraction) and keeps(amount, bound.epsilon, bound.delta - self.leak)
 
     def to_json(self) -> dict[str, Any]:

@@ -21,6 +21,9 @@ from sfumato.exact import INFINITY, Extended, Infinity, from_text, rational_ball
 from sfumato.exact.enclosure import FIRST_BITS, LAST_BITS, UNIT_BITS, Ball, middle, precision
 from sfumato.privacy.relations import Relation
 
+RESERVES = (Fraction(1, 200), Fraction(1, 50), Fraction(1, 20), Fraction(1, 8))
+"""Reserves beside which a fixed sum is tried, as parts of what it costs without one."""
+
 
 class Gauss(ABC):
     """A charge for every reserve, in a closed set of forms that can be stored."""
@@ -38,6 +41,16 @@ class Gauss(ABC):
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as JSON."""
+
+    def covering(self) -> Extended:
+        """Return the mu² of a Gaussian that covers the release, if it is known beforehand: with the best reserve tried.
+
+        A release that is covered beside a reserve is covered by reserve and charge together.
+        """
+        alone = self.at(Fraction(0))
+        if isinstance(alone, Infinity):
+            return alone
+        return min(alone, *(reserve + self.at(reserve) for reserve in (alone * part for part in RESERVES)))
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object that `gauss_from_json` reads back exactly."""
@@ -61,6 +74,10 @@ class Exactly(Gauss):
 
     def at(self, reserve: Fraction) -> Extended:
         """Return mu² itself."""
+        return self.amount
+
+    def covering(self) -> Extended:
+        """Return mu² itself: no reserve is of use."""
         return self.amount
 
     def group(self, people: int) -> Gauss:

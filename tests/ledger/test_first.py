@@ -220,6 +220,21 @@ def test_several_certificates_each_limit_takes_the_preset_that_serves_it_most_of
         assert names(ledger) == {"person": "G"}
 
 
+def test_reserve_and_charges_are_fixed_with_the_first_question():
+    """A reserve taken from what is left, or charges computed again beside a larger one, would break the route."""
+    with Ledger(None, Budget(Approximate(1, "1e-6"))) as ledger:
+        ledger.reserve("first", EVENT, flat(Cost.pure("1/100")))
+        reserve = ledger.spent().meters[-1].reserve
+        charges = [ledger.spent().sums[-1]]
+        ledger.reserve("much", EVENT, flat(Cost.gaussian("1/20")))
+        before = ledger.spent().sums[-1]
+        ledger.reserve("last", EVENT, flat(Cost.pure("1/100")))
+        charges.append(ledger.spent().sums[-1] - before)
+        assert charges[0] == charges[1] and ledger.spent().meters[-1].reserve == reserve
+        meter = ledger.spent().meters[-1]
+        assert meter.ceiling + meter.reserve == gaussian_m(Fraction(1), Fraction("85e-8"))
+
+
 # Two processes, an older file, and what verification sees.
 
 

@@ -166,8 +166,8 @@ class Journal:
                     self.terms = Terms.from_json(body)
                     self.book = Rulebook(rules_from_json(body["rules"]))
                 elif row.kind == "settled":
-                    for place, found in settlements(body):
-                        self.book.settle(place, found)
+                    for places, found in settlements(body):
+                        self.book.settle(places, found)
                 elif row.kind == "schema":
                     self.terms = with_schema(self.terms, body if isinstance(body, str) else body["schema"])
                 else:

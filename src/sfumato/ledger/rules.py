@@ -109,12 +109,10 @@ def rules_from_json(record: dict[str, Any]) -> list[LimitRule]:
     return rules
 
 
-def settlements(body: Mapping[str, Any]) -> Iterator[tuple[int, Settlement]]:
+def settlements(body: Mapping[str, Any]) -> Iterator[tuple[list[int], Settlement]]:
     """Read the row that fixed how limits divide their delta."""
     for places, shares, gate in body["limits"]:
-        found = Settlement(Shares.from_json(shares), Filter.from_json(gate))
-        for place in ranges_from_text(places):
-            yield place, found
+        yield list(ranges_from_text(places)), Settlement(Shares.from_json(shares), Filter.from_json(gate))
 
 
 @dataclass
@@ -213,10 +211,10 @@ class Rulebook:
         gate = self.rules[place].gate
         return _shut(gate, verdict.before[place], verdict.sums[place]) if gate.meters else []
 
-    def settle(self, place: int, found: Settlement) -> None:
-        """Fix the ceilings of a limit, once and for all."""
-        known = next((rule.gate for rule in self.rules if rule.gate == found.gate), found.gate)
-        self.rules[place] = self.rules[place].settle(replace(found, gate=known))
+    def settle(self, places: Iterable[int], found: Settlement) -> None:
+        """Fix the ceilings of limits that one request settles alike, once and for all; they share one filter."""
+        for place in places:
+            self.rules[place] = self.rules[place].settle(found)
 
     def _places(self, offers: Sequence[Prices]) -> list[int]:
         found = set(self._everyone)

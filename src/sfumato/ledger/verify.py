@@ -151,7 +151,7 @@ def past_sums(rule: LimitRule, past: list[tuple[tuple[Loss, ...], str | None]]) 
     for losses, analyst in past:
         verdict = book.weigh(sums, losses, analyst)
         if verdict.settles:
-            book.settle(0, verdict.settles[0])
+            book.settle([0], verdict.settles[0])
         elif not verdict.fits and not book.rules[0].settled:
             raise BudgetExceeded(wording.PASSED.format(bound=wording.bound_text(rule.limit.bound), name=rule.name))
         sums = verdict.sums
@@ -161,7 +161,7 @@ def past_sums(rule: LimitRule, past: list[tuple[tuple[Loss, ...], str | None]]) 
 def _replay_settling(audit: _Audit, row: Row, body: dict[str, Any]) -> None:
     """Fix what a row says, and remember it: the request that it names must be the next, and cost these limits."""
     audit.settler, audit.settling = body["by"], {}
-    for place, found in settlements(body):
+    for place, found in ((place, found) for places, found in settlements(body) for place in places):
         if place >= len(audit.book.rules) or audit.book.rules[place].settled:
             audit.wrong(row, "it divides the delta of a limit for which that is fixed already")
             continue
@@ -169,7 +169,7 @@ def _replay_settling(audit: _Audit, row: Row, body: dict[str, Any]) -> None:
         assert isinstance(limit, Approximate)
         if not found.shares.keeps(limit, found.gate):
             audit.wrong(row, f"the ceilings of {audit.book.rules[place].name} are larger than its parts of delta allow")
-        audit.book.settle(place, found)
+        audit.book.settle([place], found)
         audit.sums[place] = sums_to_text(found.gate.zero())
         audit.settling[place] = found
 

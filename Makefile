@@ -47,6 +47,8 @@ bench: setup
 	$(BIN)/python -m bench.table
 	$(BIN)/python -m bench.questions
 	$(BIN)/python -m bench.ledger
+	$(BIN)/python -m bench.accounting --write docs/benchmarks.md
+	$(BIN)/python -m bench.accounting_ledger
 	$(BIN)/python -m bench.fair
 	$(BIN)/python -m bench.mwem_figures
 	$(BIN)/python -m bench.attribute_marginals

@@ -13,7 +13,7 @@ from sfumato.ask.question import Question
 from sfumato.domain import categories, integers, text
 from sfumato.errors import SfumatoError
 from sfumato.mechanism import Mechanism
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, SinhNormal
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, RoundedNormal, SinhNormal
 from sfumato.papers.query_release.geometry.question import Shaped
 from sfumato.papers.query_release.geometry.recursive import RecursiveNoise
 from sfumato.papers.query_release.geometry.shaped import ShapedNoise
@@ -102,7 +102,7 @@ SETTINGS: dict[str, Basis] = {
     "Three rows a person without a row key, a person is added or removed": Basis(MANY, 1000, ADD_REMOVE),
 }
 
-_LAWS = {DiscreteLaplace: "Laplace", DiscreteGaussian: "Gaussian", SinhNormal: "sinh-normal"}
+_LAWS = {DiscreteLaplace: "Laplace", DiscreteGaussian: "Gaussian", RoundedNormal: "Gaussian", SinhNormal: "sinh-normal"}
 _WORDS: dict[type[Mechanism], str] = {
     ChosenTables: "chosen tables with noise, fitted",
     JointQuantiles: "exponential mechanism, all together",

@@ -108,7 +108,7 @@ def quota_as_guarantee(patch):
 
 
 def late_limit_starts_at_zero(patch):
-    patch.setattr(statements, "past_sums", lambda rule, past: sums_to_text(rule.gate.zero()))
+    patch.setattr(statements, "past_sums", lambda rule, past: (rule, sums_to_text(rule.gate.zero())))
     assert verify.past_sums is not statements.past_sums
 
 

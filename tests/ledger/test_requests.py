@@ -286,7 +286,7 @@ def test_the_largest_of_curves_and_leaks_fits_and_hardly_more_would():
         assert ledger.preview(gaussian(fit)).fits
         assert not ledger.preview(gaussian(Concentrated(fit.rho * Fraction(1_000_001, 1_000_000)))).fits
         leaky = ledger.largest(gaussian, Approximate("1/100", 1e-3))
-        assert leaky.delta == Fraction(1, 2_000_000)
+        assert leaky.delta == Fraction(1, 20_000_000)  # what a first question of curves leaves for leaks
         assert ledger.preview(gaussian(leaky)).fits
 
 
@@ -387,7 +387,7 @@ def test_more_limits_never_accept_more_and_every_sum_stays_inside(asked):
                 many.reserve(str(number), EVENT, loss)
         assert few.verify().ok and many.verify().ok
         for reading in many.readings():
-            assert reading.rule.gate.fits(reading.sums)
+            assert reading.gate.fits(reading.sums)
 
 
 @settings(max_examples=15, deadline=None, derandomize=True)
@@ -395,7 +395,9 @@ def test_more_limits_never_accept_more_and_every_sum_stays_inside(asked):
 def test_the_order_of_requests_does_not_matter_when_all_fit(asked, shuffler):
     mixed = list(asked)
     shuffler.shuffle(mixed)
-    budget = Budget(Approximate(30, 1e-6), each_attribute=Approximate(20, 1e-6), secrets=SECRETS)
+    # Where the first request divides delta, its choice matters; here it is written.
+    wide, each = Approximate(30, 1e-6, leaks=5e-7, gauss=4e-7), Approximate(20, 1e-6, leaks=5e-7, gauss=4e-7)
+    budget = Budget(wide, each_attribute=each, secrets=SECRETS)
     sums = []
     for order in (asked, mixed):
         with Ledger(None, budget) as ledger:

@@ -56,15 +56,15 @@ def test_spent():
 
 
 def test_spent_of_an_approximate_limit_has_no_single_number():
-    with ledger_with(Budget(Approximate(1, 1e-6)), *[Cost.pure("1/10")] * 8) as ledger:
+    with ledger_with(Budget(Approximate(1, 1e-6, leaks=5e-7)), *[Cost.pure("1/10")] * 8) as ledger:
         assert ledger.spent().text == f"Epsilon 0.8 of 1. Order 23.25: 0.58 of 0.53. Leaks 0 of 5e-7. {METER}".replace(
             "0.58 of 0.53", "closed"
         )
         assert ledger.spent().percent == 80
-    with ledger_with(Budget(Approximate(1, 1e-6)), Cost.concentrated("1/75")) as ledger:
+    with ledger_with(Budget(Approximate(1, 1e-6, leaks=5e-7)), Cost.concentrated("1/75")) as ledger:
         assert ledger.spent().text == f"Epsilon closed. Order 23.25: 0.32 of 0.53. Leaks 0 of 5e-7. {METER}"
         assert ledger.spent().percent == 59
-    with ledger_with(Budget(Approximate(1, 1e-6)), Cost.approximate("1/10", "49/100000000")) as ledger:
+    with ledger_with(Budget(Approximate(1, 1e-6, leaks=5e-7)), Cost.approximate("1/10", "49/100000000")) as ledger:
         assert ledger.spent().percent == 98
 
 
@@ -78,15 +78,32 @@ def test_refusals():
         assert ledger.preview(Loss.flat(Cost.pure("1/3"))).text == (
             "Refused before the data were touched: person, 0.34 asked, 0 left."
         )
-    with ledger_with(Budget(Approximate(1, 1e-6)), Cost.concentrated("1/100")) as ledger:
+    with ledger_with(Budget(Approximate(1, 1e-6, leaks=5e-7)), Cost.concentrated("1/100")) as ledger:
         assert ledger.preview(Loss.flat(Cost.concentrated("1/50"))).text == (
             "Refused before the data were touched: person, epsilon infinity asked, closed; "
             "order 23.25 0.47 asked, 0.3 left. A smaller spend may fit."
         )
         assert ledger.preview(Loss.flat(Cost.approximate("1/10", 1e-3))).text == (
             "Refused before the data were touched: person, leaks 0.001 asked, 5e-7 left "
-            "(the limit was made with too small leaks=)."
+            "(the limit keeps too little of delta for leaks)."
         )
+
+
+def test_a_limit_says_that_its_first_question_divides_delta():
+    with ledger_with(Budget(Approximate(1, 1e-6))) as ledger:
+        assert ledger.spent().text == (
+            "Nothing spent. The first question decides how delta is divided. It takes up to Pure(1), Gaussian noise of "
+            "variance 17.85 for sensitivity 1, or Approximate(1, 1e-6)."
+        )
+        assert ledger.spent().percent == 0
+        assert ledger.preview(Loss.flat(Cost.approximate(2, 1e-3))).text == (
+            "Refused before the data were touched: person, leaks 0.001 asked, 1e-6 left "
+            "(the limit keeps too little of delta for leaks)."
+        )
+    with ledger_with(Budget(Approximate(1, 1e-6)), Cost.gaussian("0.021")) as ledger:
+        said = "Gaussian 0.021 of 0.054 (39 %). Epsilon closed. Order 26.25: 0.28 of 0.52. Leaks 0 of 5e-8."
+        assert ledger.spent().text == f"{said} {METER}"
+        assert ledger.spent().percent == 39
 
 
 def test_a_refusal_by_thousands_of_limits_stays_short():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Geometric, SinhNormal
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Geometric, RoundedNormal, SinhNormal
 
 NARROW = [
     DiscreteLaplace(Fraction(1, 100)),
@@ -15,6 +15,9 @@ NARROW = [
     DiscreteGaussian(Fraction(1, 10_000)),
     DiscreteGaussian(Fraction(1, 2)),
     DiscreteGaussian(100),
+    RoundedNormal(Fraction(1, 10_000)),
+    RoundedNormal(Fraction(1, 2)),
+    RoundedNormal(Fraction(179, 10)),
     SinhNormal(Fraction(1, 10_000), Fraction(1, 100)),
     SinhNormal(Fraction(289, 100), 3),
     SinhNormal(25, 10),
@@ -30,6 +33,9 @@ WIDE = [
     DiscreteGaussian(10**6),
     DiscreteGaussian(10**12),
     DiscreteGaussian(10**18),
+    RoundedNormal(300**2),
+    RoundedNormal(10**12),
+    RoundedNormal(10**18),
     SinhNormal(10**6, 2000),
     SinhNormal(10**12, 2 * 10**6),
     SinhNormal(10**18, 2 * 10**9),

@@ -16,6 +16,7 @@ from sfumato.noise import (
     Geometric,
     Maximum,
     Noise,
+    RoundedNormal,
     SinhNormal,
     Top,
 )
@@ -56,7 +57,7 @@ def test_single_draws_fit_their_law(law):
 
 
 @pytest.mark.parametrize(
-    "law", [DiscreteLaplace(3), DiscreteGaussian(25), SinhNormal(25, 10), DiscreteGaussian(300**2)]
+    "law", [DiscreteLaplace(3), DiscreteGaussian(25), SinhNormal(25, 10), DiscreteGaussian(300**2), RoundedNormal(30)]
 )
 def test_short_prefixes_send_many_draws_the_long_way_and_still_fit(law):
     """With 4-bit lines and coarse cells most attempts are open and read on."""
@@ -83,8 +84,8 @@ def scaled(law):
     factor = Fraction(1005, 1000)
     if isinstance(law, (DiscreteLaplace, Geometric)):
         return type(law)(law.scale * factor)
-    if isinstance(law, DiscreteGaussian):
-        return DiscreteGaussian(law.variance * factor**2)
+    if isinstance(law, (DiscreteGaussian, RoundedNormal)):
+        return type(law)(law.variance * factor**2)
     return SinhNormal(law.variance * factor**2, law.bend * factor)
 
 

@@ -20,6 +20,7 @@ from sfumato.noise import (
     DiscreteLaplace,
     Geometric,
     Maximum,
+    RoundedNormal,
     SinhNormal,
     Top,
 )
@@ -90,11 +91,22 @@ def test_formulas_directly(law):
         for j in (0, unit, 2 * unit):
             if isinstance(law, DiscreteGaussian):
                 ratio = math.exp(-(j * j) / (2 * law.variance))
+            elif isinstance(law, RoundedNormal):
+                ratio = rounded_mass(law, j) / rounded_mass(law, 0)
             elif isinstance(law, SinhNormal):
                 ratio = sinh_mass(law, j) / sinh_mass(law, 0) if sinh_mass(law, 0) else 0
             else:
                 ratio = math.exp(-j / law.scale)
             assert float(law.mass(j) / law.mass(0)) == pytest.approx(ratio, rel=1e-6, abs=1e-300)
+
+
+def rounded_mass(law: RoundedNormal, j: int) -> float:
+    """The density for wide laws, where the difference of two float tails would cancel."""
+    variance = float(law.variance)
+    if variance > 10**8:
+        return math.exp(-(j * j) / (2 * variance))
+    edges = [abs(j + half) / math.sqrt(2 * variance) for half in (-0.5, 0.5)]
+    return 1 - erfc(edges[1]) if j == 0 else (erfc(edges[0]) - erfc(edges[1])) / 2
 
 
 def sinh_mass(law: SinhNormal, j: int) -> float:
@@ -197,6 +209,7 @@ def test_the_largest_of_many_by_brute_force():
         DiscreteLaplace,
         Geometric,
         DiscreteGaussian,
+        RoundedNormal,
         lambda value: SinhNormal(value, 1),
         lambda value: SinhNormal(1, value),
         lambda value: Maximum(DiscreteLaplace(1), value),

@@ -11,7 +11,7 @@ import pytest
 from sfumato import ADD_REMOVE, EVERYTHING, Approximate, Concentrated, Loss, Noise, Pure, Truncated
 from sfumato.errors import ParameterError, UnsupportedSpend
 from sfumato.exact.enclosure import precision
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Geometric, SinhNormal
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Geometric, RoundedNormal, SinhNormal
 from sfumato.perturb import AdditiveNoise, calibrate, sensitivity
 from sfumato.perturb.additive import HIGHEST, LOWEST
 from sfumato.privacy import REPLACE_ONE, PerAttribute
@@ -132,8 +132,9 @@ def test_the_event_is_json_and_names_the_mathematics():
     ("spend", "law"),
     [
         (Pure("0.5"), DiscreteLaplace(4)),
-        (Concentrated("0.1"), DiscreteGaussian(10)),
-        (Truncated("0.1", 3), DiscreteGaussian(10)),
+        (Concentrated("0.1"), RoundedNormal(10)),
+        (Concentrated(2), DiscreteGaussian("0.5")),
+        (Truncated("0.1", 3), RoundedNormal(10)),
         (Approximate(1, 1e-6), DiscreteLaplace(2)),
     ],
     ids=repr,
@@ -145,8 +146,8 @@ def test_calibrate_takes_the_noise_of_the_bound(spend, law):
 
 
 def test_many_draws_call_for_sinh_normal_noise():
-    for spend in (Truncated("0.1", "2.24"), Approximate(1, 1e-6)):
-        mechanism = calibrate(spend, largest=1, changed=2, draws=2**64)
+    for spend, draws in ((Truncated("0.1", "2.24"), 2**64), (Approximate(1, 1e-6), 2**256)):
+        mechanism = calibrate(spend, largest=1, changed=2, draws=draws)
         assert isinstance(mechanism.law, SinhNormal) and mechanism.loss().within(spend)
         assert Loss.from_json(mechanism.loss().to_json()) == mechanism.loss()
 

@@ -12,10 +12,21 @@ from hypothesis import strategies as st
 from sfumato.errors import ParameterError
 from sfumato.exact import INFINITY
 from sfumato.privacy import Approximate, Concentrated, Cost, LinearCurve, Pure, Truncated
-from sfumato.privacy.filters import Filter, filter_of, largest_repeated, odometer
+from sfumato.privacy.filters import Filter, filter_of, odometer
 from sfumato.privacy.implied import bound_for_group, bound_for_union
+from sfumato.privacy.settlement import largest_part, settled
 
 UNITS = 1 << 64
+
+
+def halved(epsilon, delta):
+    """Return a limit that keeps half of delta for leaks and the rest for one Rényi order, as LF-APPROX has it."""
+    return Approximate(epsilon, delta, leaks=Fraction(delta) / 2)
+
+
+def divided(epsilon, delta):
+    """Return a limit that keeps a part of delta for leaks and one for Gaussians, and the rest for one Rényi order."""
+    return Approximate(epsilon, delta, leaks=Fraction(delta) / 20, gauss=Fraction(delta) * Fraction(17, 20))
 
 
 def admitted(gate: Filter, cost: Cost) -> int:
@@ -39,7 +50,7 @@ TAUS = {10: 1319141261657985495, 50: 82970097600097718, 100: 21261785656892392, 
 
 @pytest.mark.parametrize(("epsilon", "delta", "order", "ceiling", "counts"), GOLDEN)
 def test_golden_values(epsilon, delta, order, ceiling, counts):
-    gate = filter_of(Approximate(epsilon, delta))
+    gate = filter_of(halved(epsilon, delta))
     pure, route = gate.routes
     assert (pure.kind, route.order) == ("epsilon", order)
     if ceiling is not None:
@@ -49,7 +60,7 @@ def test_golden_values(epsilon, delta, order, ceiling, counts):
 
 
 def test_golden_taus():
-    route = filter_of(Approximate(1, "1e-6")).routes[1]
+    route = filter_of(halved(1, "1e-6")).routes[1]
     for parts, units in TAUS.items():
         assert route.reading(Cost.pure(Fraction(1, parts))) * UNITS == units
 
@@ -86,14 +97,14 @@ def test_truncated_refuses_a_curve_that_ends_too_early():
 
 
 def test_leaks_count_on_the_pure_route_too():
-    limit = Approximate(1, "1e-6")
+    limit = halved(1, "1e-6")
     gate = filter_of(limit)
     assert gate.accepts(gate.zero(), Cost.approximate("1/10", limit.leaks))
     assert not gate.accepts(gate.zero(), Cost.approximate("1/10", limit.leaks * 2))
 
 
 def test_a_gaussian_closes_the_pure_route_for_good():
-    gate = filter_of(Approximate(1, "1e-6"))
+    gate = filter_of(halved(1, "1e-6"))
     sums = gate.add(gate.zero(), gate.charge(Cost.concentrated("1/1000")))
     assert gate.fits(sums)
     assert gate.left(sums)[1] is None
@@ -111,7 +122,7 @@ def test_routes_pay_for_being_alternatives():
 
 
 def test_a_refusal_names_the_leak_alone_or_every_route():
-    gate = filter_of(Approximate(1, "1e-6"))
+    gate = filter_of(halved(1, "1e-6"))
     leak = gate.broken(gate.zero(), Cost.approximate("1/10", "1e-3"))
     assert [meter.kind for meter, _, _ in leak] == ["leak"]
     both = gate.broken(gate.zero(), Cost.pure(50))
@@ -120,7 +131,7 @@ def test_a_refusal_names_the_leak_alone_or_every_route():
 
 
 def test_filters_round_trip_through_json():
-    for limit in (Pure(1), Concentrated("1/3"), Truncated("1/3", 4), Approximate(1, "1e-6")):
+    for limit in (Pure(1), Concentrated("1/3"), Truncated("1/3", 4), halved(1, "1e-6"), divided(1, "1e-6")):
         gate = filter_of(limit)
         assert Filter.from_json(gate.to_json()) == gate
 
@@ -149,7 +160,7 @@ costs = st.builds(
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.lists(costs, min_size=1, max_size=6), st.randoms(use_true_random=False))
 def test_order_of_requests_does_not_matter(parts, shuffler):
-    gate = filter_of(Approximate(1, "1e-6"))
+    gate = filter_of(halved(1, "1e-6"))
     mixed = list(parts)
     shuffler.shuffle(mixed)
     sums = other = gate.zero()
@@ -161,7 +172,7 @@ def test_order_of_requests_does_not_matter(parts, shuffler):
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(st.lists(costs, min_size=2, max_size=6))
 def test_what_fits_whole_fits_in_part(parts):
-    gate = filter_of(Approximate(2, "1e-6"))
+    gate = filter_of(halved(2, "1e-6"))
     sums, fitted = gate.zero(), []
     for cost in parts:
         sums = gate.add(sums, gate.charge(cost))
@@ -177,17 +188,20 @@ def test_a_split_fits_as_often_as_it_says(count):
         Truncated("1/7", 5),
         Approximate(1, "1e-6"),
         Approximate("1/10", "1e-9"),
+        halved(1, "1e-6"),
+        divided(1, "1e-6"),
     ):
         part = limit.split(count)
-        gate = filter_of(limit)
-        charge = gate.charge(Cost.of(part)) if count > 1 else gate.charge(Cost.of(part.split(1)))
         if count == 1 and isinstance(limit, Approximate):
             continue  # the whole of an Approximate limit is one spend whose delta is not all for leaks
-        assert gate.fits(tuple(amount * count for amount in charge))
+        cost = Cost.of(part)
+        open_ = isinstance(limit, Approximate) and not limit.divided
+        gate = settled(limit, (cost,)).gate if open_ else filter_of(limit)
+        assert gate.fits(tuple(amount * count for amount in gate.charge(cost)))
 
 
 def test_a_split_of_many_parts_gains_from_the_order_route():
-    part = largest_repeated(Approximate(1, "1e-6"), 462)
+    part = largest_part(halved(1, "1e-6"), 462)[0]
     assert Fraction(99, 10000) < part <= Fraction(101, 10000)
 
 

@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato import ADD_REMOVE, REPLACE_ONE, Concentrated, Loss, Mechanism, Noise, Pure, Truncated
+from sfumato import ADD_REMOVE, REPLACE_ONE, Approximate, Concentrated, Loss, Mechanism, Noise, Pure, Truncated
 from sfumato.audit import Neighbours
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, SinhNormal
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, RoundedNormal, SinhNormal
 from sfumato.perturb import AdditiveNoise, calibrate, sensitivity
 from tests.promises.case import PromiseCase
 
@@ -64,6 +64,21 @@ class FirstOnly(AdditiveNoise):
         return [int(exact[0]) + noise.draw(self.law), *exact[1:].tolist()]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Unrounded(Mechanism):
+    """Rounded noise added to a number that is not whole: what is behind the point is released as it is."""
+
+    spec: ClassVar[str] = "AC-GAUSS"
+
+    base: AdditiveNoise
+
+    def loss(self) -> Loss:
+        return self.base.loss()
+
+    def run(self, exact: Any, noise: Noise) -> Any:
+        return exact + noise.draw(self.base.law)
+
+
 def vector(*values: int) -> Any:
     return np.array(values, dtype=np.int64)
 
@@ -84,9 +99,16 @@ ADDED = calibrate(Pure(1), largest=1, changed=1, relation=ADD_REMOVE)
 QUANTISED = Prepared(base=COUNT, before=round_half_up)
 CLAMPED = Prepared(base=calibrate(Pure(1), sensitivity=2), before=lambda records: sum(map(clamped, records)))
 
-GAUSSIAN = calibrate(Concentrated(0.125), sensitivity=1)
-GAUSSIAN_WIDE = calibrate(Concentrated(0.5), sensitivity=3)
-GAUSSIAN_PAIR = calibrate(Concentrated(0.5), largest=1, changed=2)
+GAUSSIAN = calibrate(Concentrated(0.125), sensitivity=1, gaussians="discrete")
+GAUSSIAN_WIDE = calibrate(Concentrated(0.5), sensitivity=3, gaussians="discrete")
+GAUSSIAN_PAIR = calibrate(Concentrated(0.5), largest=1, changed=2, gaussians="discrete")
+
+ROUNDED = calibrate(Concentrated(0.125), sensitivity=1)
+ROUNDED_NARROW = calibrate(Concentrated(2), sensitivity=1, gaussians="rounded")
+ROUNDED_WIDE = calibrate(Concentrated(0.5), sensitivity=3)
+ROUNDED_PAIR = calibrate(Concentrated(0.5), largest=1, changed=2, gaussians="rounded")
+ROUNDED_APPROXIMATE = calibrate(Approximate(1, "0.01"), largest=1, changed=8)
+ROUNDED_QUANTISED = Prepared(base=ROUNDED, before=round_half_up)
 
 SINH = AdditiveNoise(law=SinhNormal(Fraction(9, 2), 6), sensitivity=1)
 SINH_GENTLE = AdditiveNoise(law=SinhNormal(18, 40), sensitivity=3)
@@ -203,6 +225,68 @@ CASES = [
             "one changed cell only": replace(GAUSSIAN_PAIR, law=calibrate(Concentrated(0.5), sensitivity=1).law),
             "one draw for both": SharedDraw(law=GAUSSIAN_PAIR.law, sensitivity=GAUSSIAN_PAIR.sensitivity),
         },
+    ),
+    PromiseCase(
+        name="rounded-gaussian-count",
+        spec_ids=("AC-GAUSS",),
+        mechanism=ROUNDED,
+        pairs=[(5, 6)],
+        tail=1e-12,
+        mutants={
+            "one per cent less": replace(ROUNDED, law=RoundedNormal(ROUNDED.law.variance * Fraction(99, 100))),
+            "discrete noise of the same parameter": replace(ROUNDED, law=DiscreteGaussian(ROUNDED.law.variance)),
+            "tails cut": CutTails(law=ROUNDED.law, sensitivity=1),
+        },
+    ),
+    PromiseCase(
+        name="rounded-gaussian-narrow",
+        spec_ids=("AC-GAUSS",),
+        mechanism=ROUNDED_NARROW,
+        pairs=[(5, 6)],
+        tail=1e-15,
+        mutants={
+            "discrete noise of the same parameter": replace(ROUNDED_NARROW, law=DiscreteGaussian(Fraction(1, 4))),
+            "five per cent less": replace(ROUNDED_NARROW, law=RoundedNormal(Fraction(95, 400))),
+        },
+    ),
+    PromiseCase(
+        name="rounded-gaussian-sensitivity-3",
+        spec_ids=("AC-GAUSS",),
+        mechanism=ROUNDED_WIDE,
+        pairs=[(0, 1), (0, 2), (0, 3)],
+        tail=1e-12,
+        mutants={"sensitivity halved": calibrate(Concentrated(0.5), sensitivity="3/2", gaussians="rounded")},
+    ),
+    PromiseCase(
+        name="rounded-gaussian-histogram",
+        spec_ids=("AC-GAUSS",),
+        mechanism=ROUNDED_PAIR,
+        pairs=[(vector(3, 2), vector(2, 3))],
+        mutants={
+            "one changed cell only": replace(ROUNDED_PAIR, law=RoundedNormal(1)),
+            "one draw for both": SharedDraw(law=ROUNDED_PAIR.law, sensitivity=ROUNDED_PAIR.sensitivity),
+        },
+    ),
+    PromiseCase(
+        name="rounded-gaussian-for-an-approximate-spend",
+        spec_ids=("AC-GAUSS",),
+        mechanism=replace(ROUNDED_APPROXIMATE, sensitivity=sensitivity(largest=1, changed=1)),
+        pairs=[(5, 6)],
+        tail=1e-12,
+        mutants={
+            "one per cent less": replace(
+                ROUNDED_APPROXIMATE, law=RoundedNormal(ROUNDED_APPROXIMATE.law.variance * Fraction(99, 100))
+            ),
+        },
+    ),
+    PromiseCase(
+        name="rounded-gaussian-on-integers-only",
+        spec_ids=("AC-GAUSS",),
+        mechanism=ROUNDED_QUANTISED,
+        pairs=[(Fraction(5, 2), Fraction(7, 2)), (Fraction(9, 4), Fraction(3))],
+        tail=1e-12,
+        # A draw is rounded, so what it is added to must be whole: the parts of a number are never hidden.
+        mutants={"noise added to parts of a number": Unrounded(base=ROUNDED)},
     ),
     PromiseCase(
         name="sinh-count",

@@ -16,7 +16,7 @@ from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Law, Noise, SinhNor
 from sfumato.noise.laws.binomial import Binomial
 from sfumato.noise.laws.derived import Between, Maximum
 from sfumato.noise.laws.laplace import Geometric
-from sfumato.noise.laws.normal import RoundedNormal
+from sfumato.noise.laws.normal import PrivateNormal, RoundedNormal
 from sfumato.privacy import Loss
 
 PART = Fraction(95, 100)
@@ -35,6 +35,8 @@ def scaled(law: Law) -> Law:
             return Geometric(law.scale * PART)
         case RoundedNormal():
             return RoundedNormal(law.variance * PART**2)
+        case PrivateNormal():
+            return PrivateNormal(law.variance * PART**2)
         case Between():
             return Between(scaled(law.law), law.least, law.most)
         case Maximum():

@@ -13,7 +13,7 @@ import numpy as np
 
 from sfumato.exact import Infinity
 from sfumato.learn.halfspace import HalfspaceChoice
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Geometric, SinhNormal
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Geometric, RoundedNormal, SinhNormal
 from sfumato.papers.query_release.geometry.shaped import ShapedNoise
 from sfumato.papers.query_release.weights.choosers import Disjoint
 from sfumato.perturb import AdditiveNoise
@@ -72,6 +72,8 @@ def noise_cost(law: Any, steps: list[Fraction]) -> Cost:
             return Cost.pure(sum(steps, Fraction(0)) / law.scale)
         case DiscreteGaussian():
             return Cost.concentrated(sum((step**2 for step in steps), Fraction(0)) / (2 * law.variance))
+        case RoundedNormal():
+            return Cost.gaussian(sum((step**2 for step in steps), Fraction(0)) / law.variance)
         case Geometric():
             return Cost.pure(sum(steps, Fraction(0)) / law.scale)
         case SinhNormal():

@@ -173,9 +173,9 @@ def test_sparse_vector_splits_best() -> None:
 
 def test_top_takes_the_better_noise() -> None:
     assert type(select.top(Pure(1), count=3).law).__name__ == "DiscreteLaplace"
-    assert type(select.top(Concentrated("0.1"), count=3).law).__name__ == "DiscreteGaussian"
+    assert type(select.top(Concentrated("0.1"), count=3).law).__name__ == "RoundedNormal"
     assert type(select.top(Truncated("0.1", "2.24"), count=3, candidates=2**64).law).__name__ == "SinhNormal"
-    assert type(select.top(Truncated("0.1", 30), count=3, candidates=4).law).__name__ == "DiscreteGaussian"
+    assert type(select.top(Truncated("0.1", 30), count=3, candidates=4).law).__name__ == "RoundedNormal"
     assert type(select.top(Approximate(1, 1e-6), count=20).law).__name__ != "DiscreteLaplace"
     # Half of the printed price: eps = 2 count/scale, rho = 2 count/variance.
     assert select.top(Pure(1), count=3).law.scale == 6

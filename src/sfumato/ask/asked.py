@@ -15,10 +15,13 @@ from sfumato.ask.one_thread import one_thread
 from sfumato.ask.packing import pack, unpack
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question
+from sfumato.ledger.history import reads_everything
+from sfumato.ledger.plan import by_curve, total_text
 from sfumato.ledger.readings import Reading
 from sfumato.ledger.running import Coins, Work
 from sfumato.mechanism import Event
-from sfumato.privacy import Approximate, Bound, Concentrated, Loss, Pure, Truncated
+from sfumato.privacy import EVERYTHING, Approximate, Bound, Concentrated, Cost, Loss, Pure, Truncated
+from sfumato.privacy.filters import Meter
 from sfumato.table.data import Table
 from sfumato.table.schema import Schema
 
@@ -35,8 +38,27 @@ class Asked:
     schema: Schema
 
     def loss(self) -> Loss:
-        """Return the sum of the losses."""
-        return reduce(add, (prepared.loss() for prepared in self.prepared))
+        """Return the sum of the losses; of several questions as a list that is fixed beforehand."""
+        total = reduce(add, (prepared.loss() for prepared in self.prepared))
+        return total.together() if len(self.prepared) > 1 else total
+
+    def total(self, spend: Bound) -> str:
+        """Say what several questions guarantee together, at the spend's delta or at one in a million."""
+        delta = spend.delta if isinstance(spend, Approximate) else Fraction(1, 10**6)
+        named = zip(self.questions, self.prepared, strict=True)
+        return total_text(self.loss(), by_curve((question.kind, one.loss()) for question, one in named), delta)
+
+    def losses(self, spend: Bound | None) -> tuple[Loss, ...]:
+        """Return what the ledger may charge: the loss as it is, or that of any release within the spend.
+
+        Each limit takes the first that fits it, whole.
+        """
+        loss = self.loss()
+        if not isinstance(spend, Approximate) or loss.person.is_zero or loss.person.leak:
+            return (loss,)
+        names = loss.profile.names()
+        reads = frozenset(names) if names and not reads_everything(loss) else EVERYTHING
+        return loss, Loss.flat(Cost.approximate(spend.epsilon, spend.delta), reads, loss.relation)
 
     @cached_property
     def forms(self) -> tuple[dict[str, Any], ...]:
@@ -104,7 +126,7 @@ class Asked:
 
 def left_of(reading: Reading) -> Bound | None:
     """Return what a person limit has left, as a spend; None if nothing is."""
-    limit, (leaks, rest, *orders) = reading.rule.limit.bound, reading.left
+    limit, (leaks, rest, *others) = reading.rule.limit.bound, reading.left
     if rest:
         match limit:
             case Concentrated():
@@ -114,8 +136,13 @@ def left_of(reading: Reading) -> Bound | None:
             case Approximate() if leaks:
                 return Approximate(rest, leaks)
         return Pure(rest)
-    for tau, meter in zip(orders, reading.meters[2:], strict=True):
-        # Gaussian noise has closed the way of epsilons, and goes on by its Rényi order.
-        if tau and isinstance(meter.order, Fraction):
-            return Concentrated(tau / meter.order)
-    return None
+    # Gaussian noise has closed the way of epsilons, and goes on by itself or by a Rényi order.
+    rhos = [_rho(meter, left) for meter, left in zip(reading.meters[2:], others, strict=True) if left]
+    return Concentrated(max(rhos)) if rhos else None
+
+
+def _rho(meter: Meter, left: Fraction) -> Fraction:
+    if meter.kind == "gauss":
+        return left / 2
+    assert isinstance(meter.order, Fraction)
+    return left / meter.order

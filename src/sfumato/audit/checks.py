@@ -14,14 +14,18 @@ from sfumato.audit.laws import MOST_PATHS, FiniteLaw, Run, enumerate_paths, tabl
 from sfumato.audit.outcomes import name
 from sfumato.audit.reports import Finding, Report, Sight
 from sfumato.errors import ParameterError
-from sfumato.exact import Infinity, Number, exact
+from sfumato.exact import INFINITY, Infinity, Number, exact
 from sfumato.mechanism import Interaction
 from sfumato.privacy import EVERYTHING, Attributes, Bound, Cost, Loss, attributes
+from sfumato.privacy.gauss import Randomized
+from sfumato.privacy.gaussian import gaussian_delta
 
 TAIL = Fraction(1, 10**9)
 LARGEST_ORDER = Fraction(512)
 _ORDERS = 48
 _SHOWN_OUTCOMES = 8
+_PROFILE = (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
+"""Epsilons at which a Gaussian charge is compared, in standard deviations of the privacy loss."""
 _LOOSE_EPSILONS = (Fraction(1, 10), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
 
 
@@ -54,10 +58,10 @@ def check(
 ) -> Report:
     """Enumerate the mechanism on neighbouring inputs and compare what it loses with what it claims.
 
-    Every pair is measured in both orders. A claim of (epsilon, curve, leak) is broken when a *proved lower
-    bound* exceeds it: the max divergence exceeds epsilon or a Rényi divergence its curve (both without leak),
-    or delta at epsilon exceeds the leak. So a broken promise is a proof, with the outcomes that show it, and
-    a kept one is a proof for these pairs up to the tail that was left out.
+    Every pair is measured in both orders. A claim of (epsilon, curve, leak, gauss) is broken when a *proved lower
+    bound* exceeds it: the max divergence exceeds epsilon, a Rényi divergence its curve or a delta the Gaussian's (all
+    three without leak), or delta at epsilon exceeds the leak. So a broken promise is a proof, with the outcomes that
+    show it, and a kept one is a proof for these pairs up to the tail that was left out.
 
     `claim` is the loss of the mechanism itself unless another one is to be tested. By default `tail` is
     1e-9, or a thousandth of the smallest claimed leak. `orders` are about fifty from 1.001 up to the end of
@@ -153,11 +157,22 @@ def _comparisons(
         yield "max divergence", None, compared.max_divergence(), cost.epsilon
         for order, bounds in zip(orders, compared.renyi(orders), strict=True):
             yield "Rényi divergence", order, bounds, cost.tau(order)
+        for epsilon, claimed in _profile(cost):
+            yield "delta", epsilon, compared.hockey_stick(epsilon), claimed
     elif isinstance(cost.epsilon, Infinity):
         for epsilon in _LOOSE_EPSILONS:
             yield "delta", epsilon, compared.hockey_stick(epsilon), cost.delta_at(epsilon)
     else:
         yield "delta", cost.epsilon, compared.hockey_stick(cost.epsilon), cost.leak
+
+
+def _profile(cost: Cost) -> Iterator[tuple[Fraction, Fraction]]:
+    """Yield epsilons with the deltas that the Gaussian charge claims; a pure release's own epsilon says more."""
+    amount = INFINITY if isinstance(cost.gauss, Randomized) else cost.gauss.at(Fraction(0))
+    if isinstance(amount, Fraction) and amount:
+        for step in _PROFILE:
+            epsilon = Fraction(step * math.sqrt(amount)).limit_denominator(1 << 20)
+            yield epsilon, gaussian_delta(amount, epsilon)
 
 
 def _level(found: Finding) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
@@ -22,7 +23,7 @@ from sfumato.ledger.largest import scaled
 from sfumato.ledger.running import Coins
 from sfumato.mechanism import Event
 from sfumato.noise import Noise, new_key
-from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Loss, Relation
+from sfumato.privacy import EVERYTHING, REPLACE_ONE, Approximate, Bound, Loss, Relation
 from sfumato.privacy.bounds import require_bound
 from sfumato.questions import Question
 from sfumato.table.data import Table, open_table
@@ -46,7 +47,7 @@ class Curator(Shorthands):
     def __init__(self, table: Table, ledger: Ledger, relation: Relation = REPLACE_ONE) -> None:
         self.table = table
         self.ledger = ledger
-        self.basis = Basis(table.schema, table.people, relation, table.order_key)
+        self.basis = Basis(table.schema, table.people, relation, table.order_key, gaussians=ledger.gaussians)
         self.unnamed = False  # whether this state of the data will be a new snapshot when it is opened again
 
     def __repr__(self) -> str:
@@ -97,12 +98,12 @@ class Curator(Shorthands):
         kept = self.ledger.run_sealed(
             f"{Noise().uniform(1 << 128):032x}",
             asked.event(self.table.snapshot),
-            asked.loss(),
+            asked.losses(spend),
             asked.work(self.table),
             question_key=key,
             analyst=analyst,
             spend=spend,
-            make_loss=lambda part: planned(self.basis, asked.questions, part).loss(),
+            make_loss=lambda part: planned(self.basis, asked.questions, part).losses(part),
         )
         return answers_of(self.ledger, asked, kept, self.table.snapshot)
 
@@ -123,13 +124,18 @@ class Curator(Shorthands):
 
     def preview(self, question: Question | Sequence[Question], spend: Bound, *, analyst: str | None = None) -> Preview:
         """Say whether a question or a list would fit, which limits it would break, and what it would cost; free."""
-        return self.ledger.preview(self.loss(question, spend), analyst)
+        asked = planned(self.basis, question, require_bound(spend))
+        found = self.ledger.preview(asked.losses(spend), analyst)
+        return found if len(asked.questions) == 1 else replace(found, text=f"{found.text} {asked.total(spend)}")
 
     def largest(
         self, question: Question | Sequence[Question], spend: Bound, *, analyst: str | None = None
     ) -> Bound | None:
         """Return the largest part of a spend that would fit now, None if none does; free."""
-        return self.ledger.largest(lambda part: self.loss(question, part), spend, analyst)
+        return self.ledger.largest(lambda part: self._losses(question, part), spend, analyst)
+
+    def _losses(self, question: Question | Sequence[Question], spend: Bound) -> tuple[Loss, ...]:
+        return planned(self.basis, question, require_bound(spend)).losses(spend)
 
     def loss(self, question: Question | Sequence[Question], spend: Bound) -> Loss:
         """Return what a question or a list would cost; free."""
@@ -143,7 +149,7 @@ class Curator(Shorthands):
         asked = question.canonical(self.schema)
         bound = self.share(Fraction(1, 10)) if spend is None else spend
         with open_table(random_rows(self.schema, people, Noise()), self.schema, snapshot="rehearsal") as table:
-            basis = Basis(self.schema, table.people, self.basis.relation)
+            basis = Basis(self.schema, table.people, self.basis.relation, gaussians=self.basis.gaussians)
             plan = Asked((asked,), (asked.prepare(basis, bound),), self.schema)
             work, coins = plan.work(table), Coins("rehearsal", new_key())
             raw = unpack(work.draw(work.read(), coins), self.schema)
@@ -163,7 +169,10 @@ class Curator(Shorthands):
         fraction = exact(part, "part")
         if not 0 < fraction <= 1:
             raise ParameterError("A share is a part of what is left; write for example 0.1 for a tenth.")
-        left = left_of(self.ledger.spent(EVERYTHING))
+        reading = self.ledger.spent(EVERYTHING)
+        if isinstance(bound := reading.rule.limit.bound, Approximate) and not reading.rule.settled:
+            return Approximate(bound.epsilon * fraction, bound.delta * fraction)
+        left = left_of(reading)
         if left is None:
             raise BudgetExceeded("Nothing is left for a person, so there is nothing to share; no more can be asked.")
         return scaled(left, fraction)

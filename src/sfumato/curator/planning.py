@@ -50,7 +50,7 @@ def key_of(basis: Basis, asked: Asked, spend: Bound | None, snapshot: str) -> st
     """Return what is equal for equal questions at equal spends of the same state of the data."""
     facts = {
         "questions": list(asked.forms),
-        "spend": None if spend is None else spend.to_json(),
+        "spend": None if spend is None else spend.asked(),
         "snapshot": snapshot,
         "schema": basis.schema.fingerprint,
         "relation": basis.relation.value,

@@ -46,6 +46,12 @@ def rational_ball(number: Fraction | int) -> Ball:
     return flint.arb(flint.fmpq(number.numerator, number.denominator))
 
 
+def middle(ball: Ball) -> Fraction:
+    """Return the midpoint of a ball exactly; for a guess that is proved afterwards."""
+    mantissa, exponent = ball.mid().man_exp()
+    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+
+
 def _integer(evaluate: Callable[[], Ball], bits: int, upward: bool) -> int | None:
     """Return ceil or floor of `2**bits * value`, or None if the value is not finite."""
     import flint

@@ -21,8 +21,8 @@ def sums_to_text(sums: Sums) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def sums_from_text(text: str) -> Sums:
-    """Read what `sums_to_text` wrote."""
-    return tuple(map(_amount, text.split(" ")))
+    """Read what `sums_to_text` wrote; a limit without meters has no sums."""
+    return tuple(map(_amount, text.split(" "))) if text else ()
 
 
 def _amount(text: str) -> Extended:

@@ -9,7 +9,16 @@ from typing import Any
 
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.exact import positive_integer
-from sfumato.privacy import EVERYTHING, Attributes, Bound, Everything, Secrets, attributes, bound_from_json
+from sfumato.privacy import (
+    EVERYTHING,
+    Approximate,
+    Attributes,
+    Bound,
+    Everything,
+    Secrets,
+    attributes,
+    bound_from_json,
+)
 from sfumato.privacy.attributes import attributes_from_json, attributes_to_json
 from sfumato.privacy.bounds import require_bound
 
@@ -139,6 +148,23 @@ class Budget:
             found.append(Limit(on, limit.bound, limit.people))
         return tuple(dict.fromkeys(found))
 
+    def bounds(self) -> list[Bound]:
+        """Return every bound that is written here."""
+        each = [] if self.each_attribute is None else [self.each_attribute]
+        named, groups = [bound for _, bound in self.attributes], [bound for _, bound in self.people]
+        return [self.person, *each, *named, *groups, *(limit.bound for limit in self.more)]
+
+    def as_divided_before(self) -> Budget:
+        """Return the budget as earlier versions read it: half of every delta for leaks, unless that is written."""
+        return Budget(
+            _divided_before(self.person),
+            None if self.each_attribute is None else _divided_before(self.each_attribute),
+            {names: _divided_before(bound) for names, bound in self.attributes},
+            {size: _divided_before(bound) for size, bound in self.people},
+            more=[Limit(limit.on, _divided_before(limit.bound), limit.people) for limit in self.more],
+            secrets=self.secrets,
+        )
+
     def _declared(self) -> Secrets:
         if self.secrets is None:
             raise ParameterError(
@@ -170,6 +196,12 @@ class Budget:
             more=[Limit.from_json(limit) for limit in record["more"]],
             secrets=None if secrets is None else secrets_from_json(secrets),
         )
+
+
+def _divided_before(bound: Bound) -> Bound:
+    if isinstance(bound, Approximate) and not bound.divided:
+        return Approximate(bound.epsilon, bound.delta, leaks=bound.delta / 2, unit=bound.unit)
+    return bound
 
 
 def closure(secrets: Secrets, names: Iterable[str] | str) -> frozenset[str]:

@@ -53,7 +53,7 @@ class Entry:
         """The attributes that it touched; EVERYTHING if it may depend on the whole record."""
         found: frozenset[str] = frozenset()
         for loss in self.loss:
-            if _reads_everything(loss):
+            if reads_everything(loss):
                 return EVERYTHING
             found |= loss.profile.names()
         return found
@@ -87,7 +87,8 @@ def _asked(event: Mapping[str, Any]) -> str:
     return ""
 
 
-def _reads_everything(loss: Loss) -> bool:
+def reads_everything(loss: Loss) -> bool:
+    """Tell whether a loss may depend on the whole record."""
     # An attribute that nobody has costs something only where every attribute does.
     return not loss.profile.at(frozenset(("",))).is_zero
 

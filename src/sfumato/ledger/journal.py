@@ -10,16 +10,18 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from sfumato.errors import LedgerError, SfumatoError
+from sfumato.ledger.amounts import ranges_to_text, sums_to_text
 from sfumato.ledger.chain import CHANGED_SUMS, FIRST, ROLLED_BACK, Head, canonical, digest
 from sfumato.ledger.keeping import Keep, Keeper
-from sfumato.ledger.rules import LimitRule, Rulebook, first_rules, rules_from_json, rules_to_json
+from sfumato.ledger.rules import LimitRule, Rulebook, Verdict, first_rules, rules_from_json, rules_to_json, settlements
 from sfumato.ledger.terms import Opening, Terms, with_schema
 from sfumato.privacy import Loss
+from sfumato.privacy.settlement import Settlement
 
 if TYPE_CHECKING:
     from sfumato.ledger.session import Session
 
-RULE_ROWS = ("created", "late", "cap", "schema")
+RULE_ROWS = ("created", "late", "cap", "schema", "settled")
 """The rows that change what the ledger is; the head counts them, so that other processes notice."""
 
 _populations: dict[str, str] = {}
@@ -92,6 +94,19 @@ class Journal:
         session.append(kind, None, body)
         session.rules += 1
 
+    def settle(self, session: Session, request_id: str, verdict: Verdict) -> None:
+        """Fix how limits divide their delta, in the transaction that reserves the first request that costs them."""
+        sums = list(verdict.before)
+        groups: dict[Settlement, list[int]] = {}
+        for place, found in verdict.settles.items():
+            sums[place] = sums_to_text(found.gate.zero())
+            groups.setdefault(found, []).append(place)
+        limits = [
+            [ranges_to_text(places), found.shares.to_json(), found.gate.to_json()] for found, places in groups.items()
+        ]
+        session.save_sums(json.dumps(sums))
+        self.append_rule(session, "settled", canonical({"by": request_id, "limits": limits}))
+
     @contextmanager
     def session(self, write: bool) -> Iterator[Session]:
         """Open one transaction; a ledger that lost rows seen before is refused."""
@@ -150,6 +165,9 @@ class Journal:
                 if row.kind == "created":
                     self.terms = Terms.from_json(body)
                     self.book = Rulebook(rules_from_json(body["rules"]))
+                elif row.kind == "settled":
+                    for places, found in settlements(body):
+                        self.book.settle(places, found)
                 elif row.kind == "schema":
                     self.terms = with_schema(self.terms, body if isinstance(body, str) else body["schema"])
                 else:

@@ -9,14 +9,15 @@ from fractions import Fraction
 
 from sfumato.errors import SfumatoError
 from sfumato.exact import Extended
+from sfumato.ledger.request import Losses
 from sfumato.ledger.rules import Verdict
-from sfumato.privacy import Approximate, Bound, Concentrated, Loss, Pure, Truncated
+from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Truncated
 
 STEPS = 24
 """Halvings after the first guess: the answer is right to about seven digits, and always on the safe side."""
 
-MakeLoss = Callable[[Bound], Loss]
-Weigh = Callable[[Loss], Verdict]
+MakeLoss = Callable[[Bound], Losses]
+Weigh = Callable[[Losses], Verdict]
 
 
 def scaled(spend: Bound, part: Fraction) -> Bound:
@@ -55,7 +56,7 @@ def _deltas(make_loss: MakeLoss, spend: Bound, weigh: Weigh) -> list[Bound]:
     left = min((rest for rest in rests if rest), default=None)
     if left is None or left >= spend.delta:
         return [spend]
-    return [spend, Approximate(spend.epsilon, left, leaks=min(spend.leaks, left))]
+    return [spend, Approximate(spend.epsilon, left)]
 
 
 def _verdict(make_loss: MakeLoss, spend: Bound, weigh: Weigh) -> Verdict | None:

@@ -27,6 +27,7 @@ from sfumato.ledger.terms import Opening
 from sfumato.ledger.verify import Verification, verify
 from sfumato.privacy import Bound, Loss, Relation
 from sfumato.privacy.bounds import require_bound
+from sfumato.privacy.calibrate import Gaussians
 
 if TYPE_CHECKING:
     from sfumato.ledger.session import Session
@@ -112,7 +113,11 @@ class Ledger(Meters):
         if found is not None:
             return found
         verdict = self._journal.book.weigh(sums, request.losses, request.analyst)
-        return lifecycle.write(session, request, verdict) if verdict.fits else verdict
+        if not verdict.fits:
+            return verdict
+        if verdict.settles:
+            self._journal.settle(session, request.id, verdict)
+        return lifecycle.write(session, request, verdict)
 
     def start(self, request_id: str) -> Reservation:
         """Mark a reservation as started, once, or raise; only then may the data be opened."""
@@ -236,8 +241,8 @@ class Ledger(Meters):
 
         Its answers are given as those of a conversation: `start`, then `save_state` for each, then `commit`.
         """
-        event, loss = planned(parts)
-        return PlannedReleases(self.reserve(request_id, event, loss, None, analyst), loss)
+        event, loss, without = planned(parts)
+        return PlannedReleases(self.reserve(request_id, event, loss, None, analyst), loss, without)
 
     def save_state(self, request_id: str, step: int, state: bytes, answer: bytes | None = None) -> int:
         """Store a conversation's next state and its answer, before the answer is shown; return the next step.
@@ -291,6 +296,11 @@ class Ledger(Meters):
     def budget(self) -> Budget:
         """The budget that the ledger was made with."""
         return self._journal.terms.budget
+
+    @property
+    def gaussians(self) -> Gaussians:
+        """Which Gaussian noise is drawn under this ledger, fixed when it was made."""
+        return self._journal.terms.gaussians
 
     @property
     def schema(self) -> str | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.errors import LedgerError, Overtaken, ParameterError, Unfinished
 from sfumato.ledger import wording
 from sfumato.ledger.chain import canonical, digest
-from sfumato.ledger.request import Request
+from sfumato.ledger.request import Request, without_gauss
 from sfumato.ledger.reservation import Conversation, Reservation
 from sfumato.ledger.rules import Verdict
 from sfumato.privacy import Loss
@@ -52,6 +52,8 @@ def write(session: Session, request: Request, verdict: Verdict) -> Reservation:
     return Reservation(request.id, "reserved", request.event, request.losses, request.analyst, request.question)
 
 
+ASKED = ("event", "loss")
+"""What must be the same for a request that was begun to be completed."""
 FREEZES = canonical({"freezes": True})
 """What a started row says if no coin is thrown before a frozen row follows it; earlier versions threw them at once."""
 
@@ -82,7 +84,7 @@ def unfinished(session: Session, request: Request) -> Reservation | None:
         if session.said(stored.id, "started") != FREEZES or (frozen is not None and frozen.seal is None):
             continue
         begun, asked = json.loads(session.body(stored.row)), request.to_json()
-        if any(canonical(begun[part]) != canonical(asked[part]) for part in ("event", "loss")):
+        if any(canonical(without_gauss(begun[part])) != canonical(without_gauss(asked[part])) for part in ASKED):
             raise Unfinished(wording.OTHERWISE.format(id=stored.id))
         return _reservation(session, stored)
     return None

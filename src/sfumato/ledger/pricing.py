@@ -7,7 +7,8 @@ signature is asked for once, from the loss itself.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +32,7 @@ from sfumato.privacy import (
     touches,
 )
 from sfumato.privacy.forms import UNKNOWN
+from sfumato.privacy.together import Together, exact_totals
 
 UNBOUNDED_COST = Cost(INFINITY, UNKNOWN)
 """The cost of what nothing is proved about: it fits under no limit."""
@@ -44,7 +46,7 @@ class Signature:
     """
 
     def __init__(self, profile: Profile) -> None:
-        self.profile = profile
+        self.profile = profile = profile.base if isinstance(profile, Together) else profile
         self.parts: list[Signature] = []
         if isinstance(profile, Sum):
             self.parts = [Signature(part) for _, part in profile.parts]
@@ -169,6 +171,12 @@ class Prices:
                 self._by_signature[signature] = self._compute(names, people)
             cost = self._costs[key] = self._by_signature[signature]
         return cost
+
+    def totals(self, names: Attributes, people: int, delta: Fraction, left: Fraction) -> Iterator[Cost]:
+        """Yield what a fixed list costs as one (epsilon, leak) release, nothing for any other loss (AC-PLAN)."""
+        cost = self.at(names, people)
+        if isinstance(self.loss.profile, Together) and cost is not UNBOUNDED_COST:
+            yield from exact_totals(cost, delta, left)
 
     def key(self, names: Attributes, people: int) -> tuple[Any, ...]:
         """Return what is equal for two sets only if their costs are; quick, because it is asked for every limit."""

@@ -11,8 +11,9 @@ from sfumato.errors import ParameterError
 from sfumato.exact import Extended, Infinity, Number, above_zero, between_zero_and_one, exact, from_text, to_text
 from sfumato.ledger import wording
 from sfumato.ledger.rules import LimitRule
-from sfumato.privacy import Cost
-from sfumato.privacy.filters import Meter, Sums, odometer
+from sfumato.privacy import Approximate, Cost
+from sfumato.privacy.filters import Filter, Meter, Sums, odometer
+from sfumato.privacy.settlement import widest
 
 
 @dataclass(frozen=True)
@@ -33,20 +34,30 @@ class Reading:
         """The name of the limit."""
         return self.rule.name
 
+    def __post_init__(self) -> None:
+        if not self.rule.settled:
+            object.__setattr__(self, "sums", self.gate.zero())
+
+    @property
+    def gate(self) -> Filter:
+        """The meters of the limit; before its first question those that it may take at most."""
+        bound = self.rule.limit.bound
+        return widest(bound) if isinstance(bound, Approximate) and not self.rule.settled else self.rule.gate
+
     @property
     def meters(self) -> tuple[Meter, ...]:
         """The meters, in the order of `sums` and `left`: leaks first."""
-        return self.rule.gate.meters
+        return self.gate.meters
 
     @property
     def left(self) -> tuple[Fraction | None, ...]:
         """What each meter has left, None if it is closed for good."""
-        return self.rule.gate.left(self.sums)
+        return self.gate.left(self.sums)
 
     @property
     def percent(self) -> int:
         """How much of the limit is used, in per cent, rounded up: leaks, or the best of the open routes."""
-        split = len(self.rule.gate.required)
+        split = len(self.gate.required)
         parts = [
             _part(used, meter) if used <= meter.ceiling else None
             for used, meter in zip(self.sums, self.meters, strict=True)
@@ -58,7 +69,8 @@ class Reading:
     @property
     def text(self) -> str:
         """The exact wording of a meter."""
-        said = wording.spent_text(self.meters, self.sums)
+        bound, settled = self.rule.limit.bound, self.rule.settled
+        said = wording.spent_text(self.meters, self.sums) if settled else wording.undivided_text(bound, self.meters)
         if self.cap is None:
             return said
         return f"{said} A cap of {wording.bound_text(self.cap.limit.bound)} was set later; it is not a guarantee."
@@ -73,6 +85,7 @@ class Reading:
             "left": [None if rest is None else to_text(rest) for rest in self.left],
             "percent": self.percent,
             "declared_late": self.rule.late,
+            "divided": None if self.rule.shares is None else self.rule.shares.to_json(),
             "cap": None if self.cap is None else self.cap.limit.bound.to_json(),
             "text": self.text,
         }

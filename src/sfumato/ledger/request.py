@@ -45,8 +45,8 @@ class Request:
 
     @property
     def fingerprint(self) -> str:
-        """Equal for equal requests."""
-        return digest(canonical(self.to_json()))
+        """Equal for equal requests, whichever version asks: what a loss says of Gaussians follows from the event."""
+        return digest(canonical(without_gauss(self.to_json())))
 
     def body(self, charges: dict[str, list[int]], at: str) -> str:
         """Return the row of the chain: the request, its exact charges by limit, what was allowed, and when it came.
@@ -56,6 +56,14 @@ class Request:
         listed = {charge: ranges_to_text(places) for charge, places in charges.items()}
         spend = None if self.spend is None else self.spend.to_json()
         return canonical({**self.to_json(), "charges": listed, "at": at, "spend": spend})
+
+
+def without_gauss(record: Any) -> Any:
+    """Return the JSON of losses as versions wrote it that knew no Gaussian charges."""
+    if isinstance(record, dict):
+        costs = "curve" in record and "leak" in record
+        return {key: without_gauss(part) for key, part in record.items() if not (costs and key == "gauss")}
+    return [without_gauss(part) for part in record] if isinstance(record, list) else record
 
 
 def request_of(

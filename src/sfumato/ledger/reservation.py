@@ -36,13 +36,17 @@ class Reservation:
 
 @dataclass(frozen=True)
 class Break:
-    """One meter of one limit that refuses a request: what was asked, what is left (None: closed for good)."""
+    """One meter of one limit that refuses a request: what was asked, what is left (None: closed for good).
+
+    `sample` says that one release on a sample was asked, and that no Rényi order of the limit takes it.
+    """
 
     name: str
     limit: Limit
     meter: Meter
     asked: Extended
     left: Fraction | None
+    sample: bool = False
 
 
 @dataclass(frozen=True)

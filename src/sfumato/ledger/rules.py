@@ -5,24 +5,29 @@ Ceilings are fixed when a limit is made, stored with it and never computed again
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from sfumato.ledger.amounts import sums_from_text, sums_to_text
+from sfumato.ledger.amounts import ranges_from_text, sums_from_text, sums_to_text
 from sfumato.ledger.budget import Budget, Limit
 from sfumato.ledger.pricing import Prices
 from sfumato.ledger.reservation import Break, Closing
 from sfumato.privacy import Cost, Everything, Loss
-from sfumato.privacy.bounds import Bound
+from sfumato.privacy.bounds import Approximate, Bound
 from sfumato.privacy.filters import Filter, Meter, Sums, filter_of
+from sfumato.privacy.gauss import OnSample
+from sfumato.privacy.settlement import Settlement, Shares, settled, widest
+
+OPEN = Filter((), ())
+"""The filter of a limit whose delta is not divided yet: it has no meters."""
 
 
 @lru_cache(maxsize=1 << 12)
 def gate_of(bound: Bound) -> Filter:
-    """Return the filter of a bound; thousands of limits share a few."""
-    return filter_of(bound)
+    """Return the filter of a bound, that without meters if its first question will decide; limits share a few."""
+    return OPEN if isinstance(bound, Approximate) and not bound.divided else filter_of(bound)
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,8 @@ class LimitRule:
     """One limit in force.
 
     `analyst` makes it a quota of one analyst; `late` says that it was declared after answers may have been seen;
-    `cap` says that it lowers an earlier limit. Only rules with none of the three are guarantees.
+    `cap` says that it lowers an earlier limit. Only rules with none of the three are guarantees. `shares` says how the
+    first question divided delta, None where it was written or is still open (AC-FIRST).
     """
 
     limit: Limit
@@ -38,6 +44,17 @@ class LimitRule:
     analyst: str | None = None
     late: bool = False
     cap: bool = False
+    shares: Shares | None = None
+
+    @property
+    def settled(self) -> bool:
+        """Whether the ceilings are fixed; otherwise the first question that costs something fixes them."""
+        return self.gate is not OPEN and bool(self.gate.meters)
+
+    def settle(self, found: Settlement) -> LimitRule:
+        """Return the rule with its ceilings fixed for ever."""
+        assert not self.settled
+        return replace(self, gate=found.gate, shares=found.shares)
 
     @property
     def promises(self) -> bool:
@@ -52,13 +69,15 @@ class LimitRule:
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object that `from_json` reads back exactly, the ceilings included."""
         marks = {"analyst": self.analyst, "late": self.late, "cap": self.cap}
-        return {"limit": self.limit.to_json(), "gate": self.gate.to_json(), **marks}
+        shares = {} if self.shares is None else {"shares": self.shares.to_json()}
+        return {"limit": self.limit.to_json(), "gate": self.gate.to_json(), **marks, **shares}
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> LimitRule:
         """Read what `to_json` wrote."""
         limit, gate = Limit.from_json(record["limit"]), Filter.from_json(record["gate"])
-        return cls(limit, gate, record["analyst"], record["late"], record["cap"])
+        shares = Shares.from_json(record["shares"]) if "shares" in record else None
+        return cls(limit, gate, record["analyst"], record["late"], record["cap"], shares)
 
 
 def first_rules(budget: Budget, analysts: Mapping[str, Budget]) -> list[LimitRule]:
@@ -90,6 +109,12 @@ def rules_from_json(record: dict[str, Any]) -> list[LimitRule]:
     return rules
 
 
+def settlements(body: Mapping[str, Any]) -> Iterator[tuple[list[int], Settlement]]:
+    """Read the row that fixed how limits divide their delta."""
+    for places, shares, gate in body["limits"]:
+        yield list(ranges_from_text(places)), Settlement(Shares.from_json(shares), Filter.from_json(gate))
+
+
 @dataclass
 class Verdict:
     """What a request would do: the sums before and after it, its charges, and what it would break."""
@@ -99,6 +124,8 @@ class Verdict:
     fits: bool = True
     charges: dict[str, list[int]] = field(default_factory=dict)
     breaks: list[Break] = field(default_factory=list)
+    settles: dict[int, Settlement] = field(default_factory=dict)
+    """The limits whose delta the request divides, being the first that costs them something."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +133,7 @@ class _Step:
     after: str
     charge: str
     fits: bool
+    settles: Settlement | None = None
 
 
 class Rulebook:
@@ -150,7 +178,9 @@ class Rulebook:
             if rule.analyst is not None and rule.analyst != analyst:
                 continue
             on, people = rule.limit.on, rule.limit.people
-            key = (id(rule.gate), sums[place], *[offer.key(on, people) for offer in offers])
+            # Limits whose delta is not divided yet share a filter without meters, so their bounds tell them apart.
+            which = id(rule.gate) if rule.settled else rule.limit.bound
+            key = (which, sums[place], *[offer.key(on, people) for offer in offers])
             if key not in steps:
                 steps[key] = _first_that_fits(rule, sums[place], offers, charges)
             step = steps[key]
@@ -158,7 +188,9 @@ class Rulebook:
                 continue
             if not step.fits:
                 verdict.fits = False
-                verdict.breaks += _breaks(rule, sums_from_text(sums[place]), offers[0].at(on, people))
+                verdict.breaks += _breaks(rule, sums_from_text(sums[place]), offers)
+            elif step.settles is not None:
+                verdict.settles[place] = step.settles
             verdict.sums[place] = step.after
             verdict.charges.setdefault(step.charge, []).append(place)
         return verdict
@@ -169,8 +201,20 @@ class Rulebook:
             Closing(self.rules[place].name, meter)
             for places in verdict.charges.values()
             for place in places
-            for meter in _shut(self.rules[place].gate, verdict.before[place], verdict.sums[place])
+            for meter in self._shut(verdict, place)
         ]
+
+    def _shut(self, verdict: Verdict, place: int) -> list[Meter]:
+        if place in verdict.settles:
+            gate = verdict.settles[place].gate
+            return _shut(gate, sums_to_text(gate.zero()), verdict.sums[place])
+        gate = self.rules[place].gate
+        return _shut(gate, verdict.before[place], verdict.sums[place]) if gate.meters else []
+
+    def settle(self, places: Iterable[int], found: Settlement) -> None:
+        """Fix the ceilings of limits that one request settles alike, once and for all; they share one filter."""
+        for place in places:
+            self.rules[place] = self.rules[place].settle(found)
 
     def _places(self, offers: Sequence[Prices]) -> list[int]:
         found = set(self._everyone)
@@ -187,6 +231,8 @@ def _first_that_fits(
     costs = [offer.at(rule.limit.on, rule.limit.people) for offer in offers]
     if any(cost.is_zero for cost in costs):
         return None
+    if not rule.settled:
+        return _first_ever(rule, costs, offers)
     taken = []
     for cost in costs:
         key = (id(rule.gate), id(cost))
@@ -197,7 +243,40 @@ def _first_that_fits(
         if step.fits:
             return step
         taken.append(step)
-    return taken[0]
+    return next(_by_total(rule, sums_from_text(used), offers), taken[0])
+
+
+def _by_total(rule: LimitRule, sums: Sums, offers: Sequence[Prices]) -> Iterator[_Step]:
+    """Yield the steps that fit if a list which was fixed beforehand is charged by its exact total (AC-PLAN)."""
+    bound, left = rule.limit.bound, rule.gate.left(sums)[0]
+    if not isinstance(bound, Approximate) or not left:
+        return
+    for offer in offers:
+        for cost in offer.totals(rule.limit.on, rule.limit.people, bound.delta, left):
+            charge = rule.gate.charge(cost)
+            step = _take(rule.gate, sums, charge, sums_to_text(charge))
+            if step.fits:
+                yield step
+
+
+def _first_ever(rule: LimitRule, costs: Sequence[Cost], offers: Sequence[Prices]) -> _Step:
+    """Return what the first request of a limit adds, and how it divides delta (AC-FIRST).
+
+    A list that no division takes by its sums is tried by its exact total, which may leak all of delta (AC-PLAN).
+    """
+    bound = rule.limit.bound
+    assert isinstance(bound, Approximate)
+    found = settled(bound, tuple(costs))
+    if found is None:
+        on, people = rule.limit.on, rule.limit.people
+        costs = [cost for offer in offers for cost in offer.totals(on, people, bound.delta, bound.delta)]
+        found = settled(bound, tuple(costs))
+    if found is None:
+        return _Step("", "", False)
+    gate = found.gate
+    cost = next(cost for cost in costs if gate.accepts(gate.zero(), cost))
+    charge = gate.charge(cost)
+    return replace(_take(gate, gate.zero(), charge, sums_to_text(charge)), settles=found)
 
 
 def _take(gate: Filter, sums: Sums, charge: Sums, said: str) -> _Step:
@@ -210,5 +289,25 @@ def _shut(gate: Filter, before: str, after: str) -> list[Meter]:
     return [meter for meter, was, now in rows if meter in gate.routes and was <= meter.ceiling < now]
 
 
-def _breaks(rule: LimitRule, sums: Sums, cost: Cost) -> list[Break]:
-    return [Break(rule.name, rule.limit, meter, asked, left) for meter, asked, left in rule.gate.broken(sums, cost)]
+def _breaks(rule: LimitRule, sums: Sums, offers: Sequence[Prices]) -> list[Break]:
+    gate, on, people = rule.gate, rule.limit.on, rule.limit.people
+    if not rule.settled:
+        assert isinstance(rule.limit.bound, Approximate)
+        gate = widest(rule.limit.bound)
+        sums = gate.zero()
+    cost = offers[0].at(on, people)
+    sample = isinstance(cost.gauss, OnSample) and isinstance(rule.limit.bound, Approximate) and not _carries(gate, cost)
+    left = gate.left(sums)[0]
+    if isinstance(rule.limit.bound, Approximate) and left:
+        # A list is refused by its exact total, the best that can be said of it.
+        *_, cost = (
+            cost,
+            *(total for offer in offers for total in offer.totals(on, people, rule.limit.bound.delta, left)),
+        )
+    rows = gate.broken(sums, cost)
+    return [Break(rule.name, rule.limit, meter, asked, rest, sample) for meter, asked, rest in rows]
+
+
+def _carries(gate: Filter, cost: Cost) -> bool:
+    """Tell whether some Rényi order of a limit would take a cost if nothing else were asked."""
+    return any(meter.reading(cost) <= meter.ceiling for meter in gate.routes if meter.kind == "tau")

@@ -10,11 +10,11 @@ import sqlalchemy as sa
 
 from sfumato.ledger.chain import FIRST, Head, Row, digest, sums_after, with_sums, without_sums
 
-FORMAT = 4
+FORMAT = 5
 """Raised when an older version could not go on with what a newer one writes.
 
 Since 2 answers may be raw draws; since 3 every row seals the sums after it; since 4 a step of a conversation is said
-before it is drawn.
+before it is drawn; since 5 the first question may decide how a limit divides its delta.
 """
 SEALED = 3
 """The first format whose rows seal the sums."""

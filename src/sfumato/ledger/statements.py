@@ -66,7 +66,8 @@ def reading(journal: Journal, session: Session, names: Names, people: int, analy
         if rule.limit.on == on and rule.limit.people == size:
             return Reading(rule, sums_from_text(journal.sums(session)[place]), cap=_cap(journal, rule))
     shadow = _shadow([rule for _, rule in mine], on, size, journal.terms.relation)
-    return Reading(shadow, sums_from_text(past_sums(shadow, journal.history(session))), own=False)
+    rule, sums = past_sums(shadow, journal.history(session))
+    return Reading(rule, sums_from_text(sums), own=False)
 
 
 def _shadow(mine: list[LimitRule], on: Attributes, people: int, relation: Relation) -> LimitRule:
@@ -74,7 +75,7 @@ def _shadow(mine: list[LimitRule], on: Attributes, people: int, relation: Relati
     whole = [rule for rule in mine if isinstance(rule.limit.on, Everything)]
     for rule in whole:
         if groups_of(rule.limit, on, people, relation) == 1:
-            return LimitRule(Limit(on, rule.limit.bound, people), rule.gate, rule.analyst)
+            return LimitRule(Limit(on, rule.limit.bound, people), rule.gate, rule.analyst, shares=rule.shares)
     implied = bound_for_group(whole[0].limit.bound, groups_of(whole[0].limit, on, people, relation))
     if implied is None:
         needed = relation.people_for(on, people)
@@ -82,6 +83,9 @@ def _shadow(mine: list[LimitRule], on: Attributes, people: int, relation: Relati
             f"No limit of this ledger reaches {wording.subject(on, people)}, so there is nothing to measure against; "
             f"a budget with people={{{needed}: …}} would."
         )
+    if isinstance(implied, Approximate) and not implied.divided:
+        # No limit, so no first question divided it: a meter is read with half of delta for leaks.
+        implied = Approximate(implied.epsilon, implied.delta, leaks=implied.delta / 2)
     return LimitRule(Limit(on, implied, people), gate_of(implied), whole[0].analyst)
 
 
@@ -121,12 +125,9 @@ def add_limit(journal: Journal, session: Session, limit: Limit) -> LimitRule:
     """Add a limit whose sums are worked out from the whole history and must already fit."""
     on = closed(journal, limit.on)
     rule = LimitRule(Limit(on, limit.bound, limit.people), gate_of(limit.bound), late=True)
-    sums = past_sums(rule, journal.history(session))
-    if not rule.gate.fits(sums_from_text(sums)):
-        raise BudgetExceeded(
-            f"The limit {wording.bound_text(limit.bound)} on {limit.name} has been passed already; "
-            "choose a larger one, or lower a limit with ledger.lower to refuse what comes."
-        )
+    rule, sums = past_sums(rule, journal.history(session))
+    if rule.settled and not rule.gate.fits(sums_from_text(sums)):
+        raise BudgetExceeded(wording.PASSED.format(bound=wording.bound_text(limit.bound), name=limit.name))
     _append(journal, session, rule, sums, "late")
     return rule
 
@@ -144,7 +145,8 @@ def lower(journal: Journal, session: Session, limit: Limit, analyst: str | None)
             f"{wording.bound_text(bound)} is not below {wording.bound_text(own[-1].limit.bound)}; a limit is lowered "
             "by a smaller bound of the same kind, and never raised."
         )
-    _append(journal, session, wanted, past_sums(wanted, journal.history(session)), "cap")
+    wanted, sums = past_sums(wanted, journal.history(session))
+    _append(journal, session, wanted, sums, "cap")
     return wanted
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sfumato.errors import LedgerError, ParameterError
 from sfumato.ledger.budget import Budget
 from sfumato.ledger.readings import Odometer
-from sfumato.privacy import REPLACE_ONE, Relation
+from sfumato.privacy import REPLACE_ONE, Approximate, Relation
+from sfumato.privacy.calibrate import Gaussians
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,8 @@ class Terms:
     that leaves and one that enters, never the person's. How many people there are plays no part.
 
     `schema` is a fingerprint of the public schema: two curators that read the columns differently must not
-    share a ledger.
+    share a ledger. `gaussians` says which Gaussian noise is drawn: rounded where an Approximate limit measures it, and
+    that of earlier versions in their ledgers, so that what was drawn there is read as it was drawn.
     """
 
     budget: Budget
@@ -32,6 +34,7 @@ class Terms:
     relation: Relation = REPLACE_ONE
     schema: str | None = None
     odometer: Odometer = field(default_factory=Odometer)
+    gaussians: Gaussians = "wide"
 
     def __post_init__(self) -> None:
         if not isinstance(self.budget, Budget):
@@ -58,6 +61,7 @@ class Terms:
             "relation": self.relation.value,
             "schema": self.schema,
             "odometer": self.odometer.to_json(),
+            "gaussians": self.gaussians,
         }
 
     @classmethod
@@ -70,6 +74,7 @@ class Terms:
             Relation(record["relation"]),
             record["schema"],
             Odometer.from_json(record["odometer"]),
+            record.get("gaussians", "discrete"),
         )
 
 
@@ -98,6 +103,7 @@ class Opening:
             self.relation or REPLACE_ONE,
             self.schema,
             self.odometer or Odometer(),
+            _gaussians([self.budget, *(self.analysts or {}).values()]),
         )
 
     def compare(self, stored: Terms, place: str) -> None:
@@ -134,9 +140,17 @@ class Opening:
                 )
 
 
+def _gaussians(budgets: Iterable[Budget]) -> Gaussians:
+    """Return which Gaussian noise a new ledger draws: where a limit measures Gaussians, always the rounded one."""
+    bounds = [bound for budget in budgets if isinstance(budget, Budget) for bound in budget.bounds()]
+    return "rounded" if any(isinstance(bound, Approximate) for bound in bounds) else "wide"
+
+
 def _same(given: Budget, stored: Budget, common: Budget) -> bool:
+    """Compare budgets; where nobody says how delta is divided, it is as it was written when the ledger was made."""
     secrets = stored.secrets or common.secrets
-    return (given if secrets is None else given.about(secrets)) == stored
+    about = given if secrets is None else given.about(secrets)
+    return about == stored or about.as_divided_before() == stored
 
 
 def with_schema(terms: Terms, schema: str) -> Terms:

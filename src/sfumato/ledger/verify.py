@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from sfumato.errors import BudgetExceeded
+from sfumato.ledger import wording
 from sfumato.ledger.amounts import at_most, ranges_from_text, sums_from_text, sums_to_text
 from sfumato.ledger.chain import FIRST, Head, Row, digest, sums_after
-from sfumato.ledger.rules import LimitRule, Rulebook, rules_from_json
-from sfumato.privacy import Loss
+from sfumato.ledger.rules import LimitRule, Rulebook, rules_from_json, settlements
+from sfumato.privacy import Approximate, Loss
 from sfumato.privacy.filters import Sums
+from sfumato.privacy.settlement import Settlement
 
 if TYPE_CHECKING:
     from sfumato.ledger.session import Session, Stored
@@ -58,6 +61,9 @@ class _Audit:
     frozen: set[tuple[str, int | None]] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
     sealed: str | None = None
+    settling: dict[int, Settlement] = field(default_factory=dict)
+    """The limits that the last row settled, until the request that it names is charged."""
+    settler: str = ""
 
     def wrong(self, row: Row, what: str) -> None:
         self.problems.append(f"Row {row.number} ({row.kind}): {what}.")
@@ -95,6 +101,8 @@ def _replay(audit: _Audit, row: Row) -> None:
         audit.sums = audit.book.zero()
     elif row.kind in ("late", "cap"):
         _replay_rule(audit, row, body)
+    elif row.kind == "settled":
+        _replay_settling(audit, row, body)
     elif row.kind == "sealed":
         _replay_sealing(audit, row, body["sums"])
     elif row.kind in NEXT:
@@ -123,19 +131,64 @@ def _compare_seal(audit: _Audit, row: Row) -> None:
 
 def _replay_rule(audit: _Audit, row: Row, body: dict[str, Any]) -> None:
     rule = LimitRule.from_json(body["rule"])
-    if not _covered(sums_from_text(past_sums(rule, audit.past)), sums_from_text(body["sums"])):
+    if not _covered(sums_from_text(past_sums(rule, audit.past)[1]), sums_from_text(body["sums"])):
         audit.wrong(row, "the sums of a later limit leave out some of the history")
+    limit, shares = rule.limit.bound, rule.shares
+    if shares is not None and isinstance(limit, Approximate) and not shares.keeps(limit, rule.gate):
+        audit.wrong(row, f"the ceilings of {rule.name} are larger than its parts of delta allow")
     audit.book.extend([rule])
     audit.sums.append(body["sums"])
 
 
-def past_sums(rule: LimitRule, past: list[tuple[tuple[Loss, ...], str | None]]) -> str:
-    """Return what a limit would show after a history; reads all of it, so never part of a check."""
+def past_sums(rule: LimitRule, past: list[tuple[tuple[Loss, ...], str | None]]) -> tuple[LimitRule, str]:
+    """Return a limit and what it would show after a history; reads all of it, so never part of a check.
+
+    A limit whose delta is not divided is settled by the first stored request that costs it something, never by one to
+    come; if that one never fits, it stays open and has no sums although something was spent.
+    """
     book = Rulebook([rule])
     sums = book.zero()
     for losses, analyst in past:
-        sums = book.weigh(sums, losses, analyst).sums
-    return sums[0]
+        verdict = book.weigh(sums, losses, analyst)
+        if verdict.settles:
+            book.settle([0], verdict.settles[0])
+        elif not verdict.fits and not book.rules[0].settled:
+            raise BudgetExceeded(wording.PASSED.format(bound=wording.bound_text(rule.limit.bound), name=rule.name))
+        sums = verdict.sums
+    return book.rules[0], sums[0]
+
+
+def _replay_settling(audit: _Audit, row: Row, body: dict[str, Any]) -> None:
+    """Fix what a row says, and remember it: the request that it names must be the next, and cost these limits."""
+    audit.settler, audit.settling = body["by"], {}
+    for place, found in ((place, found) for places, found in settlements(body) for place in places):
+        if place >= len(audit.book.rules) or audit.book.rules[place].settled:
+            audit.wrong(row, "it divides the delta of a limit for which that is fixed already")
+            continue
+        limit = audit.book.rules[place].limit.bound
+        assert isinstance(limit, Approximate)
+        if not found.shares.keeps(limit, found.gate):
+            audit.wrong(row, f"the ceilings of {audit.book.rules[place].name} are larger than its parts of delta allow")
+        audit.book.settle([place], found)
+        audit.sums[place] = sums_to_text(found.gate.zero())
+        audit.settling[place] = found
+
+
+def _compare_settling(audit: _Audit, row: Row, stored: dict[int, Sums]) -> None:
+    """A limit is settled by the first request that costs it something, in the same transaction, never later."""
+    unsettled = [place for place in stored if not audit.book.rules[place].settled]
+    if unsettled:
+        audit.wrong(row, f"it is charged to {audit.book.rules[unsettled[0]].name}, whose delta was not divided yet")
+    if audit.settling and str(row.reservation) != audit.settler:
+        audit.wrong(row, "another request divided the delta of a limit than the one that was charged first")
+    for place, found in audit.settling.items():
+        name, limit = audit.book.rules[place].name, audit.book.rules[place].limit.bound
+        assert isinstance(limit, Approximate)
+        if place not in stored:
+            audit.wrong(row, f"it divided the delta of {name}, which it costs nothing")
+        elif not found.shares.allowed(limit, stored[place][0]):
+            audit.wrong(row, f"the delta of {name} is divided as no first question divides it")
+    audit.settling = {}
 
 
 def _replay_state(audit: _Audit, row: Row, body: dict[str, Any]) -> None:
@@ -170,6 +223,9 @@ def _replay_charges(audit: _Audit, row: Row, body: dict[str, Any]) -> None:
     if any(place >= len(audit.sums) for place in stored):
         audit.wrong(row, "a charge names a limit that does not exist")
         return
+    _compare_settling(audit, row, stored)
+    if audit.problems:
+        return
     verdict = audit.book.weigh(audit.sums, losses, body["analyst"])
     for charge, places_now in verdict.charges.items():
         fresh = sums_from_text(charge)
@@ -195,7 +251,7 @@ def _compare_sums(audit: _Audit, texts: list[str]) -> None:
         stored = sums_from_text(text)
         if not _covered(sums_from_text(added), stored):
             audit.problems.append(f"The sums of {rule.name} are smaller than what was charged.")
-        if not rule.cap and not rule.gate.fits(stored):
+        if rule.settled and not rule.cap and not rule.gate.fits(stored):
             audit.problems.append(f"The sums of {rule.name} have passed its limit.")
 
 

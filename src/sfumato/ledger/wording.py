@@ -63,6 +63,12 @@ STEP_DEAD = (
     "This step of the conversation ended without an answer, and one correction is spent on it; the conversation goes "
     "on."
 )
+PASSED = (
+    "The limit {bound} on {name} has been passed already; choose a larger one, or lower a limit with ledger.lower to "
+    "refuse what comes."
+)
+UNDIVIDED = "Nothing spent. The first question decides how delta is divided."
+SAMPLE = "No Rényi order of this limit carries a sample at this rate; ask the steps as one list."
 SHOWN_BREAKS = 5
 
 
@@ -153,9 +159,19 @@ def guarantee_text(bound: Bound | None, on: Attributes, people: int) -> str:
     )
 
 
+def undivided_text(bound: Bound, meters: Sequence[Meter]) -> str:
+    """Say what a limit takes whose delta its first question will divide: one kind of spend after the other."""
+    assert isinstance(bound, Approximate)
+    kinds = [f"Pure({typed(bound.epsilon)})"]
+    widths = [meter.ceiling for meter in meters if meter.kind == "gauss"]
+    kinds += [f"Gaussian noise of variance {shown(1 / amount, up=True)} for sensitivity 1" for amount in widths]
+    return f"{UNDIVIDED} It takes up to {', '.join(kinds)}, or {bound_text(bound)}."
+
+
 def spent_text(meters: Sequence[Meter], sums: Sequence[Extended]) -> str:
     """Say what the meters of one limit show."""
     readings = [(meter, used) for meter, used in zip(meters, sums, strict=True) if meter.kind != "leak"]
+    readings.sort(key=lambda reading: reading[0].kind != "gauss")
     leaks = [(meter, used) for meter, used in zip(meters, sums, strict=True) if meter.kind == "leak" and meter.ceiling]
     if len(readings) == 1 and not leaks:
         ((meter, used),) = readings
@@ -166,19 +182,22 @@ def spent_text(meters: Sequence[Meter], sums: Sequence[Extended]) -> str:
 
 
 def _used(meter: Meter, used: Extended) -> str:
-    return f"{shown(used, up=True)} of {_ceiling(meter)}" if used <= meter.ceiling else "closed"
+    if isinstance(used, Infinity) or used > meter.ceiling:
+        return "closed"
+    said = f"{shown(used, up=True)} of {_ceiling(meter)}"
+    return f"{said} ({-(-100 * used // meter.ceiling)} %)" if meter.kind == "gauss" else said
 
 
 def _ceiling(meter: Meter) -> str:
-    # The ceiling of an order is computed; all others were typed.
-    return shown(meter.ceiling, up=False) if meter.kind == "tau" else typed(meter.ceiling)
+    # The ceilings of an order and of a Gaussian are computed; all others were typed.
+    return shown(meter.ceiling, up=False) if meter.kind in ("tau", "gauss") else typed(meter.ceiling)
 
 
 def _route(meter: Meter) -> str:
     if meter.kind == "tau":
         assert isinstance(meter.order, Fraction)
         return f"Order {typed(meter.order)}:"
-    return "Epsilon"
+    return "Gaussian" if meter.kind == "gauss" else "Epsilon"
 
 
 def refusal_text(breaks: Sequence[Break], largest: Bound | None = None) -> str:
@@ -190,6 +209,8 @@ def refusal_text(breaks: Sequence[Break], largest: Bound | None = None) -> str:
     text = f"Refused before the data were touched: {listed}."
     if largest is not None:
         return f"{text} The largest that fits is {bound_text(largest)}."
+    if any(row.sample for row in breaks):
+        return f"{text} {SAMPLE}"
     return f"{text} A smaller spend may fit." if all(_room(rows) for _, rows in groups) else text
 
 
@@ -197,7 +218,7 @@ def _asked(row: Break) -> str:
     asked = f"{shown(row.asked, up=True)} asked"
     left = "closed" if row.left is None else f"{shown(row.left, up=False)} left"
     if row.meter.kind == "leak":
-        made = " (the limit was made with too small leaks=)" if row.asked > row.meter.ceiling else ""
+        made = " (the limit keeps too little of delta for leaks)" if row.asked > row.meter.ceiling else ""
         return f"leaks {asked}, {left}{made}"
     if isinstance(row.limit.bound, Approximate):
         return f"{_route(row.meter).lower().rstrip(':')} {asked}, {left}"
@@ -232,9 +253,31 @@ def odometer_text(log_odds: Fraction, delta: Fraction, presence: bool = False) -
     )
 
 
-def plan_text(epsilon: Extended, delta: Fraction) -> str:
-    """Say what a plan that was fixed beforehand guarantees."""
+COARSE = "It is so long that it was accounted for on a coarser grid than usual; the total is safe, and a little large."
+
+
+def total_text(epsilon: Extended, delta: Fraction, word: str) -> str:
+    """Say what a list or a plan that was fixed beforehand guarantees; epsilon is rounded up to four digits.
+
+    >>> total_text(Fraction("1.13244"), Fraction(1, 10**6), "list")
+    'The list was fixed before the data were touched: its total, (1.133, 1e-6), is a guarantee for the list.'
+    """
+    total = "infinity" if isinstance(epsilon, Infinity) else typed(_four_digits(epsilon))
     return (
-        "The plan was fixed before the data were touched: its total, "
-        f"({shown(epsilon, up=True)}, {typed(delta)}), is a guarantee for the plan."
+        f"The {word} was fixed before the data were touched: its total, ({total}, {typed(delta)}), is a guarantee for "
+        f"the {word}."
     )
+
+
+def _four_digits(number: Fraction) -> Fraction:
+    places = 3
+    while number and number * 10**places < 1000:
+        places += 1
+    return Fraction(-(-number * 10**places // 1), 10**places)
+
+
+def by_curve_text(names: Sequence[str]) -> str:
+    """Say which parts of a list are known by their Rényi curves alone."""
+    listed = names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
+    verb = "is" if len(names) == 1 else "are"
+    return f"It was added up by Rényi curves, because {listed} {verb} known by a curve alone."

@@ -28,17 +28,19 @@ LOWEST, HIGHEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 class AdditiveNoise(Mechanism):
     """The exact integers plus independent noise of a public law: unbiased, with a known error.
 
-    Promise, for neighbours under `relation` whose exact vectors differ as `sensitivity` says: discrete Laplace
-    noise is (l1/scale)-private; discrete Gaussian noise has D_a <= a·l2²/(2·variance) at every order a; rounded
-    sinh-normal noise has D_a <= copies·tau(a; variance, bend, largest). Where `by_attribute` bounds how far each
-    attribute alone moves the vector, the same holds with those bounds, and sets of attributes by the union bound.
+    Promise, for neighbours under `relation` whose exact vectors differ as `sensitivity` says: discrete Laplace noise is
+    (l1/scale)-private; rounded Gaussian noise is exactly as private as Gaussians at distance l2/deviation; discrete
+    Gaussian noise has D_a <= a·l2²/(2·variance) at every order a; rounded sinh-normal noise has
+    D_a <= copies·tau(a; variance, bend, largest). Where `by_attribute` bounds how far each attribute alone moves the
+    vector, the same holds with those bounds, and sets of attributes by the union bound.
     With `reads=()` no attribute moves it, only whole people do, and no attribute is charged.
 
     Input: an int, or an array of ints of any shape; the shape is public. Output: the same shape, as int, as
     int64, or as Python ints where the input holds Python ints or uint64. A sum outside int64 stays at the end of
     the range, after the noise. A cell of an object array that is no int counts as 0.
 
-    Spec: QR-LAP, PDP:C-13, PDP:C-14, TCDP-SINH, TCDP-SAMPLER. Time: one draw a number, 10 to 50 ns each in bulk.
+    Spec: QR-LAP, AC-GAUSS, PDP:C-13, PDP:C-14, TCDP-SINH, TCDP-SAMPLER. Time: one draw a number, 10 to 50 ns each in
+    bulk.
 
     >>> from sfumato.noise import DiscreteLaplace
     >>> count = AdditiveNoise(law=DiscreteLaplace(2), sensitivity=1)

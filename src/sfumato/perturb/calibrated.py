@@ -7,11 +7,18 @@ from functools import reduce
 
 from sfumato.errors import CertificationError, ParameterError, UnsupportedSpend
 from sfumato.exact import Number
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Priced, SinhNormal
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Priced, RoundedNormal, SinhNormal
 from sfumato.noise.laws.base import SMALLEST_SCALE
 from sfumato.perturb.additive import AdditiveNoise, as_sensitivity
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Everything, Relation, attributes, require_bound
-from sfumato.privacy.calibrate import GaussianParameters, LaplaceParameters, Parameters, choose
+from sfumato.privacy.calibrate import (
+    GaussianParameters,
+    Gaussians,
+    LaplaceParameters,
+    Parameters,
+    RoundedParameters,
+    choose,
+)
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.privacy.sensitivity import sensitivity as bounds_on
 
@@ -29,6 +36,7 @@ def calibrate(
     failure: Number = 0.05,
     relation: Relation = REPLACE_ONE,
     reads: Iterable[str] | str | Everything = EVERYTHING,
+    gaussians: Gaussians = "wide",
 ) -> AdditiveNoise:
     """Return the noise with the smallest error that fits a spend: one call from a bound to a mechanism.
 
@@ -37,20 +45,21 @@ def calibrate(
     (how many coordinates), of which what is missing is derived. `draws` is how many noisy numbers matter together
     and `failure` how often their largest error may be larger than the best one; both only guide the choice.
 
-    Pure gives discrete Laplace noise, Concentrated discrete Gaussian, Truncated Gaussian or sinh-normal,
-    Approximate whichever of the three is best. A spend `.per_attribute()` is calibrated to `by_attribute`, which
-    bounds how far each attribute alone can move the numbers (a plain number covers every move of that l1), and to
-    that of a replaced person without it.
+    Pure gives discrete Laplace noise, Concentrated Gaussian, Truncated Gaussian or sinh-normal, Approximate whichever
+    of the three is best. Gaussian noise is rounded from a variance of 4 on, because a rounded Gaussian costs exactly
+    what it spends, and discrete below (`gaussians` says otherwise, see `privacy.calibrate.Gaussians`). A spend
+    `.per_attribute()` is calibrated to `by_attribute`, which bounds how far each attribute alone can move the numbers
+    (a plain number covers every move of that l1), and to that of a replaced person without it.
 
     Promise: `calibrate(spend, …).loss().within(spend)`, checked on the exact numbers before anything is returned.
-    Spec: QR-LAP, PDP:C-13, PDP:C-14, TCDP-SINH. Time: microseconds for Pure and Concentrated; up to a second the
-    first time, then nothing, for the others.
+    Spec: QR-LAP, AC-GAUSS, PDP:C-13, PDP:C-14, TCDP-SINH. Time: microseconds for Pure and Concentrated; up to a second
+    the first time, then nothing, for the others.
 
     >>> from sfumato import Concentrated, Pure
     >>> calibrate(Pure(0.5), sensitivity=1).law
     DiscreteLaplace(scale=Fraction(2, 1))
     >>> calibrate(Concentrated(0.1), l1=2, l2_squared=2, largest=1).law
-    DiscreteGaussian(variance=Fraction(10, 1))
+    RoundedNormal(variance=Fraction(10, 1))
     """
     bound = require_bound(spend)
     person = _person(sensitivity, l1, l2_squared, largest, changed)
@@ -59,7 +68,7 @@ def calibrate(
     named = attributes(reads) if not isinstance(reads, Everything) or not singles else frozenset(singles)
     moves = person if bound.unit == "person" else _attribute(replaced, singles, named)
     mechanism = AdditiveNoise(
-        law=law_of(choose(bound, moves, draws, failure)),
+        law=law_of(choose(bound, moves, draws, failure, gaussians)),
         sensitivity=person,
         by_attribute=tuple(singles.items()),
         relation=relation,
@@ -77,6 +86,8 @@ def law_of(parameters: Parameters) -> Priced:
             return DiscreteLaplace(max(parameters.scale, SMALLEST_SCALE))
         case GaussianParameters():
             return DiscreteGaussian(max(parameters.variance, SMALLEST_SCALE**2))
+        case RoundedParameters():
+            return RoundedNormal(max(parameters.variance, SMALLEST_SCALE**2))
         case _:
             return SinhNormal(parameters.variance, parameters.bend)
 

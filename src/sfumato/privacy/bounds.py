@@ -70,6 +70,10 @@ class Bound(ABC):
         """Return a JSON object that `bound_from_json` reads back exactly."""
         return {"bound": type(self).__name__, "unit": self.unit, **self._numbers()}
 
+    def asked(self) -> dict[str, Any]:
+        """Return the JSON of the bound as a spend: equal for spends that buy the same."""
+        return self.to_json()
+
     def __repr__(self) -> str:
         suffix = ".per_attribute()" if self.unit == "attribute" else ""
         return f"{type(self).__name__}({self._shown()}){suffix}"
@@ -154,15 +158,16 @@ class Truncated(Bound):
 class Approximate(Bound):
     """Approximate differential privacy: pure(epsilon) except for a probability of at most delta.
 
-    As a limit, `leaks` is the part of delta kept for mechanisms that leak with small probability (default
-    half), and `routes` are the Rényi orders, with weights, that may carry a history; both are fixed when a
-    ledger is made (see `docs/ledger.md`).
+    As a limit, delta is divided between mechanisms that leak with small probability, Rényi orders and Gaussians. The
+    first question that touches the limit decides how, unless whoever makes the ledger does: `leaks` and `gauss` are
+    parts of delta, the rest is for Rényi orders, and `routes` are these orders with weights (see `docs/ledger.md`).
     """
 
     epsilon: Fraction
     delta: Fraction
-    leaks: Fraction = field(kw_only=True)
+    leaks: Fraction | None = field(kw_only=True)
     routes: tuple[tuple[Fraction, Fraction], ...] = field(kw_only=True)
+    gauss: Fraction | None = field(kw_only=True)
 
     def __init__(
         self,
@@ -171,18 +176,21 @@ class Approximate(Bound):
         *,
         leaks: Number | None = None,
         routes: tuple[tuple[Number, Number], ...] = (),
+        gauss: Number | None = None,
         unit: Unit = "person",
     ) -> None:
         object.__setattr__(self, "epsilon", at_least_zero(epsilon, "epsilon"))
         object.__setattr__(self, "delta", between_zero_and_one(delta, "delta"))
-        kept = self.delta / 2 if leaks is None else at_least_zero(leaks, "leaks")
-        if kept > self.delta:
-            raise ParameterError(
-                f"leaks must be at most delta, and {show(kept)} is above {show(self.delta)}; leave leaks= out for half."
-            )
-        object.__setattr__(self, "leaks", kept)
         object.__setattr__(self, "routes", _routes(routes))
+        lost, normal = _divided(self.delta, leaks, gauss, bool(routes))
+        object.__setattr__(self, "leaks", lost)
+        object.__setattr__(self, "gauss", normal)
         object.__setattr__(self, "unit", _unit(unit))
+
+    @property
+    def divided(self) -> bool:
+        """Whether it was written how delta is divided; otherwise the first question decides."""
+        return self.leaks is not None
 
     def per_attribute(self) -> Self:
         """Refuse: a delta does not add up over attributes."""
@@ -192,14 +200,15 @@ class Approximate(Bound):
         )
 
     def split(self, parts: int) -> Approximate:
-        """Return the larger of epsilon/parts and what the Rényi order of the limit carries.
+        """Return the larger of epsilon/parts and what one of the routes of the limit carries.
 
-        The part fits a limit of this same bound `parts` times, one after the other.
+        The part fits a limit of this same bound `parts` times, one after the other, if one of the parts is the first
+        question; who hands out parts to several people writes how delta is divided.
 
-        >>> Approximate(1, 1e-6).split(100).epsilon > Fraction(1, 100)
+        >>> Approximate(1, 1e-6).split(100).epsilon > Fraction(1, 50)
         True
         """
-        from sfumato.privacy.filters import largest_repeated
+        from sfumato.privacy.settlement import largest_part
 
         count = positive_integer(parts, "parts")
         if count == 1:
@@ -209,18 +218,53 @@ class Approximate(Bound):
                 "A part of an Approximate bound needs a delta of its own, and leaks=0 leaves none; leave leaks= out, "
                 f"or split Pure({show(self.epsilon)})."
             )
-        return Approximate(largest_repeated(self, count), self.leaks / count)
+        return Approximate(*largest_part(self, count))
+
+    def share(self, parts: int) -> Concentrated:
+        """Return the Gaussian spend that fits a limit of this bound `parts` times, with what the limit reserves.
+
+        >>> float(Approximate(1, 1e-6).share(1).rho)
+        0.027027067151
+        """
+        from sfumato.privacy.settlement import gaussian_share
+
+        return Concentrated(gaussian_share(self) / (2 * positive_integer(parts, "parts")))
 
     def _numbers(self) -> dict[str, Any]:
-        return {
+        numbers = {
             "epsilon": to_text(self.epsilon),
             "delta": to_text(self.delta),
-            "leaks": to_text(self.leaks),
+            "leaks": None if self.leaks is None else to_text(self.leaks),
             "routes": [[to_text(order), to_text(weight)] for order, weight in self.routes],
         }
+        return {**numbers, "gauss": to_text(self.gauss)} if self.gauss else numbers
+
+    def asked(self) -> dict[str, Any]:
+        """Return the JSON of a spend: how a limit divides its delta is no part of what is asked.
+
+        It is what earlier versions wrote, so that a question asked before is known again.
+        """
+        return Approximate(self.epsilon, self.delta, leaks=self.delta / 2, unit=self.unit).to_json()
 
     def _shown(self) -> str:
         return f"{self.epsilon}, {self.delta}"
+
+
+def _divided(
+    delta: Fraction, leaks: Number | None, gauss: Number | None, routes: bool
+) -> tuple[Fraction | None, Fraction | None]:
+    """Return the parts of delta for leaks and for Gaussians, None for both if the first question decides."""
+    if leaks is None and gauss is None:
+        return (delta / 2, Fraction(0)) if routes else (None, None)
+    lost = Fraction(0) if leaks is None else at_least_zero(leaks, "leaks")
+    normal = Fraction(0) if gauss is None else at_least_zero(gauss, "gauss")
+    if lost + normal > delta:
+        name, part = ("leaks", lost) if not normal else ("leaks and gauss together", lost + normal)
+        raise ParameterError(
+            f"{name} must be at most delta, and {show(part)} is above {show(delta)}; leave {name.split(' ')[0]}= out "
+            "to let the first question decide."
+        )
+    return lost, normal
 
 
 def _routes(routes: tuple[tuple[Number, Number], ...]) -> tuple[tuple[Fraction, Fraction], ...]:
@@ -284,4 +328,5 @@ def bound_from_json(record: dict[str, Any]) -> Bound:
     unit = values.pop("unit")
     routes = tuple((from_text(order), from_text(weight)) for order, weight in values.pop("routes", ()))
     extra = {"routes": routes} if kind is Approximate else {}
-    return kind(**{key: from_text(value) for key, value in values.items()}, **extra, unit=unit)
+    read = {key: None if value is None else from_text(value) for key, value in values.items()}
+    return kind(**read, **extra, unit=unit)

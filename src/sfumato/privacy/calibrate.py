@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from sfumato.errors import CertificationError, UnsupportedSpend
 from sfumato.exact import INFINITY, Number, to_text
@@ -14,13 +14,16 @@ from sfumato.privacy.bounds import Approximate, Bound, Concentrated, Pure, Trunc
 from sfumato.privacy.conversion import best_order
 from sfumato.privacy.cost import Cost
 from sfumato.privacy.forms import SinhNormalCurve
+from sfumato.privacy.gaussian import gaussian_m, short_down
 from sfumato.privacy.sensitivity import Sensitivity, sensitivity
 from sfumato.privacy.sinh import SinhParameters, level, log_failure, predicted_deviation, sinh_normal
 
 __all__ = [
     "GaussianParameters",
+    "Gaussians",
     "LaplaceParameters",
     "Parameters",
+    "RoundedParameters",
     "Sensitivity",
     "SinhParameters",
     "candidates",
@@ -30,6 +33,8 @@ __all__ = [
     "gaussian_variance",
     "laplace_cost",
     "laplace_scale",
+    "rounded_cost",
+    "rounded_variance",
     "sensitivity",
     "sinh_cost",
     "sinh_normal",
@@ -39,6 +44,16 @@ RHO_DIGITS = 9
 ATTEMPTS = 8
 WORTHWHILE = 0.99
 """Sinh-normal noise must bring the error below this part of what simpler noise reaches."""
+WIDE = 4
+"""From this variance on rounding adds at most 2.1 % to it, which its Gaussian charge is worth."""
+
+Gaussians = Literal["wide", "rounded", "discrete"]
+"""Which Gaussian noise is drawn; a public fact of a ledger, fixed when it is made.
+
+A rounded Gaussian costs exactly what a Gaussian costs; a discrete one is a little narrower where both are narrow.
+"wide" rounds from a variance of 4 on; "rounded" rounds always, where a limit measures Gaussians; "discrete" is what
+ledgers of earlier versions drew, always by rho. Approximate spends take the better one, except under "discrete".
+"""
 
 
 @dataclass(frozen=True)
@@ -64,14 +79,29 @@ class GaussianParameters:
 
     def deviation(self, draws: int = 1, failure: Number = 0.05) -> float:
         """Return about how far the largest of `draws` draws strays except with probability `failure`."""
-        return math.sqrt(self.variance) * level(draws, failure)
+        return discrete_spread(self.variance) * level(draws, failure)
 
     def to_json(self) -> dict[str, Any]:
         """Return the variance as text."""
         return {"variance": to_text(self.variance)}
 
 
-Parameters = LaplaceParameters | GaussianParameters | SinhParameters
+@dataclass(frozen=True)
+class RoundedParameters:
+    """Rounded Gaussian noise: the nearest integer to a normal number of the variance."""
+
+    variance: Fraction
+
+    def deviation(self, draws: int = 1, failure: Number = 0.05) -> float:
+        """Return about how far the largest of `draws` draws strays except with probability `failure`."""
+        return rounded_spread(self.variance) * level(draws, failure)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the variance as text."""
+        return {"variance": to_text(self.variance)}
+
+
+Parameters = LaplaceParameters | GaussianParameters | RoundedParameters | SinhParameters
 """The noise that a bound asks for."""
 
 
@@ -83,6 +113,30 @@ def laplace_cost(scale: Fraction, moves: Sensitivity) -> Cost:
 def gaussian_cost(variance: Fraction, moves: Sensitivity) -> Cost:
     """Return what discrete Gaussian noise costs: rho = l2²/(2·variance), on integers exactly (PDP:C-13)."""
     return Cost.concentrated(moves.l2_squared / (2 * variance))
+
+
+def rounded_cost(variance: Fraction, moves: Sensitivity) -> Cost:
+    """Return what rounded Gaussian noise costs on integers: mu² = l2²/variance, exactly (AC-GAUSS)."""
+    return Cost.gaussian(moves.l2_squared / variance)
+
+
+def rounded_spread(variance: Fraction) -> float:
+    """Return the standard deviation of a rounded normal number, about."""
+    v = float(variance)
+    if v >= 1:
+        return math.sqrt(v + 1 / 12)
+    # The mean of j² is the sum of (2j - 1) times the chance of j or more in absolute value.
+    return math.sqrt(sum((2 * j - 1) * math.erfc((j - 0.5) / math.sqrt(2 * v)) for j in range(1, 12)))
+
+
+def discrete_spread(variance: Fraction) -> float:
+    """Return the standard deviation of a discrete Gaussian number, about: below the root of its parameter."""
+    v = float(variance)
+    if v >= 1:
+        return math.sqrt(v)
+    weights = [math.exp(-j * j / (2 * v)) for j in range(1, 12)]
+    squares = sum((j + 1) ** 2 * weight for j, weight in enumerate(weights))
+    return math.sqrt(2 * squares / (1 + 2 * sum(weights)))
 
 
 def sinh_cost(variance: Fraction, bend: Fraction, moves: Sensitivity) -> Cost:
@@ -123,6 +177,18 @@ def gaussian_variance(spend: Bound, moves: Sensitivity) -> Fraction:
     return moves.l2_squared / (2 * _positive(bound, rho))
 
 
+def rounded_variance(spend: Bound, moves: Sensitivity) -> Fraction:
+    """Return the variance l2²/m, exactly, with the largest m = mu² that the spend allows (AC-GAUSS).
+
+    >>> round(float(rounded_variance(Approximate(1, 1e-6), sensitivity(1))), 9)
+    17.847911726
+    """
+    bound = require_bound(spend)
+    if isinstance(bound, Approximate):
+        return moves.l2_squared / gaussian_m(_positive(bound, bound.epsilon), bound.delta)
+    return gaussian_variance(bound, moves)
+
+
 @lru_cache(maxsize=512)
 def concentrated_within(epsilon: Fraction, delta: Fraction) -> Fraction:
     """Return a rho, as large as can be proved, whose mechanisms are all (epsilon, delta)-private (TCDP:C-DP+).
@@ -143,7 +209,7 @@ def concentrated_within(epsilon: Fraction, delta: Fraction) -> Fraction:
     value = Fraction(-objective(order))
     if value > 0:
         for attempt in range(ATTEMPTS):
-            rho = _short_down(value)
+            rho = short_down(value, RHO_DIGITS)
             if Cost.concentrated(rho).within(Approximate(epsilon, delta)):
                 return rho
             value *= 1 - Fraction(1, 10**8) * 16**attempt
@@ -152,35 +218,41 @@ def concentrated_within(epsilon: Fraction, delta: Fraction) -> Fraction:
     )
 
 
-def candidates(spend: Bound, moves: Sensitivity, draws: int = 1, failure: Number = 0.05) -> list[Parameters]:
+def candidates(
+    spend: Bound, moves: Sensitivity, draws: int = 1, failure: Number = 0.05, gaussians: Gaussians = "wide"
+) -> list[Parameters]:
     """Return every noise that fits the spend, each as small as it can be, the simplest first.
 
-    Pure: Laplace. Concentrated: Gaussian. Truncated: Gaussian and sinh-normal. Approximate: all three.
+    Pure: Laplace. Concentrated: Gaussian. Truncated: Gaussian and sinh-normal. Approximate: all of them.
     """
     bound = require_bound(spend)
-    simple = _simple(bound, moves)
+    simple = _simple(bound, moves, gaussians)
     if isinstance(bound, (Truncated, Approximate)):
         return [*simple, sinh_normal(bound, moves.largest, moves.copies, draws=draws, failure=failure)]
     return list(simple)
 
 
-def choose(spend: Bound, moves: Sensitivity, draws: int = 1, failure: Number = 0.05) -> Parameters:
+def choose(
+    spend: Bound, moves: Sensitivity, draws: int = 1, failure: Number = 0.05, gaussians: Gaussians = "wide"
+) -> Parameters:
     """Return the noise whose largest error over `draws` draws is the smallest that the spend allows.
 
     The error is the one not exceeded except with probability `failure`. Sinh-normal noise is taken where it wins
     by a hundredth at least: the others hold at every Rényi order, which later sums may need. Everything is public
     arithmetic: the bound, the sensitivities and the number of draws decide, data never do.
 
-    Spec: TCDP-SINH, PDP:C-13, PDP:C-14, QR:C-9. Time: exact fractions for Pure and Concentrated; for the others a
-    search, and a certificate where sinh-normal noise wins, remembered by its arguments.
+    Spec: TCDP-SINH, AC-GAUSS, PDP:C-13, PDP:C-14, QR:C-9. Time: exact fractions for Pure and Concentrated; for the
+    others a search, and a certificate where sinh-normal noise wins, remembered by its arguments.
 
     >>> choose(Pure(0.5), sensitivity(1))
     LaplaceParameters(scale=Fraction(2, 1))
+    >>> type(choose(Approximate(1, 1e-6), sensitivity(largest=1, changed=100))).__name__
+    'RoundedParameters'
     >>> type(choose(Truncated(0.1, 2.24), sensitivity(largest=1, changed=2), draws=2**64)).__name__
     'SinhParameters'
     """
     bound = require_bound(spend)
-    best = min(_simple(bound, moves), key=lambda found: found.deviation(draws, failure))
+    best = min(_simple(bound, moves, gaussians), key=lambda found: found.deviation(draws, failure))
     if not isinstance(bound, (Truncated, Approximate)):
         return best
     enough = WORTHWHILE * best.deviation(draws, failure)
@@ -190,21 +262,22 @@ def choose(spend: Bound, moves: Sensitivity, draws: int = 1, failure: Number = 0
     return bent if bent.deviation(draws, failure) < enough else best
 
 
-def _simple(bound: Bound, moves: Sensitivity) -> list[LaplaceParameters | GaussianParameters]:
-    found: list[LaplaceParameters | GaussianParameters] = []
+def _simple(bound: Bound, moves: Sensitivity, gaussians: Gaussians) -> list[Parameters]:
+    found: list[Parameters] = []
     if isinstance(bound, (Pure, Approximate)):
         found.append(LaplaceParameters(laplace_scale(bound, moves)))
-    if not isinstance(bound, Pure):
-        found.append(GaussianParameters(gaussian_variance(bound, moves)))
-    return found
+    if isinstance(bound, Pure):
+        return found
+    if isinstance(bound, Approximate):
+        if gaussians != "discrete":
+            found.append(RoundedParameters(rounded_variance(bound, moves)))
+        return [*found, GaussianParameters(gaussian_variance(bound, moves))]
+    variance = gaussian_variance(bound, moves)
+    rounds = gaussians == "rounded" or (gaussians == "wide" and variance >= WIDE)
+    return [RoundedParameters(variance) if rounds else GaussianParameters(variance)]
 
 
 def _positive(bound: Bound, amount: Fraction) -> Fraction:
     if amount == 0:
         raise UnsupportedSpend(f"{bound!r} pays for nothing, and no noise is wide enough; write a spend above zero.")
     return amount
-
-
-def _short_down(value: Fraction) -> Fraction:
-    unit = Fraction(10) ** (math.floor(math.log10(value)) + 1 - RHO_DIGITS)
-    return value // unit * unit

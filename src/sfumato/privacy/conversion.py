@@ -58,16 +58,21 @@ def best_order(objective: Callable[[float], float], end: Extended) -> Fraction:
     return order if isinstance(end, Infinity) else min(order, Fraction(end))
 
 
-def smallest_epsilon(tau: Tau, end: Extended, delta: Fraction) -> Extended:
-    """Return min over orders of tau(a) + c(a, delta), rounded up and at least 0 (TCDP:C-DP+)."""
-    if end <= 1:
-        return INFINITY
+def epsilon_order(tau: Tau, end: Extended, delta: Fraction) -> Fraction:
+    """Return the order at which `smallest_epsilon` converts a curve; the same for the same curve."""
     shown = max(float(delta), 5e-324)
 
     def objective(order: float) -> float:
         return nearby(tau(_near(order, end))) + float_price(order, shown)
 
-    order = best_order(objective, end)
+    return best_order(objective, end)
+
+
+def smallest_epsilon(tau: Tau, end: Extended, delta: Fraction) -> Extended:
+    """Return min over orders of tau(a) + c(a, delta), rounded up and at least 0 (TCDP:C-DP+)."""
+    if end <= 1:
+        return INFINITY
+    order = epsilon_order(tau, end, delta)
     loss = tau(order)
     if isinstance(loss, Infinity):
         return INFINITY

@@ -181,6 +181,7 @@ FORMS: Registry[Callable[[dict[str, Any]], Curve]] = Registry(
         **dict.fromkeys(("total", "least", "greatest", "group"), _HOME + "derived"),
         "smooth": _HOME + "smooth",
         "subsampled": _HOME + "subsample",
+        "revealed": _HOME + "sampled",
     },
 )
 

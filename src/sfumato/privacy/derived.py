@@ -34,6 +34,10 @@ class Total(Curve):
             amount += count * ball
         return amount
 
+    def float_at(self, order: float) -> float:
+        """Add the parts in floats."""
+        return sum(count * curve.float_at(order) for count, curve in self.parts)
+
     def supremum(self, omega: Extended) -> Extended:
         """Add the suprema, which bound the supremum of the sum."""
         amount: Extended = Fraction(0)
@@ -101,6 +105,10 @@ class Least(Curve):
             if ball is not None:
                 smallest = ball if smallest is None else smallest.min(ball)
         return smallest
+
+    def float_at(self, order: float) -> float:
+        """Take the smallest in floats."""
+        return min(curve.float_at(order) for curve in self.choices)
 
     def supremum(self, omega: Extended) -> Extended:
         """Each bound alone bounds the minimum."""

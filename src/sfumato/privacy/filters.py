@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from sfumato.errors import ParameterError
+from sfumato.errors import CertificationError, ParameterError
 from sfumato.exact import (
     INFINITY,
     Extended,
@@ -31,8 +31,9 @@ from sfumato.exact import (
 from sfumato.privacy.bounds import Approximate, Bound, Concentrated, Pure, Truncated
 from sfumato.privacy.conversion import LARGEST_ORDER, best_order, float_price, price
 from sfumato.privacy.cost import Cost
+from sfumato.privacy.gaussian import gaussian_m
 
-Kind = Literal["leak", "epsilon", "rho", "tau"]
+Kind = Literal["leak", "epsilon", "rho", "tau", "gauss"]
 
 LONGEST_DENOMINATOR = 1024
 """Bits of a sum's denominator; a longer sum is replaced by the next multiple of 2^-128 above it."""
@@ -42,12 +43,14 @@ LONGEST_DENOMINATOR = 1024
 class Meter:
     """One running sum of a limit and the ceiling that it must not pass.
 
-    `order` is the Rényi order of a `tau` meter and the largest order of a `rho` meter.
+    `order` is the Rényi order of a `tau` meter and the largest order of a `rho` meter; `reserve` is what a `gauss`
+    meter keeps back, beside which releases that are not Gaussian are charged.
     """
 
     kind: Kind
     ceiling: Fraction
     order: Extended = INFINITY
+    reserve: Fraction = Fraction(0)
 
     def reading(self, cost: Cost) -> Extended:
         """Return what a cost adds to this meter, rounded up."""
@@ -61,17 +64,20 @@ class Meter:
             case "tau":
                 assert isinstance(self.order, Fraction)
                 return cost.tau(self.order)
+            case "gauss":
+                return cost.gauss.at(self.reserve)
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object."""
-        return {"kind": self.kind, "ceiling": to_text(self.ceiling), "order": to_text(self.order)}
+        record = {"kind": self.kind, "ceiling": to_text(self.ceiling), "order": to_text(self.order)}
+        return {**record, "reserve": to_text(self.reserve)} if self.kind == "gauss" else record
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Meter:
         """Read what `to_json` wrote."""
-        ceiling = from_text(record["ceiling"])
-        assert isinstance(ceiling, Fraction)
-        return cls(record["kind"], ceiling, from_text(record["order"]))
+        ceiling, reserve = from_text(record["ceiling"]), from_text(record.get("reserve", "0"))
+        assert isinstance(ceiling, Fraction) and isinstance(reserve, Fraction)
+        return cls(record["kind"], ceiling, from_text(record["order"]), reserve)
 
 
 Sums = tuple[Extended, ...]
@@ -159,7 +165,10 @@ def _tidy(amount: Extended) -> Extended:
 
 
 def filter_of(limit: Bound) -> Filter:
-    """Return the proved filter of a limit (LF-PURE, LF-CONC, LF-TRUNC, LF-APPROX)."""
+    """Return the proved filter of a limit (LF-PURE, LF-CONC, LF-TRUNC, LF-APPROX, AC-GDP).
+
+    That of an Approximate limit needs to know how delta is divided: `settlement.settled` decides by the first question.
+    """
     no_leak = Meter("leak", Fraction(0))
     match limit:
         case Pure():
@@ -169,19 +178,36 @@ def filter_of(limit: Bound) -> Filter:
         case Truncated():
             return Filter((no_leak,), (Meter("rho", limit.rho, limit.omega),))
         case Approximate():
-            orders = tuple(_order_route(limit, order, weight) for order, weight in _chosen_routes(limit))
-            open_routes = tuple(route for route in orders if route is not None)
-            return Filter((Meter("leak", limit.leaks),), (Meter("epsilon", limit.epsilon), *open_routes))
+            return _divided_filter(limit)
     raise ParameterError(f"{limit!r} is not a limit; write Pure, Concentrated, Truncated or Approximate.")
 
 
-def _chosen_routes(limit: Approximate) -> tuple[tuple[Fraction, Fraction], ...]:
-    if limit.routes:
-        return limit.routes
-    kept = limit.delta - limit.leaks
-    if kept == 0:
-        return ()
-    return ((gaussian_order(limit.epsilon, kept), Fraction(1)),)
+RESERVE = Fraction(1, 50)
+"""The part of a Gaussian ceiling that is kept back, beside which pure releases are charged little more than eps²."""
+
+
+def _divided_filter(limit: Approximate) -> Filter:
+    if limit.leaks is None or limit.gauss is None:
+        raise ParameterError(
+            f"The first question decides how the delta of {limit!r} is divided, so it has no filter yet; write leaks= "
+            "and gauss= to divide it."
+        )
+    kept = limit.delta - limit.leaks - limit.gauss
+    chosen = limit.routes or (((gaussian_order(limit.epsilon, kept), Fraction(1)),) if kept else ())
+    routes = [order_route(limit.epsilon, order, weight * kept) for order, weight in chosen]
+    routes.append(gauss_route(limit.epsilon, limit.gauss, RESERVE))
+    return Filter((Meter("leak", limit.leaks),), (Meter("epsilon", limit.epsilon), *(r for r in routes if r)))
+
+
+def gauss_route(epsilon: Fraction, delta: Fraction, reserve: Fraction) -> Meter | None:
+    """Return the meter of the Gaussian that keeps (epsilon, delta), less the reserve; None if it leaves no room."""
+    if delta == 0:
+        return None
+    try:
+        whole = gaussian_m(epsilon, delta)
+    except CertificationError:
+        return None
+    return Meter("gauss", whole * (1 - reserve), reserve=whole * reserve)
 
 
 def gaussian_order(epsilon: Fraction, delta: Fraction) -> Fraction:
@@ -196,33 +222,12 @@ def gaussian_order(epsilon: Fraction, delta: Fraction) -> Fraction:
     return min(max(Fraction(eighths, 8), Fraction(9, 8)), Fraction(LARGEST_ORDER))
 
 
-def _order_route(limit: Approximate, order: Fraction, weight: Fraction) -> Meter | None:
-    """Return the meter of one Rényi order, None if its ceiling leaves no room."""
-    kept = weight * (limit.delta - limit.leaks)
-    if kept == 0:
+def order_route(epsilon: Fraction, order: Fraction, delta: Fraction) -> Meter | None:
+    """Return the meter of one Rényi order at (epsilon, delta), None if its ceiling leaves no room."""
+    if delta == 0:
         return None
-    ceiling = unit_down(lambda: rational_ball(limit.epsilon) - price(order, kept))
+    ceiling = unit_down(lambda: rational_ball(epsilon) - price(order, delta))
     return Meter("tau", ceiling, order) if ceiling is not None and ceiling > 0 else None
-
-
-def largest_repeated(limit: Approximate, count: int) -> Fraction:
-    """Return the largest epsilon, to six digits, that fits `count` times with a share of the leaks each."""
-    gate = filter_of(limit)
-    leak = limit.leaks / count
-
-    def fits(epsilon: Fraction) -> bool:
-        charge = gate.charge(Cost.leaking(epsilon, leak))
-        return gate.fits(tuple(part * count for part in charge))
-
-    low, high = limit.epsilon / count, limit.epsilon
-    if not low or fits(high):
-        return high
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    short = Fraction(f"{float(low):.5e}")
-    short = short if short <= low else short - Fraction(10) ** (math.floor(math.log10(float(low))) - 5)
-    return max(short, limit.epsilon / count) if fits(short) else limit.epsilon / count
 
 
 def odometer(epsilon: Extended, taus: Sequence[tuple[Fraction, Fraction, Extended]], delta: Fraction) -> Extended:

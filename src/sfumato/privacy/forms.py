@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -42,6 +43,13 @@ class PureCurve(Curve):
         lower = (-eps).exp().log1p()
         return eps + (upper - lower) / (a - 1)
 
+    def float_at(self, order: float) -> float:
+        """Return the closed form in floats, or a·eps²/2 where it would cancel."""
+        eps = float(self.epsilon)
+        if eps * order < 1e-4:
+            return order * eps * eps / 2
+        return eps + (math.log1p(math.exp(-eps * (2 * order - 1))) - math.log1p(math.exp(-eps))) / (order - 1)
+
     def supremum(self, omega: Extended) -> Extended:
         """Return eps·tanh(eps/2), the value towards order 1."""
         if self.epsilon == 0:
@@ -76,6 +84,10 @@ class LinearCurve(Curve):
     def ball(self, order: Fraction) -> Ball | None:
         """Return the exact product."""
         return rational_ball(self.slope * order)
+
+    def float_at(self, order: float) -> float:
+        """Return the product in floats."""
+        return float(self.slope) * order if order <= self.omega else math.inf
 
     def supremum(self, omega: Extended) -> Extended:
         """Return the slope, if the curve reaches that far."""

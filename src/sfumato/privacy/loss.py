@@ -103,6 +103,15 @@ class Loss:
         """Return the loss for `people` people who change together."""
         return Loss(self.profile.map(people), self.relation)
 
+    def together(self) -> Loss:
+        """Return the loss of a list of releases that is fixed before the data are touched, as one (AC-PLAN).
+
+        An (epsilon, delta) limit may then be charged by the list's exact total. Not for what is asked step by step.
+        """
+        from sfumato.privacy.together import Together
+
+        return self if isinstance(self.profile, Together) else Loss(Together(self.profile), self.relation)
+
     def within(self, spend: Bound) -> bool:
         """Tell whether the loss satisfies a bound for its unit: the person, or each single attribute."""
         bound = require_bound(spend)

@@ -12,6 +12,7 @@ from sfumato.errors import NotProvable, ParameterError, RelationMismatch
 from sfumato.exact import Infinity
 from sfumato.privacy.cost import Cost, grown_leak
 from sfumato.privacy.derived import greatest
+from sfumato.privacy.gauss import largest
 from sfumato.privacy.relations import Relation
 
 
@@ -27,6 +28,7 @@ def worst_of(costs: Sequence[Cost]) -> Cost:
         max(cost.epsilon for cost in costs),
         greatest(cost.curve for cost in costs),
         max(cost.leak for cost in costs),
+        largest(cost.gauss for cost in costs),
     )
 
 

@@ -255,6 +255,10 @@ def profile_from_json(record: dict[str, Any]) -> Profile:
             return Weighted(tuple((name, Fraction(weight)) for name, weight in record["weights"].items()))
         case "tree":
             return Tree(tuple((frozenset(names), Cost.from_json(cost)) for names, cost in record["nodes"]))
+        case "together":
+            from sfumato.privacy.together import Together
+
+            return Together(profile_from_json(record["base"]))
         case "sum":
             return Sum(
                 tuple((positive_integer(count, "count"), profile_from_json(part)) for count, part in record["parts"])

@@ -58,7 +58,7 @@ def binomial_bound(base: Curve, rate: Fraction, order: int, poisson: bool) -> Fr
     if moments.square == 0:
         return Fraction(0)
 
-    return _upper(lambda: _binomial_sum(moments, rate, order, poisson).log1p())
+    return upper_end(lambda: _binomial_sum(moments, rate, order, poisson).log1p())
 
 
 def _binomial_sum(moments: _Moments, rate: Fraction, order: int, poisson: bool) -> Ball:
@@ -81,7 +81,7 @@ def _binomial_sum(moments: _Moments, rate: Fraction, order: int, poisson: bool) 
     return amount + _block_sums(order, blocks)
 
 
-def _upper(evaluate: Callable[[], Ball]) -> Fraction | None:
+def upper_end(evaluate: Callable[[], Ball]) -> Fraction | None:
     """Return a number with 64 significant bits that is proved to be at least the value; None if none is.
 
     One evaluation: these bounds need to be safe, not the closest ones.
@@ -195,7 +195,7 @@ def numeric_bound(base: Curve, rate: Fraction, order: Fraction) -> Fraction | No
         exponent = a * (a * s).log() + (b - a) * ((a - 1) * s).log() + (b - 1) * rational_ball(loss)
         return (square + exponent.exp()).log1p()
 
-    return _upper(evaluate)
+    return upper_end(evaluate)
 
 
 def _best_partner(base: Curve, rate: float, order: Fraction) -> Fraction:

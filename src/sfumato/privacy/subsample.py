@@ -14,13 +14,15 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from sfumato.errors import NotProvable, ParameterError, RelationMismatch
-from sfumato.exact import INFINITY, Extended, Infinity, positive_integer, rational_ball
+from sfumato.exact import INFINITY, Extended, Infinity, exact, positive_integer, rational_ball, to_text
 from sfumato.exact.enclosure import Ball
 from sfumato.privacy.cost import Cost
 from sfumato.privacy.curve import Curve, curve_from_json, orders, register
 from sfumato.privacy.derived import least
 from sfumato.privacy.forms import PureCurve
+from sfumato.privacy.gauss import Exactly, OnSample, Randomized
 from sfumato.privacy.relations import ADD_REMOVE, REPLACE_ONE, Relation
+from sfumato.privacy.sampled_moments import gaussian_moment
 from sfumato.privacy.sampling import binomial_bound, numeric_bound, pure_bound
 from sfumato.privacy.sampling_theorems import refuse, theorem12
 
@@ -35,7 +37,9 @@ class Subsampled(Curve):
     """The curve of a mechanism that is run on a sample of `sample` of `population` people (TCDP:C-SUBX).
 
     `best` is the smallest of everything proved, order by order, the curve without sampling included; whole
-    orders come from the binomial expansion, those between from the convexity of (a-1)·D_a.
+    orders come from the binomial expansion, those between from the convexity of (a-1)·D_a. `gaussian` is mu² where the
+    noise is known to be Gaussian, which a curve alone does not prove: then whole orders have moments of their own
+    (AC-SAMPLE), under the neighbours of `relation`, those of the scheme if it is not said.
     """
 
     form: ClassVar[str] = "subsampled"
@@ -44,6 +48,8 @@ class Subsampled(Curve):
     sample: int
     scheme: str = "without_replacement"
     method: str = "best"
+    gaussian: Fraction | None = None
+    relation: Relation | None = None
 
     def __post_init__(self) -> None:
         checked_rate(self.population, self.sample)
@@ -90,9 +96,16 @@ class Subsampled(Curve):
             return Fraction(0)
         if order > self.base.end:
             return INFINITY
-        found = binomial_bound(self.base, self.rate, order, self.scheme == "poisson")
+        presence = (self.relation or RELATIONS[self.scheme]) is ADD_REMOVE
+        found = binomial_bound(self.base, self.rate, order, presence)
         bound: Extended = INFINITY if found is None else found
-        return min(bound, (order - 1) * self.base.at(order)) if self.method == "best" else bound
+        if self.method != "best":
+            return bound
+        bound = min(bound, (order - 1) * self.base.at(order))
+        if self.gaussian is None:
+            return bound
+        own = gaussian_moment(self.gaussian, self.rate, order, both=not presence)
+        return bound if own is None else min(bound, own)
 
     def supremum(self, omega: Extended) -> Extended:
         """Return the smaller of the unsampled supremum and a certificate over finitely many orders."""
@@ -143,13 +156,16 @@ class Subsampled(Curve):
 
     def parameters(self) -> dict[str, Any]:
         """Return the base curve and the public facts of the sample."""
-        return {
+        record = {
             "base": self.base.to_json(),
             "population": self.population,
             "sample": self.sample,
             "scheme": self.scheme,
             "method": self.method,
         }
+        if self.gaussian is not None:
+            record["gaussian"] = to_text(self.gaussian)
+        return record if self.relation is None else {**record, "relation": self.relation.value}
 
 
 def _over(value: Extended, divisor: Fraction | int) -> Extended:
@@ -164,6 +180,8 @@ def _read_subsampled(record: dict[str, Any]) -> Curve:
         positive_integer(record["sample"], "sample"),
         record["scheme"],
         record["method"],
+        exact(record["gaussian"], "gaussian") if "gaussian" in record else None,
+        Relation(record["relation"]) if "relation" in record else None,
     )
 
 
@@ -184,6 +202,7 @@ def subsample(
     *,
     relation: Relation = REPLACE_ONE,
     method: str = "best",
+    presence: Cost | None = None,
 ) -> Amplified:
     """Return what a mechanism costs on a fresh, secret, uniform sample of the people (TCDP-SUB).
 
@@ -192,14 +211,15 @@ def subsample(
     never be released, and a mechanism that looks at positions must see it in random order.
 
     `method` is "best" (the smallest bound proved, order by order), or one theorem: "binomial", "numeric",
-    "theorem12".
+    "theorem12". A Poisson sample under replace-one neighbours is proved for Gaussian noise only; there a person may
+    also enter or leave the sample, and `presence` is what that costs on the sample.
 
     >>> amplified = subsample(Cost.pure(1), 1000, 10, "without_replacement")
     >>> round(float(amplified.cost.epsilon), 6), amplified.theorem
     (0.017037, 'TCDP:C-SUBX')
     """
     rate = checked_rate(population, sample)
-    chosen = checked_scheme(scheme, relation)
+    chosen = checked_scheme(scheme, relation, presence is not None)
     cost = base if isinstance(base, Cost) else Cost(INFINITY, _curve(base))
     numbers = {"population": population, "sample": sample, "rate": rate, "scheme": chosen}
     if method in ("theorem11", "lemma15"):
@@ -213,11 +233,29 @@ def subsample(
     if method == "theorem12":
         line, found = theorem12(cost.curve, rate)
         return Amplified(Cost(INFINITY, line), "TCDP:C-SUB12", numbers | found)
-    curve = Subsampled(cost.curve, population, sample, chosen, method)
+    if presence is not None:
+        cost = _wider(cost, presence)
+    noise = cost.gauss.amount if method == "best" and isinstance(cost.gauss, Exactly) else None
+    unusual = None if relation is RELATIONS[chosen] else relation
+    curve = Subsampled(cost.curve, population, sample, chosen, method, noise, unusual)
+    if noise is not None:
+        return Amplified(Cost(INFINITY, curve, gauss=OnSample(noise, rate, relation)), "AC-SAMPLE", numbers)
     if method != "best" or isinstance(cost.epsilon, Infinity):
         return Amplified(Cost(INFINITY, curve), CURVES[method], numbers)
     epsilon = pure_bound(cost.epsilon, rate)
-    return Amplified(Cost(epsilon, least((curve, PureCurve(epsilon)))), CURVES[method], numbers)
+    amplified = Cost(epsilon, least((curve, PureCurve(epsilon))), gauss=Randomized(epsilon))
+    return Amplified(amplified, CURVES[method], numbers)
+
+
+def _wider(inside: Cost, presence: Cost) -> Cost:
+    """Return the Gaussian cost that covers a changed record and one that enters or leaves."""
+    if not isinstance(inside.gauss, Exactly) or not isinstance(presence.gauss, Exactly):
+        raise NotProvable(
+            "A Poisson sample under replace-one neighbours is proved for Gaussian noise of public variance only; draw "
+            "a sample of a public size and write 'without_replacement'.",
+            {"scheme": "poisson"},
+        )
+    return Cost.gaussian(max(inside.gauss.amount, presence.gauss.amount))
 
 
 def _curve(base: object) -> Curve:
@@ -234,8 +272,11 @@ def checked_rate(population: int, sample: int) -> Fraction:
     return Fraction(some, everybody)
 
 
-def checked_scheme(scheme: str | None, relation: Relation) -> str:
-    """Return a scheme that is proved, with the neighbours for which it is proved."""
+def checked_scheme(scheme: str | None, relation: Relation, presence: bool = False) -> str:
+    """Return a scheme that is proved, with the neighbours for which it is proved.
+
+    `presence` says that it is known what a record costs that enters or leaves the sample.
+    """
     if scheme is None:
         raise ParameterError("Say how the sample is drawn: scheme='without_replacement' or scheme='poisson'.")
     if scheme not in RELATIONS:
@@ -244,6 +285,8 @@ def checked_scheme(scheme: str | None, relation: Relation) -> str:
             "Draw a new subset for every run and write 'without_replacement', or write 'poisson'.",
             {"scheme": scheme},
         )
+    if presence and scheme == "poisson" and relation is REPLACE_ONE:
+        return scheme
     if not isinstance(relation, Relation) or relation is not RELATIONS[scheme]:
         raise RelationMismatch(
             f"The scheme {scheme!r} is proved for {RELATIONS[scheme].value} neighbours; "

@@ -18,6 +18,7 @@ from sfumato.privacy.derived import least
 from sfumato.privacy.explanation import percent
 from sfumato.privacy.filters import Meter, Sums
 from sfumato.privacy.forms import UNKNOWN, ZERO, LinearCurve, OrderCurve, PureCurve
+from sfumato.privacy.gauss import NONE, UNKNOWN_GAUSS, Exactly, Gauss
 from sfumato.privacy.readings import belief_change, guess, guess_concentrated, information
 
 NOTHING_KNOWN = "–"
@@ -111,6 +112,7 @@ def added_up(meters: Sequence[Meter], sums: Sums) -> Cost:
     leak = Fraction(0)
     epsilon: Extended = INFINITY
     curves: list[Curve] = []
+    gauss: Gauss = UNKNOWN_GAUSS
     for meter, used in zip(meters, sums, strict=True):
         if isinstance(used, Infinity):
             continue
@@ -118,17 +120,21 @@ def added_up(meters: Sequence[Meter], sums: Sums) -> Cost:
             leak += used
         elif used == 0:
             # A divergence of zero at one order is zero at all of them: the laws are the same.
-            epsilon, curves = Fraction(0), [ZERO]
+            epsilon, curves, gauss = Fraction(0), [ZERO], NONE
             break
         elif meter.kind == "epsilon":
             epsilon = used
             curves.append(PureCurve(used))
+        elif meter.kind == "gauss":
+            # Beside its reserve the history is no worse than one Gaussian of reserve and charges together.
+            gauss = Exactly(used + meter.reserve)
+            curves.append(LinearCurve(gauss.amount / 2))
         elif meter.kind == "rho":
             curves.append(LinearCurve(used, meter.order))
         else:
             assert isinstance(meter.order, Fraction)
             curves.append(OrderCurve(meter.order, used))
-    return Cost(epsilon, least(curves) if curves else UNKNOWN, leak)
+    return Cost(epsilon, least(curves) if curves else UNKNOWN, leak, gauss)
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.mechanism import Event, Mechanism
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise, Priced, SinhNormal, require_priced
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise, Priced, RoundedNormal, SinhNormal, require_priced
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Everything, Loss, Relation, attributes
 from sfumato.privacy.calibrate import (
     GaussianParameters,
     LaplaceParameters,
     Parameters,
+    RoundedParameters,
     choose,
 )
 from sfumato.privacy.sensitivity import Sensitivity
@@ -141,6 +142,8 @@ def law_of(found: Parameters) -> Priced:
             return DiscreteLaplace(drawable(found.scale))
         case GaussianParameters():
             return DiscreteGaussian(drawable(found.variance))
+        case RoundedParameters():
+            return RoundedNormal(drawable(found.variance))
     return SinhNormal(found.variance, found.bend)
 
 

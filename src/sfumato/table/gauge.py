@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Attributes, Bound, Loss, Relation
 from sfumato.privacy.bounds import for_each_of_two
+from sfumato.privacy.calibrate import Gaussians
 from sfumato.privacy.parallel import twice
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.table.bounding import SCALE, Bounding, Way, bounding_of
@@ -42,7 +43,8 @@ class Basis:
     """What everybody may know before a question is asked: schema, number of people, relation.
 
     Where people are added and removed their number is private, so `people` is None there and no plan can see it.
-    `order_key` chooses which rows are picked of people who have too many, `scale` how many units a weighed row counts.
+    `order_key` chooses which rows are picked of people who have too many, `scale` how many units a weighed row counts,
+    `gaussians` which Gaussian noise the ledger was made for.
     """
 
     schema: Schema
@@ -50,6 +52,7 @@ class Basis:
     relation: Relation = REPLACE_ONE
     order_key: str = ""
     scale: int = SCALE
+    gaussians: Gaussians = "wide"
 
     def __post_init__(self) -> None:
         if self.relation is not REPLACE_ONE:
@@ -83,6 +86,11 @@ class Gauge:
     def relation(self) -> Relation:
         """What neighbours are."""
         return self.basis.relation
+
+    @property
+    def gaussians(self) -> Gaussians:
+        """Which Gaussian noise is drawn."""
+        return self.basis.gaussians
 
     @property
     def people(self) -> int | None:

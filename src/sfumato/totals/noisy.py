@@ -18,6 +18,7 @@ from sfumato.noise import Priced
 from sfumato.perturb import AdditiveNoise, calibrate
 from sfumato.privacy import Bound, Concentrated, Pure, Relation, Truncated
 from sfumato.privacy.bounds import Approximate
+from sfumato.privacy.calibrate import Gaussians
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.table.gauge import Gauge
 from sfumato.table.statistics import COUNT, Part
@@ -44,6 +45,7 @@ class Moves:
     unit: Fraction
     relation: Relation
     public: int | None = None
+    gaussians: Gaussians = "wide"
 
     @classmethod
     def of(cls, gauge: Gauge, part: Part = COUNT, step: Fraction = Fraction(1)) -> Moves:
@@ -53,7 +55,7 @@ class Moves:
             return cls(person, {}, Fraction(1), gauge.relation, public)
         # An attribute that moves nothing is not charged; if none does, the person still is, who may come or have rows.
         singles = gauge.by_attribute(part)
-        return cls(person, singles, step * gauge.unit, gauge.relation)
+        return cls(person, singles, step * gauge.unit, gauge.relation, gaussians=gauge.gaussians)
 
     @classmethod
     def of_mean(cls, gauge: Gauge, part: Part, factor: int, step: Fraction) -> Moves:
@@ -61,7 +63,7 @@ class Moves:
         found = {name: gauge.mean_sensitivity(part, factor, {name}) for name in sorted(gauge.attributes)}
         singles = {name: moves for name, moves in found.items() if moves.l1}
         person = gauge.mean_sensitivity(part, factor)
-        return cls(person, singles, step * gauge.unit, gauge.relation)
+        return cls(person, singles, step * gauge.unit, gauge.relation, gaussians=gauge.gaussians)
 
     @property
     def free(self) -> bool:
@@ -115,6 +117,7 @@ def noise_on_grid(spend: Bound, moves: Moves, draws: int) -> tuple[AdditiveNoise
         draws=draws,
         relation=moves.relation,
         reads=frozenset(moves.attributes),
+        gaussians=moves.gaussians,
     )
     return mechanism, grid
 

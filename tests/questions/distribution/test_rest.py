@@ -13,7 +13,7 @@ import pytest
 
 from sfumato import Approximate, Concentrated, Noise, Pure, Truncated
 from sfumato.errors import DomainTooLarge, ParameterError, UnsupportedSpend
-from sfumato.noise.laws import RoundedNormal
+from sfumato.noise.laws import PrivateNormal
 from sfumato.papers.private_learning.faithful_sanitizers import (
     Blocks,
     fullest_window,
@@ -98,13 +98,13 @@ def test_it_beats_noise_for_the_whole_range_where_people_are_close_together() ->
 
 
 def test_rounded_normal_draws_follow_their_law() -> None:
-    law = RoundedNormal(Fraction(9))
+    law = PrivateNormal(Fraction(9))
     drawn = Noise(insecure_seed=2).draw(law, 2000)
     assert abs(drawn.mean()) < 0.4
     assert abs(drawn.var() - 9 - 1 / 12) < 1.6
     assert float(sum(law.mass(j) for j in range(-40, 41)).mid()) == pytest.approx(1)
     with pytest.raises(ParameterError, match="above 0"):
-        RoundedNormal(Fraction(0))
+        PrivateNormal(Fraction(0))
 
 
 @pytest.mark.parametrize("spend", [Pure(1), Concentrated(1), Approximate(1, 1e-6)], ids=str)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, RoundedNormal
 from sfumato.questions.synthesis.contrasts import centred, contrast, contrasted, restored, squared_scale
 from sfumato.questions.synthesis.fit_dense import basis, transform
 from sfumato.questions.synthesis.gather import gather
@@ -29,7 +29,7 @@ def apart(part: Part, first: tuple[int, ...], second: tuple[int, ...] | None) ->
     moved = one_row(part, first) - (one_row(part, second) if second is not None else 0)
     if isinstance(part.law, DiscreteLaplace):
         return Fraction(int(np.abs(moved).sum())) / part.law.scale
-    assert isinstance(part.law, DiscreteGaussian)
+    assert isinstance(part.law, (DiscreteGaussian, RoundedNormal))
     return Fraction(int((moved**2).sum())) / (2 * part.law.variance)
 
 

@@ -5,7 +5,7 @@ from sfumato.noise.laws.binomial import Above, Binomial, Chance, Top
 from sfumato.noise.laws.derived import Between, Maximum
 from sfumato.noise.laws.gaussian import DiscreteGaussian
 from sfumato.noise.laws.laplace import DiscreteLaplace, Geometric
-from sfumato.noise.laws.normal import RoundedNormal
+from sfumato.noise.laws.normal import PrivateNormal, RoundedNormal
 from sfumato.noise.laws.sinh import SinhNormal
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Maximum",
     "Peaked",
     "Priced",
+    "PrivateNormal",
     "RoundedNormal",
     "SinhNormal",
     "Smooth",

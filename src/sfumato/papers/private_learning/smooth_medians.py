@@ -14,7 +14,7 @@ from sfumato.errors import ParameterError, UnsupportedSpend
 from sfumato.exact import INFINITY, positive_integer
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
-from sfumato.noise.laws import RoundedNormal
+from sfumato.noise.laws import PrivateNormal
 from sfumato.privacy import REPLACE_ONE, Bound, Cost, Loss, Truncated
 from sfumato.privacy.smooth import SmoothCurve
 from sfumato.questions.distribution.codes import Coded
@@ -63,7 +63,7 @@ class SmoothMedian(Mechanism):
         """Add noise for the local sensitivity, smoothed."""
         around = self.neighbourhood(Coded.of(*exact))
         width = self.width(around)
-        drawn = noise.draw(RoundedNormal(self.variance * width**2))
+        drawn = noise.draw(PrivateNormal(self.variance * width**2))
         return min(max(around[len(around) // 2] + drawn, self.first), self.last)
 
     @property

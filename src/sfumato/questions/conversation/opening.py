@@ -67,7 +67,8 @@ class Proposal:
             return None
         spend = scaled(self.spend, COUNTING)
         bought = Pure(spend.epsilon) if isinstance(spend, Approximate) else spend
-        return calibrate(bought, self.gauge.rows, relation=self.gauge.relation, reads=self.reads)
+        kind, relation = self.gauge.gaussians, self.gauge.relation
+        return calibrate(bought, self.gauge.rows, relation=relation, reads=self.reads, gaussians=kind)
 
     @property
     def talking(self) -> Bound:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from sfumato.mechanism import Mechanism
 from sfumato.noise import Priced
 from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Truncated
 from sfumato.privacy.calibrate import concentrated_within
+from sfumato.privacy.gaussian import gaussian_m
 from sfumato.table.gauge import Basis, Gauge
 from sfumato.table.measure import Ordered
 from sfumato.table.predicate import Predicate, every, is_present
@@ -89,6 +90,17 @@ class DistributionFacts:
     def weight(self) -> int:
         """How many units one person counts at most."""
         return self.gauge.weight
+
+
+def gaussian_route(facts: DistributionFacts, spend: Bound) -> tuple[DistributionFacts, Bound] | None:
+    """Return the bound that Gaussian noise alone may share out of an Approximate spend, exactly (AC-GAUSS).
+
+    Choices cost Rényi divergences, which are converted together with the noise: for them there is `routes`.
+    """
+    if not isinstance(spend, Approximate) or facts.moves.gaussians == "discrete" or not spend.epsilon:
+        return None
+    exact = replace(facts, moves=replace(facts.moves, gaussians="rounded"))
+    return exact, Concentrated(gaussian_m(spend.epsilon, spend.delta) / 2)
 
 
 def routes(spend: Bound) -> tuple[Bound, ...]:

@@ -8,7 +8,15 @@ from itertools import accumulate
 from typing import Any
 
 from sfumato.privacy import REPLACE_ONE, Bound, Concentrated, Truncated
-from sfumato.questions.distribution.facts import FAILURE, DistributionFacts, Knot, Option, routes, share_of
+from sfumato.questions.distribution.facts import (
+    FAILURE,
+    DistributionFacts,
+    Knot,
+    Option,
+    gaussian_route,
+    routes,
+    share_of,
+)
 from sfumato.questions.distribution.medians import Cells, MedianTree, cells_of, leaf_mass, median_cells
 from sfumato.questions.distribution.nodes import NodeTree, calm_threshold, drawn_at_most, levels_of
 from sfumato.questions.distribution.widths import sum_width
@@ -173,6 +181,9 @@ def all_options(facts: DistributionFacts, spend: Bound, method: str) -> Iterator
             yield from _medians(facts, bound)
         if method in ("auto", "tree", "histogram"):
             yield from _nodes(facts, bound)
+    exact = gaussian_route(facts, spend)
+    if exact is not None and method in ("auto", "tree", "histogram"):
+        yield from _nodes(*exact)
     sharp = spend if isinstance(spend, Truncated) else routes(spend)[-1]
     asked = method == "windows" or (method == "auto" and facts.size > WINDOWS_FROM)
     if asked and isinstance(sharp, (Concentrated, Truncated)):

@@ -180,6 +180,7 @@ def noisy_workload(gauge: Gauge, spend: Bound, workload: Workload) -> NoisyWorkl
         draws=workload.queries,
         relation=gauge.relation,
         reads=reads or EVERYTHING,
+        gaussians=gauge.gaussians,
     )
     return NoisyWorkload(
         workload=workload,

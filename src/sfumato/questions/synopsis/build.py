@@ -180,6 +180,7 @@ def subset_sums_mechanism(gauge: Gauge, spend: Bound, bits: Bits, design: Design
         draws=sum(len(row) for row in design.table),
         relation=gauge.relation,
         reads=reads or EVERYTHING,
+        gaussians=gauge.gaussians,
     )
     return SubsetSums(
         bits=bits,

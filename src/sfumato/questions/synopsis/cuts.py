@@ -108,6 +108,7 @@ def _noise(gauge: Gauge, spend: Bound, space: Space, classes: int, draws: int) -
         draws=draws,
         relation=gauge.relation,
         reads=reads or EVERYTHING,
+        gaussians=gauge.gaussians,
     )
 
 

@@ -177,6 +177,7 @@ def tree_mechanism(gauge: Gauge, spend: Bound, bits: Bits, wanted: Wanted) -> Pr
         draws=levels << wanted.chunk,
         relation=gauge.relation,
         reads=reads or EVERYTHING,
+        gaussians=gauge.gaussians,
     )
     rare = wanted.failure / (levels * min(most, 1 << 20) << wanted.chunk)
     return PrefixTree(

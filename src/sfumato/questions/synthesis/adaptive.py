@@ -21,7 +21,7 @@ from sfumato.questions.synthesis.contrasts import contrasted
 from sfumato.questions.synthesis.fit import fitted
 from sfumato.questions.synthesis.gather import Gathered, gather
 from sfumato.questions.synthesis.guarded import GuardedTables, dearer
-from sfumato.questions.synthesis.parts import Columns, Part
+from sfumato.questions.synthesis.parts import Columns, Part, cost_of
 from sfumato.questions.synthesis.stack import TableStack
 from sfumato.workload.records import Tabled
 
@@ -73,7 +73,7 @@ class ChosenTables(Mechanism):
         """Return what measuring one candidate costs at most, whichever it is."""
         rows = self.stack.rows
         price = _dearest(self.candidates, self.relation is REPLACE_ONE, rows > 1)
-        return Cost.pure(price * rows) if self.stack.pure else Cost.concentrated(price * rows**2)
+        return cost_of(self.candidates, price * rows if self.stack.pure else price * rows**2)
 
     def later_cost(self) -> Cost:
         """Return what comes after the stack costs at most, whichever way it goes."""

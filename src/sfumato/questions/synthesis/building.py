@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sfumato.errors import CertificationError, UnsupportedSpend
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Priced, RoundedNormal
 from sfumato.noise.laws.base import LARGEST_SCALE, SMALLEST_SCALE
 from sfumato.privacy import Bound
+from sfumato.privacy.calibrate import WIDE
 from sfumato.questions.synthesis.contrasts import squared_scale
 from sfumato.questions.synthesis.parts import Columns, Part
 from sfumato.questions.synthesis.shares import short_up
@@ -24,12 +25,19 @@ TOTAL_SHARE = 0.03
 
 @dataclass(frozen=True)
 class SynthesisFacts:
-    """What a design is made from: the columns, the pairs that matter, whether triples do, the gauge."""
+    """What a design is made from: the columns, the pairs that matter, whether triples do, the gauge, the noise."""
 
     space: Space
     pairs: tuple[Columns, ...]
     triples: bool
     gauge: Gauge
+    rounded: bool = False
+
+    def gaussian(self, variance: Fraction) -> Priced:
+        """Return Gaussian noise of the kind that the ledger was made for; `rounded` where its charge is the spend."""
+        kind = "rounded" if self.rounded else self.gauge.gaussians
+        rounds = kind == "rounded" or (kind == "wide" and variance >= WIDE)
+        return RoundedNormal(variance) if rounds else DiscreteGaussian(variance)
 
     @property
     def total(self) -> int | None:
@@ -79,7 +87,7 @@ def part_of(facts: SynthesisFacts, columns: Columns, centred: bool, pure: bool, 
             "The spend is so small that the noise of its tables is wider than what can be drawn; spend more, choose "
             "fewer columns, or derive coarser bins."
         )
-    return Part(columns, sizes, centred, DiscreteLaplace(width) if pure else DiscreteGaussian(width * scale))
+    return Part(columns, sizes, centred, DiscreteLaplace(width) if pure else facts.gaussian(width * scale))
 
 
 def stack_of(

@@ -12,6 +12,7 @@ from sfumato.errors import UnsupportedSpend
 from sfumato.noise.laws.base import SMALLEST_SCALE
 from sfumato.privacy import REPLACE_ONE, Approximate, Bound, Concentrated, Pure, Truncated
 from sfumato.privacy.calibrate import concentrated_within
+from sfumato.privacy.gaussian import gaussian_m
 from sfumato.questions.synthesis.adaptive import ChosenTables
 from sfumato.questions.synthesis.building import Groups, SynthesisFacts, part_of, shares_of, stack_of, tables_of
 from sfumato.questions.synthesis.fit import is_dense
@@ -67,8 +68,7 @@ def _designed(facts: SynthesisFacts, spend: Bound) -> Release:
         case Concentrated() | Truncated():
             return _gaussian(facts, _positive(spend, spend.rho), spend)
         case Approximate():
-            rho = concentrated_within(_positive(spend, spend.epsilon), spend.delta)
-            smooth = _gaussian(facts, rho, spend)
+            smooth = _smooth(facts, spend)
             plain = _laplace(facts, spend.epsilon, spend)
             # Chosen pairs are fewer than all pairs, so that their noise does not compare.
             choosing = isinstance(plain, ChosenTables) and len(plain.candidates[0].columns) == 2
@@ -77,6 +77,19 @@ def _designed(facts: SynthesisFacts, spend: Bound) -> Release:
                 return smooth
             return min((smooth, plain), key=_predicted)
     raise UnsupportedSpend(f"{spend!r} is not one of the four bounds.")
+
+
+def _smooth(facts: SynthesisFacts, spend: Approximate) -> Release:
+    """Return tables with Gaussian noise for an Approximate spend: exactly calibrated unless something is chosen.
+
+    A choice costs a Rényi divergence, so it is converted together with the noise.
+    """
+    epsilon = _positive(spend, spend.epsilon)
+    if facts.gauge.gaussians != "discrete":
+        found = _gaussian(replace(facts, rounded=True), gaussian_m(epsilon, spend.delta) / 2, spend)
+        if not isinstance(found, ChosenTables) or not found.choice:
+            return found
+    return _gaussian(facts, concentrated_within(epsilon, spend.delta), spend)
 
 
 def _widest(release: Release) -> int:

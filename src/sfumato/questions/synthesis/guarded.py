@@ -10,6 +10,7 @@ from sfumato.errors import CertificationError
 from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import Cost, Loss
+from sfumato.privacy.gauss import Exactly
 from sfumato.questions.synthesis.gather import Integers, gather
 from sfumato.questions.synthesis.parts import Columns, Part
 from sfumato.questions.synthesis.stack import TableStack
@@ -94,4 +95,7 @@ def dearer(one: Cost, other: Cost, *, pure: bool) -> Cost:
     finite = [amount for amount in amounts if isinstance(amount, Fraction)]
     if len(finite) < len(amounts):
         raise CertificationError("The two ways of a release cannot be compared; please report it.")
-    return Cost.pure(max(finite)) if pure else Cost.concentrated(max(finite))
+    if pure:
+        return Cost.pure(max(finite))
+    rounded = isinstance(one.gauss, Exactly) and isinstance(other.gauss, Exactly)
+    return Cost.gaussian(2 * max(finite)) if rounded else Cost.concentrated(max(finite))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
@@ -9,7 +10,8 @@ from typing import Any
 
 from sfumato.errors import ParameterError
 from sfumato.mechanism import plain
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Priced
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Priced, RoundedNormal
+from sfumato.privacy import Cost
 from sfumato.questions.synthesis.contrasts import squared_scale
 
 Columns = tuple[int, ...]
@@ -29,8 +31,8 @@ class Part:
     law: Priced
 
     def __post_init__(self) -> None:
-        if not isinstance(self.law, (DiscreteLaplace, DiscreteGaussian)):
-            raise ParameterError("A table is measured with discrete Laplace or discrete Gaussian noise.")
+        if not isinstance(self.law, (DiscreteLaplace, DiscreteGaussian, RoundedNormal)):
+            raise ParameterError("A table is measured with discrete Laplace or with Gaussian noise.")
         if isinstance(self.law, DiscreteLaplace) and self.centred and set(self.sizes) - {2}:
             raise ParameterError("Laplace noise is for plain tables and for contrasts of bits; use plain tables.")
 
@@ -77,11 +79,8 @@ class Part:
 
     def variance(self) -> float:
         """Return the variance of a cell of the table, or of its centred table, that the noise leads to."""
-        if isinstance(self.law, DiscreteLaplace):
-            spread = 2 * float(self.law.scale) ** 2
-        else:
-            assert isinstance(self.law, DiscreteGaussian)
-            spread = float(self.law.variance)
+        laplace = isinstance(self.law, DiscreteLaplace)
+        spread = 2 * float(self.law.scale) ** 2 if laplace else self.law.deviation() ** 2  # type: ignore[attr-defined]
         return spread / self._scale()
 
     def _scale(self) -> int:
@@ -90,10 +89,18 @@ class Part:
     def _priced(self, moved: Fraction) -> Fraction:
         if isinstance(self.law, DiscreteLaplace):
             return moved / self.law.scale
-        assert isinstance(self.law, DiscreteGaussian)
+        assert isinstance(self.law, (DiscreteGaussian, RoundedNormal))
         return moved / (2 * self.law.variance)
 
     def to_json(self) -> dict[str, Any]:
         """Return the table and its noise for the public record."""
         law = self.law.described()
         return {"columns": list(self.columns), "centred": self.centred, "law": plain(law)}
+
+
+def cost_of(parts: Sequence[Part], price: Fraction) -> Cost:
+    """Return the certificate of an epsilon or a rho of such tables: rounded noise is Gaussian throughout."""
+    if isinstance(parts[0].law, DiscreteLaplace):
+        return Cost.pure(price)
+    rounded = all(isinstance(part.law, RoundedNormal) for part in parts)
+    return Cost.gaussian(2 * price) if rounded else Cost.concentrated(price)

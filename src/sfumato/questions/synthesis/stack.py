@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import DiscreteLaplace, Law, Noise
 from sfumato.perturb.additive import saturating_sum
-from sfumato.privacy import REPLACE_ONE, Cost, Everything, Loss, PerAttribute
+from sfumato.privacy import REPLACE_ONE, Everything, Loss, PerAttribute
 from sfumato.questions.synthesis.contrasts import contrasted
-from sfumato.questions.synthesis.parts import Columns, Part
+from sfumato.questions.synthesis.parts import Columns, Part, cost_of
 from sfumato.questions.synthesis.prices import price_added, price_replaced
 from sfumato.workload.records import Tabled
 
@@ -74,9 +74,8 @@ class TableStack(Mechanism):
 
     def loss(self) -> Loss:
         """Return the person's cost, and the attributes' where they are known."""
-        cost = Cost.pure if self.pure else Cost.concentrated
-        person = cost(self.person_price)
-        singles = tuple((name, cost(price)) for name, price in self.attribute_prices.items() if price)
+        person = cost_of(self.parts, self.person_price)
+        singles = tuple((name, cost_of(self.parts, price)) for name, price in self.attribute_prices.items() if price)
         if not singles:
             return Loss.flat(person, self.reads, self.relation)
         return Loss(PerAttribute(singles, person), self.relation)

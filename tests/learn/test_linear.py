@@ -65,6 +65,7 @@ def path_loss(plan: LinearSteps, one: Sample, two: Sample, scale: int = 0) -> tu
     first = readings(plan, one, [])
     if scale:
         shown = np.full(len(first[0]), scale * plan.people * plan.grid.cell**2)
+        shown[-1] = 0  # half of everybody has the label
         own = readings(plan, one, [shown])
         first = [first[0], *own[1:]]
         second = readings(plan, two, [shown, *own[1:]])
@@ -77,7 +78,7 @@ def path_loss(plan: LinearSteps, one: Sample, two: Sample, scale: int = 0) -> tu
 
 @pytest.mark.parametrize("steps", [1, 3])
 def test_no_pair_of_people_moves_the_readings_further_than_is_charged(steps):
-    plan = linear_steps(coordinates_of(FACTS), 3, Pure(2), FACTS, grid=TINY, steps=steps)
+    plan = linear_steps(coordinates_of(FACTS), 3, Pure(1500), FACTS, grid=TINY, steps=steps)
     claim = plan.loss()
     worst = {"person": Fraction(0), "number": Fraction(0), "kind": Fraction(0), "y": Fraction(0)}
     others = [((8, 1, 0), 1), ((0, 0, 2), 0)]
@@ -98,7 +99,7 @@ def test_no_pair_of_people_moves_the_readings_further_than_is_charged(steps):
 
 
 def test_parts_reach_what_each_of_them_claims():
-    plan = linear_steps(coordinates_of(FACTS), 2, Pure(1), FACTS, grid=TINY, steps=1)
+    plan = linear_steps(coordinates_of(FACTS), 2, Pure(1500), FACTS, grid=TINY, steps=1)
     claims = [part.loss().person.epsilon for part in (plan.scale, plan.step, plan.table)]
     best = [Fraction(0)] * 3
     for one, two in itertools.permutations(ROWS, 2):
@@ -120,7 +121,7 @@ def test_parts_reach_what_each_of_them_claims():
     ],
 )
 def test_mutants_are_seen(name, change):
-    plan = linear_steps(coordinates_of(FACTS), 2, Pure(1), FACTS, grid=TINY, steps=1)
+    plan = linear_steps(coordinates_of(FACTS), 2, Pure(1500), FACTS, grid=TINY, steps=1)
     mutant = change(plan)
     if mutant is plan:
         # Division by the bare root leaves some gradients longer than the clip.
@@ -252,7 +253,7 @@ def test_it_says_what_to_expect_and_what_it_cannot_do():
     with pytest.warns(AccuracyWarning, match="mostly noise"):
         learner.fit([[1]] * 10, ["yes"] * 10)
     with pytest.raises(ParameterError, match="list of categories"):
-        PrivateLinearClassifier(Pure(1), text(), ("no", "yes")).fit([["a"]], ["yes"])
+        PrivateLinearClassifier(Pure(1), text(max_bytes=10), ("no", "yes")).fit([["a"]], ["yes"])
     many = categories(*(f"c{place}" for place in range(70)))
     with pytest.raises(DomainTooLarge, match="fewer, or bins"):
         PrivateLinearClassifier(Pure(1), many, ("no", "yes")).fit([["c1"]], ["yes"])
@@ -260,3 +261,14 @@ def test_it_says_what_to_expect_and_what_it_cannot_do():
         PrivateLinearClassifier(Pure(1), integers(0, 9), ("no", "yes")).fit([[1] * 600] * 3, ["yes"] * 3)
     with pytest.raises((UnsupportedSpend, ParameterError)):
         PrivateLinearClassifier(Pure(0), integers(0, 9), ("no", "yes")).fit([[1]], ["yes"])
+
+
+@pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
+def test_much_noise_is_drawn_on_coarser_cells():
+    facts = LearningFacts(tuple("abcdef"), (integers(0, 9),) * 6, booleans(), "y", frozenset({"y"}))
+    for spend in (Pure("0.003"), Approximate("0.003", "1e-9")):
+        plan = linear_steps(coordinates_of(facts), 1000, spend, facts)
+        assert plan.loss().within(spend)
+    assert linear_steps(coordinates_of(facts), 1000, Pure("0.003"), facts).grid.cell < Grid().cell
+    with pytest.raises(UnsupportedSpend, match="too small"):
+        linear_steps(coordinates_of(facts), 1000, Pure("1e-9"), facts)

@@ -42,6 +42,7 @@ class LinearRule(Rule):
     """Holds where the probability of the second label is at least one half."""
 
     kind: ClassVar[str] = "linear"
+    cell: int
     centre: tuple[int, ...]
     deviation: tuple[int, ...]
     direction: tuple[int, ...]
@@ -54,7 +55,7 @@ class LinearRule(Rule):
 
     def scores(self, codes: Codes) -> NDArray[np.float64]:
         """Return the log-odds of the second label."""
-        grid = Grid()
+        grid = Grid(cell=self.cell)
         parts = [
             Coordinates.of(name, domain).scaled(codes[:, place], grid.cell)
             for place, (name, domain) in enumerate(zip(self.features, self.domains, strict=True))
@@ -147,13 +148,13 @@ class PrivateLinearClassifier(PrivateLearner):
         return linear_steps(coordinates, people, spend, facts)
 
     def _rule(self, facts: LearningFacts, value: Any) -> Rule:
-        centre, deviation, direction, counts = value
+        cell, centre, deviation, direction, counts = value
         table = np.array(counts, np.float64).reshape(BINS, 2)
         winners, losers = max(1.0, table[:, 1].sum()), max(1.0, table[:, 0].sum())
         slope, offset = _calibrated(table, math.log(winners / losers))
         sharp = LinearRule.SHARP
         return LinearRule(
-            **about(facts), centre=tuple(centre), deviation=tuple(deviation), direction=tuple(direction),
+            **about(facts), cell=cell, centre=tuple(centre), deviation=tuple(deviation), direction=tuple(direction),
             slope=round(slope * sharp), offset=round(offset * sharp), table=tuple(int(count) for count in counts),
         )  # fmt: skip
 
@@ -207,7 +208,7 @@ class PrivateLinearClassifier(PrivateLearner):
 
 def _coefficients(rule: LinearRule) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
     """Return names, coefficients and intercept in the units of the features: the score where nothing is clipped."""
-    grid = Grid()
+    grid = Grid(cell=rule.cell)
     slope = rule.slope / rule.SHARP
     names: list[str] = []
     found: list[float] = []

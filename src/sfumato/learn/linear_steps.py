@@ -24,6 +24,7 @@ from sfumato.learn.cells import Codes
 from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.mechanism import Mechanism
 from sfumato.noise import DiscreteLaplace, Noise, RoundedNormal
+from sfumato.noise.laws.base import LARGEST_SCALE, SMALLEST_SCALE
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import Approximate, Attributes, Bound, Concentrated, Loss, Pure, Truncated
 from sfumato.privacy.gaussian import gaussian_m
@@ -127,7 +128,7 @@ class LinearSteps(Mechanism):
     Promise, replace-one: the sum of the losses of one scale reading, `steps` clipped gradients and one table, each with
     exact noise on integers. One person moves a clipped gradient by at most twice the clip whatever else was released;
     an attribute alone may change score, residual and clip together, so it moves a step as far as the person does.
-    Value: means, deviations and weights of the coordinates, and the table of 16 bins of the score by label.
+    Value: steps a cell, means, deviations and weights of the coordinates, the table of 16 bins of the score by label.
     Spec: MD-LINEAR. Time: rows · coordinates · steps; memory: two bytes a row and coordinate.
     """
 
@@ -156,7 +157,8 @@ class LinearSteps(Mechanism):
         weights = self._walk(standard, rows, lean, noise)
         direction = _direction(weights)
         counts = self.table.run(_table(standard, rows, direction), noise)
-        return (tuple(centre.tolist()), tuple(deviation.tolist()), tuple(direction), tuple(counts.ravel().tolist()))
+        found = (tuple(centre.tolist()), tuple(deviation.tolist()), tuple(direction), tuple(counts.ravel().tolist()))
+        return (self.grid.cell, *found)
 
     def _scale(self, totals: Any) -> tuple[Integers, Integers, int]:
         """Return means, deviations and the lean of the label from the noisy totals; public arithmetic on them."""
@@ -333,11 +335,11 @@ def linear_steps(
     steps: int | None = None,
 ) -> LinearSteps:  # fmt: skip
     """Return the mechanism whose readings share a spend, from public facts only."""
-    chosen = grid or Grid()
     width = 1 + sum(one.width for one in coordinates)
     pure = isinstance(spend, Pure)
     total = _amount(spend)
     turns = steps or _turns(noise_ratio(width, people, spend), pure)
+    chosen = grid or _finest(coordinates, total, turns, pure)
     clip = width * chosen.both // 2 if pure else math.isqrt(width * chosen.both**2 // 4)
     clip = max(clip, 1)
     parts = (SHARES[0] * total, SHARES[1] * total / turns, SHARES[2] * total)
@@ -356,6 +358,22 @@ def linear_steps(
     )  # fmt: skip
 
 
+def _finest(coordinates: Sequence[Coordinates], total: Fraction, turns: int, pure: bool) -> Grid:
+    """Return the finest grid on which the noise of all readings can be drawn: much noise needs no fine cells."""
+    width = 1 + sum(one.width for one in coordinates)
+    for bits in range(10, 3, -1):
+        grid = Grid(cell=1 << bits)
+        moves = _scale_moves(coordinates, grid, None)
+        gradient = width * grid.both * turns
+        widest = [moves.l1 / (SHARES[0] * total), gradient / (SHARES[1] * total)]
+        if not pure:
+            squares = (moves.l2_squared / (SHARES[0] * total), width * grid.both**2 * turns / (SHARES[1] * total))
+            widest = [Fraction(math.isqrt(math.ceil(square))) for square in squares]
+        if max(widest) * 2 < LARGEST_SCALE:
+            return grid
+    raise UnsupportedSpend("This spend is too small for so many features; spend more, or take fewer features.")
+
+
 def _scale_moves(coordinates: Sequence[Coordinates], grid: Grid, label: bool | None) -> Sensitivity:
     """Return how far a replaced person (label None), some features, or the label alone move the scale reading."""
     square = grid.cell**2
@@ -372,7 +390,11 @@ def _scale_moves(coordinates: Sequence[Coordinates], grid: Grid, label: bool | N
 def _noisy(
     amount: Fraction, moves: Sensitivity, pure: bool, reads: Attributes, by_attribute: Any = None
 ) -> AdditiveNoise:
-    law = DiscreteLaplace(moves.l1 / amount) if pure else RoundedNormal(moves.l2_squared / amount)
+    law = (
+        DiscreteLaplace(max(moves.l1 / amount, SMALLEST_SCALE))
+        if pure
+        else RoundedNormal(max(moves.l2_squared / amount, SMALLEST_SCALE**2))
+    )
     known = (
         {}
         if not isinstance(reads, frozenset)

@@ -78,7 +78,7 @@ def path_loss(plan: LinearSteps, one: Sample, two: Sample, scale: int = 0) -> tu
 
 @pytest.mark.parametrize("steps", [1, 3])
 def test_no_pair_of_people_moves_the_readings_further_than_is_charged(steps):
-    plan = linear_steps(coordinates_of(FACTS), 3, Pure(1500), FACTS, grid=TINY, steps=steps)
+    plan = linear_steps(coordinates_of(FACTS), 3, Pure(900), FACTS, grid=TINY, steps=steps)
     claim = plan.loss()
     worst = {"person": Fraction(0), "number": Fraction(0), "kind": Fraction(0), "y": Fraction(0)}
     others = [((8, 1, 0), 1), ((0, 0, 2), 0)]
@@ -99,7 +99,7 @@ def test_no_pair_of_people_moves_the_readings_further_than_is_charged(steps):
 
 
 def test_parts_reach_what_each_of_them_claims():
-    plan = linear_steps(coordinates_of(FACTS), 2, Pure(1500), FACTS, grid=TINY, steps=1)
+    plan = linear_steps(coordinates_of(FACTS), 2, Pure(900), FACTS, grid=TINY, steps=1)
     claims = [part.loss().person.epsilon for part in (plan.scale, plan.step, plan.table)]
     best = [Fraction(0)] * 3
     for one, two in itertools.permutations(ROWS, 2):
@@ -121,7 +121,7 @@ def test_parts_reach_what_each_of_them_claims():
     ],
 )
 def test_mutants_are_seen(name, change):
-    plan = linear_steps(coordinates_of(FACTS), 2, Pure(1500), FACTS, grid=TINY, steps=1)
+    plan = linear_steps(coordinates_of(FACTS), 2, Pure(900), FACTS, grid=TINY, steps=1)
     mutant = change(plan)
     if mutant is plan:
         # Division by the bare root leaves some gradients longer than the clip.

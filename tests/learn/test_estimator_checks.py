@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from sfumato.learn import ExponentialLearner, PrivateBox, PrivatePoint, PrivateThreshold
+from sfumato.learn import ExponentialLearner, PrivateBox, PrivateLinearClassifier, PrivatePoint, PrivateThreshold
 from tests.learn.estimator_checks import REASONS, every_check, example
 
 ROOT = Path(__file__).resolve().parents[2]
 LEARNERS = [
     example(PrivateBox),
+    example(PrivateLinearClassifier),
     example(PrivatePoint),
     example(PrivateThreshold, feature=0),
     example(ExponentialLearner, concepts=["x0 >= 0", "x0 < 0"]),

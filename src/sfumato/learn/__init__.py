@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sfumato.learn.fitted import FittedRule
     from sfumato.learn.interval import IntervalRule
     from sfumato.learn.label import LabelPrivate
+    from sfumato.learn.linear import PrivateLinearClassifier
     from sfumato.learn.point import PrivatePoint
     from sfumato.learn.question import Learn
     from sfumato.learn.robust import RobustHalfspace
@@ -33,6 +34,7 @@ HOMES = {
     "LabelPrivate": "sfumato.learn.label",
     "Learn": "sfumato.learn.question",
     "PrivateBox": "sfumato.learn.box",
+    "PrivateLinearClassifier": "sfumato.learn.linear",
     "PrivatePoint": "sfumato.learn.point",
     "PrivateThreshold": "sfumato.learn.threshold",
     "RobustHalfspace": "sfumato.learn.robust",
@@ -69,6 +71,7 @@ __all__ = [
     "LabelPrivate",
     "Learn",
     "PrivateBox",
+    "PrivateLinearClassifier",
     "PrivatePoint",
     "PrivateThreshold",
     "RobustHalfspace",

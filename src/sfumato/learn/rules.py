@@ -26,6 +26,7 @@ _RULES: Registry[type[Rule]] = Registry(
         "interval": "sfumato.learn.interval",
         "fitted": "sfumato.learn.fitted",
         "halfspace": "sfumato.learn.halfspace",
+        "linear": "sfumato.learn.linear",
         "point": "sfumato.learn.point",
         "condition": "sfumato.learn.concepts",
         "bit cut": "sfumato.papers.private_learning.bit_threshold",

@@ -1,0 +1,274 @@
+"""Private logistic regression: how far each reading moves, what it costs, and how well it predicts."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import pickle
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss, roc_auc_score
+
+from sfumato import Approximate, Concentrated, Noise, Pure, Schema, curate
+from sfumato.errors import AccuracyWarning, DomainTooLarge, ParameterError, UnsupportedSpend
+from sfumato.learn import PrivateLinearClassifier, rule_from_json
+from sfumato.learn import linear_steps as room
+from sfumato.learn.facts import LearningFacts, Sample
+from sfumato.learn.linear_steps import Grid, LinearSteps, coordinates_of, linear_steps, noise_ratio
+from tests.imputed import booleans, categories, fixed, integers, text
+
+TINY = Grid(cell=4, unit=2, bins=4)
+FACTS = LearningFacts(
+    ("number", "bit", "kind"),
+    (integers(0, 8), booleans(), categories("a", "b", "c")),
+    booleans(),
+    "y",
+    frozenset({"number", "bit", "kind", "y"}),
+)
+ROWS = [((number, bit, kind), y) for number in (0, 2, 8) for bit in (0, 1) for kind in (0, 1) for y in (0, 1)]
+
+
+def sample(*rows: tuple[tuple[int, ...], int]) -> Sample:
+    return Sample.of([codes for codes, _ in rows], [label for _, label in rows])
+
+
+def readings(plan: LinearSteps, rows: Sample, shown: list[np.ndarray]) -> list[np.ndarray]:
+    """Return the exact numbers of every reading when the released ones are those `shown`: a path of all of them."""
+    exact: list[np.ndarray] = []
+    left = list(shown)
+
+    def recorded(values: np.ndarray) -> np.ndarray:
+        exact.append(np.array(values))
+        return np.array(left.pop(0) if left else values)
+
+    class Recorded:
+        law = plan.scale.law
+
+        def run(self, values: np.ndarray, noise: Noise) -> np.ndarray:
+            return recorded(values)
+
+    replace(plan, scale=Recorded(), step=Recorded(), table=Recorded()).run(rows, Noise(insecure_seed=1))
+    return exact
+
+
+def path_loss(plan: LinearSteps, one: Sample, two: Sample, scale: int = 0) -> tuple[Fraction, list[Fraction]]:
+    """Return the loss of Laplace noise along a path: nothing is added to the numbers of the first sample.
+
+    With `scale` -1 or 1 the scale that is released puts everybody far above or below the mean, where gradients are long.
+    """
+    first = readings(plan, one, [])
+    if scale:
+        shown = np.full(len(first[0]), scale * plan.people * plan.grid.cell**2)
+        shown[-1] = 0  # half of everybody has the label
+        own = readings(plan, one, [shown])
+        first = [first[0], *own[1:]]
+        second = readings(plan, two, [shown, *own[1:]])
+    else:
+        second = readings(plan, two, first)
+    scales = [plan.scale.law.scale, *([plan.step.law.scale] * plan.steps), plan.table.law.scale]
+    parts = [Fraction(int(np.abs(a - b).sum())) / scale for a, b, scale in zip(first, second, scales, strict=True)]
+    return sum(parts, Fraction(0)), parts
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_no_pair_of_people_moves_the_readings_further_than_is_charged(steps):
+    plan = linear_steps(coordinates_of(FACTS), 3, Pure(900), FACTS, grid=TINY, steps=steps)
+    claim = plan.loss()
+    worst = {"person": Fraction(0), "number": Fraction(0), "kind": Fraction(0), "y": Fraction(0)}
+    others = [((8, 1, 0), 1), ((0, 0, 2), 0)]
+    for one, two in itertools.permutations(ROWS, 2):
+        loss = max(path_loss(plan, sample(one, *others), sample(two, *others), far)[0] for far in (0, -1))
+        changed = {
+            name
+            for name, a, b in zip((*FACTS.features, "y"), (*one[0], one[1]), (*two[0], two[1]), strict=True)
+            if a != b
+        }
+        assert loss <= claim.person.epsilon
+        assert loss <= claim.at(changed).epsilon, changed
+        worst["person"] = max(worst["person"], loss)
+        if len(changed) == 1 and (name := changed.pop()) in worst:
+            worst[name] = max(worst[name], loss)
+    assert worst["person"] >= claim.person.epsilon * Fraction(7, 10), "the claim is far from what is reached"
+    assert worst["y"] > claim.at("y").epsilon / 2
+
+
+def test_parts_reach_what_each_of_them_claims():
+    plan = linear_steps(coordinates_of(FACTS), 2, Pure(900), FACTS, grid=TINY, steps=1)
+    claims = [part.loss().person.epsilon for part in (plan.scale, plan.step, plan.table)]
+    best = [Fraction(0)] * 3
+    for one, two in itertools.permutations(ROWS, 2):
+        for far in (0, -1):
+            _, parts = path_loss(plan, sample(one, ROWS[0]), sample(two, ROWS[0]), far)
+            best = [max(a, b) for a, b in zip(best, parts, strict=True)]
+    reach = [float(a / b) for a, b in zip(best, claims, strict=True)]
+    assert all(part <= 1 for part in reach) and reach[0] > 0.9 and reach[1] > 0.8 and reach[2] == 1, reach
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("a clip by the root without one more", lambda plan: plan),
+        ("twice the clip", lambda plan: replace(plan, clip=2 * plan.clip)),
+        ("half the noise of the scale", lambda plan: replace(plan, scale=_narrow(plan.scale))),
+        ("half the noise of a step", lambda plan: replace(plan, step=_narrow(plan.step))),
+        ("half the noise of the table", lambda plan: replace(plan, table=_narrow(plan.table))),
+    ],
+)
+def test_mutants_are_seen(name, change):
+    plan = linear_steps(coordinates_of(FACTS), 2, Pure(900), FACTS, grid=TINY, steps=1)
+    mutant = change(plan)
+    if mutant is plan:
+        # Division by the bare root leaves some gradients longer than the clip.
+        gradients = np.array([[3, 3], [7, 1], [5, 5]])
+        squares = (gradients**2).sum(axis=1)
+        bare = gradients * 4 // np.sqrt(squares).astype(int)[:, None]
+        assert (bare**2).sum(axis=1).max() > 16 >= (room._clipped(gradients, 4, 2) ** 2).sum(axis=1).max()
+        return
+    exceeded = False
+    claims = [part.loss().person.epsilon for part in (plan.scale, plan.step, plan.table)]
+    for one, two in itertools.permutations(ROWS, 2):
+        for far in (0, -1):
+            _, parts = path_loss(mutant, sample(one, ROWS[0]), sample(two, ROWS[0]), far)
+            exceeded |= any(part > claim for part, claim in zip(parts, claims, strict=True))
+    assert exceeded, name
+
+
+def _narrow(part):
+    return replace(part, law=type(part.law)(part.law.scale / 2))
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+def test_gradients_are_clipped_in_whole_numbers(norm):
+    noise = Noise(insecure_seed=3)
+    gradients = noise.uniform(2001, 40 * 5).reshape(40, 5) - 1000
+    found = room._clipped(gradients, 777, norm)
+    size = np.abs(found).sum(axis=1) if norm == 1 else (found**2).sum(axis=1)
+    assert size.max() <= (777 if norm == 1 else 777**2)
+    short = np.abs(gradients).sum(axis=1) <= 777
+    assert np.array_equal(found[short], gradients[short])
+
+
+def test_a_row_is_the_same_whoever_else_is_there():
+    facts = FACTS
+    plan = linear_steps(coordinates_of(facts), 500, Pure(1), facts, steps=2)
+    noise = Noise(insecure_seed=5)
+    rows = [ROWS[place] for place in noise.uniform(len(ROWS), 400)]
+    whole = readings(plan, sample(*rows, ROWS[3]), [])
+    without = readings(plan, sample(*rows), whole)
+    alone = readings(plan, sample(ROWS[3]), whole)
+    for all_of_them, others, one in zip(whole, without, alone, strict=True):
+        assert np.array_equal(all_of_them, others + one)
+
+
+def test_rows_together_with_their_number_are_the_same():
+    plan = linear_steps(coordinates_of(FACTS), 5, Pure(1), FACTS)
+    listed = plan.run(sample(ROWS[0], ROWS[0], ROWS[5]), Noise(insecure_seed=2))
+    counted = plan.run(Sample.of([ROWS[0][0], ROWS[5][0]], [ROWS[0][1], ROWS[5][1]], [2, 1]), Noise(insecure_seed=2))
+    assert listed == counted
+
+
+def test_golden_numbers():
+    facts = LearningFacts(
+        tuple(f"x{place}" for place in range(8)), (integers(0, 99),) * 8, booleans(), "y", frozenset({"y"})
+    )
+    coordinates = coordinates_of(facts)
+    pure = linear_steps(coordinates, 8000, Pure(1), facts)
+    square = Grid().cell ** 2
+    assert math.isclose(pure.scale.law.scale / square, 20 / 0.3, rel_tol=1e-9)
+    assert pure.steps == 8 and pure.clip == 4.5 * Grid().both
+    assert math.isclose(pure.step.law.scale / Grid().both, 120, rel_tol=1e-9) and pure.table.law.scale == 20
+    gaussian = linear_steps(coordinates, 8000, Approximate(1, "1e-6"), facts)
+    assert gaussian.steps == 20 and abs(gaussian.clip / Grid().both - 1.5) < 1e-5
+    assert math.isclose(math.sqrt(gaussian.scale.law.variance) / square, 46.28, rel_tol=1e-3)
+    assert math.isclose(math.sqrt(gaussian.step.law.variance) / Grid().both, 73.2, rel_tol=1e-3)
+    assert round(noise_ratio(9, 8000, Approximate(1, "1e-6")), 5) == 0.00614
+    assert pure.loss().at("y").epsilon == Fraction(3, 10) * Fraction(2, 20) + Fraction(7, 10)
+
+
+@pytest.mark.parametrize("spend", [Pure(1), Approximate(1, "1e-6"), Concentrated("0.05")])
+def test_it_predicts_nearly_as_well_as_without_privacy(spend):
+    X, y = make_classification(9000, 8, n_informative=5, class_sep=0.8, random_state=2)
+    cells = fixed(-8, 8, step=0.01)
+    plain = LogisticRegression().fit(X[:6000], y[:6000]).predict_proba(X[6000:])[:, 1]
+    learner = PrivateLinearClassifier(spend, cells, (0, 1), noise=Noise(insecure_seed=4)).fit(X[:6000], y[:6000])
+    chance = learner.predict_proba(X[6000:])[:, 1]
+    assert roc_auc_score(y[6000:], chance) > roc_auc_score(y[6000:], plain) - 0.03
+    assert log_loss(y[6000:], chance) < log_loss(y[6000:], plain) + 0.05
+    assert abs(learner.auc_ - roc_auc_score(y[:6000], learner.predict_proba(X[:6000])[:, 1])) < 0.03
+    assert learner.loss_.within(spend)
+    assert np.array_equal(learner.predict(X[:50]), (learner.decision_function(X[:50]) >= 0).astype(int))
+
+
+def test_coefficients_are_in_the_units_of_the_features():
+    noise = Noise(insecure_seed=1)
+    age = noise.uniform(60, 6000) + 20
+    sex = np.array(["f", "m"])[noise.uniform(2, 6000)]
+    chance = 1 / (1 + np.exp(-(0.08 * (age - 50) + 1.0 * (sex == "m"))))
+    y = noise.uniform(1 << 30, 6000) / 2.0**30 < chance
+    rows = [[int(a), s] for a, s in zip(age, sex, strict=True)]
+    domains = [integers(0, 120), categories("f", "m")]
+    learner = PrivateLinearClassifier(Pure(20), domains, (False, True), noise=Noise(insecure_seed=1)).fit(rows, y)
+    assert learner.coordinate_names_ == ["x0", "x1"]
+    assert abs(learner.coef_[0][0] - 0.08) < 0.02 and abs(learner.coef_[0][1] - 1.0) < 0.3
+    middle = learner.decision_function([[50, "f"]])[0]
+    assert abs(middle - (learner.coef_[0][0] * 50 + learner.intercept_[0])) < 0.05
+
+
+def test_it_goes_through_a_ledger_and_back():
+    X, y = make_classification(3000, 3, n_informative=3, n_redundant=0, random_state=1)
+    rows = pa.table({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "ill": y == 1})
+    cells = fixed(-6, 6, step=0.01)
+    schema = Schema({"a": cells, "b": cells, "c": cells, "ill": booleans()})
+    with curate(rows, schema, Pure(2)) as curator:
+        learner = PrivateLinearClassifier(spend=Pure(2))
+        answer = curator.learn(learner, features=["a", "b", "c"], target="ill")
+    assert answer.loss.person.epsilon == 2
+    again = rule_from_json(answer.value.to_json())
+    people = rows.drop_columns(["ill"]).to_pandas()
+    assert np.array_equal(again.probabilities(X[:20]), learner.predict_proba(people[:20]))
+    assert roc_auc_score(y, learner.predict_proba(people)[:, 1]) > 0.75
+    assert pickle.loads(pickle.dumps(learner)).auc_ == learner.auc_
+
+
+@pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
+def test_odd_people_are_an_answer():
+    number = integers(0, 9)
+    for rows, labels in ([[[3]], ["yes"]], [[[3]] * 50, ["no"] * 50], [[[3], [None], ["x"]], ["yes", "no", "?"]]):
+        learner = PrivateLinearClassifier(Pure(1), number, ("no", "yes"), noise=Noise(insecure_seed=1))
+        assert np.isfinite(learner.fit(rows, labels).predict_proba([[0], [9]])).all()
+    constant = PrivateLinearClassifier(Pure(1), integers(4, 4), ("no", "yes"), noise=Noise(insecure_seed=1))
+    assert len(constant.fit([[4]] * 30, ["yes", "no"] * 15).predict([[4]])) == 1
+
+
+def test_it_says_what_to_expect_and_what_it_cannot_do():
+    learner = PrivateLinearClassifier(Pure(1), integers(0, 9), ("no", "yes"))
+    assert learner.expected_quality(100_000).startswith("within about a point")
+    assert learner.expected_quality(5).startswith("mostly noise")
+    with pytest.warns(AccuracyWarning, match="mostly noise"):
+        learner.fit([[1]] * 10, ["yes"] * 10)
+    with pytest.raises(ParameterError, match="list of categories"):
+        PrivateLinearClassifier(Pure(1), text(max_bytes=10), ("no", "yes")).fit([["a"]], ["yes"])
+    many = categories(*(f"c{place}" for place in range(70)))
+    with pytest.raises(DomainTooLarge, match="fewer, or bins"):
+        PrivateLinearClassifier(Pure(1), many, ("no", "yes")).fit([["c1"]], ["yes"])
+    with pytest.raises(DomainTooLarge, match="coordinates"):
+        PrivateLinearClassifier(Pure(1), integers(0, 9), ("no", "yes")).fit([[1] * 600] * 3, ["yes"] * 3)
+    with pytest.raises((UnsupportedSpend, ParameterError)):
+        PrivateLinearClassifier(Pure(0), integers(0, 9), ("no", "yes")).fit([[1]], ["yes"])
+
+
+@pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
+def test_much_noise_is_drawn_on_coarser_cells():
+    facts = LearningFacts(tuple("abcdef"), (integers(0, 9),) * 6, booleans(), "y", frozenset({"y"}))
+    for spend in (Pure("0.003"), Approximate("0.003", "1e-9")):
+        plan = linear_steps(coordinates_of(facts), 1000, spend, facts)
+        assert plan.loss().within(spend)
+    assert linear_steps(coordinates_of(facts), 1000, Pure("0.003"), facts).grid.cell < Grid().cell
+    with pytest.raises(UnsupportedSpend, match="too small"):
+        linear_steps(coordinates_of(facts), 1000, Pure("1e-9"), facts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
@@ -18,6 +18,7 @@ from sfumato.table.gauge import Basis
 from sfumato.table.predicate import EVERY_ROW, All, Codes, Predicate, Some, Texts, from_json, to_json
 from sfumato.table.schema import Schema
 from sfumato.table.where import read_where
+from sfumato.words import Understood
 
 Where = str | Predicate | None | Any
 """A SQL condition, an Ibis expression, a predicate, or nothing."""
@@ -33,7 +34,7 @@ QUESTIONS: Registry[type[Question]] = Registry(
 
 
 @dataclass(frozen=True)
-class Question(ABC):
+class Question(metaclass=Understood):
     """Something to ask about a table; preview, planner, command line and service all take questions."""
 
     kind: ClassVar[str]

@@ -15,6 +15,7 @@ from sfumato.ask.question import question_from_json
 from sfumato.curator.finishing import answers_of, asked_before
 from sfumato.curator.planning import key_of, planned
 from sfumato.curator.shorthands import Shorthands
+from sfumato.curator.words import speaking
 from sfumato.errors import BudgetExceeded, LedgerError, ParameterError
 from sfumato.exact import Number, exact
 from sfumato.ledger import Ledger, Preview
@@ -43,6 +44,7 @@ PAID_AGAIN = (
 )
 
 
+@speaking
 class Curator(Shorthands):
     """A table and its ledger: every answer is reserved first, drawn once, stored, and then shown."""
 

@@ -188,12 +188,28 @@ def refusal_text(breaks: Sequence[Break], largest: Bound | None = None) -> str:
     more = len(groups) - SHOWN_BREAKS
     listed = "; ".join(named) + (f"; and {more} more" if more > 0 else "")
     text = f"Refused before the data were touched: {listed}."
+    if kinds := {type(row.limit.bound).__name__ for row in breaks if isinstance(row.asked, Infinity)}:
+        return f"{text} {_other_kind(kinds)}"
     if largest is not None:
         return f"{text} The largest that fits is {bound_text(largest)}."
     return f"{text} A smaller spend may fit." if all(_room(rows) for _, rows in groups) else text
 
 
+def _other_kind(kinds: set[str]) -> str:
+    """Say which spends a limit can pay for at all, where what was asked has no finite cost in its terms."""
+    known = {
+        "Pure": "A Pure limit needs noise with a finite epsilon, which this kind of spend does not buy; write "
+        "spend=Pure(0.1), or make a ledger with Approximate(3, 1e-6), which pays for every kind.",
+        "Concentrated": "A Concentrated limit needs noise with a finite rho, which this kind of spend does not buy; "
+        "write spend=Concentrated(0.05), or make a ledger with Approximate(3, 1e-6), which pays for every kind.",
+    }
+    other = "This kind of spend has no finite cost in the terms of the limit; write one of the kind of the limit."
+    return known.get(min(kinds), other)
+
+
 def _asked(row: Break) -> str:
+    if isinstance(row.asked, Infinity):
+        return f"a limit of {bound_text(row.limit.bound)}, cannot pay for this kind of spend"
     asked = f"{shown(row.asked, up=True)} asked"
     left = "closed" if row.left is None else f"{shown(row.left, up=False)} left"
     if row.meter.kind == "leak":

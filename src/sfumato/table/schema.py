@@ -12,11 +12,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from sfumato.domain import Derived, Domain, Rule, column_from_json, nearest
+from sfumato.domain import Derived, Domain, Rule, column_from_json
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.exact import positive_integer
 from sfumato.privacy import Secrets
 from sfumato.table.toml import write_toml
+from sfumato.words import Understood, nearest
 
 FILL = "you must fill this in"
 """What a draft writes where only a person who knows the data can write."""
@@ -31,7 +32,7 @@ _KEYS = ("columns", "person", "rows_per_person", "row_key", "groups_per_person",
 
 
 @dataclass(frozen=True)
-class Schema:
+class Schema(metaclass=Understood):
     """Everything that is public about a table, written by somebody who knows the data and never read from it.
 
     `columns` maps names to domains and to rules for derived columns. `person` names the column that says whose row

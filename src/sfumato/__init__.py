@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from sfumato.mechanism import NOTHING, Event, Interaction, Mechanism
     from sfumato.noise import Noise
     from sfumato.questions import (
-        Answers,
         Count,
         Distribution,
         GroupBy,
@@ -59,6 +58,7 @@ if TYPE_CHECKING:
         People,
         Popular,
         Quantiles,
+        Queries,
         Sum,
         Synopsize,
         Synthesize,
@@ -88,7 +88,7 @@ _HOMES = {
     "sfumato.mechanism": ("NOTHING", "Event", "Interaction", "Mechanism"),
     "sfumato.noise": ("Noise",),
     "sfumato.questions": (
-        "Answers",
+        "Queries",
         "Count",
         "Distribution",
         "GroupBy",
@@ -141,7 +141,15 @@ _INSTEAD = guide(
         "string strings str": "write text(max_bytes=40)",
     }
 )
-_moved = moved("sfumato", {"Shaped": "sfumato.papers.query_release.Shaped", "release": "sfumato.questions"}, _INSTEAD)
+_moved = moved(
+    "sfumato",
+    {
+        "Answers": "sfumato.Queries",
+        "Shaped": "sfumato.papers.query_release.Shaped",
+        "release": "sfumato.questions",
+    },
+    _INSTEAD,
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -164,7 +172,6 @@ __all__ = [
     "EVERYTHING",
     "NOTHING",
     "REPLACE_ONE",
-    "Answers",
     "Approximate",
     "Budget",
     "Concentrated",
@@ -186,6 +193,7 @@ __all__ = [
     "Popular",
     "Pure",
     "Quantiles",
+    "Queries",
     "Relation",
     "Schema",
     "Sum",

@@ -13,16 +13,30 @@ from sfumato.ask.question import Where, as_columns
 from sfumato.curator.words import INSTEAD, speaking
 from sfumato.exact import Number
 from sfumato.privacy import Bound
-from sfumato.questions import Count, Distribution, GroupBy, Histogram, Mean, People, Quantiles, Question, Sum, Variance
+from sfumato.questions import (
+    Count,
+    Distribution,
+    GroupBy,
+    Histogram,
+    Mean,
+    People,
+    Popular,
+    Quantiles,
+    Queries,
+    Question,
+    Sum,
+    Synopsize,
+    Synthesize,
+    Variance,
+)
 from sfumato.questions.counts.groups import Aggregates, Keys
+from sfumato.questions.quantiles.choice import Method
 from sfumato.totals.aggregates import Aggregate
 from sfumato.words import Guided
 
 if TYPE_CHECKING:
     from sfumato.ledger import Ledger
-    from sfumato.model.base import Model
     from sfumato.questions.conversation import Conversation
-    from sfumato.questions.synopsis import Synopsis
     from sfumato.table.data import Table
     from sfumato.table.gauge import Basis
     from sfumato.workload import Workload
@@ -128,10 +142,11 @@ class Shorthands(Guided, ABC):
         where: Where = None,
         *,
         spend: Bound,
+        method: Method = "auto",
         analyst: str | None = None,
     ) -> Answer:
         """Find the values below which given parts of the rows lie."""
-        return self.ask(Quantiles(column, probabilities, where), spend, analyst=analyst)
+        return self.ask(Quantiles(column, probabilities, where, method), spend, analyst=analyst)
 
     def median(self, column: str, where: Where = None, *, spend: Bound, analyst: str | None = None) -> Answer:
         """Find the value below which half of the rows lie."""
@@ -156,6 +171,17 @@ class Shorthands(Guided, ABC):
         """Compute aggregates for every combination of some columns: `Mean("age")`, or by name `"mean of age"`."""
         return self.ask(GroupBy(by, aggregates, where, keys), spend, analyst=analyst)
 
+    def popular(
+        self,
+        *columns: str,
+        smallest: int | None = None,
+        spend: Bound,
+        method: str = "auto",
+        analyst: str | None = None,
+    ) -> Answer:
+        """Find the combinations of values that occur often, out of too many to list (heavy hitters)."""
+        return self.ask(Popular(columns, smallest, method), spend, analyst=analyst)
+
     def answer(
         self, workload: Workload, *, spend: Bound, projection: str = "auto", analyst: str | None = None
     ) -> Answer:
@@ -170,9 +196,7 @@ class Shorthands(Guided, ABC):
         >>> round(sum(answer.value.table(["rain", "wind"])["count"])), answer.loss.person.epsilon
         (100, Fraction(1, 2))
         """
-        from sfumato.questions.queries.question import Answers
-
-        return self.ask(Answers(workload, projection), spend, analyst=analyst)
+        return self.ask(Queries(workload, projection), spend, analyst=analyst)
 
     def synthesize(
         self,
@@ -183,24 +207,21 @@ class Shorthands(Guided, ABC):
         method: str = "auto",
         options: Mapping[str, Any] | None = None,
         analyst: str | None = None,
-    ) -> Model:
-        """Return a model that stands for the table: read marginals from it, draw rows, write a Parquet file.
+    ) -> Answer:
+        """Make a model that stands for the table: read marginals from it, draw rows, write a Parquet file.
 
-        `ask(Synthesize(workload), spend)` gives the same model as the value of an answer, with its loss and error.
+        The model is the value of the answer; `options` are those of the `method`.
 
         >>> from sfumato import Pure, Schema, booleans, curate
         >>> import pyarrow
         >>> days = pyarrow.table({"rain": [True, False] * 50, "wind": [True] * 100})
         >>> bit = booleans(missing=False)
         >>> with curate(days, Schema({"rain": bit, "wind": bit}), Pure(1)) as curator:
-        ...     model = curator.synthesize(spend=Pure(1))
+        ...     model = curator.synthesize(spend=Pure(1)).value
         >>> model.marginal(["rain", "wind"]).shape, model.sample(10).num_rows
         ((2, 2), 10)
         """
-        from sfumato.questions.synthesis import Synthesize
-
-        model: Model = self.ask(Synthesize(workload, columns, method, options or {}), spend, analyst=analyst).value
-        return model
+        return self.ask(Synthesize(workload, columns, method, options or {}), spend, analyst=analyst)
 
     def synopsis(
         self,
@@ -208,17 +229,17 @@ class Shorthands(Guided, ABC):
         *,
         spend: Bound,
         columns: Sequence[str] | None = None,
+        options: Mapping[str, Any] | None = None,
         analyst: str | None = None,
-        **options: Any,
-    ) -> Synopsis:
-        """Return a sketch that answers all conjunctions of binary columns, all parities, or all cuts of a graph.
+        **earlier: Any,
+    ) -> Answer:
+        """Make a sketch that answers all conjunctions of binary columns, all parities, or all cuts of a graph.
 
-        `ask(Synopsize(method, columns, options), spend)` gives the same one as the value of an answer.
+        The sketch is the value of the answer; `options` are those of the `method`, such as {"width": 3}.
         """
-        from sfumato.questions.synopsis import Synopsize
-
-        found: Synopsis = self.ask(Synopsize(method, columns, options), spend, analyst=analyst).value
-        return found
+        if earlier:
+            raise TypeError(f"Options of a method are given together; write options={earlier!r}.")
+        return self.ask(Synopsize(method, columns, options or {}), spend, analyst=analyst)
 
     def converse(
         self, domain: Sequence[str] | None = None, *, queries: int = 100_000, spend: Bound, **options: Any

@@ -77,6 +77,10 @@ class Question(metaclass=Understood):
     def interval(self, released: Released, confidence: Fraction) -> Any:
         """Return an interval for the value without noise."""
 
+    def separate_intervals(self, released: Released) -> int:
+        """Return how many intervals `interval` gives that hold each on its own: 1 where they hold all at once."""
+        return 1
+
     def doubts(self, released: Released) -> tuple[str, ...]:
         """Return what a reader should know of the released numbers; computed from them, so it is free."""
         return ()

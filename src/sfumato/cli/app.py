@@ -105,6 +105,7 @@ def query(
     preview: Annotated[bool, typer.Option(help="Only say whether it fits; costs nothing.")] = False,
     rehearse: Annotated[bool, typer.Option(help="Answer on made-up rows; costs nothing.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Also write a picture, .svg or .png.")] = None,
+    together: Annotated[bool, typer.Option("--together", help="Intervals that hold for all rows at once.")] = False,
     table: Table = None,
     private: Private = None,
     keep_head: KeepHead = None,
@@ -134,6 +135,7 @@ def query(
             keep_head=keep_head,
             preview=preview,
             rehearse=rehearse,
+            together=together,
         )
     if found.answer is None:
         emit(found.to_json(), lambda: preview_text(found), as_json)

@@ -31,6 +31,7 @@ from sfumato.questions import (
 )
 from sfumato.questions.counts.groups import Aggregates, Keys
 from sfumato.questions.quantiles.choice import Method
+from sfumato.show.views import Viewed
 from sfumato.totals.aggregates import Aggregate
 from sfumato.words import Guided
 
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 
 @speaking
-class Shorthands(Guided, ABC):
+class Shorthands(Guided, Viewed, ABC):
     """What a curator can be asked in one line.
 
     Wherever a spend is asked for it may be given by its numbers: `epsilon=`, `epsilon=` and `delta=`, or `rho=`.

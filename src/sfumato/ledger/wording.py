@@ -17,8 +17,8 @@ from sfumato.privacy.attributes import Attributes
 from sfumato.privacy.filters import Meter
 
 METER = (
-    "A meter, not a promise: questions were chosen after seeing answers, so this number is not a privacy guarantee. "
-    "The guarantee is the limit."
+    "The guarantee is the limit, not what is used so far: questions were chosen after seeing answers, so that number "
+    "is no guarantee of its own."
 )
 DEAD = "This request ended without an answer. What it reserved stays spent; ask again as a new request."
 UNREAD = (
@@ -154,15 +154,20 @@ def guarantee_text(bound: Bound | None, on: Attributes, people: int) -> str:
 
 
 def spent_text(meters: Sequence[Meter], sums: Sequence[Extended]) -> str:
-    """Say what the meters of one limit show."""
+    """Say what the meters of one limit show, and that the limit is the guarantee."""
+    return f"{used_text(meters, sums)} {METER}"
+
+
+def used_text(meters: Sequence[Meter], sums: Sequence[Extended]) -> str:
+    """Say in a few words what is used of one limit."""
     readings = [(meter, used) for meter, used in zip(meters, sums, strict=True) if meter.kind != "leak"]
     leaks = [(meter, used) for meter, used in zip(meters, sums, strict=True) if meter.kind == "leak" and meter.ceiling]
     if len(readings) == 1 and not leaks:
         ((meter, used),) = readings
-        return f"Used {shown(used, up=True)} of {_ceiling(meter)}. {METER}"
+        return f"Used so far {shown(used, up=True)} of {_ceiling(meter)}."
     parts = [f"{_route(meter)} {_used(meter, used)}." for meter, used in readings]
     parts += [f"Leaks {shown(used, up=True)} of {typed(meter.ceiling)}." for meter, used in leaks]
-    return " ".join([*parts, METER])
+    return " ".join(["Used so far:", *parts])
 
 
 def _used(meter: Meter, used: Extended) -> str:

@@ -73,6 +73,10 @@ class GroupBy(Question):
         """Return a table of lower and upper ends."""
         return table_between(released, self.aggregates, confidence)
 
+    def separate_intervals(self, released: Released) -> int:
+        """Every number of every combination has its own."""
+        return len(released.cells) * len(self.aggregates)
+
     def doubts(self, released: Released) -> tuple[str, ...]:
         """Return a sentence about groups in which there may be no row to average."""
         return doubts_of_means(self.aggregates, released)
@@ -112,6 +116,10 @@ class Histogram(Question):
     def interval(self, released: Released, confidence: Fraction) -> Any:
         """Return a table of lower and upper ends."""
         return table_between(released, (Count(),), confidence)
+
+    def separate_intervals(self, released: Released) -> int:
+        """Every value has its own."""
+        return len(released.cells)
 
 
 def plan_private(

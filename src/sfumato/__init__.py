@@ -71,59 +71,18 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "sfumato.curator": ("Curator", "curate"),
-    "sfumato.domain": (
-        "bins",
-        "booleans",
-        "categories",
-        "dates",
-        "fixed",
-        "integers",
-        "months",
-        "text",
-        "times",
-        "weekdays",
-        "years",
-    ),
-    "sfumato.ledger": ("Budget", "Ledger", "Limit"),
-    "sfumato.mechanism": ("NOTHING", "Event", "Interaction", "Mechanism"),
-    "sfumato.noise": ("Noise",),
-    "sfumato.questions": (
-        "Queries",
-        "Count",
-        "Distribution",
-        "GroupBy",
-        "Histogram",
-        "Mean",
-        "People",
-        "Popular",
-        "Quantiles",
-        "Sum",
-        "Synopsize",
-        "Synthesize",
-        "Variance",
-    ),
-    "sfumato.table.drafting": ("Draft", "draft"),
-    "sfumato.table.schema": ("Schema",),
+    "sfumato.curator": "Curator curate",
+    "sfumato.domain": "bins booleans categories dates fixed integers months text times weekdays years",
+    "sfumato.ledger": "Budget Ledger Limit",
+    "sfumato.mechanism": "NOTHING Event Interaction Mechanism",
+    "sfumato.noise": "Noise",
+    "sfumato.questions": "Count Distribution GroupBy Histogram Mean People Popular Quantiles Queries Sum "
+    "Synopsize Synthesize Variance",
+    "sfumato.table.drafting": "Draft draft",
+    "sfumato.table.schema": "Schema",
 }
-_LATER = {name: home for home, names in _HOMES.items() for name in names}
+_LATER = {name: home for home, names in _HOMES.items() for name in names.split()}
 _ELSEWHERE = {"workloads": "sfumato.workload.builders"}
-_ROOMS = (
-    "audit",
-    "bounds",
-    "domain",
-    "errors",
-    "fair",
-    "learn",
-    "local",
-    "perturb",
-    "plan",
-    "privacy",
-    "questions",
-    "select",
-    "show",
-)
-
 
 _INSTEAD = guide(
     {
@@ -158,10 +117,8 @@ def __getattr__(name: str) -> Any:
     """Load what needs heavy packages when it is first used, so that importing sfumato stays quick."""
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
-    if name in _ROOMS:
-        return import_module(f"sfumato.{name}")
-    if name in _ELSEWHERE:
-        return import_module(_ELSEWHERE[name])
+    if name in __all__:
+        return import_module(_ELSEWHERE.get(name, f"sfumato.{name}"))
     return _moved(name)
 
 

@@ -155,7 +155,7 @@ class Shorthands(Guided, Viewed, ABC):
         spend: Bound,
         analyst: str | None = None,
     ) -> Answer:
-        """Compute aggregates for every combination of some columns: `questions.Mean("age")`, or by name `"mean of age"`."""
+        """Compute aggregates for every combination of some columns: `Mean("age")`, or by name `"mean of age"`."""
         return self.ask(questions.GroupBy(by, aggregates, where, keys), spend, analyst=analyst)
 
     def popular(

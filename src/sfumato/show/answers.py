@@ -103,4 +103,4 @@ def _plain(value: Any) -> Any:
 def _text(value: Any) -> str:
     if value is None:
         return "missing"
-    return f"{float(value):g}" if isinstance(value, (Fraction, float)) else str(value)
+    return f"{float(value):.12g}" if isinstance(value, (Fraction, float)) else str(value)

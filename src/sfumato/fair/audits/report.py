@@ -55,7 +55,7 @@ class AuditReport:
             verdict = "RAISED" if finding.code in self.raised else ("clear" if finding.ran else "not run")
             p_value = "" if finding.p_value is None else _p_text(finding.p_value)
             rows.append([finding.code, finding.name, verdict, p_value, finding.sentence])
-        return table("Catalogue of evils", ["check", "name", "verdict", "p", "what was seen"], rows)
+        return table("Known kinds of unfairness", ["check", "name", "verdict", "p", "what was seen"], rows)
 
     def figures(self) -> Table:
         """Return the figures that hold whatever the model is inside."""

@@ -44,6 +44,7 @@ KEYWORDS = guide(
         "normalize density": "divide the counts by curator.count().value, which is free",
         "agg aggfunc func statistics": "write [Count(), Mean('age')] as aggregates",
         "bins": "bins stand in the schema: write decade = bins('age', step=10) there, and ask for 'decade'",
+        "learn.spend learn.epsilon learn.delta learn.rho": "the learner takes it: PrivateThreshold(spend=Pure(1))",
         "Pure.delta": "write Approximate(1, 1e-6) for an epsilon and a delta",
         "Schema.rows": "write rows_per_person=3",
         "quantiles.by median.by": "ask once for each group, with where=\"sex = 'F'\"",

@@ -201,3 +201,16 @@ def test_a_missing_package_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(ParameterError, match="pip install openpyxl"):
         Frame((), {"a": (1,)}).to_excel(tmp_path / "a.xlsx")
+
+
+def test_a_notebook_shows_a_refusal_as_a_sentence(curator: sf.Curator) -> None:
+    with pytest.raises(sf.errors.BudgetExceeded) as refused:
+        curator.count("age > 41", epsilon=900)
+    (line,) = refused.value._render_traceback_()
+    assert line.startswith("BudgetExceeded: Refused before the data were touched") and "The largest that fits" in line
+
+
+def test_losses_are_told_in_words(curator: sf.Curator) -> None:
+    assert str(curator.loss(Mean("age"), epsilon=0.1)) == "a person epsilon 0.1; age epsilon 0.1"
+    assert "at delta 1e-6" in str(curator.loss(Mean("age"), rho=0.1).person)
+    assert str(curator.loss(Count(), epsilon=0.1).person) == "nothing"

@@ -11,8 +11,9 @@ from typing import Any
 from sfumato.errors import SchemaError
 from sfumato.table.candidates import Candidate, candidate_of
 from sfumato.table.engine import Source
+from sfumato.table.failures import guarded
 from sfumato.table.names import is_person, may_be_person, names_somebody
-from sfumato.table.reading import all_readable, guarded
+from sfumato.table.reading import all_readable
 
 MOST_ROWS = 100_000
 """Of a longer table every k-th row is looked at, so that about as many are."""

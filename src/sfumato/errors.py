@@ -18,6 +18,10 @@ class ParameterError(SfumatoError, ValueError):
     """A public parameter is of the wrong type, out of range or inconsistent with another one."""
 
 
+class UnknownName(ParameterError, AttributeError):
+    """Something has no such attribute; the sentence says which one was meant."""
+
+
 class SchemaError(SfumatoError):
     """A schema does not say what is needed, or names something that does not exist."""
 
@@ -63,6 +67,10 @@ class BudgetExceeded(SfumatoError):
         super().__init__(message)
         self.breaks = tuple(breaks)
         self.largest = largest
+
+    def _render_traceback_(self) -> list[str]:
+        """Show a notebook the refusal alone: nothing went wrong, so there is nothing to trace."""
+        return [f"{type(self).__name__}: {self}"]
 
 
 class NotProvable(SfumatoError):

@@ -25,7 +25,7 @@ def one_sentence(said: str) -> bool:
         ("mean of hours by sexx", "Pure(0.1)", "did you mean 'sex'?"),
         ("mean of hours where agee > 3", "Pure(0.1)", "did you mean 'age'?"),
         ("count where age > (SELECT 1)", "Pure(0.1)", "with a literal"),
-        ("count where age LIKE 'x%'", "Pure(0.1)", "write only"),
+        ("count where age LIKE 'x%'", "Pure(0.1)", "list the values"),
         ("count where", "Pure(0.1)", "write"),
         ("counnt", "Pure(0.1)", "did you mean 'count'?"),
         ("", "Pure(0.1)", "Write 'count where"),
@@ -47,7 +47,7 @@ def one_sentence(said: str) -> bool:
         ("count where age > 40", "Pure(-1)", "zero or more"),
         ("count where age > 40", "__import__('os')", "write Pure(0.1)"),
         ("count where age > 40", "Approximate(1, 1e-6).per_attribute()", "per-attribute"),
-        ("count where age > 40", None, "write for example spend=Pure(0.1)"),
+        ("count where age > 40", None, 'write --spend "Pure(0.1)"'),
     ],
 )
 def test_bad_questions_and_spends(place: Place, question: str, spend: str | None, hint: str) -> None:

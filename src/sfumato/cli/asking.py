@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from sfumato.answer import Answer, number
+from sfumato.cli.hints import in_shell
 from sfumato.cli.questions import read_question
 from sfumato.cli.spends import read_bound
 from sfumato.curator import Curator, curate
@@ -16,7 +17,6 @@ from sfumato.exact import to_text
 from sfumato.ledger import Ledger
 from sfumato.ledger.wording import shown
 from sfumato.privacy import Loss
-from sfumato.show import table as draw
 from sfumato.table.schema import Schema
 
 DELTA = "1e-6"
@@ -31,6 +31,7 @@ class Found:
     fits: bool
     answer: Answer | None = None
     rehearsed: bool = False
+    together: bool = False
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
@@ -38,29 +39,23 @@ class Found:
         person = {"person_epsilon": to_text(self.loss.person.epsilon_at(DELTA)), "at_delta": DELTA}
         if self.answer is None:
             return {"fits": self.fits, "text": self.said, "loss": self.loss.to_json(), **person}
-        frame = self.answer.frame
+        frame = self.answer.framed(self.together)
         columns = {name: [_json(cell) for cell in column] for name, column in frame.columns.items()}
         return {"table": columns, "rehearsed": self.rehearsed, **person, **self.answer.to_json()}
 
     def text(self) -> str:
         """Return the answer for people: a table, its cost, what is left."""
         assert self.answer is not None
-        frame = self.answer.frame
-        rows = [[_cell(cell) for cell in row] for row in frame.rows()]
-        title = "On made-up rows: it shows the shape and the error, nothing else" if self.rehearsed else "Answer"
-        lines = [draw(f"{title}, with what the noise may have moved at 95 %", list(frame.columns), rows).text()]
-        lines += self.answer.notes
-        if self.rehearsed:
-            return "\n".join([*lines, "", f"Nothing was spent. It would cost: {cost_text(self.loss)}."])
-        cost = "nothing: the same question was answered before" if self.answer.reused else cost_text(self.loss)
-        lines += ["", f"It cost {cost}.", *(f"  {name}: {said}" for name, said in _left(self.answer))]
-        return "\n".join([*lines, *self.notes])
-
-
-def _left(answer: Answer) -> list[tuple[str, str]]:
-    # The sentence that a meter is no promise is said once, at the end.
-    brief = [(name, text.split(" A meter, not a promise")[0]) for name, text in answer.remaining.items()]
-    return [*brief, ("guarantee", "the limits; what is used is a meter, not a promise")]
+        if not self.rehearsed:
+            return "\n".join([in_shell(self.answer.view(self.together).text()), *self.notes])
+        played = replace(self.answer, remaining={}).view(self.together).text()
+        return "\n".join(
+            [
+                "On made-up rows: it shows the shape and the error, nothing else.",
+                in_shell(played).split("\nIt cost ")[0],
+                f"Nothing was spent. It would cost {cost_text(self.loss)}.",
+            ]
+        )
 
 
 def cost_text(loss: Loss) -> str:
@@ -95,6 +90,7 @@ def ask(
     keep_head: Path | None = None,
     preview: bool = False,
     rehearse: bool = False,
+    together: bool = False,
 ) -> Found:
     """Answer a question; everything that can be wrong with it is said before the ledger is charged."""
     described = Schema.load(schema)
@@ -110,14 +106,9 @@ def ask(
                 return Found(curator.loss(asked, bound), seen.text, seen.fits)
             if bound is not None and rehearse:
                 played = curator.rehearse(asked, bound)
-                return Found(played.loss, "", True, played, rehearsed=True)
+                return Found(played.loss, "", True, played, rehearsed=True, together=together)
             answer = curator.ask(asked, bound, analyst=analyst)
-            return Found(answer.loss, "", True, answer, notes=curator.notes)
-
-
-def _cell(cell: Any) -> str:
-    plain = number(cell)
-    return f"{plain:.6g}" if isinstance(plain, float) else str(plain)
+            return Found(answer.loss, "", True, answer, together=together, notes=curator.notes)
 
 
 def _json(cell: Any) -> Any:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from sfumato import questions
 from sfumato.answer import Answer
-from sfumato.ask.question import Where
+from sfumato.ask.question import Where, as_columns
+from sfumato.curator.words import INSTEAD, speaking
 from sfumato.exact import Number
 from sfumato.privacy import Bound
 from sfumato.questions import Question
-from sfumato.questions.counts.groups import Keys
+from sfumato.questions.counts.groups import Aggregates, Keys
 from sfumato.questions.quantiles.choice import Method
+from sfumato.show.views import Viewed
 from sfumato.totals.aggregates import Aggregate
+from sfumato.words import Guided
 
 if TYPE_CHECKING:
     from sfumato.ledger import Ledger
@@ -25,9 +29,14 @@ if TYPE_CHECKING:
     from sfumato.workload import Workload
 
 
-class Shorthands(ABC):
-    """What a curator can be asked in one line."""
+@speaking
+class Shorthands(Guided, Viewed, ABC):
+    """What a curator can be asked in one line.
 
+    Wherever a spend is asked for it may be given by its numbers: `epsilon=`, `epsilon=` and `delta=`, or `rho=`.
+    """
+
+    INSTEAD = INSTEAD
     table: Table
     ledger: Ledger
     basis: Basis
@@ -36,9 +45,23 @@ class Shorthands(ABC):
     def ask(self, question: Question, spend: Bound | None = None, *, analyst: str | None = None) -> Answer:
         """Answer a question."""
 
-    def count(self, where: Where = None, *, spend: Bound | None = None, analyst: str | None = None) -> Answer:
-        """Count rows; without a condition, and with one row a person, it is public and free."""
-        return self.ask(questions.Count(where), spend, analyst=analyst)
+    def _by(
+        self, aggregate: Aggregate, where: Where, by: str | Sequence[str], spend: Bound | None, analyst: str | None
+    ) -> Answer:
+        """Ask for a number, or for a table of it by group."""
+        question = questions.GroupBy(by, [aggregate], where) if by else replace(aggregate, where=where)
+        return self.ask(question, spend, analyst=analyst)
+
+    def count(
+        self,
+        where: Where = None,
+        by: str | Sequence[str] = (),
+        *,
+        spend: Bound | None = None,
+        analyst: str | None = None,
+    ) -> Answer:
+        """Count rows; without a condition and groups, and with one row a person, it is public and free."""
+        return self._by(questions.Count(), where, by, spend, analyst)
 
     def people(
         self,
@@ -51,23 +74,53 @@ class Shorthands(ABC):
         """Count different people, however many rows they have; without a condition and groups it is public and free."""
         return self.ask(questions.People(where, by), spend, analyst=analyst)
 
-    def sum(self, column: str, where: Where = None, *, spend: Bound, analyst: str | None = None) -> Answer:
-        """Add up a numeric column."""
-        return self.ask(questions.Sum(column, where), spend, analyst=analyst)
+    def sum(
+        self,
+        column: str,
+        where: Where = None,
+        by: str | Sequence[str] = (),
+        *,
+        spend: Bound,
+        analyst: str | None = None,
+    ) -> Answer:
+        """Add up a numeric column, for all rows or by group."""
+        return self._by(questions.Sum(column), where, by, spend, analyst)
 
-    def mean(self, column: str, where: Where = None, *, spend: Bound, analyst: str | None = None) -> Answer:
-        """Average a numeric column."""
-        return self.ask(questions.Mean(column, where), spend, analyst=analyst)
+    def mean(
+        self,
+        column: str,
+        where: Where = None,
+        by: str | Sequence[str] = (),
+        *,
+        spend: Bound,
+        analyst: str | None = None,
+    ) -> Answer:
+        """Average a numeric column, for all rows or by group."""
+        return self._by(questions.Mean(column), where, by, spend, analyst)
 
-    def variance(self, column: str, where: Where = None, *, spend: Bound, analyst: str | None = None) -> Answer:
-        """Measure how widely a numeric column spreads."""
-        return self.ask(questions.Variance(column, where), spend, analyst=analyst)
+    def variance(
+        self,
+        column: str,
+        where: Where = None,
+        by: str | Sequence[str] = (),
+        *,
+        spend: Bound,
+        analyst: str | None = None,
+    ) -> Answer:
+        """Measure how widely a numeric column spreads, for all rows or by group."""
+        return self._by(questions.Variance(column), where, by, spend, analyst)
 
     def histogram(
-        self, *columns: str, where: Where = None, keys: Keys = "schema", spend: Bound, analyst: str | None = None
+        self,
+        *columns: str,
+        where: Where = None,
+        by: str | Sequence[str] = (),
+        keys: Keys = "schema",
+        spend: Bound,
+        analyst: str | None = None,
     ) -> Answer:
-        """Count the values of a column, or the combinations of several."""
-        return self.ask(questions.Histogram(columns, where, keys), spend, analyst=analyst)
+        """Count the values of a column, or the combinations of several; `by` puts other columns before them."""
+        return self.ask(questions.Histogram((*as_columns(by), *columns), where, keys), spend, analyst=analyst)
 
     def quantiles(
         self,
@@ -82,6 +135,10 @@ class Shorthands(ABC):
         """Find the values below which given parts of the rows lie."""
         return self.ask(questions.Quantiles(column, probabilities, where, method), spend, analyst=analyst)
 
+    def median(self, column: str, where: Where = None, *, spend: Bound, analyst: str | None = None) -> Answer:
+        """Find the value below which half of the rows lie."""
+        return self.quantiles(column, Fraction(1, 2), where, spend=spend, analyst=analyst)
+
     def distribution(
         self, column: str, where: Where = None, *, spend: Bound, method: str = "auto", analyst: str | None = None
     ) -> Answer:
@@ -91,14 +148,14 @@ class Shorthands(ABC):
     def group_by(
         self,
         by: str | Sequence[str],
-        aggregates: Sequence[Aggregate],
+        aggregates: Aggregates,
         where: Where = None,
         *,
         keys: Keys = "schema",
         spend: Bound,
         analyst: str | None = None,
     ) -> Answer:
-        """Compute several aggregates for every combination of some columns."""
+        """Compute aggregates for every combination of some columns: `Mean("age")`, or by name `"mean of age"`."""
         return self.ask(questions.GroupBy(by, aggregates, where, keys), spend, analyst=analyst)
 
     def audit(

@@ -9,9 +9,10 @@ from functools import cached_property
 from numbers import Integral
 from typing import Any, ClassVar
 
-from sfumato.domain.base import SKIP, Domain, nearest
+from sfumato.domain.base import SKIP, Domain
 from sfumato.errors import ParameterError
 from sfumato.exact import positive_integer
+from sfumato.words import nearest
 
 TRUE_TEXT = r" *(?:[Tt][Rr][Uu][Ee]|[Tt]|[Yy][Ee][Ss]|[Yy]|1) *"
 FALSE_TEXT = r" *(?:[Ff][Aa][Ll][Ss][Ee]|[Ff]|[Nn][Oo]|[Nn]|0) *"
@@ -157,6 +158,9 @@ def _check_labels(labels: tuple[Any, ...]) -> None:
     if not labels:
         raise ParameterError("A category column needs its categories; write categories('red', 'green').")
     for label in labels:
+        if isinstance(label, (list, tuple, set)):
+            listed = ", ".join(map(repr, label))
+            raise ParameterError(f"Categories are written one by one, not as a list; write categories({listed}).")
         if isinstance(label, bool) or not isinstance(label, (str, int)):
             raise ParameterError(f"{label!r} is no category; write text or whole numbers, or use booleans().")
     if len({isinstance(label, str) for label in labels}) > 1:

@@ -21,6 +21,7 @@ from sfumato.privacy import (
 )
 from sfumato.privacy.attributes import attributes_from_json, attributes_to_json
 from sfumato.privacy.bounds import require_bound
+from sfumato.words import Understood
 
 Names = str | tuple[str, ...]
 """One attribute, or several together, as a key of a budget."""
@@ -67,7 +68,7 @@ class Limit:
 
 
 @dataclass(frozen=True, init=False)
-class Budget:
+class Budget(metaclass=Understood):
     """Everything that a ledger promises: all of its limits hold at once.
 
     `each_attribute` makes one limit per class of linked attributes, `attributes` names single ones, pairs or

@@ -18,7 +18,7 @@ from sfumato.privacy.settlement import widest
 
 @dataclass(frozen=True)
 class Reading:
-    """What the meters of one limit show; a meter, not a promise.
+    """What the meters of one limit show: used so far, which is no guarantee of its own.
 
     `own` is False where the set of attributes has no limit of its own: the ceiling is then that of a limit on
     more attributes. `cap` is the lowest later, lower limit on the same attributes, if there is one.
@@ -65,6 +65,16 @@ class Reading:
         leaks = [Fraction(1) if part is None else part for part in parts[:split]]
         routes = [part for part in parts[split:] if part is not None]
         return ceil(100 * max([*leaks, min(routes, default=Fraction(1))]))
+
+    @property
+    def brief(self) -> str:
+        """What is used so far, in a few words; of a limit with several routes, the part of the best open one."""
+        if sum(meter.kind != "leak" or meter.ceiling > 0 for meter in self.meters) == 1:
+            return wording.used_text(self.meters, self.sums)
+        return f"Used so far {self.percent} % of {wording.bound_text(self.rule.limit.bound)}."
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.text}"
 
     @property
     def text(self) -> str:

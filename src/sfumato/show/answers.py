@@ -11,13 +11,9 @@ from sfumato.errors import ParameterError
 from sfumato.show.bars import Bar, bars
 from sfumato.show.drawing import Drawing
 from sfumato.show.intervals import Dot, Row, intervals
-from sfumato.show.pages import html
-from sfumato.show.tables import table
 
 MOST = 400
 """So many bars or lines can still be told apart."""
-
-SHOWN_ROWS = 40
 
 COVER = "95 % of the noise"
 
@@ -49,14 +45,6 @@ def draw_answer(title: str, keys: Sequence[str], columns: Mapping[str, Sequence[
     return intervals(title, rows)
 
 
-def answer_html(title: str, columns: Mapping[str, Sequence[Any]], notes: Sequence[str] = ()) -> str:
-    """Return the first rows of a released table as HTML for a notebook, with what else is known about its error."""
-    rows = [[_text(cell) for cell in row] for row in zip(*columns.values(), strict=True)]
-    more = "" if len(rows) <= SHOWN_ROWS else f" The first {SHOWN_ROWS} of {len(rows)} rows."
-    said = " ".join([f"With intervals that cover 95 % of the privacy noise, not of sampling.{more}", *notes])
-    return html(title, [table(said, list(columns), rows[:SHOWN_ROWS])])
-
-
 def title_of(record: Mapping[str, Any]) -> str:
     """Return a question's JSON in a few words; conditions are named by their columns.
 
@@ -66,8 +54,9 @@ def title_of(record: Mapping[str, Any]) -> str:
     columns = record.get("columns") or ([record["column"]] if record.get("column") else [])
     about = f"{record['question']} of {', '.join(columns)}" if columns else str(record["question"])
     if "aggregates" in record:
-        listed = ", ".join(title_of(part).lower() for part in record["aggregates"])
-        about = f"{listed.capitalize()} by {', '.join(record['by'])}"
+        first, *others = (title_of(part) for part in record["aggregates"])
+        listed = ", ".join([first, *(other[0].lower() + other[1:] for other in others)])
+        about = f"{listed} by {', '.join(record['by'])}"
     read = sorted(_columns(record.get("where")))
     return f"{about}, with a condition on {', '.join(read)}" if read else about
 
@@ -115,4 +104,4 @@ def _plain(value: Any) -> Any:
 def _text(value: Any) -> str:
     if value is None:
         return "missing"
-    return f"{float(value):g}" if isinstance(value, (Fraction, float)) else str(value)
+    return f"{float(value):.12g}" if isinstance(value, (Fraction, float)) else str(value)

@@ -12,11 +12,12 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from sfumato.domain import Domain, Text, Times
+from sfumato.domain import Booleans, Domain, Text, Times
 from sfumato.domain.calendar import as_date
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.exact import exact
 from sfumato.table.comparison import among, compare
+from sfumato.table.conditions import ALLOWED, INSTEAD, parsed, quoted, unread
 from sfumato.table.predicate import (
     ALWAYS,
     EVERY_ROW,
@@ -40,7 +41,7 @@ from sfumato.table.schema import Schema
 
 LONGEST = 5_000
 DEEPEST = 40
-ALLOWED = "columns, literals, = <> < <= > >=, BETWEEN, IN (…), IS NULL, AND, OR, NOT and DATE '2020-05-17'"
+
 
 _NUMBER = re.compile(r"[0-9]{0,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,2})?")
 NO_COMPARISON_WITH_NULL = "A comparison with NULL is never true; write for example age IS NULL, or age IS NOT NULL."
@@ -87,22 +88,22 @@ def read_where(where: Any, schema: Schema) -> Predicate:
 
 @lru_cache(maxsize=1024)
 def _read_sql(text: str, schema: Schema) -> Predicate:
-    import sqlglot
     from sqlglot import exp
 
     if len(text) > LONGEST:
         raise ParameterError(f"where= has {len(text)} characters; write at most {LONGEST}.")
     if _depth(text) > DEEPEST:
         raise ParameterError(f"where= nests brackets deeper than {DEEPEST}; write it flatter.")
-    try:
-        statements = sqlglot.parse(f"SELECT 1 WHERE ({text}\n)")
-    except sqlglot.errors.SqlglotError:
-        raise ParameterError(f"where= is no condition that can be read; write {ALLOWED}.") from None
+    statements = parsed(text) or parsed(quoted(text, schema))
+    if statements is None:
+        raise ParameterError(unread(text))
     statement = statements[0] if len(statements) == 1 else None
     given = {key for key, value in statement.args.items() if value} if type(statement) is exp.Select else set()
     where = statement.args.get("where") if statement is not None else None
     if given != {"expressions", "where"} or where is None or type(where.this) is not exp.Paren:
-        raise ParameterError(f"where= is one condition and nothing more; write {ALLOWED}.")
+        raise ParameterError(
+            f"where= is one condition and nothing more; leave SELECT … WHERE out, and write {ALLOWED}."
+        )
     return _SqlReader(schema).condition(where.this).true
 
 
@@ -132,7 +133,7 @@ class _SqlReader:
         if name == "Boolean":
             return ALWAYS if node.this else NEVER
         if name == "Column":
-            return compare(schema, self.column(node), "=", True)
+            return self.truth(self.column(node))
         if name in _SQL_COMPARISONS:
             return self.comparison(node.this, _SQL_COMPARISONS[name], node.expression)
         if name == "Between" and not node.args.get("symmetric"):
@@ -144,15 +145,40 @@ class _SqlReader:
             return _certain(compare(schema, self.column(node.this), "=", bool(node.expression.this)), schema)
         if name == "Is" and type(node.expression).__name__ == "Null":
             return null(schema, self.column(node.this))
-        raise ParameterError(f"where= cannot use {_shown(node)}; write only {ALLOWED}.")
+        raise ParameterError(f"where= cannot use {_shown(node)}; {INSTEAD.get(name, f'write only {ALLOWED}')}.")
+
+    def truth(self, column: str) -> Condition:
+        """Return that a column of truth values is true; another one alone is no condition."""
+        if isinstance(self.schema.domain(column), Booleans):
+            return compare(self.schema, column, "=", True)
+        raise ParameterError(
+            f"{column!r} alone is no condition, because it holds no truth values; write a comparison such as "
+            f"{column} IS NOT NULL."
+        )
 
     def comparison(self, left: Any, how: str, right: Any) -> Condition:
+        if type(left).__name__ == "Column" and type(right).__name__ == "Column":
+            self.require_text_in_quotes(left, how, right)
         if type(left).__name__ == "Column":
             return compare(self.schema, self.column(left), how, self.literal(right))
         if type(right).__name__ == "Column":
             return compare(self.schema, self.column(right), _FLIPPED[how], self.literal(left))
         wrong = right if type(left).__name__ == "Literal" else left
+        if type(wrong).__name__ in (*_SQL_COMPARISONS, "Between"):
+            raise ParameterError(
+                "where= compares once at a time; write age BETWEEN 40 AND 60, or age > 40 AND age < 60."
+            )
         raise ParameterError(f"where= compares a column with a literal; {_shown(wrong)} is no column: write {ALLOWED}.")
+
+    def require_text_in_quotes(self, left: Any, how: str, right: Any) -> None:
+        """Say that sex = "F" names a column F in SQL: text stands in single quotes."""
+        names = [str(node.this.this) for node in (left, right)]
+        if names[0] in self.schema.names and _NUMBER.fullmatch(names[1]):
+            raise ParameterError(f"In where= numbers stand without quotes; write {names[0]} {how} {names[1]}.")
+        if names[0] in self.schema.names and names[1] not in self.schema.names:
+            raise ParameterError(f"In where= text stands in single quotes; write {names[0]} {how} '{names[1]}'.")
+        if names[0] in self.schema.names:
+            raise ParameterError(f"where= compares a column with a literal, not {names[0]!r} with {names[1]!r}.")
 
     def column(self, node: Any) -> str:
         if type(node).__name__ != "Column":

@@ -23,7 +23,7 @@ from sfumato.domain import integers
 from sfumato.perturb import calibrate
 from sfumato.privacy import Bound
 from sfumato.questions.conversation import Box, open_conversation
-from sfumato.questions.conversation.tables import Answers
+from sfumato.questions.conversation.tables import QuickSums
 from sfumato.table.data import open_table
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Rows
@@ -109,7 +109,7 @@ def measure(kind: str, people: int, count: int, spend: Bound, seed: int) -> Run:
         replies = talk.ask_all(queries)
         ended = time.process_time()
         records = Records.of(talk._space, Rows(talk._space.names).query(table.view(talk._space.names)))
-    exact = Answers(talk._space, records.table).of(queries)
+    exact = QuickSums(talk._space, records.table).of(queries)
     missed = np.abs(np.array([reply.value for reply in replies]) - exact / people)
     direct = calibrate(spend, l1=count, l2_squared=count, largest=1, draws=count)
     noisy = np.abs(direct(exact, Noise()) - exact).max() / people

@@ -78,7 +78,7 @@ def points_table() -> None:
     pick = choosing(Approximate(1, "1e-6"))
     _point("choosing, one key only", Approximate(1, "1e-6"), pick, (pick.threshold, pick.required(0.95)), KEY)
     spend = Truncated("1/20", 10)
-    prepared = Popular("key", engine="laplace").prepare(facts, spend)
+    prepared = Popular("key", method="laplace").prepare(facts, spend)
     sparse: Any = prepared.mechanism
     found = Popular("key").value(prepared.finish(()))
     law = type(sparse.noise.law).__name__

@@ -20,7 +20,7 @@ import numpy as np
 
 from bench.environments import run
 from sfumato import Noise, Pure
-from sfumato.questions.quantiles import Facts, choose_quantiles
+from sfumato.questions.quantiles import QuantileFacts, choose_quantiles
 
 PEERS = Path(__file__).parent / "peers"
 DECILES = tuple(Fraction(tenth, 10) for tenth in range(1, 10))
@@ -68,7 +68,9 @@ def rank_errors(values: Any, found: list[float], probabilities: tuple[Fraction, 
 
 
 def ours(job: Job, values: Any) -> dict[str, Any]:
-    chosen = choose_quantiles(Facts(size=job.size, probabilities=DECILES, units=job.rows), Pure(str(job.epsilon)))
+    chosen = choose_quantiles(
+        QuantileFacts(size=job.size, probabilities=DECILES, units=job.rows), Pure(str(job.epsilon))
+    )
     start = time.process_time()
     table = np.unique(values, return_counts=True)
     found = [list(chosen.mechanism.run(table, Noise(insecure_seed=seed))) for seed in range(job.runs)]
@@ -121,7 +123,7 @@ def many(rows: int, runs: int) -> list[str]:
     lines = ["| quantiles | joint | halving | split | auto takes |", "|---|---|---|---|---|"]
     for count in (1, 3, 9, 31, 99):
         parts = tuple(Fraction(part, count + 1) for part in range(1, count + 1))
-        facts = Facts(size=1 << 32, probabilities=parts, units=rows)
+        facts = QuantileFacts(size=1 << 32, probabilities=parts, units=rows)
         cells = []
         for method in ("joint", "halving", "split"):
             mechanism = choose_quantiles(facts, Pure(1), method).mechanism

@@ -160,7 +160,7 @@ def speed() -> None:
     with curate(table, bits_schema(200), Concentrated(10)) as curator:
         for method, option in (("marginals", "order"), ("fourier", "degree")):
             start = time.process_time()
-            found = curator.synopsis(method, spend=Concentrated("0.1"), width=3, **{option: 2})
+            found = curator.synopsis(method, spend=Concentrated("0.1"), options={"width": 3, option: 2}).value
             print(f"| {method}, {option}=2: reading, adding up, noise, storing | {time.process_time() - start:.1f} |")
             for width in (3, 6):
                 queries = Conjunctions.random(200, width, 10**6, noise=Noise(insecure_seed=1))

@@ -28,7 +28,7 @@ from sfumato.questions.distribution.windows import RankWindows
 from sfumato.questions.quantiles import JointQuantiles, Quantiles
 from sfumato.questions.quantiles.quantile_choice import QuantileChoice
 from sfumato.questions.queries.noisy import NoisyWorkload
-from sfumato.questions.queries.question import Answers
+from sfumato.questions.queries.question import Queries
 from sfumato.questions.synopsis.hubs import HubEdges
 from sfumato.questions.synopsis.prefixes import PrefixTree
 from sfumato.questions.synopsis.question import Synopsize
@@ -75,7 +75,7 @@ QUESTIONS: dict[str, Question] = {
     "`Distribution`, large domain": Distribution("address"),
     "`GroupBy`": GroupBy("sex", [Count(), Mean("age")]),
     "`GroupBy(keys='private')`": GroupBy("town", [Count(), Mean("age")], keys="private"),
-    "`Answers`": Answers(marginals(ONE, sets=[("age", "sex"), ("age",)])),
+    "`Queries`": Queries(marginals(ONE, sets=[("age", "sex"), ("age",)])),
     "`Shaped`": Shaped(marginals(ONE, sets=[("sex",)])),
     "`Synopsize()`": Synopsize(columns=("age>=18", "age>=65", "sex=Male")),
     "`Synopsize('parities')`": Synopsize("parities", columns=("age>=18", "age>=65", "sex=Male")),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import tarfile
+import tomllib
 import venv
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,19 +39,56 @@ def test_what_is_built_installs_and_answers(kind: str, tmp_path: Path) -> None:
     run(clean / "bin" / "python", "-c", "import sfumato, sfumato.papers.query_release", cwd=tmp_path)
 
 
-def test_every_pinned_version_is_at_least_the_floor_of_the_project() -> None:
-    """The lock follows the floors of pyproject.toml; `make lock` writes it anew."""
-    import tomllib
-
+def floors() -> list[str]:
+    """Return what the project needs to run, each at the lowest version that it allows."""
     from packaging.requirements import Requirement
 
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lowest = []
+    for text in project()["dependencies"]:
+        requirement = Requirement(text)
+        (floor,) = [part.version for part in requirement.specifier if part.operator == ">="]
+        lowest.append(
+            f"{requirement.name}{'[' + ','.join(requirement.extras) + ']' if requirement.extras else ''}=={floor}"
+        )
+    return lowest
+
+
+@pytest.mark.audit
+def test_the_lowest_versions_that_are_allowed_are_enough(tmp_path: Path) -> None:
+    clean = tmp_path / "clean"
+    venv.create(clean, with_pip=True)
+    run(clean / "bin" / "pip", "install", "--quiet", *floors(), ROOT)
+    said = run(clean / "bin" / "sfumato", "demo", "--out", tmp_path / "out", cwd=tmp_path)
+    assert "refused" in said.lower()
+    run(clean / "bin" / "pip", "install", "--quiet", "pytest", "pytest-xdist", "hypothesis", "pandas", "polars")
+    few = [
+        "tests/test_curator.py",
+        "tests/noise/test_noise.py",
+        "tests/ledger/test_requests.py",
+        "tests/table/test_moments.py",
+    ]
+    run(clean / "bin" / "python", "-m", "pytest", "-q", *few, cwd=ROOT)
+
+
+def project() -> dict[str, Any]:
+    found: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return found
+
+
+def test_every_pinned_version_is_at_least_the_floor_of_the_project() -> None:
+    """The lock follows the floors of pyproject.toml; `make lock` writes it anew."""
+    from packaging.requirements import Requirement
+
+    described = project()
     pins = dict(
         line.lower().replace("_", "-").split("==")
         for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
         if "==" in line
     )
-    listed = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
+    listed = [
+        *described["dependencies"],
+        *(one for extra in described["optional-dependencies"].values() for one in extra),
+    ]
     for requirement in map(Requirement, listed):
         if requirement.name != "sfumato":
             pinned = pins[requirement.name.lower().replace("_", "-")]

@@ -305,7 +305,7 @@ def _compare(wanted: set[str], threads: str) -> None:
 
 @pytest.mark.audit
 def test_a_cold_process_draws_and_fits_the_same():
-    _compare({"Histogram", "Quantiles auto", "Synthesize mwem", "Answers", "GroupBy private"}, "1")
+    _compare({"Histogram", "Quantiles auto", "Synthesize mwem", "Queries", "GroupBy private"}, "1")
 
 
 @pytest.mark.audit

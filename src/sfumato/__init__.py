@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from sfumato.mechanism import NOTHING, Event, Interaction, Mechanism
     from sfumato.noise import Noise
     from sfumato.questions import (
-        Answers,
         Count,
         Distribution,
         GroupBy,
@@ -58,6 +57,7 @@ if TYPE_CHECKING:
         People,
         Popular,
         Quantiles,
+        Queries,
         Sum,
         Synopsize,
         Synthesize,
@@ -87,7 +87,7 @@ _HOMES = {
     "sfumato.mechanism": ("NOTHING", "Event", "Interaction", "Mechanism"),
     "sfumato.noise": ("Noise",),
     "sfumato.questions": (
-        "Answers",
+        "Queries",
         "Count",
         "Distribution",
         "GroupBy",
@@ -105,34 +105,23 @@ _HOMES = {
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names}
 _ELSEWHERE = {"workloads": "sfumato.workload.builders"}
-_ROOMS = (
-    "audit",
-    "bounds",
-    "domain",
-    "errors",
-    "fair",
-    "learn",
-    "local",
-    "perturb",
-    "plan",
-    "privacy",
-    "questions",
-    "select",
-    "show",
+
+_moved = moved(
+    "sfumato",
+    {
+        "Answers": "sfumato.Queries",
+        "Shaped": "sfumato.papers.query_release.Shaped",
+        "release": "sfumato.questions",
+    },
 )
-
-
-_moved = moved("sfumato", {"Shaped": "sfumato.papers.query_release.Shaped", "release": "sfumato.questions"})
 
 
 def __getattr__(name: str) -> Any:
     """Load what needs heavy packages when it is first used, so that importing sfumato stays quick."""
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
-    if name in _ROOMS:
-        return import_module(f"sfumato.{name}")
-    if name in _ELSEWHERE:
-        return import_module(_ELSEWHERE[name])
+    if name in __all__:
+        return import_module(_ELSEWHERE.get(name, f"sfumato.{name}"))
     return _moved(name)
 
 
@@ -145,7 +134,6 @@ __all__ = [
     "EVERYTHING",
     "NOTHING",
     "REPLACE_ONE",
-    "Answers",
     "Approximate",
     "Budget",
     "Concentrated",
@@ -167,6 +155,7 @@ __all__ = [
     "Popular",
     "Pure",
     "Quantiles",
+    "Queries",
     "Relation",
     "Schema",
     "Sum",

@@ -161,7 +161,7 @@ def test_damaged_bytes_are_refused():
 
 
 def test_what_was_read_is_named_in_the_schema(opened):
-    ((_, prepared),) = cells(opened, wanted={"Answers"})
+    ((_, prepared),) = cells(opened, wanted={"Queries"})
     with pytest.raises(LedgerError, match="schema"):
         unpack(pack(next(prepared).exact(opened)))
 

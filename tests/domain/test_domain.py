@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato import domain
-from sfumato.domain import Derived, Domain, Rule, column_from_json
+from sfumato.domain import Derivation, Derived, Domain, column_from_json
 from sfumato.errors import ParameterError
 
 FINITE: list[Domain] = [
@@ -30,7 +30,7 @@ FINITE: list[Domain] = [
     domain.categories(1, 2, other="other", missing=1),
     domain.dates("1999-12-25", "2000-03-05", missing="2000-02-29"),
 ]
-RULES: list[tuple[Rule, Domain]] = [
+RULES: list[tuple[Derivation, Domain]] = [
     (domain.bins("x", step=10), domain.integers(-25, 47)),
     (domain.bins("x", edges=[0, 18, 65, 120]), domain.integers(0, 120)),
     (domain.bins("x", step="0.5"), domain.fixed("-1.5", "2.25", step="0.25")),
@@ -67,7 +67,7 @@ def test_domains_round_trip_through_json(column: Domain) -> None:
 
 
 @pytest.mark.parametrize(("rule", "base"), RULES)
-def test_rules_round_trip_through_json(rule: Rule, base: Domain) -> None:
+def test_rules_round_trip_through_json(rule: Derivation, base: Domain) -> None:
     assert column_from_json(json.loads(json.dumps(rule.to_json()))) == rule
     with pytest.raises(ParameterError, match="derived"):
         domain.domain_from_json(rule.to_json())

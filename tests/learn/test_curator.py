@@ -41,16 +41,16 @@ def curator():
 
 def test_a_rule_is_reserved_stored_and_free_when_asked_again(curator):
     learner = PrivateThreshold(spend=Pure(4))
-    assert curator.learn(learner, features="age", target="retired") is learner
+    answer = curator.learn(learner, features="age", target="retired")
+    assert answer.value == learner.rule_
     assert str(learner.rule_) == "True if age >= 65, otherwise False"
     assert learner.loss_.person.epsilon == 4 and learner.loss_.profile.names() == {"age", "retired"}
     assert learner.predict(PEOPLE.select(["age"])).tolist() == PEOPLE["retired"].to_pylist()
-    spent = learner.answer_.remaining
     again = curator.learn(PrivateThreshold(spend=Pure(4)), features="age", target="retired")
-    assert again.answer_.reused and again.rule_ == learner.rule_ and again.answer_.remaining == spent
-    stored = json.loads(json.dumps(learner.answer_.to_json()))
+    assert again.reused and again.value == learner.rule_ and again.remaining == answer.remaining
+    stored = json.loads(json.dumps(answer.to_json()))
     assert curator.answer_from_json(stored).value == learner.rule_
-    assert learner.answer_.to_pandas()["if"].tolist() == ["age >= 65"]
+    assert answer.to_pandas()["if"].tolist() == ["age >= 65"]
 
 
 def test_what_does_not_fit_is_refused_before_anything_is_read(curator):
@@ -66,23 +66,23 @@ def test_a_ledger_on_disk_replays_a_rule(tmp_path):
     rules = []
     for _ in range(2):
         with curate(PEOPLE, SCHEMA, Pure(4), ledger=tmp_path / "book.ledger", snapshot="may") as found:
-            learner = found.learn(PrivateBox(spend=Pure(4)), features=["age"], target="retired")
-            rules.append((learner.rule_, learner.answer_.reused))
+            answer = found.learn(PrivateBox(spend=Pure(4)), features=["age"], target="retired")
+            rules.append((answer.value, answer.reused))
     assert rules[0] == (rules[1][0], False) and rules[1][1]
 
 
 def test_text_keys_and_lists_of_rules(curator):
     named = curator.learn(PrivatePoint(spend=Approximate(1, "1e-6")), features="town", target="retired")
-    assert named.rule_.says() == "town is 'Rome'"
+    assert named.value.says() == "town is 'Rome'"
     rules = [
         "age >= 65",
         "town = 'Bonn'",
-        curator.learn(PrivateThreshold(Pure(4)), features="age", target="retired").rule_,
+        curator.learn(PrivateThreshold(Pure(4)), features="age", target="retired").value,
     ]
     with pytest.raises(ParameterError, match="other domains"):
         curator.learn(ExponentialLearner(rules, Pure(1)), features=["age", "town"], target="retired")
     best = curator.learn(ExponentialLearner(rules[:2], Pure(1)), features=["age", "town"], target="retired")
-    assert best.rule_.condition == "age >= 65"
+    assert best.value.condition == "age >= 65"
 
 
 def test_a_column_of_many_values_says_which_two_are_meant(curator):
@@ -90,8 +90,8 @@ def test_a_column_of_many_values_says_which_two_are_meant(curator):
         curator.learn(PrivateThreshold(Pure(1)), features="age", target="state")
     with pytest.raises(ParameterError, match="none of the categories"):
         curator.learn(PrivateThreshold(Pure(1), classes=("young", "ancient")), features="age", target="state")
-    learner = curator.learn(PrivateThreshold(Pure(4), classes=("young", "old")), features="age", target="state")
-    assert str(learner.rule_) == "'old' if age >= 65, otherwise 'young'"
+    answer = curator.learn(PrivateThreshold(Pure(4), classes=("young", "old")), features="age", target="state")
+    assert str(answer.value) == "'old' if age >= 65, otherwise 'young'"
 
 
 def test_wrong_requests_are_refused_with_a_sentence(curator):
@@ -131,5 +131,5 @@ def test_people_must_be_counted_in_public():
 def test_a_public_column_is_not_charged():
     known = Schema(dict(SCHEMA.columns), public=("age",))
     with curate(PEOPLE, known, Pure(4)) as found:
-        learner = found.learn(PrivateThreshold(Pure(4)), features="age", target="retired")
-    assert learner.loss_.profile.names() == {"retired"}
+        answer = found.learn(PrivateThreshold(Pure(4)), features="age", target="retired")
+    assert answer.loss.profile.names() == {"retired"}

@@ -214,7 +214,7 @@ def test_a_ledger_stores_the_rule():
             )
             for _ in range(2)
         )
-        assert second.answer_.reused and first.rule_ == second.rule_
+        assert second.reused and first.value == second.value
 
 
 def test_features_that_are_not_yes_or_no_are_cut_where_it_is_said():

@@ -202,9 +202,9 @@ def test_a_ledger_is_charged_for_the_label_only():
         curator.learn(LabelPrivate(forest, spend=Pure("0.5"), accuracy=0.5), features="age", target="ill")
     for concepts in ("cuts", Boxes(ends=8), ["age >= 500", "age < 3"]):
         fitted = curator.learn(LabelPrivate(concepts, spend=Pure("0.5"), accuracy=0.5), features="age", target="ill")
-        assert fitted.loss_.at("age").is_zero
+        assert fitted.loss.at("age").is_zero
         again = curator.learn(LabelPrivate(concepts, spend=Pure("0.5"), accuracy=0.5), features="age", target="ill")
-        assert again.answer_.reused and again.rule_ == fitted.rule_
+        assert again.reused and again.value == fitted.value
 
 
 @pytest.mark.parametrize("concepts", ["cuts", Boxes(ends=3), ["x0 >= 3"], DecisionTreeClassifier(max_depth=1)])

@@ -72,8 +72,8 @@ def test_a_ledger_stores_the_pool():
     first, second = (
         curator.learn(SemiPrivate("cuts", pool, spend=Pure("0.5")), features="age", target="ill") for _ in range(2)
     )
-    assert second.answer_.reused and first.rule_ == second.rule_
-    assert first.rule_.low in range(0, 100, 10)
+    assert second.reused and first.value == second.value
+    assert first.value.low in range(0, 100, 10)
 
 
 @pytest.mark.parametrize(

@@ -96,15 +96,15 @@ def guarantee_is_what_was_spent(patch):
 
 
 def late_limit_as_guarantee(patch):
-    patch.setattr(rules.Rule, "promises", property(lambda rule: rule.analyst is None and not rule.cap))
+    patch.setattr(rules.LimitRule, "promises", property(lambda rule: rule.analyst is None and not rule.cap))
 
 
 def lowered_limit_as_guarantee(patch):
-    patch.setattr(rules.Rule, "promises", property(lambda rule: rule.analyst is None and not rule.late))
+    patch.setattr(rules.LimitRule, "promises", property(lambda rule: rule.analyst is None and not rule.late))
 
 
 def quota_as_guarantee(patch):
-    patch.setattr(rules.Rule, "promises", property(lambda rule: not rule.late and not rule.cap))
+    patch.setattr(rules.LimitRule, "promises", property(lambda rule: not rule.late and not rule.cap))
 
 
 def late_limit_starts_at_zero(patch):

@@ -8,12 +8,12 @@ import numpy as np
 
 from sfumato.exact import rational_ball
 from sfumato.exact.enclosure import precision
-from sfumato.noise.plan import POINT, Plan
+from sfumato.noise.division import POINT, Division
 from tests.noise import reference
 from tests.noise.scripted import Scripted
 
 
-def check_law_of_plan(plan: Plan, places: range | None = None) -> None:
+def check_law_of_plan(plan: Division, places: range | None = None) -> None:
     """Cells plus accepted attempts give every value exactly its mass, and no chance leaves [0, 1]."""
     widths = plan.widths
     assert plan.free_cells >= 1
@@ -36,7 +36,7 @@ def check_law_of_plan(plan: Plan, places: range | None = None) -> None:
                 assert abs(implied - true) <= rational_ball(1) / (1 << 180)
 
 
-def check_blocks_tile(plan: Plan) -> None:
+def check_blocks_tile(plan: Division) -> None:
     """Every value has exactly one block; zero, which has no sign, stands alone."""
     assert (plan.blocks[0].first, plan.blocks[0].size, plan.blocks[0].copies) == (0, 1, 1)
     after = 1
@@ -48,7 +48,7 @@ def check_blocks_tile(plan: Plan) -> None:
     assert all(block.size == 1 << plan.block_bits for block in plan.blocks if block.cells)
 
 
-def check_tail(plan: Plan) -> None:
+def check_tail(plan: Division) -> None:
     """The hat lies above the masses wherever we look, near and far."""
     width = 1 << plan.tail.width_bits
     with precision(256):
@@ -57,7 +57,7 @@ def check_tail(plan: Plan) -> None:
                 assert plan.tail_chance(plan.tail.start + level * width + place, level) <= 1
 
 
-def check_lines(plan: Plan, every: int = 1) -> None:
+def check_lines(plan: Division, every: int = 1) -> None:
     """The two lines of a block lie below and above the true chance at every place that is looked at."""
     line = 1 << plan.widths.line
     with precision(256):
@@ -69,7 +69,7 @@ def check_lines(plan: Plan, every: int = 1) -> None:
                 assert chance <= low + block.gap
 
 
-def check_cells(module: ModuleType, plan: Plan) -> None:
+def check_cells(module: ModuleType, plan: Division) -> None:
     """Every cell, at every place, gives the value that the reference gives; free cells give an attempt."""
     table = module.Table(plan)
     shift, places = 64 - plan.widths.cell, 1 << plan.block_bits
@@ -93,7 +93,7 @@ def check_cells(module: ModuleType, plan: Plan) -> None:
                 assert found.get(-value, 0) == block.cells
 
 
-def check_attempts(module: ModuleType, plan: Plan) -> None:
+def check_attempts(module: ModuleType, plan: Division) -> None:
     """All first words with a few second ones, and all second words of every block: as the true masses say."""
     table, widths = module.Table(plan), plan.widths
     shift = 64 - widths.weight
@@ -112,14 +112,14 @@ def check_attempts(module: ModuleType, plan: Plan) -> None:
         first += block.weight
 
 
-def compare(table, plan: Plan, pairs: list[tuple[int, int]]) -> None:
+def compare(table, plan: Division, pairs: list[tuple[int, int]]) -> None:
     """Run attempts through the table and through the reference on the same words."""
     script = [choice for choice, _ in pairs] + [judge for _, judge in pairs]
     values, accepted = table.attempt(Scripted(script, seed=2), len(pairs))
     assert values[accepted].tolist() == reference.attempts(plan, Scripted(script, seed=2), len(pairs))
 
 
-def check_undecided_prefixes(module: ModuleType, plan: Plan) -> None:
+def check_undecided_prefixes(module: ModuleType, plan: Division) -> None:
     """A prefix within which the chance lies is decided by further bits of the same number, both ways."""
     table, widths = module.Table(plan), plan.widths
     first = checked = 0
@@ -143,7 +143,7 @@ def check_undecided_prefixes(module: ModuleType, plan: Plan) -> None:
     assert checked
 
 
-def check_endless(module: ModuleType, plan: Plan, beyond: int) -> None:
+def check_endless(module: ModuleType, plan: Division, beyond: int) -> None:
     """Words that lead into the tail give a value past `beyond`: nothing is cut off."""
     table = module.Table(plan)
     tail_first = sum(block.weight for block in plan.blocks) << (64 - plan.widths.weight)

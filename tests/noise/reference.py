@@ -6,13 +6,13 @@ from bisect import bisect_right
 from itertools import accumulate
 
 from sfumato.exact.enclosure import precision
-from sfumato.noise.plan import Plan
+from sfumato.noise.division import Division
 from tests.noise.scripted import Scripted
 
 CHUNK = 65_536
 
 
-def draws(plan: Plan, stream: Scripted, count: int) -> list[int]:
+def draws(plan: Division, stream: Scripted, count: int) -> list[int]:
     """Draw as `noise.table` documents it."""
     cells = cell_values(plan)
     done: list[int] = []
@@ -28,7 +28,7 @@ def draws(plan: Plan, stream: Scripted, count: int) -> list[int]:
     return done
 
 
-def cell_values(plan: Plan) -> list[int | None]:
+def cell_values(plan: Division) -> list[int | None]:
     """Return the value at place 0 of each cell, None for the free ones."""
     values: list[int | None] = [None] * plan.free_cells
     for block in plan.blocks:
@@ -37,7 +37,7 @@ def cell_values(plan: Plan) -> list[int | None]:
     return values
 
 
-def settle(plan: Plan, stream: Scripted, part: list[int | None]) -> None:
+def settle(plan: Division, stream: Scripted, part: list[int | None]) -> None:
     slots = [slot for slot, value in enumerate(part) if value is None]
     while slots:
         accepted = attempts(plan, stream, needed(plan, len(slots)))
@@ -45,12 +45,12 @@ def settle(plan: Plan, stream: Scripted, part: list[int | None]) -> None:
             part[slots.pop(0)] = value
 
 
-def needed(plan: Plan, slots: int) -> int:
+def needed(plan: Division, slots: int) -> int:
     average = slots * plan.total * 2**plan.widths.cell // 2**120
     return average // plan.free_cells * 17 // 4096 + 4
 
 
-def attempts(plan: Plan, stream: Scripted, count: int) -> list[int]:
+def attempts(plan: Division, stream: Scripted, count: int) -> list[int]:
     choices = [stream.next() for _ in range(count)]
     judges = [stream.next() for _ in range(count)]
     ends = list(accumulate([*(block.weight for block in plan.blocks), plan.tail_weight]))
@@ -58,7 +58,7 @@ def attempts(plan: Plan, stream: Scripted, count: int) -> list[int]:
     return [value for value in judged if value is not None]
 
 
-def attempt(plan: Plan, ends: list[int], stream: Scripted, choice: int, judge: int) -> int | None:
+def attempt(plan: Division, ends: list[int], stream: Scripted, choice: int, judge: int) -> int | None:
     row = bisect_right(ends, choice >> (64 - plan.widths.weight))
     sign = -1 if plan.law.symmetric and choice % 2 else 1
     if row > len(plan.blocks):

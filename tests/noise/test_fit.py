@@ -19,7 +19,7 @@ from sfumato.noise import (
     SinhNormal,
     Top,
 )
-from sfumato.noise.plan import Widths, make_plan
+from sfumato.noise.division import Widths, divide
 from sfumato.noise.table import Table
 from tests.noise import cases
 from tests.noise.fit import p_value
@@ -60,7 +60,7 @@ def test_single_draws_fit_their_law(law):
 )
 def test_short_prefixes_send_many_draws_the_long_way_and_still_fit(law):
     """With 4-bit lines and coarse cells most attempts are open and read on."""
-    table = Table(make_plan(law, Widths(cell=10, weight=20, line=4)))
+    table = Table(divide(law, Widths(cell=10, weight=20, line=4)))
     out = np.empty(20_000, dtype=np.int64)
     table.fill(Scripted(seed=103), out)
     assert p_value(law, out) > FALSE_ALARM

@@ -11,9 +11,8 @@ import pytest
 from sfumato.errors import CertificationError, ParameterError
 from sfumato.exact import rational_ball
 from sfumato.noise import Binomial, DiscreteGaussian, DiscreteLaplace, Geometric, Maximum, Noise, SinhNormal
-from sfumato.noise.inverse import Inverse
 from sfumato.noise.laws import Law
-from sfumato.noise.samplers import FEW, Samplers, Tally
+from sfumato.noise.samplers import FEW, Inverse, Samplers, Tally
 from sfumato.noise.table import Table
 from sfumato.noise.uniform import Uniform
 from tests.noise.fit import chi_square

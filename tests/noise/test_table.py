@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Geometric, Noise, SinhNormal, table, uniform
-from sfumato.noise.plan import Widths, make_plan
+from sfumato.noise.division import Widths, divide
 from sfumato.noise.table import Table
 from tests.noise import cases, checks, reference
 from tests.noise.mutants import mutant
@@ -30,14 +30,14 @@ def identify(value) -> str:
 
 @pytest.mark.parametrize(("law", "widths"), ENUMERATED, ids=identify)
 def test_every_word_of_short_tables_is_decided_as_the_masses_say(law, widths):
-    plan = make_plan(law, widths)
+    plan = divide(law, widths)
     checks.check_cells(table, plan)
     checks.check_attempts(table, plan)
 
 
 @pytest.mark.parametrize("law", cases.ALL, ids=cases.name)
 def test_arrays_and_big_integers_agree_on_the_same_words(law):
-    plan, count = make_plan(law), 100_000
+    plan, count = divide(law), 100_000
     out = np.empty(count, dtype=np.int64)
     fast = Scripted(seed=11)
     Table(plan).fill(fast, out)
@@ -48,7 +48,7 @@ def test_arrays_and_big_integers_agree_on_the_same_words(law):
 
 @pytest.mark.parametrize("law", cases.ALL, ids=cases.name)
 def test_undecided_prefixes_read_on_in_the_same_number(law):
-    plan = make_plan(law)
+    plan = divide(law)
     if len(plan.blocks) > 1:
         checks.check_undecided_prefixes(table, plan)
 
@@ -60,11 +60,11 @@ ENDLESS = [law for law in cases.ALL if isinstance(law, (DiscreteLaplace, Discret
 @pytest.mark.parametrize("law", ENDLESS, ids=cases.name)
 def test_nothing_is_cut_off(law):
     six_deviations = 9 * max(law.feature(), 1)
-    checks.check_endless(table, make_plan(law), six_deviations)
+    checks.check_endless(table, divide(law), six_deviations)
 
 
 def test_tails_end_doubly_exponentially_but_never():
-    plan = make_plan(SinhNormal(25, 10))
+    plan = divide(SinhNormal(25, 10))
     checks.check_endless(table, plan, plan.tail.start)
 
 
@@ -89,11 +89,11 @@ MUTANTS = {
 
 def every_check(module) -> None:
     for law, widths in [ENUMERATED[0], ENUMERATED[2], ENUMERATED[5]]:
-        plan = make_plan(law, widths)
+        plan = divide(law, widths)
         checks.check_cells(module, plan)
         checks.check_attempts(module, plan)
     for law in (DiscreteLaplace(10), DiscreteGaussian(10**6)):
-        plan = make_plan(law)
+        plan = divide(law)
         checks.check_undecided_prefixes(module, plan)
         checks.check_endless(module, plan, 9 * law.feature())
 
@@ -140,7 +140,7 @@ def test_chunks_and_rounds_meet_at_their_edges():
 
 
 def test_tables_cannot_be_written():
-    built = Table(make_plan(DiscreteLaplace(3)))
+    built = Table(divide(DiscreteLaplace(3)))
     for array in (built.guide, built.ends, built.lows, built.gaps, built.slopes, built.firsts, built.places):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1

@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sfumato import Pure, select
 from sfumato.audit import Neighbours
-from sfumato.learn.facts import Facts, Sample
+from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.families import Boxes, Cuts, Points
 from sfumato.learn.fitted import Recipe
 from sfumato.learn.label import LabelChoice, LabelResponse
@@ -25,9 +25,9 @@ LABEL = frozenset({"y"})
 EVERYBODY = frozenset({"x0", "y"})
 
 
-def facts(size: int = 6, public: bool = True) -> Facts:
+def facts(size: int = 6, public: bool = True) -> LearningFacts:
     domain = integers(0, size - 1, public=public)
-    return Facts(("x0",), (domain,), categories("no", "yes"), "y", LABEL if public else EVERYBODY)
+    return LearningFacts(("x0",), (domain,), categories("no", "yes"), "y", LABEL if public else EVERYBODY)
 
 
 def changed(kind: type, unchanged: Any) -> Any:

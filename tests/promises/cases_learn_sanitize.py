@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sfumato import ADD_REMOVE, REPLACE_ONE, Loss, Noise, Pure
-from sfumato.learn.facts import Facts, Sample
+from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.sanitized import MedianRows, cell_rows, point_rows
 from sfumato.local.coins import noise_weight
 from sfumato.noise import DiscreteLaplace
@@ -32,7 +32,7 @@ from tests.promises.printed.sanitized import (
 )
 
 READS = frozenset({"x0", "y"})
-ONE = Facts(("x0",), (integers(0, 0),), categories("no", "yes"), "y", READS)
+ONE = LearningFacts(("x0",), (integers(0, 0),), categories("no", "yes"), "y", READS)
 """A single value, so that a flipped label moves the only two cells there are."""
 
 
@@ -157,7 +157,7 @@ def _padded() -> list[PromiseCase]:
     ]
 
 
-TWO = Facts(("x0",), (booleans(),), categories("no", "yes"), "y", READS)
+TWO = LearningFacts(("x0",), (booleans(),), categories("no", "yes"), "y", READS)
 
 
 def _models() -> list[PromiseCase]:

@@ -12,7 +12,7 @@ import numpy as np
 from sfumato import Noise, Schema
 from sfumato.mechanism import Mechanism
 from sfumato.privacy import Loss
-from sfumato.questions.conversation import Box, Conversation, Plan, Reply, Support, SupportModel
+from sfumato.questions.conversation import Box, Conversation, ConversationPlan, Reply, Support, SupportModel
 from sfumato.questions.conversation.guesses import Checking
 from sfumato.questions.conversation.learner import Learner
 from sfumato.questions.conversation.steps import Claim, Outcome, Standing
@@ -66,7 +66,7 @@ class SampledTalk(Mechanism):
     def run(self, exact: Rows, noise: Noise) -> tuple[Reply, ...]:
         """Hold the conversation."""
         people, count = len(exact), len(self.queries)
-        plan = Plan(self.checking, people, count, Fraction(1, 20), 1, 1, 0, 0, 0.5, 0.5, "converse")
+        plan = ConversationPlan(self.checking, people, count, Fraction(1, 20), 1, 1, 0, 0, 0.5, 0.5, "converse")
         state = {"checking": self.checking.start(noise), "lessons": [], "history": [], "asked": 0}
         talk = Conversation(
             name="talk",

@@ -16,7 +16,7 @@ from sfumato.errors import CertificationError, ParameterError, SchemaError, Unsu
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import Bound, Loss
 from sfumato.questions import Count, GroupBy, Histogram, Mean, Quantiles, Question, Sum, Variance
-from sfumato.questions.queries.question import Answers
+from sfumato.questions.queries.question import Queries
 from sfumato.questions.synthesis.question import Synthesize
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Totals
@@ -154,7 +154,7 @@ def test_a_spend_per_attribute_is_what_one_attribute_costs(relation: Any, key: A
     schema = Schema(dict(SCHEMA.columns), "person", 2, row_key=key)
     workload = marginals(schema, width=2)
     basis, each = Basis(schema, 50, relation), spend.per_attribute()
-    for question in (Histogram("key"), Sum("value", "side = 1"), Quantiles("value"), Answers(workload), Synthesize()):
+    for question in (Histogram("key"), Sum("value", "side = 1"), Quantiles("value"), Queries(workload), Synthesize()):
         loss = question.prepare(basis, each).loss()
         for name in schema.names:
             assert loss.at(name).within(spend), (question, name)

@@ -101,7 +101,7 @@ def test_learners_ask_what_a_missing_cell_counts_as(curator: Any) -> None:
         curator.learn(learner, features="pay", target="ill")
     fitted = curator.learn(learner, features="pay", target="ill", missing={"pay": 100})
     # Everybody without pay is ill, and nobody else.
-    assert fitted.rule_.predict([[100], [30], [70]]).tolist() == [True, False, False]
+    assert fitted.value.predict([[100], [30], [70]]).tolist() == [True, False, False]
     assert "missing" not in sf.learn.Learn("PrivateThreshold", "pay", "ill").to_json()
     for odd, says in (({"pya": 0}, "did you mean 'pay'"), ({"pay": 500}, "outside")):
         with pytest.raises(ParameterError, match=says):
@@ -142,7 +142,7 @@ def test_ranges_and_prefixes_leave_missing_cells_out() -> None:
 
 
 def test_synthetic_rows_can_be_missing(curator: Any) -> None:
-    model = curator.synthesize(workloads.marginals(SCHEMA, width=2, columns=["job", "ill"]), spend=MUCH)
+    model = curator.synthesize(workloads.marginals(SCHEMA, width=2, columns=["job", "ill"]), spend=MUCH).value
     rows = model.sample(ROWS)
     assert 100 < rows.column("job").null_count < 200 and 150 < rows.column("ill").null_count < 250
 

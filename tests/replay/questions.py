@@ -16,10 +16,10 @@ from sfumato.papers.query_release.geometry.build import METHODS as SHAPES
 from sfumato.papers.query_release.geometry.question import Shaped
 from sfumato.questions import Count, Distribution, GroupBy, Histogram, Mean, People, Quantiles, Question, Sum, Variance
 from sfumato.questions.distribution.choice import METHODS as CURVES
-from sfumato.questions.popular.question import ENGINES as FINDERS
+from sfumato.questions.popular.question import METHODS as FINDERS
 from sfumato.questions.popular.question import Popular
 from sfumato.questions.quantiles.choice import METHODS as RANKS
-from sfumato.questions.queries.question import Answers
+from sfumato.questions.queries.question import Queries
 from sfumato.questions.synopsis.methods import METHODS as SYNOPSES
 from sfumato.questions.synopsis.question import Synopsize
 from sfumato.questions.synthesis.methods import METHODS as MODELS
@@ -78,9 +78,9 @@ def every_question(schema: Schema) -> dict[str, Question]:
         **{f"Distribution {method}": Distribution("age", method=method) for method in CURVES},
         "Distribution large": Distribution("address"),
         "Distribution where": Distribution("age", "ill = true"),
-        "Answers": Answers(few),
-        "Answers of every column": Answers(marginals(schema, width=1, columns=("ill", "scar", "job"))),
-        **{f"Answers by {builder}": Answers(workload) for builder, workload in built(schema).items()},
+        "Queries": Queries(few),
+        "Queries of every column": Queries(marginals(schema, width=1, columns=("ill", "scar", "job"))),
+        **{f"Queries by {builder}": Queries(workload) for builder, workload in built(schema).items()},
         **{
             f"Shaped {method}": Shaped(binary, method)
             for method in ("auto", *SHAPES, "recursive")
@@ -88,11 +88,11 @@ def every_question(schema: Schema) -> dict[str, Question]:
         },
         "Shaped linear": Shaped(marginals(schema, sets=[("ill",)]), "linear"),
         **{
-            f"Popular {engine}": Popular(("address", "age", "job"), engine=engine)
+            f"Popular {engine}": Popular(("address", "age", "job"), method=engine)
             for engine in FINDERS
             if engine != "tree"
         },
-        "Popular tree": Popular(("age", "job", "caller", "called"), engine="tree"),
+        "Popular tree": Popular(("age", "job", "caller", "called"), method="tree"),
         "Synthesize auto": Synthesize(columns=("age", "ill", "job")),
         **{f"Synthesize {method}": Synthesize(few, method=method) for method in MODELS if method != "auto"},
         **{f"Synopsize {m}": Synopsize(m, columns=bits) for m in SYNOPSES if m not in ("cuts", "labels")},
@@ -140,7 +140,7 @@ def uncovered(schema: Schema) -> list[str]:
     for kind, listed in ways.items():
         used = {question.method for question in asked if isinstance(question, kind)}
         missing += [f"{kind.__name__} {method}" for method in listed if method not in used]
-    finders = {question.engine for question in asked if isinstance(question, Popular)}
+    finders = {question.method for question in asked if isinstance(question, Popular)}
     missing += [f"Popular {engine}" for engine in FINDERS if engine not in finders]
     builders = {name for name, made in getmembers(workloads, isfunction) if made.__module__ == workloads.__name__}
     missing += sorted(name for name in builders - set(built(schema)) if not name.startswith("_"))

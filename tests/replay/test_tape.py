@@ -12,7 +12,7 @@ from sfumato import Concentrated, Noise, Pure
 from sfumato.domain import booleans, categories
 from sfumato.errors import NotProvable
 from sfumato.learn import RobustHalfspace
-from sfumato.learn.facts import Facts, Sample
+from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.sanitize import ModelRows
 from sfumato.noise import DiscreteLaplace
 from sfumato.papers.private_learning.bit_threshold import BitThreshold
@@ -67,7 +67,7 @@ def test_joint_quantiles_reach_their_claim_and_mutants_break_it(monkeypatch):
 
 
 BIT = booleans(missing=False)
-FACTS = Facts(("a", "b"), (BIT, BIT), categories("no", "yes"), "y", frozenset({"a", "b", "y"}))
+FACTS = LearningFacts(("a", "b"), (BIT, BIT), categories("no", "yes"), "y", frozenset({"a", "b", "y"}))
 
 
 def people(*rows):

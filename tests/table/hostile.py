@@ -77,7 +77,7 @@ DAYS: dict[str, domain.Domain] = {
     "century": domain.dates("1900-01-01", "2030-12-31", missing="1970-01-01"),
     "ages": domain.dates("1500-01-01", "9999-12-31"),
 }
-DERIVED: dict[str, dict[str, domain.Rule]] = {
+DERIVED: dict[str, dict[str, domain.Derivation]] = {
     "narrow": {"decade": domain.bins("narrow", step=10), "stage": domain.bins("narrow", edges=[0, 18, 65, 120])},
     "signed": {"tens": domain.bins("signed", step=10), "threes": domain.bins("signed", step=3)},
     "cents": {

@@ -37,7 +37,7 @@ DOMAINS: dict[str, domain.Domain] = {
     "filled": domain.dates("1960-01-01", "2040-01-01", missing="2000-01-01", format="%Y%j"),
     "named": domain.dates("1960-01-01", "2040-01-01", format="%b %d, %Y"),
 }
-DERIVED: dict[str, domain.Rule] = {
+DERIVED: dict[str, domain.Derivation] = {
     "filled_month": domain.months("filled"),
     "filled_day": domain.weekdays("filled"),
     "named_month": domain.months("named"),

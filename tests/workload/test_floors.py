@@ -16,7 +16,7 @@ from sfumato.papers.query_release.geometry.choose import choose_additive
 from sfumato.papers.query_release.geometry.question import Shaped
 from sfumato.privacy import REPLACE_ONE, Bound, Relation
 from sfumato.questions.queries.noisy import noisy_workload
-from sfumato.questions.queries.question import Answers
+from sfumato.questions.queries.question import Queries
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Rows
 from sfumato.workload.floors import beside_model, beside_tables, possible_rows
@@ -125,7 +125,7 @@ def test_no_pure_noise_beats_its_floor() -> None:
 def test_few_queries_over_many_cells_are_told_of_the_price_of_purity() -> None:
     wide = workloads.conjunctions(SCHEMA, cells=[{"age": 3, "works": True}, {"age": 5, "car": True}])
     with curate(pyarrow.table({"age": [1], "works": [True], "car": [False]}), SCHEMA, Pure(2)) as curator:
-        answer = curator.ask(Answers(wide), Pure(1))
+        answer = curator.ask(Queries(wide), Pure(1))
     assert any("sqrt(d) times" in note and "Here d is 2, N is 128" in note for note in answer.notes)
 
 

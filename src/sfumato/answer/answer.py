@@ -75,6 +75,16 @@ class Answer:
         """The private value: a number, or a `Frame` for questions with keys."""
         return self.question.value(self.released)
 
+    def __getattr__(self, name: str) -> Any:
+        """Say that it is the value which has a name, where it has."""
+        if not name.startswith("_") and "released" in vars(self):
+            value = self.value
+            if hasattr(value, name):
+                raise AttributeError(
+                    f"An answer has no {name!r}, its value ({type(value).__name__}) has; write .value.{name}."
+                )
+        raise AttributeError(f"An answer has no {name!r}; what was released is its .value.")
+
     def interval(self, confidence: Number = Fraction(95, 100)) -> Any:
         """Return an interval that covers the value without noise at least this often: a pair, or a `Frame`.
 

@@ -32,17 +32,27 @@ QUESTIONS: Registry[type[Question]] = Registry(
 )
 
 
+_KINDS: dict[str, str] = {}
+"""Kinds that are stored under an earlier word, by that word."""
+
+
 @dataclass(frozen=True)
 class Question(ABC):
-    """Something to ask about a table; preview, planner, command line and service all take questions."""
+    """Something to ask about a table; preview, planner, command line and service all take questions.
+
+    `stored` says under which earlier word ledgers keep the kind or a field that has another name now, so that what was
+    paid for is still found; JSON is read with either word.
+    """
 
     kind: ClassVar[str]
+    stored: ClassVar[Mapping[str, str]] = {}
     error_unit: ClassVar[ErrorUnit] = "value"
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "kind" in cls.__dict__:
             QUESTIONS.add(cls.kind, cls)
+            _KINDS[cls.stored.get(cls.kind, cls.kind)] = cls.kind
 
     def prepare(self, basis: Basis, spend: Bound) -> Prepared:
         """Return what runs, made from public facts only; its loss is proved to be within the spend."""
@@ -77,7 +87,8 @@ class Question(ABC):
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object that `question_from_json` reads back; equal questions have equal forms."""
-        return {"question": self.kind, **{part.name: _plain(getattr(self, part.name)) for part in fields(self)}}
+        written = {self.stored.get(part.name, part.name): _plain(getattr(self, part.name)) for part in fields(self)}
+        return {"question": self.stored.get(self.kind, self.kind), **written}
 
 
 def fits(loss: Loss, spend: Bound) -> bool:
@@ -115,7 +126,9 @@ def _question(record: Any, schema: Schema) -> Question:
         raise ParameterError('A question is an object; write {"question": "Histogram", "columns": ["age"]}.')
     values = dict(record)
     kind = values.pop("question", None)
-    made = QUESTIONS[kind]
+    made = QUESTIONS[_KINDS.get(kind, kind) if isinstance(kind, str) else kind]
+    now = {earlier: name for name, earlier in made.stored.items()}
+    values = {now.get(name, name): value for name, value in values.items()}
     known = {part.name for part in fields(made)}
     for name in values:
         if name not in known:

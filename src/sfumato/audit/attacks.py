@@ -163,7 +163,7 @@ class _Test:
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _ChosenEvent:
     """An event with its direction, fixed before it is counted."""
 
     clue: Clue
@@ -179,7 +179,7 @@ class _Plan:
         return np.asarray(self.sign * self.clue.score(values) >= self.threshold)
 
 
-def _best_plan(first: list[Hashable], second: list[Hashable], error: float, leak: float) -> _Plan:
+def _best_plan(first: list[Hashable], second: list[Hashable], error: float, leak: float) -> _ChosenEvent:
     """Return the event that looks best on the learning half; luck here only costs power."""
     best, found = -math.inf, None
     for clue in learn(first, second):
@@ -192,7 +192,7 @@ def _best_plan(first: list[Hashable], second: list[Hashable], error: float, leak
                 shown = _shown(likely, unlikely, len(first), error, leak)
                 place = int(np.argmax(shown))
                 if shown[place] > best:
-                    best, found = float(shown[place]), _Plan(clue, sign, float(thresholds[place]), backwards)
+                    best, found = float(shown[place]), _ChosenEvent(clue, sign, float(thresholds[place]), backwards)
     assert found is not None
     return found
 

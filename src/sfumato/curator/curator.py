@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import sfumato.learn.question  # noqa: F401  a stored question about a rule can then be read back
 from sfumato.answer import Answer, Released
@@ -33,9 +33,6 @@ from sfumato.table.schema import Schema
 if TYPE_CHECKING:
     from sfumato.learn.estimator import PrivateLearner
     from sfumato.report import ThreatReport
-
-Learner = TypeVar("Learner", bound="PrivateLearner")
-
 
 PAID_AGAIN = (
     "These data cannot be recognised when they are opened again: they will be a new snapshot, and a question asked "
@@ -183,18 +180,18 @@ class Curator(Shorthands):
 
     def learn(
         self,
-        learner: Learner,
+        learner: PrivateLearner,
         *,
         features: str | Sequence[str],
         target: str,
         missing: Mapping[str, Any] | None = None,
         analyst: str | None = None,
-    ) -> Learner:
+    ) -> Answer:
         """Fit a private learner to columns of the table: its spend is reserved first, and the rule is stored.
 
         Domains come from the schema; `missing={"age": 0}` says what a missing cell counts as, which a column that
-        keeps missing cells apart needs. The same learner on the same columns again is free. Returns the learner,
-        fitted, with the answer as `answer_`.
+        keeps missing cells apart needs. The same learner on the same columns again is free. The value of the answer
+        is the rule; the learner is fitted by it, and predicts.
         """
         from sfumato.curator.learning import learned
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sfumato.answer import Answer
 from sfumato.errors import ParameterError
 from sfumato.learn.estimator import PrivateLearner
 from sfumato.learn.question import Learn
@@ -14,19 +15,17 @@ from sfumato.learn.question import Learn
 if TYPE_CHECKING:
     from sfumato.curator.curator import Curator
 
-Learner = TypeVar("Learner", bound=PrivateLearner)
-
 
 def learned(
     curator: Curator,
-    learner: Learner,
+    learner: PrivateLearner,
     features: str | Sequence[str],
     target: str,
     *,
     missing: Mapping[str, Any] | None,
     analyst: str | None,
-) -> Learner:
-    """Return the learner, fitted by the rule that the ledger holds for this question."""
+) -> Answer:
+    """Fit the learner by the rule that the ledger holds for this question, and return the answer."""
     if not isinstance(learner, PrivateLearner):
         raise ParameterError(
             "learn takes a learner of sfumato.learn; write learn(PrivateThreshold(spend=Pure(1)), ...)."
@@ -42,5 +41,4 @@ def learned(
     facts = question.facts(curator.schema, curator.basis.gauge(question.measure).charged)
     learner.keep(facts, answer.loss, answer.value)
     learner.feature_names_in_ = np.array(question.features, dtype=object)
-    learner.answer_ = answer
-    return learner
+    return answer

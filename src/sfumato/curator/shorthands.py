@@ -7,19 +7,19 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from sfumato import questions
 from sfumato.answer import Answer
 from sfumato.ask.question import Where
 from sfumato.exact import Number
 from sfumato.privacy import Bound
-from sfumato.questions import Count, Distribution, GroupBy, Histogram, Mean, People, Quantiles, Question, Sum, Variance
+from sfumato.questions import Question
 from sfumato.questions.counts.groups import Keys
+from sfumato.questions.quantiles.choice import Method
 from sfumato.totals.aggregates import Aggregate
 
 if TYPE_CHECKING:
     from sfumato.ledger import Ledger
-    from sfumato.model.base import Model
     from sfumato.questions.conversation import Conversation
-    from sfumato.questions.synopsis import Synopsis
     from sfumato.table.data import Table
     from sfumato.table.gauge import Basis
     from sfumato.workload import Workload
@@ -38,7 +38,7 @@ class Shorthands(ABC):
 
     def count(self, where: Where = None, *, spend: Bound | None = None, analyst: str | None = None) -> Answer:
         """Count rows; without a condition, and with one row a person, it is public and free."""
-        return self.ask(Count(where), spend, analyst=analyst)
+        return self.ask(questions.Count(where), spend, analyst=analyst)
 
     def people(
         self,
@@ -49,43 +49,44 @@ class Shorthands(ABC):
         analyst: str | None = None,
     ) -> Answer:
         """Count different people, however many rows they have; without a condition and groups it is public and free."""
-        return self.ask(People(where, by), spend, analyst=analyst)
+        return self.ask(questions.People(where, by), spend, analyst=analyst)
 
     def sum(self, column: str, where: Where = None, *, spend: Bound, analyst: str | None = None) -> Answer:
         """Add up a numeric column."""
-        return self.ask(Sum(column, where), spend, analyst=analyst)
+        return self.ask(questions.Sum(column, where), spend, analyst=analyst)
 
     def mean(self, column: str, where: Where = None, *, spend: Bound, analyst: str | None = None) -> Answer:
         """Average a numeric column."""
-        return self.ask(Mean(column, where), spend, analyst=analyst)
+        return self.ask(questions.Mean(column, where), spend, analyst=analyst)
 
     def variance(self, column: str, where: Where = None, *, spend: Bound, analyst: str | None = None) -> Answer:
         """Measure how widely a numeric column spreads."""
-        return self.ask(Variance(column, where), spend, analyst=analyst)
+        return self.ask(questions.Variance(column, where), spend, analyst=analyst)
 
     def histogram(
         self, *columns: str, where: Where = None, keys: Keys = "schema", spend: Bound, analyst: str | None = None
     ) -> Answer:
         """Count the values of a column, or the combinations of several."""
-        return self.ask(Histogram(columns, where, keys), spend, analyst=analyst)
+        return self.ask(questions.Histogram(columns, where, keys), spend, analyst=analyst)
 
     def quantiles(
         self,
         column: str,
-        probabilities: Sequence[Number] = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)),
+        probabilities: Number | Sequence[Number] = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)),
         where: Where = None,
         *,
         spend: Bound,
+        method: Method = "auto",
         analyst: str | None = None,
     ) -> Answer:
         """Find the values below which given parts of the rows lie."""
-        return self.ask(Quantiles(column, tuple(probabilities), where), spend, analyst=analyst)
+        return self.ask(questions.Quantiles(column, probabilities, where, method), spend, analyst=analyst)
 
     def distribution(
         self, column: str, where: Where = None, *, spend: Bound, method: str = "auto", analyst: str | None = None
     ) -> Answer:
         """Learn how rows are spread over an ordered column: ranges, quantiles and made-up values from one release."""
-        return self.ask(Distribution(column, where, method), spend, analyst=analyst)
+        return self.ask(questions.Distribution(column, where, method), spend, analyst=analyst)
 
     def group_by(
         self,
@@ -98,7 +99,18 @@ class Shorthands(ABC):
         analyst: str | None = None,
     ) -> Answer:
         """Compute several aggregates for every combination of some columns."""
-        return self.ask(GroupBy(by, aggregates, where, keys), spend, analyst=analyst)
+        return self.ask(questions.GroupBy(by, aggregates, where, keys), spend, analyst=analyst)
+
+    def popular(
+        self,
+        *columns: str,
+        smallest: int | None = None,
+        spend: Bound,
+        method: str = "auto",
+        analyst: str | None = None,
+    ) -> Answer:
+        """Find the combinations of values that occur often, out of too many to list (heavy hitters)."""
+        return self.ask(questions.Popular(columns, smallest, method), spend, analyst=analyst)
 
     def answer(
         self, workload: Workload, *, spend: Bound, projection: str = "auto", analyst: str | None = None
@@ -114,9 +126,7 @@ class Shorthands(ABC):
         >>> round(sum(answer.value.table(["rain", "wind"])["count"])), answer.loss.person.epsilon
         (100, Fraction(1, 2))
         """
-        from sfumato.questions.queries.question import Answers
-
-        return self.ask(Answers(workload, projection), spend, analyst=analyst)
+        return self.ask(questions.Queries(workload, projection), spend, analyst=analyst)
 
     def synthesize(
         self,
@@ -127,24 +137,21 @@ class Shorthands(ABC):
         method: str = "auto",
         options: Mapping[str, Any] | None = None,
         analyst: str | None = None,
-    ) -> Model:
-        """Return a model that stands for the table: read marginals from it, draw rows, write a Parquet file.
+    ) -> Answer:
+        """Make a model that stands for the table: read marginals from it, draw rows, write a Parquet file.
 
-        `ask(Synthesize(workload), spend)` gives the same model as the value of an answer, with its loss and error.
+        The model is the value of the answer; `options` are those of the `method`.
 
         >>> from sfumato import Pure, Schema, booleans, curate
         >>> import pyarrow
         >>> days = pyarrow.table({"rain": [True, False] * 50, "wind": [True] * 100})
         >>> bit = booleans(missing=False)
         >>> with curate(days, Schema({"rain": bit, "wind": bit}), Pure(1)) as curator:
-        ...     model = curator.synthesize(spend=Pure(1))
+        ...     model = curator.synthesize(spend=Pure(1)).value
         >>> model.marginal(["rain", "wind"]).shape, model.sample(10).num_rows
         ((2, 2), 10)
         """
-        from sfumato.questions.synthesis import Synthesize
-
-        model: Model = self.ask(Synthesize(workload, columns, method, options or {}), spend, analyst=analyst).value
-        return model
+        return self.ask(questions.Synthesize(workload, columns, method, options or {}), spend, analyst=analyst)
 
     def synopsis(
         self,
@@ -152,17 +159,17 @@ class Shorthands(ABC):
         *,
         spend: Bound,
         columns: Sequence[str] | None = None,
+        options: Mapping[str, Any] | None = None,
         analyst: str | None = None,
-        **options: Any,
-    ) -> Synopsis:
-        """Return a sketch that answers all conjunctions of binary columns, all parities, or all cuts of a graph.
+        **earlier: Any,
+    ) -> Answer:
+        """Make a sketch that answers all conjunctions of binary columns, all parities, or all cuts of a graph.
 
-        `ask(Synopsize(method, columns, options), spend)` gives the same one as the value of an answer.
+        The sketch is the value of the answer; `options` are those of the `method`, such as {"width": 3}.
         """
-        from sfumato.questions.synopsis import Synopsize
-
-        found: Synopsis = self.ask(Synopsize(method, columns, options), spend, analyst=analyst).value
-        return found
+        if earlier:
+            raise TypeError(f"Options of a method are given together; write options={earlier!r}.")
+        return self.ask(questions.Synopsize(method, columns, options or {}), spend, analyst=analyst)
 
     def converse(
         self, domain: Sequence[str] | None = None, *, queries: int = 100_000, spend: Bound, **options: Any

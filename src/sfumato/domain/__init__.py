@@ -20,11 +20,12 @@ from typing import Any, Literal
 from sfumato.domain.base import SKIP, Domain, nearest
 from sfumato.domain.calendar import Dates
 from sfumato.domain.clock import Times
-from sfumato.domain.derived import Bins, Derived, Months, Rule, Weekdays, Years
+from sfumato.domain.derived import Bins, Derivation, Derived, Months, Weekdays, Years
 from sfumato.domain.labels import Booleans, Categories, Label, Text
 from sfumato.domain.numbers import FixedPoint, Integers
 from sfumato.domain.records import column_from_json, column_keys, domain_from_json
 from sfumato.exact import Number
+from sfumato.moved import moved
 
 Skip = Literal["skip"]
 """The word that keeps missing cells missing."""
@@ -135,13 +136,13 @@ __all__ = [
     "Booleans",
     "Categories",
     "Dates",
+    "Derivation",
     "Derived",
     "Domain",
     "FixedPoint",
     "Integers",
     "Label",
     "Months",
-    "Rule",
     "Skip",
     "Text",
     "Times",
@@ -163,3 +164,5 @@ __all__ = [
     "weekdays",
     "years",
 ]
+
+__getattr__ = moved(__name__, {"Rule": "sfumato.domain.Derivation"})

@@ -19,7 +19,7 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 
 
 @dataclass(frozen=True)
-class Rule(ABC):
+class Derivation(ABC):
     """How a column follows from the codes of the column `of`; `on(base)` is its domain."""
 
     kind: ClassVar[str]
@@ -64,7 +64,7 @@ class Derived(Domain):
     """
 
     kind: ClassVar[str] = "derived"
-    rule: Rule
+    rule: Derivation
     base: Domain
 
     @property
@@ -129,7 +129,7 @@ class Derived(Domain):
 
 
 @dataclass(frozen=True)
-class Bins(Rule):
+class Bins(Derivation):
     """Parts of a number or date column: of equal width `step` and aligned to zero, or between given `edges`.
 
     A bin's value is its lower end. With `edges`, the last bin holds its upper end too, and cells below the first
@@ -211,7 +211,7 @@ class Bins(Rule):
 
 
 @dataclass(frozen=True)
-class _CalendarRule(Rule):
+class _CalendarRule(Derivation):
     """A rule that reads a date column."""
 
     def check(self, base: Domain) -> None:

@@ -8,12 +8,12 @@ from typing import Any
 from sfumato.domain.base import Domain, nearest
 from sfumato.domain.calendar import Dates
 from sfumato.domain.clock import Times
-from sfumato.domain.derived import Bins, Months, Rule, Weekdays, Years
+from sfumato.domain.derived import Bins, Derivation, Months, Weekdays, Years
 from sfumato.domain.labels import Booleans, Categories, Text
 from sfumato.domain.numbers import FixedPoint, Integers
 from sfumato.errors import ParameterError
 
-_SHAPES: dict[str, tuple[Callable[..., Domain | Rule], tuple[str, ...], tuple[str, ...]]] = {
+_SHAPES: dict[str, tuple[Callable[..., Domain | Derivation], tuple[str, ...], tuple[str, ...]]] = {
     # word: (class, keys that must be there, keys that may be there)
     "integer": (Integers, ("low", "high"), ("missing", "public")),
     "fixed": (FixedPoint, ("low", "high", "step"), ("missing", "public")),
@@ -34,7 +34,7 @@ def column_keys(kind: str) -> tuple[str, ...]:
     return _SHAPES[kind][1]
 
 
-def column_from_json(record: Mapping[str, Any]) -> Domain | Rule:
+def column_from_json(record: Mapping[str, Any]) -> Domain | Derivation:
     """Read what `to_json` of a domain or of a rule wrote, or what a person wrote in TOML.
 
     >>> column_from_json({"type": "integer", "low": 17, "high": 90})
@@ -56,6 +56,6 @@ def column_from_json(record: Mapping[str, Any]) -> Domain | Rule:
 def domain_from_json(record: Mapping[str, Any]) -> Domain:
     """Read a domain that stands on its own; a derived column needs its base and is refused."""
     column = column_from_json(record)
-    if isinstance(column, Rule):
+    if isinstance(column, Derivation):
         raise ParameterError(f"A column of {column.kind} is derived from {column.of!r} and has no domain without it.")
     return column

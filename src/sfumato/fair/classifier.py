@@ -12,7 +12,7 @@ from sfumato.errors import ParameterError
 from sfumato.fair.caution import FairnessWarning
 from sfumato.fair.grid import Floats, Integers, binary_rows
 from sfumato.fair.mapping.coin import decide, new_key
-from sfumato.fair.mapping.extension import Cascade, Interpolation, Landmarks, Rule, landmark_rule
+from sfumato.fair.mapping.extension import Cascade, Interpolation, Landmarks, LipschitzRule, landmark_rule
 from sfumato.fair.mapping.mapping import fair_mapping
 from sfumato.fair.metric.base import Metric
 from sfumato.fair.people import select_rows
@@ -124,7 +124,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return np.ones((len(np.asarray(table)), 1))
         return np.asarray(self.estimator_.predict_proba(table), dtype=np.float64)
 
-    def _rule(self, metric: Metric, scores: Floats) -> Rule | None:
+    def _rule(self, metric: Metric, scores: Floats) -> LipschitzRule | None:
         if scores.shape[1] == 1:
             return None
         if scores.shape[1] == 2 and self.method == "repair":
@@ -169,14 +169,14 @@ def _is_table(people: Any) -> bool:
     return hasattr(people, "columns") and hasattr(people, "shape")
 
 
-def _best_of(metric: Metric, loss: Floats) -> Rule:
+def _best_of(metric: Metric, loss: Floats) -> LipschitzRule:
     """Return the cheaper of a cascade of splits and a landmark rule; both hold for everybody."""
     order = tuple(int(place) for place in np.argsort(-loss.mean(axis=0), kind="stable"))
     cascade, _ = fit_cascade(metric, loss, order, depth(len(order)))
     spread = np.unique(np.linspace(0, metric.size - 1, min(metric.size, 200)).astype(np.int64))
     landmarks: Landmarks = landmark_rule(metric, loss, spread)
     price = {id(rule): float((rule.probabilities(metric) * loss).sum(axis=1).mean()) for rule in (cascade, landmarks)}
-    best: Rule = cascade if price[id(cascade)] <= price[id(landmarks)] else landmarks
+    best: LipschitzRule = cascade if price[id(cascade)] <= price[id(landmarks)] else landmarks
     if price[id(best)] > 0.999 * float(loss.mean(axis=0).min()) > float(loss.min(axis=1).mean()):
         warnings.warn(
             "Under this metric the fair rule is hardly better than one distribution for everybody: people are too "

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.learn.cells import Codes, rounded_up
 from sfumato.learn.estimator import PrivateLearner
-from sfumato.learn.facts import Facts, Sample
+from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.rules import Rule, about
 from sfumato.learn.sampling import nearly_consistent
 from sfumato.learn.shares import COUNT_SHARE, choice_epsilon
@@ -149,12 +149,12 @@ class PrivateBox(PrivateLearner):
     'yes' if 30 <= x0 <= 60 and 20 <= x1 <= 59, otherwise 'no'
     """
 
-    def _plan(self, facts: Facts, people: int, spend: Bound) -> Mechanism:
+    def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         # With too few people for the proof, as many as half of the accuracy allows are cut off: better on spread data.
         affordable = math.ceil(float(self.accuracy) * people / (2 * len(facts.features)))
         return self._sides(facts, spend, float(self.failure), affordable)
 
-    def _sides(self, facts: Facts, spend: Bound, failure: float, affordable: int | None = None) -> BoxSides:
+    def _sides(self, facts: LearningFacts, spend: Bound, failure: float, affordable: int | None = None) -> BoxSides:
         """Return the mechanism, with the kappa of the proof or the smaller one that is affordable."""
         sizes, count = facts.sizes(), len(facts.features)
         each = Fraction(failure).limit_denominator(10**9) / (2 * (2 * count + 1))
@@ -175,10 +175,10 @@ class PrivateBox(PrivateLearner):
             reads=facts.reads,
         )
 
-    def _rule(self, facts: Facts, value: Any) -> Rule:
+    def _rule(self, facts: LearningFacts, value: Any) -> Rule:
         return BoxRule(**about(facts), box=None if value is NOTHING else value)
 
-    def _needed(self, facts: Facts, spend: Bound, accuracy: float, failure: float) -> int:
+    def _needed(self, facts: LearningFacts, spend: Bound, accuracy: float, failure: float) -> int:
         mechanism = self._sides(facts, spend, failure)
         missed = 2 * len(facts.features) * mechanism.kappa
         # Without a box all of the second label is missed: fewer people than pass the count for sure.

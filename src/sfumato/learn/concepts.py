@@ -17,7 +17,7 @@ from sfumato.errors import ParameterError
 from sfumato.exact import Number
 from sfumato.learn.cells import Codes, rounded_up
 from sfumato.learn.estimator import PrivateLearner
-from sfumato.learn.facts import Facts, Sample
+from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.rules import Rule, about, rule_from_json
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
@@ -145,22 +145,22 @@ class ExponentialLearner(PrivateLearner):
         super().__init__(spend, domains, classes, accuracy=accuracy, failure=failure, noise=noise)
         self.concepts = concepts
 
-    def _plan(self, facts: Facts, people: int, spend: Bound) -> Mechanism:
+    def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         return ConceptChoice(
             choice=exponential(spend, reads=facts.reads), concepts=self._listed(facts), reads=facts.reads
         )
 
-    def _listed(self, facts: Facts) -> tuple[Rule, ...]:
+    def _listed(self, facts: LearningFacts) -> tuple[Rule, ...]:
         if self.concepts is None or isinstance(self.concepts, (str, Rule)) or not len(self.concepts):
             raise ParameterError(
                 "The rules to choose from are public and are written down; write concepts=['x0 >= 3']."
             )
         return tuple(concept_rule(concept, facts) for concept in self.concepts)
 
-    def _rule(self, facts: Facts, value: Any) -> Rule:
+    def _rule(self, facts: LearningFacts, value: Any) -> Rule:
         return self._listed(facts)[int(value)]
 
-    def _needed(self, facts: Facts, spend: Bound, accuracy: float, failure: float) -> int:
+    def _needed(self, facts: LearningFacts, spend: Bound, accuracy: float, failure: float) -> int:
         many = len(self._listed(facts))
         lost = exponential(spend).error(1 - failure / 2, many)
         return rounded_up(max(2 / accuracy * lost, 8 / accuracy * math.log(2 * many / failure)))
@@ -178,7 +178,7 @@ class ExponentialLearner(PrivateLearner):
         return {**values, "concepts": listed}
 
 
-def concept_rule(concept: Any, facts: Facts) -> Rule:
+def concept_rule(concept: Any, facts: LearningFacts) -> Rule:
     """Return the rule that a condition or a rule of a list means for these features."""
     if isinstance(concept, str):
         return ConditionRule(**about(facts), condition=concept)

@@ -19,7 +19,7 @@ from sfumato.domain import Derived, Domain, nearest
 from sfumato.errors import AccuracyWarning, CertificationError, ParameterError, SchemaError
 from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.learn.cells import encoded, feature_columns, label_column, label_domain
-from sfumato.learn.facts import Facts, Sample, joined
+from sfumato.learn.facts import LearningFacts, Sample, joined
 from sfumato.learn.rules import Rule
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
@@ -73,18 +73,18 @@ class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # What a learner is
 
     @abstractmethod
-    def _plan(self, facts: Facts, people: int, spend: Bound) -> Mechanism:
+    def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         """Return what runs on a `Sample`, made from public facts only."""
 
     @abstractmethod
-    def _rule(self, facts: Facts, value: Any) -> Rule:
+    def _rule(self, facts: LearningFacts, value: Any) -> Rule:
         """Return the rule that the mechanism's value stands for."""
 
     @abstractmethod
-    def _needed(self, facts: Facts, spend: Bound, accuracy: float, failure: float) -> int:
+    def _needed(self, facts: LearningFacts, spend: Bound, accuracy: float, failure: float) -> int:
         """Return how many people are enough for an error of `accuracy`, except with probability `failure`."""
 
-    def _plan_for(self, facts: Facts, sample: Sample, spend: Bound) -> Mechanism:
+    def _plan_for(self, facts: LearningFacts, sample: Sample, spend: Bound) -> Mechanism:
         """Return what runs on this sample; only learners whose features are public look at more than its size."""
         return self._plan(facts, sample.people, spend)
 
@@ -95,14 +95,14 @@ class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         facts, sample = self._read(X, y)
         return self.fit_sample(facts, sample)
 
-    def fit_sample(self, facts: Facts, sample: Sample) -> Self:
+    def fit_sample(self, facts: LearningFacts, sample: Sample) -> Self:
         """Learn from exact integers: what `fit` and `curator.learn` do once the cells are codes."""
         spend = self._spend()
         self._warn(facts, sample.people, spend)
         mechanism = settled(self._plan_for(facts, sample, spend), spend)
         return self.keep(facts, mechanism.loss(), self.rule(facts, mechanism(sample, deepcopy(self.noise))))
 
-    def keep(self, facts: Facts, loss: Loss, rule: Rule) -> Self:
+    def keep(self, facts: LearningFacts, loss: Loss, rule: Rule) -> Self:
         """Become fitted: with a rule that was drawn here, or that a ledger stored."""
         self.loss_ = loss
         self.rule_ = rule
@@ -125,12 +125,12 @@ class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._goal(None, None)
         return settled(self._plan(self.facts(features), positive_integer(people, "people"), spend), spend)
 
-    def planned(self, facts: Facts, people: int, spend: Bound) -> Mechanism:
+    def planned(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         """Return what runs for a table with these public facts, and warn if it has too few people."""
         self._warn(facts, people, spend)
         return settled(self._plan(facts, people, spend), spend)
 
-    def rule(self, facts: Facts, value: Any) -> Rule:
+    def rule(self, facts: LearningFacts, value: Any) -> Rule:
         """Return the rule that a released value stands for."""
         return self._rule(facts, value)
 
@@ -152,14 +152,14 @@ class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return how many people are enough for this accuracy by the proved bound; public arithmetic, free."""
         return self._needed(self.facts(features), self._spend(), *self._goal(accuracy, failure))
 
-    def facts(self, features: int | Sequence[str] | None = None, target: str = "y") -> Facts:
+    def facts(self, features: int | Sequence[str] | None = None, target: str = "y") -> LearningFacts:
         """Return the public facts of a fit on these features: their number or names, by default those of `domains`."""
         names = self._names(features)
         domains = self._domains(len(names))
         if target in names:
             raise ParameterError(f"{target!r} is both a feature and the label; give the label another name.")
         private = {name for name, domain in zip(names, domains, strict=True) if not domain.public}
-        return Facts(names, domains, label_domain(self.classes), target, frozenset({*private, target}))
+        return LearningFacts(names, domains, label_domain(self.classes), target, frozenset({*private, target}))
 
     # Public facts, checked
 
@@ -206,7 +206,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # Private rows, repaired
 
-    def _read(self, rows: Any, labels: Any) -> tuple[Facts, Sample]:
+    def _read(self, rows: Any, labels: Any) -> tuple[LearningFacts, Sample]:
         """Return public facts and exact integers; raises on shapes and arguments, never on a cell."""
         from sklearn.utils.validation import validate_data
 
@@ -220,7 +220,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         return facts, Sample.of(codes, encoded(marks, facts.labels))
 
-    def _warn(self, facts: Facts, people: int, spend: Bound) -> None:
+    def _warn(self, facts: LearningFacts, people: int, spend: Bound) -> None:
         accuracy, failure = self._goal(None, None)
         needed = self._needed(facts, spend, accuracy, failure)
         if people < needed:

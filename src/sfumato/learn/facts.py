@@ -21,7 +21,7 @@ Classes = tuple[Any, Any]
 
 
 @dataclass(frozen=True)
-class Facts:
+class LearningFacts:
     """The public facts: names and domains of the features, the two labels, which attributes are charged."""
 
     features: tuple[str, ...]

@@ -19,7 +19,7 @@ from sfumato.domain import Booleans, Categories
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.learn.box import BoxRule
 from sfumato.learn.cells import Codes
-from sfumato.learn.facts import Facts, Sample
+from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.interval import IntervalRule
 from sfumato.learn.point import PointRule
 from sfumato.learn.rules import Rule, about
@@ -50,11 +50,11 @@ class Family(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def listed(self, points: Codes, facts: Facts) -> Listed:
+    def listed(self, points: Codes, facts: LearningFacts) -> Listed:
         """Return one rule for each way in which the class labels these points."""
 
     @abstractmethod
-    def rule(self, facts: Facts, value: Value) -> Rule:
+    def rule(self, facts: LearningFacts, value: Value) -> Rule:
         """Return the rule that a value stands for."""
 
     @abstractmethod
@@ -79,12 +79,12 @@ class Cuts(Family):
 
     name: ClassVar[str] = "cuts"
 
-    def listed(self, points: Codes, facts: Facts) -> Listed:
+    def listed(self, points: Codes, facts: LearningFacts) -> Listed:
         """Return cuts at every value that occurs."""
         _check_length(2 * sum(len(np.unique(points[:, place])) + 1 for place in range(len(facts.features))))
         return ListedCuts(points, facts)
 
-    def rule(self, facts: Facts, value: Value) -> Rule:
+    def rule(self, facts: LearningFacts, value: Value) -> Rule:
         """Return the cut."""
         place, low, high, inside = value
         return IntervalRule(**about(facts), place=place, low=low, high=high, inside=bool(inside))
@@ -97,7 +97,7 @@ class Cuts(Family):
 class ListedCuts(Listed):
     """All cuts of all features: two constants first, then feature by feature."""
 
-    def __init__(self, points: Codes, facts: Facts) -> None:
+    def __init__(self, points: Codes, facts: LearningFacts) -> None:
         self.axes = [np.unique(points[:, place]) for place in range(len(facts.features))]
         self.equal = [isinstance(domain, (Categories, Booleans)) for domain in facts.domains]
         self.rules: list[tuple[int, int, bool]] = [(0, -1, True), (0, -1, False)]
@@ -145,13 +145,13 @@ class Boxes(Family):
     name: ClassVar[str] = "boxes"
     ends: int = 24
 
-    def listed(self, points: Codes, facts: Facts) -> Listed:
+    def listed(self, points: Codes, facts: LearningFacts) -> Listed:
         """Return boxes between values that occur."""
         axes = [_thinned(np.unique(points[:, place]), self.ends) for place in range(len(facts.features))]
         _check_length(math.prod(len(axis) * (len(axis) + 1) // 2 for axis in axes) + 1)
         return ListedBoxes(axes)
 
-    def rule(self, facts: Facts, value: Value) -> Rule:
+    def rule(self, facts: LearningFacts, value: Value) -> Rule:
         """Return the box."""
         box = None if not value else tuple(zip(value[::2], value[1::2], strict=True))
         return BoxRule(**about(facts), box=box)
@@ -199,11 +199,11 @@ class Points(Family):
 
     name: ClassVar[str] = "points"
 
-    def listed(self, points: Codes, facts: Facts) -> Listed:
+    def listed(self, points: Codes, facts: LearningFacts) -> Listed:
         """Return every record that occurs, and no record."""
         return ListedPoints(points)
 
-    def rule(self, facts: Facts, value: Value) -> Rule:
+    def rule(self, facts: LearningFacts, value: Value) -> Rule:
         """Return the record."""
         return PointRule(**about(facts), key=tuple(value) or None)
 

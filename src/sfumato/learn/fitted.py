@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, is_classifier
 from sfumato.domain import Booleans, Categories, Domain
 from sfumato.errors import ParameterError
 from sfumato.learn.cells import Codes
-from sfumato.learn.facts import Facts
+from sfumato.learn.facts import LearningFacts
 from sfumato.learn.rules import Rule, about
 
 Row = tuple[int, ...]
@@ -175,7 +175,7 @@ class FittedRule(Rule):
 
 
 def fitted_rule(
-    facts: Facts, recipe: Recipe, rows: tuple[Row, ...], counts: tuple[int, ...], ones: tuple[int, ...]
+    facts: LearningFacts, recipe: Recipe, rows: tuple[Row, ...], counts: tuple[int, ...], ones: tuple[int, ...]
 ) -> FittedRule:
     """Return the rule of a classifier and the released rows."""
     return FittedRule(

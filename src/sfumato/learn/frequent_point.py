@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.learn.cells import rounded_up
-from sfumato.learn.facts import Facts, Sample
+from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.mechanism import NOTHING, Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import Bound, Loss
@@ -66,14 +66,14 @@ class FrequentPoint(Mechanism):
         return tuple(code + first for code, first in zip(best, self.firsts, strict=True))
 
 
-def plan_frequent(facts: Facts, people: int, spend: Bound, failure: float) -> FrequentPoint:
+def plan_frequent(facts: LearningFacts, people: int, spend: Bound, failure: float) -> FrequentPoint:
     """Return the search that fits a pure spend, from public facts only."""
     counts = _counts(space_of(facts), spend, people, Fraction(failure).limit_denominator(10**6) / 2)
     cut = math.ceil(count_error(counts, people, failure))
     return FrequentPoint(counts=counts, firsts=tuple(domain.first for domain in facts.domains), cut=cut)
 
 
-def frequent_needed(facts: Facts, spend: Bound, accuracy: float, failure: float) -> int:
+def frequent_needed(facts: LearningFacts, spend: Bound, accuracy: float, failure: float) -> int:
     """Return how many people are enough: twice the error of a count must be below half of the key's people."""
     people = rounded_up(8 / accuracy * math.log(4 / failure))
     for _ in range(ROUNDS):
@@ -98,7 +98,7 @@ def count_error(counts: PopularCounts, people: int, failure: float) -> float:
     return max(float(found), float(counts.scale) * math.log(4 * listed / failure))
 
 
-def space_of(facts: Facts) -> Space:
+def space_of(facts: LearningFacts) -> Space:
     """Return the features and the label as columns of codes from 0 on."""
     domains = (*facts.domains, facts.labels)
     names = (*facts.features, facts.target)

@@ -14,7 +14,7 @@ from sfumato.errors import DomainTooLarge, ParameterError, UnsupportedSpend
 from sfumato.exact import Number, positive_integer
 from sfumato.learn.cells import Codes, rounded_up
 from sfumato.learn.estimator import PrivateLearner
-from sfumato.learn.facts import Facts, Sample
+from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.families import Family, Value
 from sfumato.learn.fitted import Recipe, Row, fitted_rule
 from sfumato.learn.labellings import concepts_from_json, concepts_to_json, family_event, family_from
@@ -44,7 +44,7 @@ class LabelChoice(Mechanism):
 
     choice: Exponential
     family: Family
-    facts: Facts
+    facts: LearningFacts
 
     def loss(self) -> Loss:
         """Return the loss of the choice."""
@@ -152,7 +152,7 @@ class LabelPrivate(PrivateLearner):
         self.concepts = concepts
         self.listing = listing
 
-    def _plan(self, facts: Facts, people: int, spend: Bound) -> Mechanism:
+    def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         require_public(facts)
         reads = facts.reads_of()
         family = self._family()
@@ -161,7 +161,7 @@ class LabelPrivate(PrivateLearner):
             return LabelResponse(weight=noise_weight(_response_epsilon(spend), 2), reads=reads)
         return LabelChoice(choice=exponential(spend, reads=reads), family=family, facts=facts, reads=reads)
 
-    def planned(self, facts: Facts, people: int, spend: Bound) -> Mechanism:
+    def planned(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         """Return what runs on a table, whose promise is about whole people: the rules are listed from the schema.
 
         On arrays the features are given and stay as they are. A person of a table who is replaced takes their public
@@ -194,11 +194,11 @@ class LabelPrivate(PrivateLearner):
             positive_integer(self.listing, "listing")
         return family_from(self.concepts, self.listing)
 
-    def _rule(self, facts: Facts, value: Any) -> Rule:
+    def _rule(self, facts: LearningFacts, value: Any) -> Rule:
         family = self._family()
         return fitted_rule(facts, family, *value) if isinstance(family, Recipe) else family.rule(facts, value)
 
-    def _needed(self, facts: Facts, spend: Bound, accuracy: float, failure: float) -> int:
+    def _needed(self, facts: LearningFacts, spend: Bound, accuracy: float, failure: float) -> int:
         family = self._family()
         if isinstance(family, Recipe):
             return rounded_up(response_people(float(_response_epsilon(spend)), accuracy, failure))
@@ -215,7 +215,7 @@ class LabelPrivate(PrivateLearner):
         return {**values, "concepts": concepts_from_json(values.get("concepts", "cuts"))}
 
 
-def require_public(facts: Facts) -> None:
+def require_public(facts: LearningFacts) -> None:
     """Refuse features that are not declared public: they would get no protection at all."""
     private = [name for name, domain in zip(facts.features, facts.domains, strict=True) if not domain.public]
     if private:

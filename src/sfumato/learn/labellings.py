@@ -13,7 +13,7 @@ import numpy as np
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.learn.cells import Codes
 from sfumato.learn.concepts import concept_rule
-from sfumato.learn.facts import Facts, Sample
+from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.families import FAMILIES, Boxes, Counts, Family, Listed, Value, family_of
 from sfumato.learn.fitted import Fitted, Recipe, Row, design, fitted_rule, spread
 from sfumato.learn.rules import Rule, rule_from_json
@@ -29,18 +29,18 @@ class RuleList(Family):
     name: ClassVar[str] = "list"
     concepts: tuple[str | Rule, ...]
 
-    def rules(self, facts: Facts) -> tuple[Rule, ...]:
+    def rules(self, facts: LearningFacts) -> tuple[Rule, ...]:
         """Return the rules for these features."""
         return tuple(concept_rule(concept, facts) for concept in self.concepts)
 
-    def listed(self, points: Codes, facts: Facts) -> Listed:
+    def listed(self, points: Codes, facts: LearningFacts) -> Listed:
         """Return the first rule for each way of labelling the points."""
         found: dict[bytes, tuple[int, Rule]] = {}
         for place, rule in enumerate(self.rules(facts)):
             found.setdefault(rule.holds(points).tobytes(), (place, rule))
         return _ListedRules(list(found.values()))
 
-    def rule(self, facts: Facts, value: Value) -> Rule:
+    def rule(self, facts: LearningFacts, value: Value) -> Rule:
         """Return the rule of this place."""
         return self.rules(facts)[value[0]]
 
@@ -69,14 +69,14 @@ class Reproducible(Family):
     recipe: Recipe
     points: int = 12
 
-    def listed(self, points: Codes, facts: Facts) -> Listed:
+    def listed(self, points: Codes, facts: LearningFacts) -> Listed:
         """Return one fitted classifier for each labelling that it can reproduce, going back where it cannot."""
         rows = spread(points, self.points)
         matrix = design(np.array(rows), facts.domains)
         fits = _Fits(self.recipe, matrix)
         return _ListedFits(facts, rows, list(fits.labellings()))
 
-    def rule(self, facts: Facts, value: Value) -> Rule:
+    def rule(self, facts: LearningFacts, value: Value) -> Rule:
         """Return the classifier, fitted on its labelling."""
         rows, labels = value
         return fitted_rule(facts, self.recipe, rows, (1,) * len(rows), labels)
@@ -120,7 +120,7 @@ class _Fits:
 
 
 class _ListedFits(Listed):
-    def __init__(self, facts: Facts, rows: tuple[Row, ...], found: list[tuple[Row, Fitted]]) -> None:
+    def __init__(self, facts: LearningFacts, rows: tuple[Row, ...], found: list[tuple[Row, Fitted]]) -> None:
         self.domains, self.rows, self.found = facts.domains, rows, found
 
     def right(self, sample: Sample) -> Counts:

@@ -16,7 +16,7 @@ from sfumato.errors import ParameterError, UnsupportedSpend
 from sfumato.exact import Number
 from sfumato.learn.cells import Codes, rounded_up
 from sfumato.learn.estimator import PrivateLearner
-from sfumato.learn.facts import Facts, Sample
+from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.frequent_point import frequent_needed, plan_frequent
 from sfumato.learn.rules import Rule, about
 from sfumato.learn.threshold import shown
@@ -139,11 +139,11 @@ class PrivatePoint(PrivateLearner):
         super().__init__(spend, domains, classes, accuracy=accuracy, failure=failure, noise=noise)
         self.method = method
 
-    def _plan(self, facts: Facts, people: int, spend: Bound) -> Mechanism:
+    def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         method, _ = self._chosen(facts, spend, float(self.accuracy), float(self.failure))
         return self._mechanism(method, facts, people, spend)
 
-    def _mechanism(self, method: str, facts: Facts, people: int, spend: Bound) -> Mechanism:
+    def _mechanism(self, method: str, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         if method == "tree":
             return plan_frequent(facts, people, spend, float(self.failure))
         firsts = tuple(domain.first for domain in facts.domains)
@@ -152,13 +152,13 @@ class PrivatePoint(PrivateLearner):
         pick = exponential(spend, reads=facts.reads)
         return PointChoice(choice=pick, firsts=firsts, sizes=facts.sizes(), reads=facts.reads)
 
-    def _rule(self, facts: Facts, value: Any) -> Rule:
+    def _rule(self, facts: LearningFacts, value: Any) -> Rule:
         return PointRule(**about(facts), key=None if value is NOTHING else tuple(int(code) for code in value))
 
-    def _needed(self, facts: Facts, spend: Bound, accuracy: float, failure: float) -> int:
+    def _needed(self, facts: LearningFacts, spend: Bound, accuracy: float, failure: float) -> int:
         return self._chosen(facts, spend, accuracy, failure)[1]
 
-    def _chosen(self, facts: Facts, spend: Bound, accuracy: float, failure: float) -> tuple[str, int]:
+    def _chosen(self, facts: LearningFacts, spend: Bound, accuracy: float, failure: float) -> tuple[str, int]:
         """Return the method that needs the fewest people and how many, from public facts only."""
         if self.method not in METHODS:
             raise ParameterError(f"method must be one of {', '.join(METHODS)}, and {self.method!r} is none of them.")
@@ -168,7 +168,7 @@ class PrivatePoint(PrivateLearner):
             key=lambda found: found[1],
         )
 
-    def _possible(self, facts: Facts, spend: Bound) -> list[str]:
+    def _possible(self, facts: LearningFacts, spend: Bound) -> list[str]:
         found = []
         if all(domain.size is not None for domain in facts.domains):
             found.append("exponential")
@@ -183,7 +183,7 @@ class PrivatePoint(PrivateLearner):
             )
         return found
 
-    def _people(self, method: str, facts: Facts, spend: Bound, accuracy: float, failure: float) -> int:
+    def _people(self, method: str, facts: LearningFacts, spend: Bound, accuracy: float, failure: float) -> int:
         if method == "tree":
             return frequent_needed(facts, spend, accuracy, failure)
         mechanism = self._mechanism(method, facts, 1, spend)

@@ -16,7 +16,7 @@ from sfumato.ask.question import Question
 from sfumato.domain import Booleans, Categories, Derived, Domain, nearest
 from sfumato.errors import ParameterError, SchemaError, UnsupportedSpend
 from sfumato.learn.cells import is_narrow, label_domain
-from sfumato.learn.facts import Facts, Sample
+from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.rules import Rule, rule_from_json
 from sfumato.privacy import Bound
 from sfumato.table.gauge import Basis
@@ -97,18 +97,20 @@ class Learn(Question):
         record = super().to_json()
         return record if self.missing else {name: value for name, value in record.items() if name != "missing"}
 
-    def estimator(self, spend: Bound, facts: Facts) -> PrivateLearner:
+    def estimator(self, spend: Bound, facts: LearningFacts) -> PrivateLearner:
         """Return the learner with these options, for a schema's domains."""
         kind = _learner_class(self.learner)
         options = kind.read_options(dict(self.options))
         found: PrivateLearner = kind(spend=spend, domains=list(facts.domains), classes=facts.classes, **options)
         return found
 
-    def facts(self, schema: Schema, reads: Any) -> Facts:
+    def facts(self, schema: Schema, reads: Any) -> LearningFacts:
         """Return the public facts of the columns."""
         fill = dict(self.missing)
         domains = tuple(_feature(schema, name, fill) for name in self.features)
-        return Facts(self.features, domains, _labels(schema.domain(self.target), self.classes), self.target, reads)
+        return LearningFacts(
+            self.features, domains, _labels(schema.domain(self.target), self.classes), self.target, reads
+        )
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare the learner's mechanism on whole rows of the columns."""
@@ -194,7 +196,7 @@ def _label_codes(domain: Domain, labels: Booleans | Categories) -> int:
     return domain.code(labels.decode(1))
 
 
-def _sample(found: Distinct, facts: Facts, schema: Schema, answer: int) -> Sample:
+def _sample(found: Distinct, facts: LearningFacts, schema: Schema, answer: int) -> Sample:
     """Return the rows that were read, missing cells filled in as the question says."""
     labels = (found.codes[:, -1] == answer).astype(np.int64)
     narrow = all(is_narrow(domain) for domain in facts.domains)

@@ -18,7 +18,7 @@ from sfumato.exact import Number, exact
 from sfumato.exact.rational import show
 from sfumato.learn.cells import rounded_up
 from sfumato.learn.estimator import PrivateLearner
-from sfumato.learn.facts import Facts
+from sfumato.learn.facts import LearningFacts
 from sfumato.learn.halfspace import HalfspaceChoice, HalfspaceRule, chosen
 from sfumato.learn.halfspace_classes import Candidates, drawn, listed, made_again, ternary
 from sfumato.learn.rules import Rule, about
@@ -91,7 +91,7 @@ class RobustHalfspace(PrivateLearner):
         self.cuts = cuts
         self.debias = debias
 
-    def _plan(self, facts: Facts, people: int, spend: Bound) -> Mechanism:
+    def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         inner, outer = self._margins(len(facts.features))
         own, other, weight = self._labels(spend)
         charged = facts.reads if isinstance(facts.reads, frozenset) else frozenset(facts.features)
@@ -151,7 +151,7 @@ class RobustHalfspace(PrivateLearner):
             )
         return found
 
-    def _cuts(self, facts: Facts) -> tuple[int, ...]:
+    def _cuts(self, facts: LearningFacts) -> tuple[int, ...]:
         """Return from which code on each feature counts as yes."""
         sizes = facts.sizes()
         if self.cuts is not None:
@@ -166,11 +166,11 @@ class RobustHalfspace(PrivateLearner):
                 )
         return tuple(domain.first + size // 2 for domain, size in zip(facts.domains, sizes, strict=True))
 
-    def _rule(self, facts: Facts, value: Any) -> Rule:
+    def _rule(self, facts: LearningFacts, value: Any) -> Rule:
         weights, offset = chosen(self._candidates(len(facts.features)), value)
         return HalfspaceRule(**about(facts), weights=weights, offset=offset, cuts=self._cuts(facts))
 
-    def _needed(self, facts: Facts, spend: Bound, accuracy: float, failure: float) -> int:
+    def _needed(self, facts: LearningFacts, spend: Bound, accuracy: float, failure: float) -> int:
         features = len(facts.features)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", AccuracyWarning)  # said once, when the mechanism is made

@@ -14,7 +14,7 @@ from sfumato.answer import Frame
 from sfumato.domain import Booleans, Categories, Domain, domain_from_json
 from sfumato.errors import ParameterError
 from sfumato.learn.cells import Codes, encoded, feature_columns
-from sfumato.learn.facts import Facts, joined
+from sfumato.learn.facts import LearningFacts, joined
 from sfumato.registry import Registry
 
 _RULES: Registry[type[Rule]] = Registry(
@@ -107,7 +107,7 @@ class Rule(ABC):
         return {name: _frozen(value) for name, value in values.items()}
 
 
-def about(facts: Facts) -> dict[str, Any]:
+def about(facts: LearningFacts) -> dict[str, Any]:
     """Return what every rule takes over from the public facts."""
     return {"features": facts.features, "domains": facts.domains, "labels": facts.labels}
 

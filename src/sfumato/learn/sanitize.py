@@ -16,7 +16,7 @@ from sfumato.errors import ParameterError
 from sfumato.exact import Number
 from sfumato.learn.cells import rounded_up
 from sfumato.learn.estimator import PrivateLearner
-from sfumato.learn.facts import Facts, Sample
+from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.families import Family
 from sfumato.learn.fitted import Recipe, fitted_rule
 from sfumato.learn.labellings import concepts_from_json, concepts_to_json, family_from
@@ -60,7 +60,7 @@ class ModelRows(Mechanism):
 
     spec: ClassVar[str] = "PL-SAN2LEARN"
 
-    facts: Facts
+    facts: LearningFacts
     people: int
     spend: Bound
 
@@ -150,7 +150,7 @@ class SanitizeThenLearn(PrivateLearner):
         self.concepts = concepts
         self.sanitizer = sanitizer
 
-    def _plan(self, facts: Facts, people: int, spend: Bound) -> Mechanism:
+    def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         self._class()
         match self._sanitizer(facts):
             case "cells":
@@ -164,7 +164,7 @@ class SanitizeThenLearn(PrivateLearner):
     def _class(self) -> Family | Recipe:
         return family_from(self.concepts, None)
 
-    def _sanitizer(self, facts: Facts) -> str:
+    def _sanitizer(self, facts: LearningFacts) -> str:
         """Return the name of the release, decided by domains alone."""
         if self.sanitizer not in SANITIZERS:
             raise ParameterError(f"sanitizer must be one of {', '.join(SANITIZERS)}, and {self.sanitizer!r} is none.")
@@ -180,7 +180,7 @@ class SanitizeThenLearn(PrivateLearner):
             return "cells"
         return "medians" if ordered(facts) else "model"
 
-    def _rule(self, facts: Facts, value: Any) -> Rule:
+    def _rule(self, facts: LearningFacts, value: Any) -> Rule:
         family = self._class()
         if isinstance(family, Recipe):
             return fitted_rule(facts, family, *unsigned(value))
@@ -188,7 +188,7 @@ class SanitizeThenLearn(PrivateLearner):
         listed = family.listed(released.codes, facts)
         return family.rule(facts, listed.value(int(listed.right(released).argmax())))
 
-    def _needed(self, facts: Facts, spend: Bound, accuracy: float, failure: float) -> int:
+    def _needed(self, facts: LearningFacts, spend: Bound, accuracy: float, failure: float) -> int:
         """Return how many people make the rule worse than the best one, on the same people, by at most the accuracy.
 
         It is worse by at most twice the largest error of the released error of a rule: a sum of noise over the rows,
@@ -221,7 +221,7 @@ class SanitizeThenLearn(PrivateLearner):
         return {**values, "concepts": concepts_from_json(values.get("concepts", "cuts"))}
 
 
-def released_sample(facts: Facts, value: Rows) -> Sample:
+def released_sample(facts: LearningFacts, value: Rows) -> Sample:
     """Return released rows as a sample: each row once for either label; one made-up row if nothing was released."""
     rows, counts, ones = value
     if not rows:

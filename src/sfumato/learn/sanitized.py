@@ -12,7 +12,7 @@ import numpy as np
 
 from sfumato.domain import Booleans, Categories
 from sfumato.errors import DomainTooLarge
-from sfumato.learn.facts import Facts, Sample
+from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.fitted import Row
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
@@ -61,7 +61,7 @@ class CellRows(Mechanism):
         return rows, tuple(noisy.sum(axis=1).tolist()), tuple(noisy[:, 1].tolist())
 
 
-def cell_rows(facts: Facts, spend: Bound) -> CellRows:
+def cell_rows(facts: LearningFacts, spend: Bound) -> CellRows:
     """Return the noisy counts of all cells for a spend."""
     sizes = facts.sizes()
     cells = 2 * math.prod(sizes)
@@ -106,7 +106,7 @@ class PointRows(Mechanism):
         return merged((cell[:-1], cell[-1], count) for cell, count in found)
 
 
-def point_rows(facts: Facts, spend: Bound) -> PointRows:
+def point_rows(facts: LearningFacts, spend: Bound) -> PointRows:
     """Return the large ones of all noisy counts for a spend."""
     sizes = (*facts.sizes(), 2)
     noise = calibrate(spend, sensitivity(largest=1, changed=2), reads=facts.reads, draws=2)
@@ -150,7 +150,7 @@ class MedianRows(Mechanism):
         return merged(found, signed=True)
 
 
-def median_rows(facts: Facts, spend: Bound, accuracy: float) -> MedianRows:
+def median_rows(facts: LearningFacts, spend: Bound, accuracy: float) -> MedianRows:
     """Return the trees for a spend; as many levels as a quarter of the accuracy needs."""
     levels = min(MOST_LEVELS, max(1, math.ceil(math.log2(8 / accuracy))))
     bounds = routes(spend)
@@ -172,7 +172,7 @@ def median_rows(facts: Facts, spend: Bound, accuracy: float) -> MedianRows:
     return MedianRows(tree=tree, reads=facts.reads)
 
 
-def ordered(facts: Facts) -> bool:
+def ordered(facts: LearningFacts) -> bool:
     """Tell whether there is one feature, and its codes have an order."""
     return len(facts.domains) == 1 and not isinstance(facts.domains[0], (Categories, Booleans))
 

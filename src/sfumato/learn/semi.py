@@ -14,7 +14,7 @@ from sfumato.errors import ParameterError
 from sfumato.exact import Number, positive_integer
 from sfumato.learn.cells import Codes, encoded, feature_columns, rounded_up
 from sfumato.learn.estimator import PrivateLearner
-from sfumato.learn.facts import Facts, Sample, joined
+from sfumato.learn.facts import LearningFacts, Sample, joined
 from sfumato.learn.families import Family
 from sfumato.learn.fitted import Recipe
 from sfumato.learn.label import LabelChoice
@@ -96,7 +96,7 @@ class SemiPrivate(PrivateLearner):
         self.pool = pool
         self.listing = listing
 
-    def _plan(self, facts: Facts, people: int, spend: Bound) -> Mechanism:
+    def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         return PoolChoice(
             choice=exponential(spend, reads=facts.reads),
             family=self._family(),
@@ -110,7 +110,7 @@ class SemiPrivate(PrivateLearner):
         assert not isinstance(family, Recipe)
         return family
 
-    def _pool(self, facts: Facts) -> tuple[tuple[int, ...], ...]:
+    def _pool(self, facts: LearningFacts) -> tuple[tuple[int, ...], ...]:
         if self.pool is None:
             raise ParameterError(
                 "The pool is public rows of features, of other people than those in X; write pool=[[20], [30], [40]]."
@@ -124,10 +124,10 @@ class SemiPrivate(PrivateLearner):
         codes = [encoded(column, domain) for column, domain in zip(columns, facts.domains, strict=True)]
         return tuple(sorted({tuple(map(int, row)) for row in joined(codes, facts.domains).tolist()}))
 
-    def _rule(self, facts: Facts, value: Any) -> Rule:
+    def _rule(self, facts: LearningFacts, value: Any) -> Rule:
         return self._family().rule(facts, value)
 
-    def _needed(self, facts: Facts, spend: Bound, accuracy: float, failure: float) -> int:
+    def _needed(self, facts: LearningFacts, spend: Bound, accuracy: float, failure: float) -> int:
         family, features = self._family(), len(facts.features)
         ways = family.log_count(pool_needed(family, features, accuracy, failure), features)
         return rounded_up(people_needed(ways, float(2 * exponential(spend).rate), accuracy, failure))

@@ -16,7 +16,7 @@ from sfumato.errors import AccuracyWarning, ParameterError
 from sfumato.exact import Number
 from sfumato.learn.cells import Codes, rounded_up
 from sfumato.learn.estimator import PrivateLearner
-from sfumato.learn.facts import Facts, Sample
+from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.rules import Rule, about
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
@@ -154,7 +154,7 @@ class PrivateThreshold(PrivateLearner):
         self.realizable = realizable
         self.feature = feature
 
-    def _plan(self, facts: Facts, people: int, spend: Bound) -> Mechanism:
+    def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         allowed = max(float(self.accuracy) * people / 2, 1)
         solver = self._solver(facts, spend, people, float(self.failure), allowed)
         place, domain, size = self._cut_feature(facts)
@@ -167,7 +167,7 @@ class PrivateThreshold(PrivateLearner):
             reads=solver.mechanism.reads,
         )
 
-    def _cut_feature(self, facts: Facts) -> tuple[int, Domain, int]:
+    def _cut_feature(self, facts: LearningFacts) -> tuple[int, Domain, int]:
         """Return the place, the domain and the size of the feature that is cut."""
         chosen = 0 if self.feature is None and len(facts.features) == 1 else self.feature
         if isinstance(chosen, str) and chosen in facts.features:
@@ -179,7 +179,9 @@ class PrivateThreshold(PrivateLearner):
             )
         return chosen, facts.domains[chosen], facts.size(chosen)
 
-    def _solver(self, facts: Facts, spend: Bound, people: int, failure: float, allowed: float | None = None) -> Solver:
+    def _solver(
+        self, facts: LearningFacts, spend: Bound, people: int, failure: float, allowed: float | None = None
+    ) -> Solver:
         if self.direction not in DIRECTIONS:
             raise ParameterError(f"direction must be one of {', '.join(DIRECTIONS)}, and {self.direction!r} is none.")
         place, _, size = self._cut_feature(facts)
@@ -197,12 +199,12 @@ class PrivateThreshold(PrivateLearner):
                 reads=facts.reads_of(facts.features[place]),
             )
 
-    def _rule(self, facts: Facts, value: Any) -> Rule:
+    def _rule(self, facts: LearningFacts, value: Any) -> Rule:
         place, domain, size = self._cut_feature(facts)
         above = self.direction == "above" or (self.direction == "either" and value <= size)
         return ThresholdRule(**about(facts), place=place, cut=domain.first + int(value) % (size + 1), above=above)
 
-    def _needed(self, facts: Facts, spend: Bound, accuracy: float, failure: float) -> int:
+    def _needed(self, facts: LearningFacts, spend: Bound, accuracy: float, failure: float) -> int:
         # How many labels may be lost does not depend on how many there are.
         lost = self._solver(facts, spend, MANY, failure).shortfall
         # Sampling can mislead at two cuts, one on either side of the true one, for each direction (PL:C-THR-1SIDE).

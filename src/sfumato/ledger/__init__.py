@@ -4,10 +4,11 @@ from sfumato.ledger.budget import Budget, Limit
 from sfumato.ledger.guarantee import UNBOUNDED, Unbounded
 from sfumato.ledger.history import Entry
 from sfumato.ledger.ledger import Ledger
-from sfumato.ledger.plan import Plan
+from sfumato.ledger.plan import PlannedReleases
 from sfumato.ledger.readings import Odometer, Reading, Statement
 from sfumato.ledger.reservation import Break, Conversation, Preview, Reservation
 from sfumato.ledger.verify import Verification
+from sfumato.moved import moved
 
 __all__ = [
     "UNBOUNDED",
@@ -18,7 +19,7 @@ __all__ = [
     "Ledger",
     "Limit",
     "Odometer",
-    "Plan",
+    "PlannedReleases",
     "Preview",
     "Reading",
     "Reservation",
@@ -26,3 +27,5 @@ __all__ = [
     "Unbounded",
     "Verification",
 ]
+
+__getattr__ = moved(__name__, {"Plan": "sfumato.ledger.PlannedReleases"})

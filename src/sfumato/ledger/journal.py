@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sfumato.errors import LedgerError, SfumatoError
 from sfumato.ledger.chain import CHANGED_SUMS, FIRST, ROLLED_BACK, Head, canonical, digest
 from sfumato.ledger.keeping import Keep, Keeper
-from sfumato.ledger.rules import Rule, Rulebook, first_rules, rules_from_json, rules_to_json
+from sfumato.ledger.rules import LimitRule, Rulebook, first_rules, rules_from_json, rules_to_json
 from sfumato.ledger.terms import Opening, Terms, with_schema
 from sfumato.privacy import Loss
 
@@ -153,7 +153,7 @@ class Journal:
                 elif row.kind == "schema":
                     self.terms = with_schema(self.terms, body if isinstance(body, str) else body["schema"])
                 else:
-                    self.book.extend([Rule.from_json(body["rule"])])
+                    self.book.extend([LimitRule.from_json(body["rule"])])
         except (ValueError, KeyError, TypeError, SfumatoError) as problem:
             raise LedgerError(
                 f"The rules of the ledger at {self.place} cannot be read; restore it from its newest copy."

@@ -15,11 +15,11 @@ from sfumato.ledger.journal import Journal
 from sfumato.ledger.keeping import Keep
 from sfumato.ledger.largest import MakeLoss, largest
 from sfumato.ledger.meters import Meters
-from sfumato.ledger.plan import Plan, planned
+from sfumato.ledger.plan import PlannedReleases, planned
 from sfumato.ledger.readings import Odometer
 from sfumato.ledger.request import Losses, Request, asker_of, losses_of, request_of
 from sfumato.ledger.reservation import Conversation, Preview, Reservation
-from sfumato.ledger.rules import Rule, Verdict
+from sfumato.ledger.rules import LimitRule, Verdict
 from sfumato.ledger.running import Work
 from sfumato.ledger.statements import Names
 from sfumato.ledger.stepping import Stepwise
@@ -226,13 +226,13 @@ class Ledger(Meters):
         with self._journal.session(write=True) as session:
             session.keep_finished(request_id, lifecycle.as_bytes(content, "What was computed"))
 
-    def plan(self, request_id: str, parts: Sequence[tuple[Event, Loss]], analyst: str | None = None) -> Plan:
+    def plan(self, request_id: str, parts: Sequence[tuple[Event, Loss]], analyst: str | None = None) -> PlannedReleases:
         """Reserve a list of releases fixed before the data are touched, as one; its steps are not charged again.
 
         Its answers are given as those of a conversation: `start`, then `save_state` for each, then `commit`.
         """
         event, loss = planned(parts)
-        return Plan(self.reserve(request_id, event, loss, None, analyst), loss)
+        return PlannedReleases(self.reserve(request_id, event, loss, None, analyst), loss)
 
     def save_state(self, request_id: str, step: int, state: bytes, answer: bytes | None = None) -> int:
         """Store a conversation's next state and its answer, before the answer is shown; return the next step.
@@ -266,12 +266,12 @@ class Ledger(Meters):
         with self._journal.session(write=False) as session:
             return self._journal.book.weigh(self._journal.sums(session), losses, who)
 
-    def add_limit(self, limit: Limit) -> Rule:
+    def add_limit(self, limit: Limit) -> LimitRule:
         """Add a limit to a running ledger; it refuses, but it is declared late and never a guarantee."""
         with self._journal.session(write=True) as session:
             return statements.add_limit(self._journal, session, limit)
 
-    def lower(self, names: Names, bound: Bound, people: int = 1, analyst: str | None = None) -> Rule:
+    def lower(self, names: Names, bound: Bound, people: int = 1, analyst: str | None = None) -> LimitRule:
         """Lower a limit: a cap on what comes; the guarantee stays as first declared."""
         with self._journal.session(write=True) as session:
             limit = Limit(statements.closed(self._journal, names), bound, people)
@@ -302,7 +302,7 @@ class Ledger(Meters):
         return self._journal.terms.relation
 
     @property
-    def limits(self) -> tuple[Rule, ...]:
+    def limits(self) -> tuple[LimitRule, ...]:
         """All limits, quotas, later limits and caps that stand."""
         with self._journal.session(write=False):
             return tuple(self._journal.book.rules)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Plan:
+class PlannedReleases:
     """One reservation for several releases, and their total loss."""
 
     reservation: Reservation

@@ -10,7 +10,7 @@ from typing import Any
 from sfumato.errors import ParameterError
 from sfumato.exact import Extended, Infinity, Number, above_zero, between_zero_and_one, exact, from_text, to_text
 from sfumato.ledger import wording
-from sfumato.ledger.rules import Rule
+from sfumato.ledger.rules import LimitRule
 from sfumato.privacy import Cost
 from sfumato.privacy.filters import Meter, Sums, odometer
 
@@ -23,10 +23,10 @@ class Reading:
     more attributes. `cap` is the lowest later, lower limit on the same attributes, if there is one.
     """
 
-    rule: Rule
+    rule: LimitRule
     sums: Sums
     own: bool = True
-    cap: Rule | None = None
+    cap: LimitRule | None = None
 
     @property
     def name(self) -> str:

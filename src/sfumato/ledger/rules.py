@@ -26,7 +26,7 @@ def gate_of(bound: Bound) -> Filter:
 
 
 @dataclass(frozen=True)
-class Rule:
+class LimitRule:
     """One limit in force.
 
     `analyst` makes it a quota of one analyst; `late` says that it was declared after answers may have been seen;
@@ -55,21 +55,21 @@ class Rule:
         return {"limit": self.limit.to_json(), "gate": self.gate.to_json(), **marks}
 
     @classmethod
-    def from_json(cls, record: dict[str, Any]) -> Rule:
+    def from_json(cls, record: dict[str, Any]) -> LimitRule:
         """Read what `to_json` wrote."""
         limit, gate = Limit.from_json(record["limit"]), Filter.from_json(record["gate"])
         return cls(limit, gate, record["analyst"], record["late"], record["cap"])
 
 
-def first_rules(budget: Budget, analysts: Mapping[str, Budget]) -> list[Rule]:
+def first_rules(budget: Budget, analysts: Mapping[str, Budget]) -> list[LimitRule]:
     """Return the rules of a new ledger: the common limits, then each analyst's quota."""
-    rules = [Rule(limit, gate_of(limit.bound)) for limit in budget.limits()]
+    rules = [LimitRule(limit, gate_of(limit.bound)) for limit in budget.limits()]
     for name, quota in analysts.items():
-        rules += [Rule(limit, gate_of(limit.bound), name) for limit in quota.limits()]
+        rules += [LimitRule(limit, gate_of(limit.bound), name) for limit in quota.limits()]
     return rules
 
 
-def rules_to_json(rules: Iterable[Rule]) -> dict[str, Any]:
+def rules_to_json(rules: Iterable[LimitRule]) -> dict[str, Any]:
     """Return first rules as JSON; each bound and its ceilings are written once."""
     gates: dict[Bound, int] = {}
     limits = []
@@ -80,13 +80,13 @@ def rules_to_json(rules: Iterable[Rule]) -> dict[str, Any]:
     return {"gates": [[bound.to_json(), gate_of(bound).to_json()] for bound in gates], "limits": limits}
 
 
-def rules_from_json(record: dict[str, Any]) -> list[Rule]:
+def rules_from_json(record: dict[str, Any]) -> list[LimitRule]:
     """Read what `rules_to_json` wrote: the ceilings are those stored."""
     gates = [(bound, Filter.from_json(gate)) for bound, gate in record["gates"]]
     rules = []
     for on, people, place, analyst in record["limits"]:
         bound, gate = gates[place]
-        rules.append(Rule(Limit.from_json({"on": on, "people": people, "bound": bound}), gate, analyst))
+        rules.append(LimitRule(Limit.from_json({"on": on, "people": people, "bound": bound}), gate, analyst))
     return rules
 
 
@@ -111,13 +111,13 @@ class _Step:
 class Rulebook:
     """All rules of a ledger, found by the attributes that they speak of."""
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
-        self.rules: list[Rule] = []
+    def __init__(self, rules: Sequence[LimitRule]) -> None:
+        self.rules: list[LimitRule] = []
         self._everyone: list[int] = []
         self._by_name: dict[str, list[int]] = {}
         self.extend(rules)
 
-    def extend(self, rules: Iterable[Rule]) -> None:
+    def extend(self, rules: Iterable[LimitRule]) -> None:
         """Add rules at the end; places never change, because stored charges name them."""
         known: dict[Filter, Filter] = {rule.gate: rule.gate for rule in self.rules}
         for fresh in rules:
@@ -181,7 +181,7 @@ class Rulebook:
 
 
 def _first_that_fits(
-    rule: Rule, used: str, offers: Sequence[Prices], charges: dict[tuple[int, int], tuple[Sums, str]]
+    rule: LimitRule, used: str, offers: Sequence[Prices], charges: dict[tuple[int, int], tuple[Sums, str]]
 ) -> _Step | None:
     """Return what the first certificate that fits adds, or else the first of all; None if nothing is read."""
     costs = [offer.at(rule.limit.on, rule.limit.people) for offer in offers]
@@ -210,5 +210,5 @@ def _shut(gate: Filter, before: str, after: str) -> list[Meter]:
     return [meter for meter, was, now in rows if meter in gate.routes and was <= meter.ceiling < now]
 
 
-def _breaks(rule: Rule, sums: Sums, cost: Cost) -> list[Break]:
+def _breaks(rule: LimitRule, sums: Sums, cost: Cost) -> list[Break]:
     return [Break(rule.name, rule.limit, meter, asked, left) for meter, asked, left in rule.gate.broken(sums, cost)]

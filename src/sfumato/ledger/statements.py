@@ -17,7 +17,7 @@ from sfumato.ledger.guarantee import Unbounded, groups_of, guaranteed
 from sfumato.ledger.pricing import Prices
 from sfumato.ledger.readings import Reading, Statement
 from sfumato.ledger.request import analyst_of
-from sfumato.ledger.rules import Rule, gate_of
+from sfumato.ledger.rules import LimitRule, gate_of
 from sfumato.ledger.verify import past_sums
 from sfumato.privacy import (
     ADD_REMOVE,
@@ -69,12 +69,12 @@ def reading(journal: Journal, session: Session, names: Names, people: int, analy
     return Reading(shadow, sums_from_text(past_sums(shadow, journal.history(session))), own=False)
 
 
-def _shadow(mine: list[Rule], on: Attributes, people: int, relation: Relation) -> Rule:
+def _shadow(mine: list[LimitRule], on: Attributes, people: int, relation: Relation) -> LimitRule:
     """Return a meter for a set without a limit of its own, with the ceiling of the person limit that reaches it."""
     whole = [rule for rule in mine if isinstance(rule.limit.on, Everything)]
     for rule in whole:
         if groups_of(rule.limit, on, people, relation) == 1:
-            return Rule(Limit(on, rule.limit.bound, people), rule.gate, rule.analyst)
+            return LimitRule(Limit(on, rule.limit.bound, people), rule.gate, rule.analyst)
     implied = bound_for_group(whole[0].limit.bound, groups_of(whole[0].limit, on, people, relation))
     if implied is None:
         needed = relation.people_for(on, people)
@@ -82,7 +82,7 @@ def _shadow(mine: list[Rule], on: Attributes, people: int, relation: Relation) -
             f"No limit of this ledger reaches {wording.subject(on, people)}, so there is nothing to measure against; "
             f"a budget with people={{{needed}: …}} would."
         )
-    return Rule(Limit(on, implied, people), gate_of(implied), whole[0].analyst)
+    return LimitRule(Limit(on, implied, people), gate_of(implied), whole[0].analyst)
 
 
 def readings(journal: Journal, session: Session) -> list[Reading]:
@@ -95,12 +95,12 @@ def readings(journal: Journal, session: Session) -> list[Reading]:
     ]
 
 
-def _cap(journal: Journal, rule: Rule) -> Rule | None:
+def _cap(journal: Journal, rule: LimitRule) -> LimitRule | None:
     caps = [other for other in journal.book.rules if other.cap and _same_place(other, rule)]
     return caps[-1] if caps and not rule.late else None
 
 
-def _same_place(first: Rule, second: Rule) -> bool:
+def _same_place(first: LimitRule, second: LimitRule) -> bool:
     return (first.limit.on, first.limit.people, first.analyst) == (
         second.limit.on,
         second.limit.people,
@@ -117,10 +117,10 @@ def odometer(journal: Journal, session: Session, names: Names) -> Statement | No
     return replace(found, presence=presence) if found is not None else None
 
 
-def add_limit(journal: Journal, session: Session, limit: Limit) -> Rule:
+def add_limit(journal: Journal, session: Session, limit: Limit) -> LimitRule:
     """Add a limit whose sums are worked out from the whole history and must already fit."""
     on = closed(journal, limit.on)
-    rule = Rule(Limit(on, limit.bound, limit.people), gate_of(limit.bound), late=True)
+    rule = LimitRule(Limit(on, limit.bound, limit.people), gate_of(limit.bound), late=True)
     sums = past_sums(rule, journal.history(session))
     if not rule.gate.fits(sums_from_text(sums)):
         raise BudgetExceeded(
@@ -131,10 +131,10 @@ def add_limit(journal: Journal, session: Session, limit: Limit) -> Rule:
     return rule
 
 
-def lower(journal: Journal, session: Session, limit: Limit, analyst: str | None) -> Rule:
+def lower(journal: Journal, session: Session, limit: Limit, analyst: str | None) -> LimitRule:
     """Cap a limit: more refusals from now on, the same guarantee."""
     bound = limit.bound
-    wanted = Rule(limit, gate_of(bound), analyst_of(journal.terms, analyst), cap=True)
+    wanted = LimitRule(limit, gate_of(bound), analyst_of(journal.terms, analyst), cap=True)
     own = [rule for rule in journal.book.rules if not rule.late and _same_place(rule, wanted)]
     if not own:
         raise ParameterError(f"No limit stands on {wanted.limit.name}; add one with ledger.add_limit.")
@@ -148,7 +148,7 @@ def lower(journal: Journal, session: Session, limit: Limit, analyst: str | None)
     return wanted
 
 
-def _append(journal: Journal, session: Session, rule: Rule, sums: str, kind: str) -> None:
+def _append(journal: Journal, session: Session, rule: LimitRule, sums: str, kind: str) -> None:
     session.save_sums(json.dumps([*journal.checked_sums(session), sums]))
     journal.append_rule(session, kind, canonical({"rule": rule.to_json(), "sums": sums}))
 

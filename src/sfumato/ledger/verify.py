@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.ledger.amounts import at_most, ranges_from_text, sums_from_text, sums_to_text
 from sfumato.ledger.chain import FIRST, Head, Row, digest, sums_after
-from sfumato.ledger.rules import Rule, Rulebook, rules_from_json
+from sfumato.ledger.rules import LimitRule, Rulebook, rules_from_json
 from sfumato.privacy import Loss
 from sfumato.privacy.filters import Sums
 
@@ -122,14 +122,14 @@ def _compare_seal(audit: _Audit, row: Row) -> None:
 
 
 def _replay_rule(audit: _Audit, row: Row, body: dict[str, Any]) -> None:
-    rule = Rule.from_json(body["rule"])
+    rule = LimitRule.from_json(body["rule"])
     if not _covered(sums_from_text(past_sums(rule, audit.past)), sums_from_text(body["sums"])):
         audit.wrong(row, "the sums of a later limit leave out some of the history")
     audit.book.extend([rule])
     audit.sums.append(body["sums"])
 
 
-def past_sums(rule: Rule, past: list[tuple[tuple[Loss, ...], str | None]]) -> str:
+def past_sums(rule: LimitRule, past: list[tuple[tuple[Loss, ...], str | None]]) -> str:
     """Return what a limit would show after a history; reads all of it, so never part of a check."""
     book = Rulebook([rule])
     sums = book.zero()

@@ -4,16 +4,35 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from dataclasses import dataclass
 
+from sfumato.noise.division import divide
 from sfumato.noise.hat import Peak
-from sfumato.noise.inverse import Inverse
 from sfumato.noise.laws import Law, Peaked, Smooth
-from sfumato.noise.plan import make_plan
+from sfumato.noise.laws.search import smallest
+from sfumato.noise.source import Stream
 from sfumato.noise.table import Table
+from sfumato.noise.uniform import Uniform
 
 CACHED = 32
 FEW = 16
 """A table takes as long to build as this many draws without one, about."""
+
+
+@dataclass(frozen=True)
+class Inverse:
+    """Draws the smallest j whose tail does not exceed one uniform number.
+
+    The number is drawn bit by bit as comparisons need it, so the result is the exact inverse of the
+    true tail and its support is all of the law's.
+    """
+
+    law: Law
+
+    def one(self, stream: Stream) -> int:
+        """Return one value."""
+        uniform = Uniform(stream)
+        return smallest(lambda j: not uniform.below(lambda: self.law.tail(j)))
 
 
 class Tally:
@@ -62,7 +81,7 @@ class Samplers:
     def _table(self, law: Law) -> Table:
         assert isinstance(law, Smooth)
         if law not in self._tables:
-            self._tables[law] = Table(make_plan(law))
+            self._tables[law] = Table(divide(law))
             if len(self._tables) > CACHED:
                 self._tables.popitem(last=False)
         self._tables.move_to_end(law)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.noise.plan import Plan
+from sfumato.noise.division import Division
 from sfumato.noise.source import Stream, Words, words
 from sfumato.noise.uniform import Uniform
 
@@ -38,7 +38,7 @@ class Attempts(NamedTuple):
 class Table:
     """The arrays of one plan; built once for each law and never written again."""
 
-    plan: Plan
+    plan: Division
     guide: Integers = field(init=False)
     """The value at place 0 of each cell; the first `free_cells` are not used."""
     ends: Words = field(init=False)
@@ -138,7 +138,7 @@ class Table:
         return block.first + place if uniform.below(lambda: plan.chance(block, place)) else None
 
 
-def _guide(plan: Plan) -> Integers:
+def _guide(plan: Division) -> Integers:
     """Return the value at place 0 of every cell: free cells first, then the blocks from zero outward."""
     values, counts = [0], [plan.free_cells]
     for block in plan.blocks:

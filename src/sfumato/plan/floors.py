@@ -19,21 +19,9 @@ from sfumato.bounds.learning import (
     sanitizer_people_by_dimension,
     sanitizer_people_pure,
 )
+from sfumato.plan import tasks
 from sfumato.plan.rates import curve
 from sfumato.plan.requirement import Asked
-from sfumato.plan.tasks import (
-    ChooseBest,
-    CountPoints,
-    EstimateDistribution,
-    EstimateQuantiles,
-    FindRecords,
-    LearnBox,
-    LearnHalfspace,
-    LearnLabels,
-    LearnPoint,
-    LearnThreshold,
-    Task,
-)
 from sfumato.privacy import Approximate, Pure
 
 
@@ -49,7 +37,7 @@ class Impossible:
         return f"No {self.kind} can do this with fewer than {self.people:.0f} people ({self.spec})."
 
 
-def floors(task: Task, asked: Asked) -> list[Impossible]:
+def floors(task: tasks.Task, asked: Asked) -> list[Impossible]:
     """Return the floors that hold for this spend, highest first; none where nothing is excluded."""
     if isinstance(asked.spend, Pure):
         found = _per_attribute(task, asked) if asked.spend.unit == "attribute" else _pure(task, asked)
@@ -58,82 +46,82 @@ def floors(task: Task, asked: Asked) -> list[Impossible]:
     return sorted((floor for floor in found if floor.people > 1), key=lambda floor: -floor.people)
 
 
-def sentences(task: Task, asked: Asked) -> list[str]:
+def sentences(task: tasks.Task, asked: Asked) -> list[str]:
     """Return what is known up to constants only, and what is not known."""
     names: list[str] = []
     pure = isinstance(asked.spend, Pure) and asked.spend.unit == "person"
     match task:
-        case LearnPoint():
+        case tasks.LearnPoint():
             names = ["W-IMPROPER"] if pure else []
-        case LearnThreshold():
+        case tasks.LearnThreshold():
             names = ["W-THRESH"] if pure else []
-        case LearnBox():
+        case tasks.LearnBox():
             names = ["W-RECT"] if pure else []
-        case LearnLabels():
+        case tasks.LearnLabels():
             names = ["W-PAC"]
-        case LearnHalfspace():
+        case tasks.LearnHalfspace():
             names = ["LB-HALF"] if asked.spend.unit == "person" else []
-        case CountPoints():
+        case tasks.CountPoints():
             names = ["W-KSAN"] if pure and task.largest > 1 else []
-        case FindRecords():
+        case tasks.FindRecords():
             names = ["LB-DIST"] if pure else []
-        case EstimateDistribution():
+        case tasks.EstimateDistribution():
             names = ["W-COMB"] if pure else []
     if isinstance(asked.spend, Approximate):
         names.append("APPROXIMATE")
     return [*_order(task, asked), *(LEARNING_WARNINGS[name] for name in names)]
 
 
-def _pure(task: Task, asked: Asked) -> list[Impossible]:
+def _pure(task: tasks.Task, asked: Asked) -> list[Impossible]:
     epsilon, accuracy, failure = asked.epsilon, asked.accuracy, asked.failure
     learner, release = "pure learner whose rule is of the class", "pure release"
     match task:
-        case LearnPoint(bits):
+        case tasks.LearnPoint(bits):
             floor = proper_learner_people_pure(bits, epsilon, accuracy, failure)
             return [Impossible(floor.value, learner, "W-POINT")]
-        case LearnThreshold(bits):
+        case tasks.LearnThreshold(bits):
             floor = proper_learner_people_pure(bits, epsilon, accuracy, failure, concept="threshold")
             return [Impossible(floor.value, learner, "W-THRESH")]
-        case CountPoints() | EstimateDistribution() | FindRecords() if accuracy < 0.5:
+        case tasks.CountPoints() | tasks.EstimateDistribution() | tasks.FindRecords() if accuracy < 0.5:
             return _pure_release(task, asked, release)
-        case EstimateQuantiles(bits) if accuracy < 0.5:
+        case tasks.EstimateQuantiles(bits) if accuracy < 0.5:
             floor = median_people_pure(2**bits, epsilon, accuracy, failure)
             return [Impossible(floor.value, "pure release of a median", "W-PACK")]
     return []
 
 
-def _pure_release(task: Task, asked: Asked, release: str) -> list[Impossible]:
+def _pure_release(task: tasks.Task, asked: Asked, release: str) -> list[Impossible]:
     epsilon, accuracy, failure = asked.epsilon, asked.accuracy, asked.failure
-    bits = task.columns if isinstance(task, FindRecords) else task.bits  # type: ignore[attr-defined]
+    bits = task.columns if isinstance(task, tasks.FindRecords) else task.bits  # type: ignore[attr-defined]
     floor = sanitizer_people_pure(2**bits, epsilon, accuracy, failure)
     found = [Impossible(floor.value, release, "W-PACK")]
-    if isinstance(task, CountPoints) and task.largest > 1:
+    if isinstance(task, tasks.CountPoints) and task.largest > 1:
         dimension = sanitizer_people_by_dimension(min(task.largest, 2**bits), epsilon, accuracy, failure)
         found.append(Impossible(dimension.value, release, "W-VCSAN"))
-    if isinstance(task, FindRecords):
+    if isinstance(task, tasks.FindRecords):
         columns = histogram_people_pure(task.columns, epsilon, accuracy, 1 - failure)
         found.append(Impossible(columns.value, release, "PDP:LB-HIST-STD"))
     return found
 
 
-def _per_attribute(task: Task, asked: Asked) -> list[Impossible]:
-    if isinstance(task, FindRecords) and asked.accuracy < 0.5:
+def _per_attribute(task: tasks.Task, asked: Asked) -> list[Impossible]:
+    if isinstance(task, tasks.FindRecords) and asked.accuracy < 0.5:
         floor = histogram_people_per_attribute(task.columns, asked.epsilon, asked.accuracy, 1 - asked.failure)
         return [Impossible(floor.value, "release that protects single attributes", "PDP:LB-HIST")]
     return []
 
 
-def _concentrated(task: Task, asked: Asked) -> list[Impossible]:
+def _concentrated(task: tasks.Task, asked: Asked) -> list[Impossible]:
     numbers = curve(asked.spend)
     if numbers is None or asked.accuracy >= 0.5 or asked.failure > 0.5:
         return []
-    if isinstance(task, CountPoints):
+    if isinstance(task, tasks.CountPoints):
         floor = histogram_people(2**task.bits, *numbers)
         return [Impossible(floor.value, "release within this bound", "TCDP:LB-HIST")]
     return []
 
 
-def _order(task: Task, asked: Asked) -> list[str]:
+def _order(task: tasks.Task, asked: Asked) -> list[str]:
     """Return the order of what is needed, kind by kind of bound, where the constant is not known."""
     numbers = curve(asked.spend)
     if isinstance(asked.spend, Pure):
@@ -142,10 +130,10 @@ def _order(task: Task, asked: Asked) -> list[str]:
         known = {"epsilon": asked.spend.epsilon, "delta": asked.spend.delta}
     elif numbers is not None:
         known = {"rho": numbers[0], "omega": numbers[1]}
-    if isinstance(task, ChooseBest):
+    if isinstance(task, tasks.ChooseBest):
         gap = selection_gap(task.candidates, **known).value
         return [f"Nothing at this bound names the best with a lead of less than the order of {gap:.3g} (LB-SELECT)."]
-    if isinstance(task, (EstimateDistribution, EstimateQuantiles)) and "delta" not in known:
+    if isinstance(task, (tasks.EstimateDistribution, tasks.EstimateQuantiles)) and "delta" not in known:
         floor = threshold_people(2**task.bits, **known)
         if "reachable" in floor.binding:
             return [f"People of the order of {floor.value:.3g} suffice for some accuracy at this bound (LB-THR)."]

@@ -7,17 +7,9 @@ import math
 from sfumato.errors import UnsupportedSpend
 from sfumato.learn import sampling
 from sfumato.learn.shares import COUNT_SHARE, choice_epsilon
+from sfumato.plan import tasks
 from sfumato.plan.rates import choice_loss, rates, solver_losses, stable_gap
 from sfumato.plan.requirement import Asked, Requirement
-from sfumato.plan.tasks import (
-    ChooseBest,
-    LearnBox,
-    LearnFinite,
-    LearnHalfspace,
-    LearnLabels,
-    LearnPoint,
-    LearnThreshold,
-)
 from sfumato.plan.trees import tree_people
 from sfumato.privacy import Approximate, Bound, Pure
 
@@ -30,7 +22,7 @@ SOLVER_FORMULAS = {
 }
 
 
-def choose_best(task: ChooseBest, asked: Asked) -> list[Requirement]:
+def choose_best(task: tasks.ChooseBest, asked: Asked) -> list[Requirement]:
     """Return what choices need so that they miss the best by at most accuracy·people."""
     found = [
         Requirement(
@@ -58,7 +50,7 @@ def choose_best(task: ChooseBest, asked: Asked) -> list[Requirement]:
     return found
 
 
-def learn_point(task: LearnPoint, asked: Asked) -> list[Requirement]:
+def learn_point(task: tasks.LearnPoint, asked: Asked) -> list[Requirement]:
     """Return what learners of one value need: the clear winner, or a choice among all values."""
     found = [
         Requirement(
@@ -99,7 +91,7 @@ def learn_point(task: LearnPoint, asked: Asked) -> list[Requirement]:
     return found
 
 
-def learn_threshold(task: LearnThreshold, asked: Asked) -> list[Requirement]:
+def learn_threshold(task: tasks.LearnThreshold, asked: Asked) -> list[Requirement]:
     """Return what learners of a cut-off need: D, the loss of a solver, on half of the accuracy."""
     half = asked.failure / 2
     losses = solver_losses(asked.spend, 2**task.bits + 1, half)
@@ -123,7 +115,7 @@ def learn_threshold(task: LearnThreshold, asked: Asked) -> list[Requirement]:
     ]
 
 
-def learn_box(task: LearnBox, asked: Asked) -> list[Requirement]:
+def learn_box(task: tasks.LearnBox, asked: Asked) -> list[Requirement]:
     """Return what learners of a box need: one solver for each side, and a test whether there is anybody inside."""
     sides = 2 * task.dimensions
     each = asked.failure / (2 * (sides + 1))
@@ -151,13 +143,13 @@ def _side_losses(spend: Bound, size: int, failure: float, sides: int) -> dict[st
     return losses
 
 
-def learn_finite(task: LearnFinite, asked: Asked) -> list[Requirement]:
+def learn_finite(task: tasks.LearnFinite, asked: Asked) -> list[Requirement]:
     """Return what a choice among listed rules needs."""
     run = "learn.ExponentialLearner(spend=...)"
     return [_finite(asked, math.log(task.candidates), task.vc_dimension, run, task.candidates)]
 
 
-def learn_labels(task: LearnLabels, asked: Asked) -> list[Requirement]:
+def learn_labels(task: tasks.LearnLabels, asked: Asked) -> list[Requirement]:
     """Return what learning from private labels needs: all features list the rules, or some of them, or a pool."""
     dimension, accuracy, failure = task.vc_dimension, asked.accuracy, asked.failure
     listing = math.ceil(64 / accuracy * (dimension * math.log(128 / accuracy) + math.log(8 / failure)))
@@ -199,7 +191,7 @@ def _all_features(dimension: int, asked: Asked) -> Requirement:
     )
 
 
-def learn_halfspace(task: LearnHalfspace, asked: Asked) -> list[Requirement]:
+def learn_halfspace(task: tasks.LearnHalfspace, asked: Asked) -> list[Requirement]:
     """Return what the choice among listed halfspaces needs, per attribute with smoothed labels, or per person."""
     logarithm, half = math.log(task.candidates), asked.failure / 2
     if asked.spend.unit == "person":

@@ -101,7 +101,7 @@ def _everywhere(task: CountPoints, asked: Asked, error: float, spec: str) -> Req
         formula="accuracy·n >= t + z, t the noise that no empty value reaches, z that no value of anybody exceeds; "
         "(2/e)·(bits·ln 2 + ln(2/failure)) and (2/e)·ln(4n/failure) for a pure spend",
         spec=f"{spec}-PURE" if spec == "PL-SAN-POINT" else spec,
-        run="Popular(columns, engine='laplace')"
+        run="Popular(columns, method='laplace')"
         if isinstance(asked.spend, Pure)
         else "Histogram(column, keys='private')",
     )

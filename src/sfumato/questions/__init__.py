@@ -1,19 +1,19 @@
 """Questions about a table."""
 
 from sfumato.ask.question import Question, question_from_json
+from sfumato.moved import moved
 from sfumato.questions.counts.groups import GroupBy, Histogram
 from sfumato.questions.counts.people import People
 from sfumato.questions.distribution.question import Distribution
 from sfumato.questions.popular.question import Popular
 from sfumato.questions.quantiles import Quantiles
-from sfumato.questions.queries.question import Answers
+from sfumato.questions.queries.question import Queries
 from sfumato.questions.synopsis.question import Synopsize
 from sfumato.questions.synthesis.question import Synthesize
 from sfumato.totals.aggregates import Aggregate, Count, Mean, Sum, Variance
 
 __all__ = [
     "Aggregate",
-    "Answers",
     "Count",
     "Distribution",
     "GroupBy",
@@ -22,6 +22,7 @@ __all__ = [
     "People",
     "Popular",
     "Quantiles",
+    "Queries",
     "Question",
     "Sum",
     "Synopsize",
@@ -29,3 +30,5 @@ __all__ = [
     "Variance",
     "question_from_json",
 ]
+
+__getattr__ = moved(__name__, {"Answers": "sfumato.Queries"})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.errors import NotProvable, ParameterError
 from sfumato.exact import INFINITY, Extended
 from sfumato.ledger import Ledger, Reading, Unbounded
-from sfumato.ledger.rules import Rule
+from sfumato.ledger.rules import LimitRule
 from sfumato.privacy import ADD_REMOVE, EVERYTHING, Attributes, Bound, Everything, Secrets
 from sfumato.privacy.implied import bound_for_group
 from sfumato.report.figures import Meaning, Row, added_up, meaning, metered, promised
@@ -136,7 +136,7 @@ class Account:
         return Promises(limits, self.classes, self.ledger.relation)
 
     @cached_property
-    def _person(self) -> Rule:
+    def _person(self) -> LimitRule:
         """The limit for the whole person, whose meters also measure sets without a limit of their own."""
         return next(rule for rule in self.ledger.limits if rule.promises and isinstance(rule.limit.on, Everything))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from sfumato.domain import Derived, Domain, Rule, column_from_json, nearest
+from sfumato.domain import Derivation, Derived, Domain, column_from_json, nearest
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.exact import positive_integer
 from sfumato.privacy import Secrets
@@ -50,7 +50,7 @@ class Schema:
     (10, frozenset({'age'}), ('age',))
     """
 
-    columns: Mapping[str, Domain | Rule]
+    columns: Mapping[str, Domain | Derivation]
     person: str | None = None
     rows_per_person: int = 1
     groups_per_person: int | None = None
@@ -65,7 +65,7 @@ class Schema:
         columns = dict(self.columns)
         for name, column in columns.items():
             _check_name(name)
-            if not isinstance(column, (Domain, Rule)) or isinstance(column, Derived):
+            if not isinstance(column, (Domain, Derivation)) or isinstance(column, Derived):
                 raise SchemaError(f"The column {name!r} needs a domain such as integers(17, 90), not {column!r}.")
         folded = [name.casefold() for name in (*columns, *([self.person] if self.person else []))]
         if len(set(folded)) != len(folded):
@@ -106,7 +106,7 @@ class Schema:
             raise SchemaError("row_key tells the rows of a person apart; name the column that tells people by person=.")
         for name in names:
             _check_name(name)
-            if isinstance(self.columns.get(name), Rule):
+            if isinstance(self.columns.get(name), Derivation):
                 raise SchemaError(f"The row key {name!r} is derived; name the column that it is derived from.")
         if len(set(names)) != len(names) or self.person in names:
             raise SchemaError("A row key names each column once, and not the person column; drop what is there twice.")
@@ -144,7 +144,7 @@ class Schema:
             raise SchemaError(
                 f"{name!r} is derived from {column.of!r}, which is no column; {nearest(column.of, self.columns)}"
             )
-        if isinstance(base, Rule):
+        if isinstance(base, Derivation):
             raise SchemaError(f"{name!r} is derived from {column.of!r}, itself derived; derive it from {base.of!r}.")
         try:
             return column.on(base)

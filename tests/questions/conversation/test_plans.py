@@ -15,8 +15,8 @@ from sfumato.noise import DiscreteLaplace
 from sfumato.questions.conversation import (
     ApproximateChecking,
     Box,
+    ConversationPlan,
     Guesses,
-    Plan,
     Weighted,
     pay_as_you_go,
     plan_conversation,
@@ -24,7 +24,7 @@ from sfumato.questions.conversation import (
 from sfumato.questions.conversation.calibration import certain_borderline, kappa_of
 from sfumato.questions.conversation.guesses import checking_from_json
 from sfumato.questions.conversation.learner import Learner
-from sfumato.questions.conversation.tables import Answers, Sums, quick_counts, summed
+from sfumato.questions.conversation.tables import QuickSums, Sums, quick_counts, summed
 from sfumato.workload.records import Records
 from sfumato.workload.space import Space
 from tests.questions.conversation.people import space
@@ -129,12 +129,12 @@ def test_adaptive_worst_queries_stay_within_the_bound(runs: int) -> None:
     records = Records(one, np.arange(64)[:, None], counts.astype(np.int64))
     plan = plan_conversation(Approximate(1, 1e-6), 10**6, 64, 10**4, method="approximate")
     queries: list[Box | Weighted] = [Weighted.of(["c0"], noise.uniform(2, 64)) for _ in range(200)]
-    exact = Answers(one, records.table).of(queries)
+    exact = QuickSums(one, records.table).of(queries)
     good = sum(_worst_run(plan, one, queries, exact, seed) for seed in range(runs))
     assert good >= 0.95 * runs
 
 
-def _worst_run(plan: Plan, one: Space, queries: list[Box | Weighted], exact: np.ndarray, seed: int) -> bool:
+def _worst_run(plan: ConversationPlan, one: Space, queries: list[Box | Weighted], exact: np.ndarray, seed: int) -> bool:
     noise = Noise(insecure_seed=seed)
     learner = Learner(Factored.uniform(one, plan.people), plan.gain / plan.people, plan.learning_margin / plan.people)
     state = plan.checking.start(noise)
@@ -203,7 +203,7 @@ def test_sums_over_blocks_of_axes_and_boxes_are_exact() -> None:
         assert (summed(table, kept) == table.sum(axis=other)).all()
     five = space(*shape)
     rows = np.stack(np.unravel_index(np.repeat(np.arange(table.size), table.ravel()), shape), axis=1)
-    answers = Answers(five, Records.from_rows(five, rows).table)
+    answers = QuickSums(five, Records.from_rows(five, rows).table)
     boxes = [
         Box(("c1", "c3"), (0, 1), (2, 4)),
         Box(("c0",), (1,), (2,)),

@@ -19,7 +19,7 @@ from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Schema, 
 from sfumato.ledger import Budget, Ledger
 from sfumato.model import Model
 from sfumato.questions.conversation import ApproximateChecking, Box, Weighted, product_query
-from sfumato.questions.conversation.tables import Answers
+from sfumato.questions.conversation.tables import QuickSums
 from sfumato.table.data import Table, open_table
 from sfumato.table.gauge import Basis
 from sfumato.workload.builders import marginals
@@ -51,7 +51,7 @@ def boxes(count: int, seed: int = 5) -> list[Box]:
 
 def exact(table: Table, queries: list[Box]) -> Any:
     space = Space.of(table.schema)
-    return Answers(space, records_of(table, space).table).of(queries) / table.people
+    return QuickSums(space, records_of(table, space).table).of(queries) / table.people
 
 
 def test_ask_sql_in_a_with_block(table: Table) -> None:
@@ -371,7 +371,7 @@ def test_domain_too_large_to_list_is_sampled_or_factored() -> None:
     source = pyarrow.table({name: noise.uniform(16, 20_000) for name in names})
     queries = [Box(("c0", "c5"), (low, 3), (low + 4, 9)) for low in range(12)]
     with open_table(source, schema) as wide:
-        truth = Answers(Space.of(schema), records_of(wide, Space.of(schema)).table).of(queries) / 20_000
+        truth = QuickSums(Space.of(schema), records_of(wide, Space.of(schema)).table).of(queries) / 20_000
         for options in ({}, {"peak": 4, "accuracy": 0.05}):
             book = Ledger(None, Budget(person=Approximate(4, 1e-6)))
             with talk(wide, book, queries=100, noise=Noise(insecure_seed=3), **options) as conversation:

@@ -387,14 +387,14 @@ def test_histograms_over_many_columns_make_the_same_choice() -> None:
 
 
 def test_released_values_are_read_back() -> None:
-    question = Popular(["q0", "q1", "q2"], engine="tree")
+    question = Popular(["q0", "q1", "q2"], method="tree")
     prepared = question.prepare(setting(3, 500), Pure(4).per_attribute())
     records = Records.from_rows(bits(3), [(0, 1, 1)] * 400 + [(1, 0, 0)] * 100)
     released = prepared.finish(prepared.mechanism.run(records, Noise(insecure_seed=2)))
     again = Released.from_json(released.to_json())
     found = question.value(again)
     assert abs(found.count((False, True, True)) - 400) < 40
-    assert found.engine == "tree" and found.people == 500 and not found.overflow
+    assert found.method == "tree" and found.people == 500 and not found.overflow
     low, high = (question.interval(again, Fraction(95, 100))[f"count, {end}"] for end in ("low", "high"))
     place = found.records.index((False, True, True))
     assert low[place] < 400 < high[place]
@@ -404,17 +404,17 @@ def test_released_values_are_read_back() -> None:
 def test_bad_questions_are_refused() -> None:
     with pytest.raises(ParameterError, match="needs columns"):
         Popular([])
-    with pytest.raises(ParameterError, match="engine is one of"):
-        Popular("a", engine="magic")
+    with pytest.raises(ParameterError, match="method is one of"):
+        Popular("a", method="magic")
     with pytest.raises(ParameterError, match="smallest"):
         Popular("a", smallest=0)
     with pytest.raises(UnsupportedSpend, match="laplace"):
-        Popular(["q0", "q1"], engine="tree").prepare(setting(2, relation=ADD_REMOVE), Pure(1))
+        Popular(["q0", "q1"], method="tree").prepare(setting(2, relation=ADD_REMOVE), Pure(1))
     with pytest.raises(UnsupportedSpend, match="public"):
         open_ = Schema({name: categories("x", "y", public=True) for name in "ab"})
-        Popular(["a", "b"], engine="tree").plan(setting(open_), Pure(1))
+        Popular(["a", "b"], method="tree").plan(setting(open_), Pure(1))
     with pytest.warns(AccuracyWarning, match="more than"):
-        Popular([f"q{place}" for place in range(32)], engine="tree").prepare(setting(32, 20), Pure(1).per_attribute())
+        Popular([f"q{place}" for place in range(32)], method="tree").prepare(setting(32, 20), Pure(1).per_attribute())
 
 
 def test_points_are_chosen_one_after_the_other() -> None:

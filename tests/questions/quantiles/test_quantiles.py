@@ -13,7 +13,7 @@ import pytest
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Truncated, audit
 from sfumato.errors import ParameterError, UnsupportedSpend
 from sfumato.questions import Quantiles
-from sfumato.questions.quantiles import Facts, JointQuantiles, choose_quantiles
+from sfumato.questions.quantiles import JointQuantiles, QuantileFacts, choose_quantiles
 from sfumato.questions.quantiles.choice import joint_rank_error
 from sfumato.questions.quantiles.cuts import Chain
 from sfumato.questions.quantiles.measure import Measure
@@ -127,7 +127,7 @@ def _apart(values: Any, cuts: Any, shares: Any) -> int:
 @pytest.mark.parametrize("method", ["auto", "joint", "halving", "split"])
 @pytest.mark.parametrize("values", [[], [5], [5] * 1000, [0, 0, 999], list(range(1000)), [999] * 50 + [0]])
 def test_there_is_always_an_answer_in_order(values: list[int], method: Any) -> None:
-    facts = Facts(size=1000, probabilities=DECILES, units=1000)
+    facts = QuantileFacts(size=1000, probabilities=DECILES, units=1000)
     for spend in SPENDS:
         mechanism = choose_quantiles(facts, spend, method).mechanism
         assert mechanism.loss().within(spend)
@@ -141,7 +141,9 @@ def test_domains_of_any_width(bits: int) -> None:
     values = sorted(draw.uniform(1 << bits) for _ in range(600))
     places = np.array([*sorted(set(values)), None], object)[:-1]
     counts = np.array([values.count(place) for place in places])
-    mechanism = choose_quantiles(Facts(size=1 << bits, probabilities=parts(3), units=600), Pure(3), "joint").mechanism
+    mechanism = choose_quantiles(
+        QuantileFacts(size=1 << bits, probabilities=parts(3), units=600), Pure(3), "joint"
+    ).mechanism
     found = mechanism.run((places, counts), Noise(insecure_seed=1))
     ranks = [sum(value < place for value in values) for place in found]
     tied = [sum(value <= place for value in values) for place in found]
@@ -150,7 +152,9 @@ def test_domains_of_any_width(bits: int) -> None:
 
 def test_unsigned_and_long_integers_agree() -> None:
     values = np.array([3, 2**63 + 5, 2**64 - 1], np.uint64)
-    mechanism = choose_quantiles(Facts(size=1 << 64, probabilities=parts(2), units=900), Pure(1), "joint").mechanism
+    mechanism = choose_quantiles(
+        QuantileFacts(size=1 << 64, probabilities=parts(2), units=900), Pure(1), "joint"
+    ).mechanism
     counts = np.array([300, 300, 300])
     first = mechanism.run((values, counts), Noise(insecure_seed=2))
     assert first == mechanism.run((values.astype(object), counts), Noise(insecure_seed=2))
@@ -160,7 +164,7 @@ def test_a_value_that_most_rows_share_is_their_quantile() -> None:
     draw = np.random.default_rng(1)  # noqa: TID251
     values = np.sort(np.concatenate([np.full(7000, 123_456), draw.integers(0, 2**40, 3000)]))
     for method in ("joint", "halving"):
-        facts = Facts(size=1 << 40, probabilities=DECILES, units=10_000)
+        facts = QuantileFacts(size=1 << 40, probabilities=DECILES, units=10_000)
         mechanism = choose_quantiles(facts, Pure(1), method).mechanism
         found = mechanism.run(table(values), Noise(insecure_seed=9))
         assert found[1:6] == (123_456,) * 5, method
@@ -173,7 +177,7 @@ def test_a_value_that_most_rows_share_is_their_quantile() -> None:
 @pytest.mark.parametrize(("method", "most"), [("joint", 5.1), ("halving", 14.5), ("split", 18)])
 def test_errors_are_as_expected_on_spread_values(method: Any, most: float) -> None:
     values = np.arange(4000) * 1000
-    chosen = choose_quantiles(Facts(size=4_000_000, probabilities=DECILES, units=4000), Pure(1), method)
+    chosen = choose_quantiles(QuantileFacts(size=4_000_000, probabilities=DECILES, units=4000), Pure(1), method)
     noise = Noise(insecure_seed=11)
     runs = 12 if method == "split" else 40
     errors = [off(values, chosen.mechanism.run(table(values), noise), DECILES) for _ in range(runs)]
@@ -200,7 +204,7 @@ def test_small_numbers_in_a_wide_domain_are_found() -> None:
     """Half of the public weight is that of magnitudes, so that a domain of 2^63 does not drown a thousand incomes."""
     draw = np.random.default_rng(2)  # noqa: TID251
     values = np.sort(np.exp(draw.normal(10, 1, 1000)).astype(np.int64))
-    mechanism = choose_quantiles(Facts(size=2**63, probabilities=DECILES, units=1000), Pure(1)).mechanism
+    mechanism = choose_quantiles(QuantileFacts(size=2**63, probabilities=DECILES, units=1000), Pure(1)).mechanism
     noise = Noise(insecure_seed=8)
     errors = [np.mean(off(values, mechanism.run(table(values), noise), DECILES)) for _ in range(10)]
     assert np.mean(errors) < 20
@@ -209,7 +213,7 @@ def test_small_numbers_in_a_wide_domain_are_found() -> None:
 @pytest.mark.audit
 def test_a_million_rows_are_no_trouble() -> None:
     values = np.arange(1_000_000) * 7
-    mechanism = choose_quantiles(Facts(size=2**40, probabilities=DECILES, units=1_000_000), Pure(1)).mechanism
+    mechanism = choose_quantiles(QuantileFacts(size=2**40, probabilities=DECILES, units=1_000_000), Pure(1)).mechanism
     found = mechanism.run((values, np.ones(len(values), np.int64)), Noise(insecure_seed=1))
     assert max(off(values, found, DECILES)) < 100
 
@@ -220,7 +224,7 @@ def test_a_million_rows_are_no_trouble() -> None:
 def test_the_method_is_chosen_by_public_numbers() -> None:
     def method(count: int, spend: Any, **options: Any) -> str:
         facts = {"size": 2**64, "units": 10_000, **options}
-        return choose_quantiles(Facts(probabilities=parts(count), **facts), spend).method
+        return choose_quantiles(QuantileFacts(probabilities=parts(count), **facts), spend).method
 
     assert method(1, Pure(1)) == "split"
     assert method(9, Pure(1)) == method(99, Pure(1)) == method(9, Approximate(1, 1e-6)) == "joint"
@@ -230,8 +234,8 @@ def test_the_method_is_chosen_by_public_numbers() -> None:
 
 
 def test_many_quantiles_cost_hardly_more_than_one() -> None:
-    one = choose_quantiles(Facts(size=2**32, probabilities=parts(1), units=10**5), Pure(1)).expected
-    nine = choose_quantiles(Facts(size=2**32, probabilities=DECILES, units=10**5), Pure(1)).expected
+    one = choose_quantiles(QuantileFacts(size=2**32, probabilities=parts(1), units=10**5), Pure(1)).expected
+    nine = choose_quantiles(QuantileFacts(size=2**32, probabilities=DECILES, units=10**5), Pure(1)).expected
     assert nine < 3 * one
 
 
@@ -241,7 +245,7 @@ def test_losses_are_within_every_spend(spend: Any, relation: Any) -> None:
     options = {"units": 5000} if relation is None else {"relation": relation}
     for count in (2, 9, 40):
         for weight, scale in ((1, 1), (6, 2)):
-            facts = Facts(size=2**30, probabilities=parts(count), weight=weight, scale=scale, **options)
+            facts = QuantileFacts(size=2**30, probabilities=parts(count), weight=weight, scale=scale, **options)
             for method in ("auto", "joint", "halving"):
                 assert choose_quantiles(facts, spend, method).mechanism.loss().within(spend)
 
@@ -258,13 +262,13 @@ def test_a_level_of_medians_costs_one_of_outer_quantiles_nearly_two() -> None:
 def test_bad_input_is_refused_with_what_to_write() -> None:
     with pytest.raises(ParameterError, match="'joint'"):
         Quantiles("x", method="best")  # type: ignore[arg-type]
-    facts = Facts(size=10, probabilities=DECILES, units=10)
+    facts = QuantileFacts(size=10, probabilities=DECILES, units=10)
     with pytest.raises(ParameterError, match="no method"):
         choose_quantiles(facts, Pure(1), "best")  # type: ignore[arg-type]
     with pytest.raises(UnsupportedSpend, match="above zero"):
         choose_quantiles(facts, Pure(0))
     with pytest.raises(UnsupportedSpend, match="split"):
-        choose_quantiles(Facts(size=10, probabilities=DECILES, units=10**6), Pure("1e-12"), "joint")
+        choose_quantiles(QuantileFacts(size=10, probabilities=DECILES, units=10**6), Pure("1e-12"), "joint")
     with pytest.raises(ParameterError, match="bare number"):
         choose_quantiles(facts, 1)  # type: ignore[arg-type]
 

@@ -13,12 +13,12 @@ import pytest
 from sfumato import (
     ADD_REMOVE,
     EVERYTHING,
-    Answers,
     Approximate,
     Budget,
     Concentrated,
     Noise,
     Pure,
+    Queries,
     Schema,
     Truncated,
     bins,
@@ -67,7 +67,7 @@ def gauge(workload, schema=BITS, **options) -> Gauge:
 def test_a_curator_answers_a_workload():
     workload = workloads.marginals(SCHEMA, sets=[("decade", "sex"), ("sex", "works"), ("town",)])
     with curate(PEOPLE, SCHEMA, Budget(person=Concentrated(5), each_attribute=Concentrated(2))) as curator:
-        answer = curator.ask(Answers(workload), Concentrated(0.5).per_attribute())
+        answer = curator.ask(Queries(workload), Concentrated(0.5).per_attribute())
         tables = answer.value
         assert len(tables) == 3 and tables.projection == "exact" and tables.people == 160
         frame = tables.table(["sex", "works"])
@@ -81,7 +81,7 @@ def test_a_curator_answers_a_workload():
         assert np.allclose(again.value.values[0], tables.values[0])
         assert len(answer.frame) == workload.queries and answer.to_pandas().shape == (26, 5)
         assert tables.to_polars(["town"]).shape == (2, 4)
-        assert curator.ask(Answers(workload), Concentrated(0.5).per_attribute()).reused
+        assert curator.ask(Queries(workload), Concentrated(0.5).per_attribute()).reused
         assert "<svg" in answer.plot().svg() and "<svg" in tables.plot("town").svg()
 
 
@@ -96,7 +96,7 @@ def test_questions_round_trip_through_json():
         workloads.matrix(SCHEMA, ("sex", "works"), [[0, 0.5, 1, 0.25]]),
     ):
         schema = BITS if "a" in workload.space.names else SCHEMA
-        question = Answers(workload, projection="none")
+        question = Queries(workload, projection="none")
         stored = json.loads(json.dumps(question.to_json()))
         assert question_from_json(stored, schema) == question
     assert len(json.dumps(workloads.marginals(BITS, width=4).to_json())) < 300
@@ -166,7 +166,7 @@ FOUR = Schema({name: booleans() for name in "abcd"})
     ids=["tables", "parities", "together"],
 )
 def test_every_spend_buys_noise_that_fits(bound, workload):
-    prepared = Answers(workload).prepare(setting(FOUR), bound)
+    prepared = Queries(workload).prepare(setting(FOUR), bound)
     assert prepared.mechanism.loss().within(bound)
 
 
@@ -177,7 +177,7 @@ def test_noise_for_people_who_come_and_go_is_that_of_one_row():
     assert mechanism.loss().person.epsilon == 1
     # Changing one attribute is a row that leaves and one that comes, in 7 of the 28 tables.
     assert mechanism.loss().at("a").epsilon == Fraction(1, 2)
-    each = Answers(workload).prepare(setting(relation=ADD_REMOVE), Pure(1).per_attribute()).loss()
+    each = Queries(workload).prepare(setting(relation=ADD_REMOVE), Pure(1).per_attribute()).loss()
     assert each.at("a").epsilon <= 1 and each.person.epsilon == Fraction(1, 2), "an attribute is two people at most"
 
 
@@ -188,7 +188,7 @@ def test_several_rows_a_person_are_picked_and_paid_for():
     )
     workload = workloads.marginals(schema, sets=[("a", "b")])
     with curate(table, schema, Pure(100)) as curator:
-        answer = curator.ask(Answers(workload), Pure(6))
+        answer = curator.ask(Queries(workload), Pure(6))
         assert answer.value.people is None
         assert answer.event.parameters["mechanism"]["parameters"]["rows"] == 3
         assert answer.loss.at("c").epsilon == 6  # rows are picked by all of their contents
@@ -202,8 +202,8 @@ def test_public_columns_are_free_for_attributes_and_not_for_people():
     assert loss.at("sex").epsilon == 1 and loss.person.epsilon == 2
     alone = workloads.marginals(SCHEMA, sets=[("town",)])
     with pytest.raises(UnsupportedSpend, match="only whole people"):
-        Answers(alone).prepare(setting(SCHEMA), Pure(1).per_attribute())
-    assert Answers(alone).prepare(setting(SCHEMA), Pure(1)).mechanism.loss().person.epsilon == 1
+        Queries(alone).prepare(setting(SCHEMA), Pure(1).per_attribute())
+    assert Queries(alone).prepare(setting(SCHEMA), Pure(1)).mechanism.loss().person.epsilon == 1
 
 
 @pytest.mark.parametrize("projection", ["none", "exact", "frank-wolfe", "local"])
@@ -213,7 +213,7 @@ def test_intervals_cover_the_exact_answers(projection, spend):
     noise = Noise(insecure_seed=11)
     records = Records.from_rows(workload.space, noise.uniform(2, 60 * 7).reshape(60, 7))
     exact = np.concatenate(workload.answers(records))
-    question = Answers(workload, projection=projection)
+    question = Queries(workload, projection=projection)
     prepared = question.prepare(setting(people=60), spend)
     covered, widths = [], []
     for _ in range(60):
@@ -235,7 +235,7 @@ def test_projected_tables_are_nearer_on_average():
     exact = np.concatenate(workload.answers(records))
     errors = {}
     for projection in ("none", "exact", "local"):
-        question = Answers(workload, projection=projection)
+        question = Queries(workload, projection=projection)
         prepared = question.prepare(setting(people=200), Concentrated(0.1))
         found = [question.value(prepared.finish(prepared.mechanism.run(records, noise))) for _ in range(4)]
         errors[projection] = np.mean([(np.concatenate(one.values) - exact) ** 2 for one in found])
@@ -244,13 +244,13 @@ def test_projected_tables_are_nearer_on_average():
 
 def test_a_person_who_is_not_public_in_number_is_not_counted_exactly():
     workload = workloads.marginals(BITS, width=2)
-    prepared = Answers(workload).prepare(setting(relation=ADD_REMOVE), Pure(1))
+    prepared = Queries(workload).prepare(setting(relation=ADD_REMOVE), Pure(1))
     records = Records.from_rows(workload.space, [(0,) * 8] * 30)
     released = prepared.finish(prepared.mechanism.run(records, Noise(insecure_seed=1)))
     assert not released.facts
     empty = Records.from_rows(workload.space, [])
     assert (
-        Answers(workload).value(prepared.finish(prepared.mechanism.run(empty, Noise(insecure_seed=1)))).people is None
+        Queries(workload).value(prepared.finish(prepared.mechanism.run(empty, Noise(insecure_seed=1)))).people is None
     )
 
 
@@ -271,7 +271,7 @@ def test_a_query_sees_its_own_columns_only():
     workload = workloads.predicates(SCHEMA, ["age > 40 AND works = true"])
     (block,) = workload.blocks
     assert block.columns == ("age", "works") and workload.columns == ("age", "works")
-    prepared = Answers(workload).prepare(setting(SCHEMA), Pure(1))
+    prepared = Queries(workload).prepare(setting(SCHEMA), Pure(1))
     assert prepared.gauge.measure.columns() == {"age", "works"} and prepared.mechanism.reads == {"age", "works"}
     with pytest.raises(ParameterError, match="does not declare"):
         type(block)(("age",), (100,), block.where, (0,))
@@ -338,8 +338,8 @@ CROOKED = Marginal(("sex",), (3,))
         (lambda: workloads.predicates(SCHEMA, ["aeg > 40"]), SchemaError, "did you mean"),
         (lambda: workloads.ranges(SCHEMA, "income"), SchemaError, "no column"),
         (lambda: workloads.prefixes(NOTES, "one"), ParameterError, "at least two values"),
-        (lambda: Answers("age"), ParameterError, "needs a workload"),
-        (lambda: Answers(workloads.marginals(BITS, width=2), projection="best"), ParameterError, "none of them"),
+        (lambda: Queries("age"), ParameterError, "needs a workload"),
+        (lambda: Queries(workloads.marginals(BITS, width=2), projection="best"), ParameterError, "none of them"),
         (lambda: Workload(Space.of(BITS), ()), ParameterError, "at least one query"),
         (lambda: workloads.together(), ParameterError, "needs workloads"),
         (
@@ -359,10 +359,10 @@ def test_a_workload_of_another_schema_is_refused_and_nothing_is_spent():
     with curate(PEOPLE, SCHEMA, Pure(1)) as curator:
         before = curator.remaining()
         with pytest.raises(SchemaError):
-            curator.ask(Answers(other), Pure(0.5))
+            curator.ask(Queries(other), Pure(0.5))
         changed = Schema({"sex": categories("Female", "Male", "Other"), "works": booleans()})
         with pytest.raises(SchemaError, match="other domains"):
-            curator.ask(Answers(workloads.marginals(changed, width=2)), Pure(0.5))
+            curator.ask(Queries(workloads.marginals(changed, width=2)), Pure(0.5))
         with pytest.raises(ParameterError, match="same value for everybody"):
             one = workloads.marginals(NOTES, sets=["one"])
             noisy_workload(gauge(one, schema=NOTES), Pure(1), one)
@@ -370,7 +370,7 @@ def test_a_workload_of_another_schema_is_refused_and_nothing_is_spent():
 
 
 def test_a_table_that_was_not_asked_for_is_not_made_up():
-    question = Answers(workloads.marginals(BITS, sets=[("a", "b")]), projection="none")
+    question = Queries(workloads.marginals(BITS, sets=[("a", "b")]), projection="none")
     prepared = question.prepare(setting(), Pure(1))
     records = Records.from_rows(Space.of(BITS, ["a", "b"]), [(0, 1)] * 100)
     tables = question.value(prepared.finish(prepared.mechanism.run(records, Noise(insecure_seed=1))))
@@ -418,7 +418,7 @@ def test_what_is_stated_is_what_the_noise_was_made_for(rows, relation, bound):
     )
     built = [make(schema, width=2) for make in (workloads.marginals, workloads.conjunctions, workloads.parities)]
     for workload in [workloads.marginals(schema, width=1), *built]:
-        prepared = Answers(workload).prepare(Basis(schema, 50, relation), bound)
+        prepared = Queries(workload).prepare(Basis(schema, 50, relation), bound)
         mechanism = prepared.mechanism
         person = mechanism.cost(workload.sensitivity(relation, rows))
         assert mechanism.loss().person.epsilon >= person.epsilon
@@ -430,7 +430,7 @@ def test_what_is_stated_is_what_the_noise_was_made_for(rows, relation, bound):
 def test_an_attribute_in_the_row_key_is_paid_for_by_a_spend_per_attribute():
     schema = Schema({"a": booleans(), "b": booleans(), "k": integers(0, 3)}, person="id", row_key=("k",))
     loss = (
-        Answers(workloads.marginals(schema, width=1, columns=["a", "b"]))
+        Queries(workloads.marginals(schema, width=1, columns=["a", "b"]))
         .prepare(Basis(schema, 50), Pure(1).per_attribute())
         .loss()
     )

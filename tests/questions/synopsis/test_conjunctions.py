@@ -103,7 +103,7 @@ def test_curator_answers_and_stores() -> None:
         queries = [("c0", "not c3"), ("c5",)]
         assert (copied.answer(queries) == answer.value.answer(queries)).all()
         assert question_from_json(question.to_json(), curator.schema) == question
-        made = curator.synopsis(spend=Pure(2))
+        made = curator.synopsis(spend=Pure(2)).value
         # The noise is fresh in every run: Laplace noise passes twelve deviations once in ten million.
         allowed = 12 * made.stderr([("c1",)])[0]
         assert made.answer([("c1",)])[0] == pytest.approx(BITS[:2000, 1].mean(), abs=allowed)
@@ -134,7 +134,9 @@ def test_one_hot_reads_the_schema() -> None:
     import pyarrow
 
     with curate(pyarrow.Table.from_pylist(rows * 500), schema, Pure(100)) as curator:
-        found = curator.synopsis("marginals", columns=bits.names, spend=Pure(50), width=2, order=2)
+        found = curator.synopsis(
+            "marginals", columns=bits.names, spend=Pure(50), options={"width": 2, "order": 2}
+        ).value
     shares = found.answer([("job=nurse", "age>=65"), ("smokes", "job=clerk"), ("not age>=65",)])
     assert shares == pytest.approx([0.5, 0, 0.5], abs=0.01)
     assert found.answer([("job=nurse", "job=clerk", "smokes")])[0] < 0.01  # nobody has two jobs, and pairs show it

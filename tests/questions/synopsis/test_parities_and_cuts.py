@@ -89,7 +89,7 @@ def test_rows_that_occur_are_found_with_a_delta() -> None:
     bits = planted(4000, 16, [900, 300])
     for relation in ({}, {"relation": ADD_REMOVE}):
         with curate(table_of(bits), schema_of(16), Approximate(4, "1e-5"), **relation) as curator:
-            found = curator.synopsis("parities", spend=Approximate(1, "1e-6"))
+            found = curator.synopsis("parities", spend=Approximate(1, "1e-6")).value
         assert sorted(found.weights.tolist())[-2:] == pytest.approx([300, 900], abs=40)
         assert found.people == pytest.approx(4000, abs=400)
         copied = synopsis_from_json(json.loads(json.dumps(found.to_json())))
@@ -167,7 +167,7 @@ def test_few_vertices_are_counted_pair_by_pair() -> None:
     noise = Noise(insecure_seed=6)
     one, two = noise.uniform(10, 30_000), noise.uniform(10, 30_000)
     with curate(pyarrow.table({"a": one, "b": two}), schema, Pure(4)) as curator:
-        found = curator.synopsis("cuts", columns=["a", "b"], spend=Pure(1))
+        found = curator.synopsis("cuts", columns=["a", "b"], spend=Pure(1)).value
     assert isinstance(found, PairCutSynopsis)
     queries = Cuts.random(10, 100, noise=noise)
     apart = np.abs(found.answer(queries) - true_cuts(one, two, queries))

@@ -7,7 +7,7 @@ import pytest
 from sfumato import ADD_REMOVE, Concentrated, Pure, Synopsize
 from sfumato.errors import ParameterError
 from sfumato.questions.synopsis import plan_synopsis
-from sfumato.questions.synopsis.designs import Facts, fourier_design, marginal_design
+from sfumato.questions.synopsis.designs import SynopsisFacts, fourier_design, marginal_design
 from sfumato.questions.synopsis.plan import LISTED
 from sfumato.table.gauge import Basis
 from tests.questions.synopsis.tables import schema_of
@@ -43,7 +43,7 @@ def test_floors_and_warnings() -> None:
 
 def test_noise_falls_with_rows_and_grows_with_columns() -> None:
     def noise(size: int, rows: float) -> float:
-        return fourier_design(Facts(size, (0, size), True, 1, rows), Pure(1), 2, 3.0).noise
+        return fourier_design(SynopsisFacts(size, (0, size), True, 1, rows), Pure(1), 2, 3.0).noise
 
     assert noise(32, 1e4) == pytest.approx(10 * noise(32, 1e5))
     assert noise(64, 1e5) > 2 * noise(32, 1e5)
@@ -55,7 +55,7 @@ def test_sets_of_columns_beat_listed_queries_for_wide_ones() -> None:
         plan = plan_synopsis(20, 20_000, Concentrated("0.02"), width=width)
         listed = next(way for way in plan.ways if way.name == LISTED)
         assert plan.best.error < listed.error / 2
-    worst = marginal_design(Facts(20, (0, 20), True, 1, 2e4), Concentrated("0.02"), 2, 6, True)
+    worst = marginal_design(SynopsisFacts(20, (0, 20), True, 1, 2e4), Concentrated("0.02"), 2, 6, True)
     assert worst.worst == pytest.approx(0.25, abs=0.01)
 
 

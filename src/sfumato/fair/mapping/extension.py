@@ -17,7 +17,7 @@ SLACK = 2.0**-16
 BLOCK = 512
 
 
-class Rule(Protocol):
+class LipschitzRule(Protocol):
     """Probabilities for any people of a metric; Lipschitz over all of them together."""
 
     def probabilities(self, people: Metric) -> Floats:

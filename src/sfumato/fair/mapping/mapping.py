@@ -16,7 +16,7 @@ from sfumato.fair.grid import Floats, Integers
 from sfumato.fair.mapping.coin import decide
 from sfumato.fair.mapping.exactness import make_exact
 from sfumato.fair.mapping.extended import solve_extended
-from sfumato.fair.mapping.extension import Interpolation, Landmarks, Rule, landmark_rate
+from sfumato.fair.mapping.extension import Interpolation, Landmarks, LipschitzRule, landmark_rate
 from sfumato.fair.mapping.firstorder import solve_first_order
 from sfumato.fair.mapping.problem import Parity, Problem, contract, make_problem
 from sfumato.fair.mapping.rows import SUBSET_OUTCOMES, RowAnswer, solve_rows
@@ -81,7 +81,7 @@ class FairMapping:
         ranked = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
         return [(x, y, price) for (x, y), price in ranked[:most]]
 
-    def rule(self) -> Rule:
+    def rule(self) -> LipschitzRule:
         """Return a rule for everybody, Lipschitz over seen and unseen people together (FA-EXT).
 
         With two outcomes under total variation it agrees with this mapping; else people, seen ones too, are drawn

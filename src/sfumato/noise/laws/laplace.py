@@ -18,8 +18,26 @@ SLOPES = 200
 """So many exponents are tried for a sum; each of them gives a valid bound, the best is taken."""
 
 
+class Decaying(Smooth):
+    """A law whose masses fall by the factor exp(-1 / scale) from one integer to the next."""
+
+    scale: Fraction
+
+    def feature(self) -> int:
+        """Return the scale, rounded down."""
+        return int(self.scale)
+
+    def curvature(self, first: int, last: int) -> Ball:
+        """Bound the second derivative: the curve is an exponential, steepest at `first`."""
+        return self.mass(first) / rational_ball(self.scale) ** 2
+
+    def halving(self, start: int) -> int:
+        """Return a distance over which the masses halve, the same everywhere."""
+        return math.ceil(HALF_LIFE * self.scale)
+
+
 @dataclass(frozen=True)
-class DiscreteLaplace(Priced, Smooth):
+class DiscreteLaplace(Priced, Decaying):
     """Integers with probability proportional to exp(-|j| / scale): the noise of a pure bound.
 
     >>> from sfumato.noise import Noise
@@ -76,21 +94,9 @@ class DiscreteLaplace(Priced, Smooth):
         rate = 1 / rational_ball(self.scale)
         return (-(j + 1) * rate).exp() / (1 + (-rate).exp())
 
-    def feature(self) -> int:
-        """Return the scale, rounded down."""
-        return int(self.scale)
-
-    def curvature(self, first: int, last: int) -> Ball:
-        """Bound the second derivative: the curve is an exponential, steepest at `first`."""
-        return self.mass(first) / rational_ball(self.scale) ** 2
-
-    def halving(self, start: int) -> int:
-        """Return a distance over which the masses halve, the same everywhere."""
-        return math.ceil(HALF_LIFE * self.scale)
-
 
 @dataclass(frozen=True)
-class Geometric(Law, Smooth):
+class Geometric(Law, Decaying):
     """Integers j >= 0 with probability proportional to exp(-j / scale).
 
     >>> from sfumato.noise import Noise
@@ -117,15 +123,3 @@ class Geometric(Law, Smooth):
     def head(self, j: int) -> Ball:
         """Enclose the probability of less than `j`."""
         return -(rational_ball(-max(j, 0)) / rational_ball(self.scale)).expm1()
-
-    def feature(self) -> int:
-        """Return the scale, rounded down."""
-        return int(self.scale)
-
-    def curvature(self, first: int, last: int) -> Ball:
-        """Bound the second derivative: the curve is an exponential, steepest at `first`."""
-        return self.mass(first) / rational_ball(self.scale) ** 2
-
-    def halving(self, start: int) -> int:
-        """Return a distance over which the masses halve, the same everywhere."""
-        return math.ceil(HALF_LIFE * self.scale)

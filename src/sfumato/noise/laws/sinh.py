@@ -10,17 +10,17 @@ from typing import ClassVar
 from sfumato.exact import rational_ball
 from sfumato.exact.enclosure import Ball, precision
 from sfumato.noise.laws.base import HALF_LIFE, Priced, Smooth, bend_in_range, variance_in_range
+from sfumato.noise.laws.normal import HALF, Rounded
 from sfumato.noise.laws.search import smallest
 from sfumato.privacy.calibrate import sinh_cost
 from sfumato.privacy.cost import Cost
 from sfumato.privacy.sensitivity import Sensitivity
 
-HALF = Fraction(1, 2)
 SLOPE_BITS = 128
 
 
 @dataclass(frozen=True)
-class SinhNormal(Priced, Smooth):
+class SinhNormal(Rounded, Priced, Smooth):
     """The nearest integer to bend · arsinh(N / bend), N normal with the variance: the noise of a truncated bound.
 
     >>> from sfumato.noise import Noise
@@ -32,7 +32,6 @@ class SinhNormal(Priced, Smooth):
     word: ClassVar[str] = "sinh-normal"
     variance: Fraction
     bend: Fraction
-    symmetric: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "variance", variance_in_range(self.variance, "variance"))
@@ -50,19 +49,6 @@ class SinhNormal(Priced, Smooth):
     def sum_width(self, draws: int, least: float) -> float:
         """Return that of normal draws, to which these are brought nearer, and half a step for rounding each."""
         return math.sqrt(2 * draws * float(self.variance) * least) + draws / 2
-
-    def mass(self, j: int) -> Ball:
-        """Enclose the probability that the real number rounds to `j`."""
-        j = abs(j)
-        if j == 0:
-            return self._reach(HALF).erf()
-        return (self._reach(j - HALF).erfc() - self._reach(j + HALF).erfc()) / 2
-
-    def tail(self, j: int) -> Ball:
-        """Enclose the probability of more than `j`."""
-        if j < 0:
-            return 1 - self.tail(-j - 1)
-        return self._reach(j + HALF).erfc() / 2
 
     def feature(self) -> int:
         """Return the smaller of standard deviation and bend, rounded down."""

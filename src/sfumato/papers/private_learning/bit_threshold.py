@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sfumato.errors import DomainTooLarge, NotProvable, ParameterError, UnsupportedSpend
 from sfumato.learn.cells import Codes, rounded_up
 from sfumato.learn.estimator import PrivateLearner
-from sfumato.learn.facts import Facts, Sample
+from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.frequent_point import count_error, space_of
 from sfumato.learn.rules import Rule, about
 from sfumato.learn.sampling import nearly_consistent
@@ -232,10 +232,10 @@ class BitThreshold(PrivateLearner):
     Spec: PDP-THRESH.
     """
 
-    def _plan(self, facts: Facts, people: int, spend: Bound) -> BitCut:
+    def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> BitCut:
         return self._cut(facts, people, spend, float(self.accuracy), float(self.failure))
 
-    def _cut(self, facts: Facts, people: int, spend: Bound, accuracy: float, failure: float) -> BitCut:
+    def _cut(self, facts: LearningFacts, people: int, spend: Bound, accuracy: float, failure: float) -> BitCut:
         if not isinstance(spend, Pure) or spend.unit != "attribute" or spend.epsilon == 0:
             raise UnsupportedSpend(
                 f"BitThreshold spends per attribute, and {spend!r} does not; write Pure(1).per_attribute()."
@@ -265,10 +265,10 @@ class BitThreshold(PrivateLearner):
             reads=facts.reads,
         )
 
-    def _rule(self, facts: Facts, value: Any) -> Rule:
+    def _rule(self, facts: LearningFacts, value: Any) -> Rule:
         return BitCutRule(**about(facts), cut=int(value))
 
-    def _needed(self, facts: Facts, spend: Bound, accuracy: float, failure: float) -> int:
+    def _needed(self, facts: LearningFacts, spend: Bound, accuracy: float, failure: float) -> int:
         people = rounded_up(nearly_consistent(accuracy, failure / 4, 1, None))
         for _ in range(6):
             plan = self._cut(facts, people, spend, accuracy, failure)

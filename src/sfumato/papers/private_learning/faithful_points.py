@@ -1,6 +1,6 @@
 """Points by repeated choosing: a demonstrator, kept because it is printed (PL-SAN-POINT).
 
-`Popular(engine="stability")` answers the same question with thousands of times fewer people; use that one.
+`Popular(method="stability")` answers the same question with thousands of times fewer people; use that one.
 """
 
 from __future__ import annotations

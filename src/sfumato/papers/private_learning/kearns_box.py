@@ -14,7 +14,7 @@ from sfumato.errors import UnsupportedSpend
 from sfumato.learn.box import BoxRule
 from sfumato.learn.cells import rounded_up
 from sfumato.learn.estimator import PrivateLearner
-from sfumato.learn.facts import Facts, Sample
+from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.rules import Rule, about
 from sfumato.learn.sampling import nearly_consistent
 from sfumato.mechanism import NOTHING, Mechanism
@@ -102,10 +102,10 @@ class KearnsBox(PrivateLearner):
     Spec: PL-RECT-K, with the exponential mechanism for the quantiles. Needs a pure spend.
     """
 
-    def _plan(self, facts: Facts, people: int, spend: Bound) -> Mechanism:
+    def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         return self._axes(facts, spend, float(self.accuracy), float(self.failure))
 
-    def _axes(self, facts: Facts, spend: Bound, accuracy: float, failure: float) -> KearnsAxes:
+    def _axes(self, facts: LearningFacts, spend: Bound, accuracy: float, failure: float) -> KearnsAxes:
         if not isinstance(spend, Pure) or spend.epsilon == 0:
             raise UnsupportedSpend(
                 f"KearnsBox takes a pure spend, and {spend!r} is none; write Pure(1), or PrivateBox."
@@ -123,10 +123,10 @@ class KearnsBox(PrivateLearner):
         firsts = tuple(domain.first for domain in facts.domains)
         return KearnsAxes(quantiles=quantiles, scale=scale, least=math.ceil(level), firsts=firsts, reads=facts.reads)
 
-    def _rule(self, facts: Facts, value: Any) -> Rule:
+    def _rule(self, facts: LearningFacts, value: Any) -> Rule:
         return BoxRule(**about(facts), box=None if value is NOTHING else value)
 
-    def _needed(self, facts: Facts, spend: Bound, accuracy: float, failure: float) -> int:
+    def _needed(self, facts: LearningFacts, spend: Bound, accuracy: float, failure: float) -> int:
         axes = len(facts.features)
         mechanism = self._axes(facts, spend, accuracy, failure)
         many = len(mechanism.quantiles[0].probabilities)

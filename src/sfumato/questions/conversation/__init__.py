@@ -1,9 +1,10 @@
 """Conversations: any number of queries, answered from a model that the data correct when it is wrong."""
 
+from sfumato.moved import moved
 from sfumato.questions.conversation.calibration import PayAsYouGo, pay_as_you_go
 from sfumato.questions.conversation.guesses import ApproximateChecking, Checked, Guesses, PureChecking
 from sfumato.questions.conversation.opening import open_conversation
-from sfumato.questions.conversation.plan import Plan
+from sfumato.questions.conversation.plan import ConversationPlan
 from sfumato.questions.conversation.planning import plan_conversation
 from sfumato.questions.conversation.priors import Prior
 from sfumato.questions.conversation.queries import Box, LinearQuery, Weighted, product_query
@@ -16,10 +17,10 @@ __all__ = [
     "Box",
     "Checked",
     "Conversation",
+    "ConversationPlan",
     "Guesses",
     "LinearQuery",
     "PayAsYouGo",
-    "Plan",
     "Prior",
     "Progress",
     "PureChecking",
@@ -33,3 +34,5 @@ __all__ = [
     "product_query",
     "reduce_support",
 ]
+
+__getattr__ = moved(__name__, {"Plan": "sfumato.questions.conversation.ConversationPlan"})

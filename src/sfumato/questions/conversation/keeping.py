@@ -16,7 +16,7 @@ from sfumato.ledger.stepping import DeadStep, Stepwise
 from sfumato.noise import Noise
 from sfumato.privacy import Attributes
 from sfumato.questions.conversation.guesses import checking_from_json
-from sfumato.questions.conversation.plan import Plan
+from sfumato.questions.conversation.plan import ConversationPlan
 from sfumato.questions.conversation.steps import (
     DEAD,
     Claim,
@@ -193,14 +193,14 @@ def _no_coins(number: int) -> Noise:
     raise AssertionError("No coin is thrown once no correction is left.")
 
 
-def plan_json(plan: Plan) -> dict[str, Any]:
+def plan_json(plan: ConversationPlan) -> dict[str, Any]:
     """Return a JSON object that `plan_from_json` reads back."""
     record = {part.name: getattr(plan, part.name) for part in fields(plan)}
     return {**record, "checking": plan.checking.to_json(), "failure": str(plan.failure)}
 
 
-def plan_from_json(record: Mapping[str, Any], reads: Attributes) -> Plan:
+def plan_from_json(record: Mapping[str, Any], reads: Attributes) -> ConversationPlan:
     """Read what `plan_json` wrote; `reads` is the same as when it was written."""
     values = dict(record)
     values.update(checking=checking_from_json(record["checking"], reads), failure=Fraction(record["failure"]))
-    return Plan(**values)
+    return ConversationPlan(**values)

@@ -13,7 +13,7 @@ from sfumato.errors import DomainTooLarge
 from sfumato.model.factored import Component, Factored
 from sfumato.questions.conversation.queries import LinearQuery
 from sfumato.questions.conversation.support import SupportModel
-from sfumato.questions.conversation.tables import Answers, Sums
+from sfumato.questions.conversation.tables import QuickSums, Sums
 
 PASSES, WORST, RECENT = 2, 6, 128
 """After a correction, in each of two passes, the six that fit worst of the last 128 are learned again."""
@@ -45,13 +45,13 @@ class Learner:
         self.model: Tilting = model
         self.lessons: list[Lesson] = []
         self._gain, self._margin = gain, margin
-        self._answers: Answers | None = None
+        self._answers: QuickSums | None = None
         self._sums: dict[tuple[str, ...], tuple[Component, Sums]] = {}
 
     def expect(self, queries: Sequence[LinearQuery]) -> NDArray[np.float64]:
         """Return the model's value of each query, between 0 and 1."""
         if self._answers is None:
-            self._answers = Answers(self.model.space, self._table)
+            self._answers = QuickSums(self.model.space, self._table)
         if len(queries) == 1:
             value = self._answers.one(queries[0]) / max(queries[0].unit, 1)
             return np.array([min(max(value, 0.0), 1.0)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.errors import CertificationError, LedgerError
+from sfumato.errors import AccuracyWarning, CertificationError, LedgerError
 from sfumato.exact import Number, positive_integer
 from sfumato.ledger import Ledger
 from sfumato.ledger.largest import scaled
@@ -21,12 +22,11 @@ from sfumato.privacy import Approximate, Attributes, Bound, Cost, Loss, Pure, re
 from sfumato.questions.conversation.guesses import ApproximateChecking
 from sfumato.questions.conversation.keeping import InLedger, Source, plan_from_json, plan_json
 from sfumato.questions.conversation.learner import Learner
-from sfumato.questions.conversation.plan import Plan
+from sfumato.questions.conversation.plan import ConversationPlan
 from sfumato.questions.conversation.planning import Method, plan_conversation
 from sfumato.questions.conversation.priors import Prior, Start, start_of
 from sfumato.questions.conversation.session import Conversation
 from sfumato.questions.conversation.support import Support, reduce_support
-from sfumato.questions.conversation.warned import warn_of_leaks, warn_of_plan
 from sfumato.select.fit import pure_epsilon
 from sfumato.table.data import Table
 from sfumato.table.gauge import Basis, Gauge
@@ -73,7 +73,7 @@ class Proposal:
         """The spend without what the count of rows costs."""
         return self.spend if self.gauge.total is not None else scaled(self.spend, 1 - COUNTING)
 
-    def plan(self, rows: int, spend: Bound | None = None) -> Plan:
+    def plan(self, rows: int, spend: Bound | None = None) -> ConversationPlan:
         """Return the plan for so many rows."""
         counted = self.counting()
         slack = 0 if counted is None else counted.error(0.99)
@@ -216,9 +216,9 @@ def open_conversation(
     if not losses[0].within(asked.spend):
         raise CertificationError(f"This conversation does not provably fit {spend!r}; please report it.")
     if gauge.total is not None:
-        warn_of_leaks(losses[0].person.leak, gauge.total)
+        _warn_of_leaks(losses[0].person.leak, gauge.total)
         if not known:
-            warn_of_plan(asked.plan(gauge.total))
+            _warn_of_plan(asked.plan(gauge.total))
     table.require_unchanged()
     steps = _opened(ledger, wanted, asked, asked.event(table.snapshot), analyst)
     source = Source(
@@ -231,9 +231,9 @@ def open_conversation(
     standing = keeper.resume()
     plan = plan_from_json(standing.state["plan"], asked.reads)
     if gauge.total is None:
-        warn_of_leaks(losses[0].person.leak, plan.people)
+        _warn_of_leaks(losses[0].person.leak, plan.people)
         if not known:
-            warn_of_plan(plan)
+            _warn_of_plan(plan)
     return Conversation(
         name=wanted,
         plan=plan,
@@ -264,7 +264,7 @@ def _opened(ledger: Ledger, name: str, asked: Proposal, event: Event, analyst: s
     )
 
 
-def _learner(asked: Proposal, plan: Plan, support: Mapping[str, Any] | None) -> Learner:
+def _learner(asked: Proposal, plan: ConversationPlan, support: Mapping[str, Any] | None) -> Learner:
     people, start = plan.people, asked.start
     if support is None or support["whole"]:
         return Learner(start.model(asked.space, people), plan.gain / people, plan.learning_margin / people)
@@ -279,3 +279,20 @@ def _known(ledger: Ledger, name: str) -> bool:
         return ledger.stored(name).state != "reserved"
     except LedgerError:
         return False
+
+
+def _warn_of_plan(plan: ConversationPlan) -> None:
+    """Say that something else would serve better; where the number of people is private, it has been paid for."""
+    if plan.verdict != "converse":
+        warnings.warn(plan.advice, AccuracyWarning, stacklevel=3)
+
+
+def _warn_of_leaks(leak: Fraction, people: int) -> None:
+    """Say that delta is so large that a mechanism could show somebody's row; people are public, or paid for."""
+    if leak * people >= 1:
+        warnings.warn(
+            f"A delta of {float(leak):.2g} is not below 1/{people}: it would allow to show the row of one of the "
+            f"{people} people. Write a delta far below, for example {0.01 / people:.1g}.",
+            AccuracyWarning,
+            stacklevel=3,
+        )

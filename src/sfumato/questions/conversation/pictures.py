@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sfumato.questions.conversation.plan import Plan
+from sfumato.questions.conversation.plan import ConversationPlan
 from sfumato.show import Line, Panel, picture
 
 
-def draw_progress(name: str, plan: Plan, history: Sequence[Sequence[float]], progress: Any) -> Any:
+def draw_progress(name: str, plan: ConversationPlan, history: Sequence[Sequence[float]], progress: Any) -> Any:
     """Return two charts: corrections against queries asked, and by how much the model was wrong each time."""
     places = [float(asked) for asked, _ in history]
     end = float(max(progress.asked, 1))

@@ -15,7 +15,7 @@ Verdict = Literal["converse", "answer", "synthesize"]
 
 
 @dataclass(frozen=True)
-class Plan:
+class ConversationPlan:
     """All public numbers of a conversation.
 
     `error` is the largest error of an answer, as a part of the people, while corrections are left: with probability

@@ -24,7 +24,7 @@ from sfumato.privacy import (
 from sfumato.privacy.calibrate import concentrated_within
 from sfumato.questions.conversation.calibration import near_borderline, near_scale, pay_as_you_go
 from sfumato.questions.conversation.guesses import ApproximateChecking, Checking, PureChecking
-from sfumato.questions.conversation.plan import Plan, Verdict
+from sfumato.questions.conversation.plan import ConversationPlan, Verdict
 from sfumato.select.fit import drawable, positive_spend, pure_epsilon
 
 Method = Literal["auto", "approximate", "pure"]
@@ -79,7 +79,7 @@ def plan_conversation(
     slack: int = 0,
     relation: Relation = REPLACE_ONE,
     reads: Attributes = EVERYTHING,
-) -> Plan:
+) -> ConversationPlan:
     """Plan a conversation of `queries` queries about `people` people over `cells` possible rows; public facts only.
 
     With probability 1 - `failure` all errors are at most `plan.error` and the corrections suffice, whatever the data:
@@ -117,7 +117,7 @@ def plan_conversation(
     return min(_candidates(wish, method, relation, reads), key=lambda plan: plan.error)
 
 
-def _candidates(wish: _Wish, method: Method, relation: Relation, reads: Attributes) -> Iterator[Plan]:
+def _candidates(wish: _Wish, method: Method, relation: Relation, reads: Attributes) -> Iterator[ConversationPlan]:
     if method != "pure" and isinstance(wish.spend, Approximate):
         yield _approximate(wish, relation, reads)
     elif method == "approximate":
@@ -133,7 +133,7 @@ def _gains(wish: _Wish) -> Iterator[tuple[float, int]]:
             yield gain, updates
 
 
-def _approximate(wish: _Wish, relation: Relation, reads: Attributes) -> Plan:
+def _approximate(wish: _Wish, relation: Relation, reads: Attributes) -> ConversationPlan:
     spend = wish.spend
     assert isinstance(spend, Approximate)
 
@@ -162,7 +162,7 @@ def _approximate(wish: _Wish, relation: Relation, reads: Attributes) -> Plan:
     return _plan(wish, checking, (worth, margin, learning), threshold + margin + 1)
 
 
-def _pure(wish: _Wish, relation: Relation, reads: Attributes) -> Plan:
+def _pure(wish: _Wish, relation: Relation, reads: Attributes) -> ConversationPlan:
     epsilon = pure_epsilon(wish.spend)
     width = float(wish.sensitivity / epsilon)
     best: tuple[float, float, int, Fraction] | None = None
@@ -209,7 +209,7 @@ def _pure_margins(wish: _Wish, updates: int, share: float, width: float) -> tupl
     return compared, lift, width * updates * math.log(3 * updates / float(wish.failure)) / share
 
 
-def _plan(wish: _Wish, checking: Checking, counts: tuple[int, int, int], error: int) -> Plan:
+def _plan(wish: _Wish, checking: Checking, counts: tuple[int, int, int], error: int) -> ConversationPlan:
     if not checking.loss().within(wish.spend):
         raise CertificationError(f"The conversation planned does not provably fit {wish.spend!r}; please report it.")
     part = (error + wish.slack) / wish.people
@@ -217,7 +217,7 @@ def _plan(wish: _Wish, checking: Checking, counts: tuple[int, int, int], error: 
     best = min(direct, part)
     verdict: Verdict = "synthesize" if best >= USELESS else "answer" if direct < part else "converse"
     gain, margin, learning = counts
-    return Plan(
+    return ConversationPlan(
         checking,
         wish.people,
         wish.queries,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from sfumato.questions.conversation.plan import Plan
+from sfumato.questions.conversation.plan import ConversationPlan
 from sfumato.questions.conversation.queries import LinearQuery
 
 Source = Literal["model", "data"]
@@ -43,7 +43,9 @@ class Reply:
     progress: Progress
 
 
-def said(plan: Plan, query: LinearQuery, part: float, source: Source, *, promised: bool, progress: Progress) -> Reply:
+def said(
+    plan: ConversationPlan, query: LinearQuery, part: float, source: Source, *, promised: bool, progress: Progress
+) -> Reply:
     """Return the reply to a query whose value is this part of its range."""
     stretch = query.unit / query.denominator
     value = part * stretch + query.offset / query.denominator

@@ -16,7 +16,7 @@ from sfumato.model.base import Model
 from sfumato.privacy import Loss
 from sfumato.questions.conversation.guesses import Checked, Guesses
 from sfumato.questions.conversation.learner import Learner, Lesson
-from sfumato.questions.conversation.plan import Plan
+from sfumato.questions.conversation.plan import ConversationPlan
 from sfumato.questions.conversation.queries import LinearQuery, query_from_json, read_queries, read_query
 from sfumato.questions.conversation.reply import Progress, Reply, said
 from sfumato.questions.conversation.steps import (
@@ -29,7 +29,7 @@ from sfumato.questions.conversation.steps import (
     corrected_part,
     replies_to,
 )
-from sfumato.questions.conversation.tables import Answers, quick_counts, refuse_wide
+from sfumato.questions.conversation.tables import QuickSums, quick_counts, refuse_wide
 from sfumato.table.schema import Schema
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ class Conversation:
         self,
         *,
         name: str,
-        plan: Plan,
+        plan: ConversationPlan,
         schema: Schema,
         learner: Callable[[], Learner],
         keeper: Keeper,
@@ -91,7 +91,7 @@ class Conversation:
         self._relearn()
         counts = standing.counts if self._left else None
         # Data are held only while corrections are left, and let go with the last one.
-        self._exact = None if counts is None else Answers(self._space, quick_counts(self._space, counts))
+        self._exact = None if counts is None else QuickSums(self._space, quick_counts(self._space, counts))
         if standing.pending is not None:
             self._remember(self._complete(standing.pending), standing.pending)
         self._torn = False

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.noise import Noise
-from sfumato.questions.conversation.plan import Plan
+from sfumato.questions.conversation.plan import ConversationPlan
 from sfumato.questions.conversation.queries import LinearQuery, Weighted, query_from_json
 from sfumato.questions.conversation.reply import Progress, Reply, said
 
@@ -81,7 +81,7 @@ def alike(queries: Sequence[LinearQuery]) -> Sequence[LinearQuery]:
     return queries
 
 
-def replies_to(plan: Plan, claim: Claim, outcome: Outcome) -> list[Reply]:
+def replies_to(plan: ConversationPlan, claim: Claim, outcome: Outcome) -> list[Reply]:
     """Return what a step says; nothing but what was said and what came of it decides, so it can be said again."""
     asked, repeated, corrected, left = claim.progress
     replies = []
@@ -97,7 +97,7 @@ def replies_to(plan: Plan, claim: Claim, outcome: Outcome) -> list[Reply]:
     return replies
 
 
-def corrected_part(plan: Plan, claim: Claim, outcome: Outcome) -> float:
+def corrected_part(plan: ConversationPlan, claim: Claim, outcome: Outcome) -> float:
     """Return a correction as a part of the people, within the range of its query."""
     assert outcome.answer is not None
     return min(max(outcome.answer / (plan.people * claim.queries[0].unit), 0.0), 1.0)

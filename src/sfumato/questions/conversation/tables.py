@@ -26,7 +26,7 @@ CORNERS = 8
 """Up to so many columns a box is read from the corners of running totals, 2 for each; above it is summed."""
 
 
-class Answers:
+class QuickSums:
     """Sums over cells, exact for integers and quick for boxes: running totals over the touched columns are kept.
 
     `table` gives the counts, or the probabilities, over some columns. Memory: 8 bytes for each cell of the column

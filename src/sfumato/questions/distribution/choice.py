@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from sfumato.errors import UnsupportedSpend
 from sfumato.privacy import Bound
-from sfumato.questions.distribution.facts import Facts, Option
+from sfumato.questions.distribution.facts import DistributionFacts, Option
 from sfumato.questions.distribution.options import all_options
 
 METHODS = ("auto", "medians", "tree", "histogram", "windows")
 
 
-def choose_option(facts: Facts, spend: Bound, method: str) -> tuple[Option, str]:
+def choose_option(facts: DistributionFacts, spend: Bound, method: str) -> tuple[Option, str]:
     """Return the option to run, and why; of the method asked for, or of all."""
     best: dict[str, Option] = {}
     for option in all_options(facts, spend, method):
@@ -36,7 +36,7 @@ def _refusal(method: str, spend: Bound) -> str:
     return f"{method} does not serve {spend!r} here; write method='auto'."
 
 
-def _reason(chosen: Option, method: str, options: Sequence[Option], facts: Facts) -> str:
+def _reason(chosen: Option, method: str, options: Sequence[Option], facts: DistributionFacts) -> str:
     asked = "has the smallest error" if method == "auto" else "was asked for"
     others = [] if method != "auto" else [f"{one.method} {one.predicted:.0f}" for one in options if one is not chosen]
     beside = f" (beside it: {', '.join(others)})" if others else ""

@@ -29,7 +29,7 @@ MOST_ROWS = 2**40
 
 
 @dataclass(frozen=True)
-class Facts:
+class DistributionFacts:
     """The public facts of one question: column, condition, domain, who moves what, how many rows there may be.
 
     The condition says of a column with missing cells that they are left out.
@@ -41,7 +41,7 @@ class Facts:
     moves: Moves
 
     @classmethod
-    def of(cls, basis: Basis, column: str, where: Predicate) -> Facts:
+    def of(cls, basis: Basis, column: str, where: Predicate) -> DistributionFacts:
         """Read them off the gauge, and refuse what has no order or costs nothing."""
         domain = basis.schema.domain(column)
         if domain.size is None:
@@ -133,7 +133,7 @@ class Option:
     facts: dict[str, Fraction]
     law: Priced | None = None
 
-    def released(self, facts: Facts, raw: Any, why: str) -> Released:
+    def released(self, facts: DistributionFacts, raw: Any, why: str) -> Released:
         """Return what leaves: the knots, from the first code to beyond the last one."""
         knots = self.knots(raw)
         edges, below, draws = zip(*knots, strict=True)

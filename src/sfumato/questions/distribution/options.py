@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Any
 
 from sfumato.privacy import REPLACE_ONE, Bound, Concentrated, Truncated
-from sfumato.questions.distribution.facts import FAILURE, Facts, Knot, Option, routes, share_of
+from sfumato.questions.distribution.facts import FAILURE, DistributionFacts, Knot, Option, routes, share_of
 from sfumato.questions.distribution.medians import Cells, MedianTree, cells_of, leaf_mass, median_cells
 from sfumato.questions.distribution.nodes import NodeTree, calm_threshold, drawn_at_most, levels_of
 from sfumato.questions.distribution.widths import sum_width
@@ -54,14 +54,14 @@ def flat_knots(starts: Sequence[int], counts: Sequence[int], last: int, grid: in
     return [*found, Knot(edges[-1], rows, 0)]
 
 
-def _flat_width(facts: Facts, law: Any, grid: int, cells: int) -> float:
+def _flat_width(facts: DistributionFacts, law: Any, grid: int, cells: int) -> float:
     """Return the width of all prefixes of so many cells, in rows, at the usual failure."""
     public = facts.public_rows is not None
     draws = (cells + 1) // 2 if public else cells
     return float(sum_width(law, draws, FAILURE / flat_union(public)) * grid * facts.moves.unit)
 
 
-def medians(facts: Facts, bound: Bound, levels: int, share: Fraction) -> Option:
+def medians(facts: DistributionFacts, bound: Bound, levels: int, share: Fraction) -> Option:
     """Return the medians of so many levels, with this share of the bound for choosing them."""
     counts, grid = noise_on_grid(share_of(bound, 1 - share), facts.moves, 2**levels)
     widest = range_epsilon(share_of(bound, share / levels))
@@ -90,7 +90,7 @@ def medians(facts: Facts, bound: Bound, levels: int, share: Fraction) -> Option:
     return Option("medians", mechanism, predicted, knots, union, counts.law)
 
 
-def nodes(facts: Facts, bound: Bound, branching: int) -> Option:
+def nodes(facts: DistributionFacts, bound: Bound, branching: int) -> Option:
     """Return the tree of noisy counts with so many parts a node; with as many parts as codes it is a histogram."""
     levels = levels_of(facts.size, branching)
     noise, grid = noise_on_grid(share_of(bound, Fraction(1, levels)), facts.moves, levels * (branching - 1))
@@ -149,7 +149,7 @@ def tree_knots(tree: NodeTree, raw: Any, rows: int | None) -> list[Knot]:
     return [*sorted(found), total]
 
 
-def windows(facts: Facts, bound: Concentrated | Truncated, ranks: int) -> Option | None:
+def windows(facts: DistributionFacts, bound: Concentrated | Truncated, ranks: int) -> Option | None:
     """Return so many interior points of windows of ranks, or nothing if there are too few people for them."""
     rows = facts.public_rows
     if rows is None or facts.size < 2:
@@ -166,7 +166,7 @@ def windows(facts: Facts, bound: Concentrated | Truncated, ranks: int) -> Option
     return Option("windows", mechanism, float(gap + 2 * mechanism.radius), knots, radius)
 
 
-def all_options(facts: Facts, spend: Bound, method: str) -> Iterator[Option]:
+def all_options(facts: DistributionFacts, spend: Bound, method: str) -> Iterator[Option]:
     """Yield every method at every setting that is worth a look, or one method only."""
     for bound in routes(spend):
         if method in ("auto", "medians"):
@@ -183,7 +183,7 @@ def all_options(facts: Facts, spend: Bound, method: str) -> Iterator[Option]:
             yield found
 
 
-def _medians(facts: Facts, bound: Bound) -> Iterator[Option]:
+def _medians(facts: DistributionFacts, bound: Bound) -> Iterator[Option]:
     # More cuts than rows or codes make no sense.
     most = max(1, min(MOST_LEVELS, facts.size.bit_length(), (2 * facts.rows).bit_length() - 1))
     for levels in range(min(LEAST_LEVELS, most), most + 1):
@@ -191,7 +191,7 @@ def _medians(facts: Facts, bound: Bound) -> Iterator[Option]:
             yield medians(facts, bound, levels, share)
 
 
-def _nodes(facts: Facts, bound: Bound) -> Iterator[Option]:
+def _nodes(facts: DistributionFacts, bound: Bound) -> Iterator[Option]:
     if facts.size <= FLAT:
         yield nodes(facts, bound, max(2, facts.size))
     for branching in BRANCHINGS:

@@ -13,7 +13,7 @@ from sfumato.ask.question import Question, Where
 from sfumato.errors import AccuracyWarning, ParameterError
 from sfumato.privacy import Bound
 from sfumato.questions.distribution.choice import METHODS, choose_option
-from sfumato.questions.distribution.facts import Facts
+from sfumato.questions.distribution.facts import DistributionFacts
 from sfumato.questions.distribution.value import DistributionEstimate
 from sfumato.table.gauge import Basis
 from sfumato.table.where import read_where
@@ -47,7 +47,7 @@ class Distribution(Question):
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare the method with the smallest predicted error, or the one asked for."""
         where = read_where(self.where, basis.schema)
-        facts = Facts.of(basis, self.column, where)
+        facts = DistributionFacts.of(basis, self.column, where)
         option, why = choose_option(facts, facts.gauge.priced(spend), self.method)
         if option.predicted >= facts.rows:
             warnings.warn(

@@ -16,7 +16,7 @@ import numpy as np
 
 from sfumato.answer import Frame, Released, number
 from sfumato.domain.base import Domain
-from sfumato.domain.derived import Rule
+from sfumato.domain.derived import Derivation
 from sfumato.domain.numbers import FixedPoint, Integers
 from sfumato.domain.records import column_from_json, domain_from_json
 from sfumato.errors import ParameterError
@@ -58,7 +58,7 @@ class DistributionEstimate:
         if "base" not in made:
             return domain_from_json(made["domain"])
         rule = column_from_json(made["domain"])
-        assert isinstance(rule, Rule)
+        assert isinstance(rule, Derivation)
         return rule.on(domain_from_json(made["base"]))
 
     @cached_property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -13,6 +13,7 @@ from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question, as_columns
 from sfumato.errors import AccuracyWarning, ParameterError
 from sfumato.exact import positive_integer
+from sfumato.moved import refuse_renamed
 from sfumato.privacy import Approximate, Bound
 from sfumato.questions.popular.value import SuccinctHistogram
 from sfumato.table.gauge import Basis
@@ -23,14 +24,14 @@ from sfumato.totals.column_tree.histogram import PopularCounts
 from sfumato.totals.found_keys import plan_found
 from sfumato.totals.totals import table_between, table_of
 
-ENGINES = ("auto", "tree", "laplace", "stability")
+METHODS = ("auto", "tree", "laplace", "stability")
 
 
 @dataclass(frozen=True, init=False)
 class Popular(Question):
     """The combinations of many columns that occur often, with noisy counts, out of a domain too large to list.
 
-    The value is a `SuccinctHistogram`: a table that also answers counts, sums and shares for free. `engine="tree"`
+    The value is a `SuccinctHistogram`: a table that also answers counts, sums and shares for free. `method="tree"`
     searches along a tree of columns with a pure spend, best per attribute and for many columns (PDP-HH, PDP-HIST);
     `"laplace"` puts noise on every cell (PL-SAN-POINT-PURE); `"stability"` needs a delta and is the best where one is
     allowed (PL-SAN-POINT-STAB). `"auto"` takes stability for an Approximate spend, and otherwise the smaller error
@@ -39,24 +40,28 @@ class Popular(Question):
     """
 
     kind: ClassVar[str] = "Popular"
+    stored: ClassVar[Mapping[str, str]] = {"method": "engine"}
     columns: tuple[str, ...]
     smallest: int | None
-    engine: str
+    method: str
 
-    def __init__(self, columns: str | Sequence[str], smallest: int | None = None, engine: str = "auto") -> None:
+    def __init__(
+        self, columns: str | Sequence[str], smallest: int | None = None, method: str = "auto", **earlier: Any
+    ) -> None:
+        refuse_renamed("Popular", earlier, {"engine": "method"})
         if not columns:
             raise ParameterError("Popular needs columns; write Popular(['town', 'job', 'car']).")
-        if engine not in ENGINES:
-            raise ParameterError(f"engine is one of {', '.join(ENGINES)}, and {engine!r} is none of them.")
+        if method not in METHODS:
+            raise ParameterError(f"method is one of {', '.join(METHODS)}, and {method!r} is none of them.")
         if smallest is not None:
             positive_integer(smallest, "smallest")
         object.__setattr__(self, "columns", as_columns(columns))
         object.__setattr__(self, "smallest", smallest)
-        object.__setattr__(self, "engine", engine)
+        object.__setattr__(self, "method", method)
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
-        """Prepare the engine asked for, or the best one; warn if no record can be frequent enough."""
-        prepared = self._engine(basis, spend)
+        """Prepare the method asked for, or the best one; warn if no record can be frequent enough."""
+        prepared = self._chosen(basis, spend)
         if isinstance(prepared.mechanism, PopularCounts):
             found_from = prepared.mechanism.hitters.smallest_found(CONFIDENCE)
             people = basis.people or 0  # a tree is planned only where it is public
@@ -69,12 +74,12 @@ class Popular(Question):
                 )
         return prepared
 
-    def _engine(self, basis: Basis, spend: Bound) -> Prepared:
-        if self.engine == "tree":
+    def _chosen(self, basis: Basis, spend: Bound) -> Prepared:
+        if self.method == "tree":
             return plan_tree(basis, spend, self.columns, self.smallest)
-        if self.engine == "stability" or (self.engine == "auto" and isinstance(spend, Approximate)):
+        if self.method == "stability" or (self.method == "auto" and isinstance(spend, Approximate)):
             return with_people(plan_found((Count(),), basis, spend, self.columns, EVERY_ROW))
-        if self.engine == "laplace":
+        if self.method == "laplace":
             return plan_cells(basis, spend, self.columns)
         return plan_pure(basis, spend, self.columns, self.smallest)
 
@@ -92,7 +97,7 @@ class Popular(Question):
             table.columns,
             smallest=int(smallest),
             people=None if people is None else int(people),
-            engine=str(released.made.get("engine", "cells")),
+            method=str(released.made.get("engine", "cells")),
             overflow=bool(released.made.get("overflow", False)),
         )
 

@@ -29,8 +29,13 @@ class SuccinctHistogram(Frame):
 
     smallest: int = 0
     people: int | None = None
-    engine: str = "tree"
+    method: str = "tree"
     overflow: bool = False
+
+    @property
+    def engine(self) -> str:
+        """The earlier name of `method`."""
+        raise AttributeError("engine is now method; write found.method.")
 
     @property
     def records(self) -> tuple[Record, ...]:

@@ -29,7 +29,7 @@ MOST_CUTS = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
+class QuantileFacts:
     """What everybody may know: the domain, the quantiles, how much one person counts, and the rows there can be."""
 
     size: int
@@ -62,12 +62,12 @@ class Chosen:
     why: str
 
 
-def choose_quantiles(facts: Facts, spend: Bound, method: Method = "auto") -> Chosen:
+def choose_quantiles(facts: QuantileFacts, spend: Bound, method: Method = "auto") -> Chosen:
     """Return the mechanism with the smallest expected rank error; no data takes part.
 
     >>> from sfumato import Pure
     >>> nine = tuple(Fraction(tenth, 10) for tenth in range(1, 10))
-    >>> chosen = choose_quantiles(Facts(size=2**64, probabilities=nine, units=1000), Pure(1))
+    >>> chosen = choose_quantiles(QuantileFacts(size=2**64, probabilities=nine, units=1000), Pure(1))
     >>> chosen.method, round(chosen.expected, 1)
     ('joint', 5.1)
     """
@@ -84,7 +84,7 @@ def choose_quantiles(facts: Facts, spend: Bound, method: Method = "auto") -> Cho
     return replace(best, why=_reason(best, others, len(facts.probabilities)))
 
 
-def _candidates(facts: Facts, spend: Bound, method: Method) -> Iterator[Chosen]:
+def _candidates(facts: QuantileFacts, spend: Bound, method: Method) -> Iterator[Chosen]:
     """Yield what may be taken, the simplest first: of equal ones the first is taken."""
     count = len(facts.probabilities)
     most = math.inf if facts.units is None else facts.units / facts.scale
@@ -100,7 +100,7 @@ def _candidates(facts: Facts, spend: Bound, method: Method) -> Iterator[Chosen]:
             yield Chosen(mechanism, named, min(expected_error(mechanism), most), "")
 
 
-def _split(facts: Facts, spend: Bound, most: float) -> Chosen:
+def _split(facts: QuantileFacts, spend: Bound, most: float) -> Chosen:
     """Give each quantile an equal part of the spend."""
     epsilon = range_epsilon(spend.split(len(facts.probabilities)))
     if epsilon == 0:
@@ -118,7 +118,7 @@ def _split(facts: Facts, spend: Bound, most: float) -> Chosen:
     return Chosen(mechanism, "split", min(1 / float(mechanism.steepness()), most), "")
 
 
-def _fans(facts: Facts) -> list[int]:
+def _fans(facts: QuantileFacts) -> list[int]:
     """Return how many quantiles may be drawn in one go: all of them, or as many as make 2, 3, … levels."""
     count = len(facts.probabilities)
     depth = math.ceil(math.log2(count + 1))
@@ -128,7 +128,7 @@ def _fans(facts: Facts) -> list[int]:
     return [fan for fan in fans if facts.units * fan**2 <= MOST_WORK and facts.units * (fan + 2) <= MOST_CELLS]
 
 
-def _joint(facts: Facts, spend: Bound, fan: int) -> JointQuantiles | None:
+def _joint(facts: QuantileFacts, spend: Bound, fan: int) -> JointQuantiles | None:
     """Return the mechanism that draws `fan` quantiles in one go, or None if rounding leaves nothing of the spend."""
     plain = JointQuantiles(
         size=facts.size,
@@ -228,8 +228,8 @@ def _reason(best: Chosen, others: Sequence[Chosen], count: int) -> str:
 __all__ = [
     "METHODS",
     "Chosen",
-    "Facts",
     "Method",
+    "QuantileFacts",
     "choose_quantiles",
     "expected_error",
     "joint_rank_error",

@@ -16,7 +16,7 @@ from sfumato.domain import Domain, Text
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one
 from sfumato.privacy import Bound
-from sfumato.questions.quantiles.choice import METHODS, Facts, Method, choose_quantiles, joint_rank_error
+from sfumato.questions.quantiles.choice import METHODS, Method, QuantileFacts, choose_quantiles, joint_rank_error
 from sfumato.questions.quantiles.joint import JointQuantiles
 from sfumato.questions.quantiles.measure import Measure
 from sfumato.questions.quantiles.quantile_choice import QuantileChoice, rank_error
@@ -66,7 +66,7 @@ class Quantiles(Question):
         """Choose how to draw the quantiles from what is public."""
         order = Order.of(basis.schema.domain(self.column))
         gauge = basis.gauge(Ordered(self.column, read_where(self.where, basis.schema)))
-        public = Facts(
+        public = QuantileFacts(
             size=order.size,
             first=order.first,
             probabilities=self.probabilities,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
@@ -31,7 +32,7 @@ MOST_ANSWERS = 2**23
 
 
 @dataclass(frozen=True)
-class Answers(Question):
+class Queries(Question):
     """All answers to a workload, each with an error bar: one noise for all, calibrated to how far they move together.
 
     The value is `Tables`. After the noise the answers are replaced by the nearest ones that some table of people
@@ -48,19 +49,20 @@ class Answers(Question):
     >>> from sfumato import Concentrated, booleans, workloads
     >>> from sfumato.table.bounding import Bounding, Way
     >>> schema = Schema({"rain": booleans(), "wind": booleans()})
-    >>> question = Answers(workloads.marginals(schema, width=2))
+    >>> question = Queries(workloads.marginals(schema, width=2))
     >>> question.prepare(Basis(schema, 100), Concentrated(0.5)).mechanism.loss().person.rho(2)
     Fraction(1, 2)
     """
 
-    kind: ClassVar[str] = "Answers"
+    kind: ClassVar[str] = "Queries"
+    stored: ClassVar[Mapping[str, str]] = {"Queries": "Answers"}
     workload: Workload
     projection: str = "auto"
 
     def __post_init__(self) -> None:
         if not isinstance(self.workload, Workload):
             raise ParameterError(
-                "Answers needs a workload; write Answers(workloads.marginals(schema, width=2)) with the schema of the "
+                "Queries needs a workload; write Queries(workloads.marginals(schema, width=2)) with the schema of the "
                 "table."
             )
         if self.projection not in PROJECTIONS:

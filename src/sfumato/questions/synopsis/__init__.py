@@ -1,8 +1,9 @@
 """Synopses: one small private sketch answers every conjunction, parity or cut."""
 
+from sfumato.moved import moved
 from sfumato.questions.synopsis.base import Synopsis, synopsis_from_json
 from sfumato.questions.synopsis.binary import Bits, one_hot
-from sfumato.questions.synopsis.plan import Plan, Way, plan_parities, plan_synopsis
+from sfumato.questions.synopsis.plan import SynopsisPlan, Way, plan_parities, plan_synopsis
 from sfumato.questions.synopsis.queries import Conjunctions, Cuts, Parities
 from sfumato.questions.synopsis.question import Synopsize
 
@@ -11,8 +12,8 @@ __all__ = [
     "Conjunctions",
     "Cuts",
     "Parities",
-    "Plan",
     "Synopsis",
+    "SynopsisPlan",
     "Synopsize",
     "Way",
     "one_hot",
@@ -20,3 +21,5 @@ __all__ = [
     "plan_synopsis",
     "synopsis_from_json",
 ]
+
+__getattr__ = moved(__name__, {"Plan": "sfumato.questions.synopsis.SynopsisPlan"})

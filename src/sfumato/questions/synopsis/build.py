@@ -19,7 +19,7 @@ from sfumato.questions.synopsis.binary import Bits
 from sfumato.questions.synopsis.designs import (
     QUICK_SETS,
     Design,
-    Facts,
+    SynopsisFacts,
     check_degree,
     fourier_design,
     largest_degree,
@@ -48,7 +48,7 @@ class Asked:
 
     bits: Bits
     gauge: Gauge
-    facts: Facts
+    facts: SynopsisFacts
     width: float
     spend: Bound
     worst: bool
@@ -65,7 +65,7 @@ class Asked:
         if gauge.total is not None:
             people = float(gauge.total)
         replaced = gauge.relation is REPLACE_ONE
-        facts = Facts(len(bits), bits.zeros, replaced, gauge.rows, people)
+        facts = SynopsisFacts(len(bits), bits.zeros, replaced, gauge.rows, people)
         return cls(bits, gauge, facts, width, gauge.priced(spend), _worst(options))
 
     def fourier(self, degree: int) -> Design:

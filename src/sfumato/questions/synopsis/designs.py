@@ -31,7 +31,7 @@ FINE = 64
 
 
 @dataclass(frozen=True)
-class Facts:
+class SynopsisFacts:
     """What a design depends on, all public: columns, possible zeros in a row, what a person may do, rows if public."""
 
     size: int
@@ -104,7 +104,7 @@ def largest_degree(size: int, most: int = MOST_SETS) -> int:
 
 
 @lru_cache(maxsize=256)
-def fourier_design(facts: Facts, spend: Bound, degree: int, width: float) -> Design:
+def fourier_design(facts: SynopsisFacts, spend: Bound, degree: int, width: float) -> Design:
     """Return the weights of Fourier coefficients for queries that name `width` columns on average (RL-FOUR)."""
     probability = query_probability(facts.size, width)
     bits = FINEST
@@ -131,7 +131,7 @@ def query_probability(size: int, width: float) -> float:
     return min(0.5, float(width) / size)
 
 
-def _counted(facts: Facts, table: Table, spend: Bound, ones: bool = False) -> tuple[int, Sensitivity]:
+def _counted(facts: SynopsisFacts, table: Table, spend: Bound, ones: bool = False) -> tuple[int, Sensitivity]:
     """Return the steps that the count of rows deserves, if it is private, and how far everything then moves.
 
     A sixteenth of what a row adds up to, or a quarter of its length: the rest loses about 6 % or 3 % by it.
@@ -151,7 +151,7 @@ def _counted(facts: Facts, table: Table, spend: Bound, ones: bool = False) -> tu
 
 
 @lru_cache(maxsize=256)
-def marginal_design(facts: Facts, spend: Bound, order: int, width: int, worst: bool = False) -> Design:
+def marginal_design(facts: SynopsisFacts, spend: Bound, order: int, width: int, worst: bool = False) -> Design:
     """Return the steps of each number of columns for conjunctions of up to `width` columns (RL-AIE).
 
     Wide sets are many and narrow ones weigh more in an answer, so that narrow ones are counted in more steps:
@@ -163,7 +163,9 @@ def marginal_design(facts: Facts, spend: Bound, order: int, width: int, worst: b
     return min(found, key=lambda design: design.error)
 
 
-def _marginals(facts: Facts, spend: Bound, order: int, width: int, *, ones: bool, prior: Prior | None) -> Design:
+def _marginals(
+    facts: SynopsisFacts, spend: Bound, order: int, width: int, *, ones: bool, prior: Prior | None
+) -> Design:
     steps = _steps(facts, spend, order, width, ones=ones, prior=prior)
     while True:
         # The same for every row: it counts in each of its sets, and nothing for the empty set.
@@ -178,7 +180,7 @@ def _marginals(facts: Facts, spend: Bound, order: int, width: int, *, ones: bool
     return Design(table, units, count, moves, final.noise, final.typical, final.bias, ones)
 
 
-def _steps(facts: Facts, spend: Bound, order: int, width: int, *, ones: bool, prior: Prior | None) -> list[int]:
+def _steps(facts: SynopsisFacts, spend: Bound, order: int, width: int, *, ones: bool, prior: Prior | None) -> list[int]:
     """Return how many steps a row counts in sets of each width, for conjunctions of 1 … `width` columns alike.
 
     The factors are those that noise would not move.

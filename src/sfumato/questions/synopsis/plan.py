@@ -16,7 +16,7 @@ from sfumato.questions.synopsis.designs import (
     NOMINAL,
     QUICK_SETS,
     Design,
-    Facts,
+    SynopsisFacts,
     fourier_design,
     largest_degree,
     marginal_design,
@@ -59,7 +59,7 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SynopsisPlan:
     """Ways to answer all conjunctions of a width, the best first, and what is known to be impossible."""
 
     ways: tuple[Way, ...]
@@ -92,7 +92,7 @@ def plan_synopsis(
     width: int = 3,
     accuracy: Number = 0.05,
     relation: Relation = REPLACE_ONE,
-) -> Plan:
+) -> SynopsisPlan:
     """Compare ways to answer conjunctions of `width` binary columns, by their predicted error; nothing is read.
 
     `people` is the number of rows, or about what it is where that is private; `accuracy` is the error that would do.
@@ -106,16 +106,18 @@ def plan_synopsis(
     bound, wanted = require_bound(spend), float(above_zero(accuracy, "accuracy"))
     if not isinstance(width, int) or not 1 <= width <= size:
         raise ParameterError(f"A conjunction of {size} columns is from 1 to {size} wide, and {width!r} is not.")
-    facts = Facts(size, (0, size), relation is REPLACE_ONE, 1, float(rows))
+    facts = SynopsisFacts(size, (0, size), relation is REPLACE_ONE, 1, float(rows))
     ways = [_listed(facts, bound, width, wanted)]
     for degree in range(1, min(DEEPEST, largest_degree(size, QUICK_SETS)) + 1):
         ways.append(_way(f"fourier, degree={degree}", fourier_design, facts, (bound, degree, float(width)), wanted))
         ways.append(_way(f"marginals, order={degree}", marginal_design, facts, (bound, degree, width), wanted))
     ways.sort(key=lambda way: way.error)
-    return Plan(tuple(ways), floors(size, rows, width, wanted), _warnings(size, width, ways[0], wanted))
+    return SynopsisPlan(tuple(ways), floors(size, rows, width, wanted), _warnings(size, width, ways[0], wanted))
 
 
-def _way(name: str, make: Callable[..., Design], facts: Facts, rest: tuple[Bound, int, float], wanted: float) -> Way:
+def _way(
+    name: str, make: Callable[..., Design], facts: SynopsisFacts, rest: tuple[Bound, int, float], wanted: float
+) -> Way:
     design = make(facts, *rest)
     return Way(
         name,
@@ -127,14 +129,14 @@ def _way(name: str, make: Callable[..., Design], facts: Facts, rest: tuple[Bound
     )
 
 
-def _listed(facts: Facts, spend: Bound, width: int, wanted: float) -> Way:
+def _listed(facts: SynopsisFacts, spend: Bound, width: int, wanted: float) -> Way:
     """Noise on every conjunction of the width, one by one: exact but for noise, where they can be listed at all."""
     queries = comb(facts.size, width)
     noise = predicted(spend, counted(queries)) / (facts.people or NOMINAL)
     return Way(LISTED, noise, 0.0, 0.0, queries, _rows_needed(facts, noise, 0.0, wanted))
 
 
-def _rows_needed(facts: Facts, noise: float, bias: float, wanted: float) -> float | None:
+def _rows_needed(facts: SynopsisFacts, noise: float, bias: float, wanted: float) -> float | None:
     """Return the rows at which noise, which falls as they grow, leaves the wanted error; None if bias is above it."""
     if bias >= wanted:
         return None

@@ -23,7 +23,7 @@ TOTAL_SHARE = 0.03
 
 
 @dataclass(frozen=True)
-class Facts:
+class SynthesisFacts:
     """What a design is made from: the columns, the pairs that matter, whether triples do, the gauge."""
 
     space: Space
@@ -51,7 +51,7 @@ Groups = dict[str, list[tuple[Columns, bool]]]
 """Tables by what they are for: the columns of each, and whether its contrasts are measured."""
 
 
-def tables_of(facts: Facts, centred: Callable[[Columns], bool]) -> Groups:
+def tables_of(facts: SynthesisFacts, centred: Callable[[Columns], bool]) -> Groups:
     """Return the tables of one and two columns, and the number of rows where it must be bought."""
     groups: Groups = {"total": [], "ones": [((place,), centred((place,))) for place in facts.wide]}
     groups["pairs"] = [(pair, centred(pair)) for pair in facts.pairs]
@@ -70,7 +70,7 @@ def shares_of(groups: Groups, ones: float) -> dict[str, float]:
     return {name: shares[name] for name in groups}
 
 
-def part_of(facts: Facts, columns: Columns, centred: bool, pure: bool, width: Fraction) -> Part:
+def part_of(facts: SynthesisFacts, columns: Columns, centred: bool, pure: bool, width: Fraction) -> Part:
     """Return a table whose centred cells all have the same noise; `width` is a scale or the variance of a cell."""
     sizes = tuple(facts.space.sizes[place] for place in columns)
     scale = math.prod(squared_scale(size) for size in sizes) if centred and not pure else 1
@@ -83,7 +83,13 @@ def part_of(facts: Facts, columns: Columns, centred: bool, pure: bool, width: Fr
 
 
 def stack_of(
-    facts: Facts, groups: Groups, shares: dict[str, float], amount: Fraction, spend: Bound, *, pure: bool = False
+    facts: SynthesisFacts,
+    groups: Groups,
+    shares: dict[str, float],
+    amount: Fraction,
+    spend: Bound,
+    *,
+    pure: bool = False,
 ) -> TableStack:
     """Return the tables with noise in proportion to their shares, scaled so that all of them cost the amount."""
 

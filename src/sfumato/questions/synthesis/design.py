@@ -13,7 +13,7 @@ from sfumato.noise.laws.base import SMALLEST_SCALE
 from sfumato.privacy import REPLACE_ONE, Approximate, Bound, Concentrated, Pure, Truncated
 from sfumato.privacy.calibrate import concentrated_within
 from sfumato.questions.synthesis.adaptive import ChosenTables
-from sfumato.questions.synthesis.building import Facts, Groups, part_of, shares_of, stack_of, tables_of
+from sfumato.questions.synthesis.building import Groups, SynthesisFacts, part_of, shares_of, stack_of, tables_of
 from sfumato.questions.synthesis.fit import is_dense
 from sfumato.questions.synthesis.guarded import GuardedTables
 from sfumato.questions.synthesis.parts import Columns
@@ -46,7 +46,7 @@ PARITY_ONES = 0.7
 Release = TableStack | ChosenTables | GuardedTables
 
 
-def design(facts: Facts, spend: Bound) -> Release:
+def design(facts: SynthesisFacts, spend: Bound) -> Release:
     """Return the release for a spend.
 
     Few people for the spend: one-way tables alone. Pure: Laplace noise on parities of bits, or on plain tables, the
@@ -60,7 +60,7 @@ def design(facts: Facts, spend: Bound) -> Release:
     return _designed(replace(facts, pairs=(), triples=False), spend)
 
 
-def _designed(facts: Facts, spend: Bound) -> Release:
+def _designed(facts: SynthesisFacts, spend: Bound) -> Release:
     match spend:
         case Pure():
             return _laplace(facts, spend.epsilon, spend)
@@ -93,7 +93,7 @@ def _predicted(release: Release) -> float:
     return math.sqrt(sum(spreads) / len(spreads))
 
 
-def _fewest(facts: Facts, release: Release) -> float:
+def _fewest(facts: SynthesisFacts, release: Release) -> float:
     """Return how many people pairs need, to say more than one-way tables do."""
     if isinstance(release, ChosenTables) and len(release.candidates[0].columns) == 2:
         return HOPELESS_CHOSEN * _predicted(release)
@@ -112,7 +112,7 @@ def _positive(spend: Bound, amount: Fraction) -> Fraction:
 # Gaussian noise
 
 
-def _gaussian(facts: Facts, rho: Fraction, spend: Bound) -> Release:
+def _gaussian(facts: SynthesisFacts, rho: Fraction, spend: Bound) -> Release:
     groups = tables_of(facts, centred=lambda columns: True)
     alone = ones_share([facts.space.sizes[place] for place in facts.wide])
     shares = shares_of(groups, alone)
@@ -122,7 +122,7 @@ def _gaussian(facts: Facts, rho: Fraction, spend: Bound) -> Release:
 
 
 def _with_triples(
-    facts: Facts,
+    facts: SynthesisFacts,
     groups: Groups,
     shares: dict[str, float],
     amount: Fraction,
@@ -169,7 +169,7 @@ def _with_triples(
 
 
 def _guarded(
-    facts: Facts,
+    facts: SynthesisFacts,
     groups: Groups,
     shares: dict[str, float],
     amount: Fraction,
@@ -207,7 +207,7 @@ def _short(number: float) -> Fraction:
     return Fraction(number).limit_denominator(1000)
 
 
-def _triples(facts: Facts, spend: Bound) -> list[Columns]:
+def _triples(facts: SynthesisFacts, spend: Bound) -> list[Columns]:
     """Return the triples of bits to choose from, or all triples of few columns.
 
     None per attribute, where a choice would cost its full price.
@@ -228,7 +228,7 @@ def _triples(facts: Facts, spend: Bound) -> list[Columns]:
 # Laplace noise
 
 
-def _laplace(facts: Facts, epsilon: Fraction, spend: Bound) -> Release:
+def _laplace(facts: SynthesisFacts, epsilon: Fraction, spend: Bound) -> Release:
     amount = _positive(spend, epsilon)
     bits = facts.bits == facts.wide
     groups = tables_of(facts, centred=lambda columns: bits)

@@ -16,7 +16,7 @@ from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
 from sfumato.model.base import Model, model_from_json
 from sfumato.privacy import Bound
 from sfumato.questions.synthesis.adaptive import ChosenTables
-from sfumato.questions.synthesis.building import Facts
+from sfumato.questions.synthesis.building import SynthesisFacts
 from sfumato.questions.synthesis.design import design
 from sfumato.questions.synthesis.fit import fitted, judged_tables, predicted_error
 from sfumato.questions.synthesis.gather import Gathered, gather
@@ -128,7 +128,7 @@ class Synthesize(Question):
         space = Space.of(schema, self.columns)
         return marginals(schema, width=min(3, len(space.names)), columns=space.names)
 
-    def _facts(self, basis: Basis) -> Facts:
+    def _facts(self, basis: Basis) -> SynthesisFacts:
         names = self.columns if self.workload is None else self.workload.columns
         space = Space.of(basis.schema, names)
         codes = sum(space.sizes)
@@ -147,9 +147,9 @@ class Synthesize(Question):
             together = set(seen)
             pairs = tuple(pair for pair in pairs if any(one.issuperset(pair) for one in together))
             triples = any(len(one) > 2 for one in together)
-        return Facts(space, pairs, triples, basis.gauge(Rows(space.names)))
+        return SynthesisFacts(space, pairs, triples, basis.gauge(Rows(space.names)))
 
-    def _width(self, facts: Facts) -> int:
+    def _width(self, facts: SynthesisFacts) -> int:
         if self.workload is None:
             return min(3, len(facts.space.names))
         return min(3, max(len(block.columns) for block in self.workload.blocks))

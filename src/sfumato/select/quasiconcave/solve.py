@@ -124,7 +124,7 @@ def solve_quasiconcave(
     if people is not None and relation is not REPLACE_ONE:
         raise ParameterError("The number of people is public only when people are replaced; write promise= instead.")
     peak = _promise(promise, people)
-    facts = _Facts(
+    facts = _SolverFacts(
         bound=positive_spend(spend, "solve_quasiconcave"),
         size=positive_integer(size, "size"),
         peak=peak,
@@ -149,7 +149,7 @@ Found = dict[str, tuple[Mechanism, float]]
 
 
 @dataclass(frozen=True)
-class _Facts:
+class _SolverFacts:
     """The public facts from which everything is decided."""
 
     bound: Bound
@@ -162,17 +162,17 @@ class _Facts:
     names: dict[str, Any]
 
 
-def _plain(facts: _Facts) -> Found:
+def _plain(facts: _SolverFacts) -> Found:
     pick = exponential(facts.bound, facts.sensitivity, **facts.names)
     return {"exponential": (pick, pick.error(1 - facts.failure, facts.size))}
 
 
-def _leaky(facts: _Facts) -> Approximate | None:
+def _leaky(facts: _SolverFacts) -> Approximate | None:
     bound = facts.bound
     return bound if isinstance(bound, Approximate) and 2 * bound.delta < 1 else None
 
 
-def _windows(facts: _Facts) -> Found:
+def _windows(facts: _SolverFacts) -> Found:
     bound = _leaky(facts)
     if bound is None:
         return {}
@@ -188,7 +188,7 @@ def _windows(facts: _Facts) -> Found:
     return {"shifted-windows": (pick, pick.error(1 - facts.failure, facts.size))}
 
 
-def _covers(facts: _Facts) -> Found:
+def _covers(facts: _SolverFacts) -> Found:
     bound = _leaky(facts)
     if bound is None or facts.size <= SMALL + 1 or facts.peak <= 0:
         return {}
@@ -200,7 +200,7 @@ def _covers(facts: _Facts) -> Found:
     return {"two-covers": (pick, loss if 2 * loss <= facts.peak else math.inf)}
 
 
-def _interior(facts: _Facts) -> Found:
+def _interior(facts: _SolverFacts) -> Found:
     bound = facts.bound
     if facts.people is None or facts.size < 2 or not isinstance(bound, (Concentrated, Truncated)):
         return {}
@@ -238,7 +238,7 @@ def _pick(method: str, found: Found, bound: Bound) -> str:
     return method
 
 
-def _reason(chosen: str, method: str, found: Found, facts: _Facts) -> str:
+def _reason(chosen: str, method: str, found: Found, facts: _SolverFacts) -> str:
     asked = "was asked for" if method != "auto" else "loses least"
     others = [f"{name} {loss:.0f}" for name, (_, loss) in found.items() if name != chosen]
     beside = f" (beside it: {', '.join(others)})" if others else ""

@@ -38,7 +38,7 @@ def plan_tree(basis: Basis, spend: Bound, columns: Sequence[str], smallest: int 
     if gauge.total is None:
         raise UnsupportedSpend(
             "A tree of columns needs a public number of rows: one row a person, and people who are replaced, not added "
-            "or removed; write engine='laplace'."
+            "or removed; write method='laplace'."
         )
     if not space.reads(columns):
         raise UnsupportedSpend("All of these columns are public, so nothing has to be spent; count them directly.")

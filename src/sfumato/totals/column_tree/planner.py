@@ -57,7 +57,7 @@ class Sketch:
 
 
 @dataclass(frozen=True)
-class Facts:
+class SearchFacts:
     """What a plan is made from: the number of people, how often one record may be missed, how long lists may grow.
 
     `heavy` is the number of frequent strings in a node if that is known, `lowest` the least first clip, `smallest` a
@@ -121,7 +121,7 @@ def plan_hitters(
     """
     epsilon = require_pure(spend).epsilon
     missed = float(between_zero_and_one(failure, "failure"))
-    facts = Facts(positive_integer(people, "people"), missed, most, heavy, lowest, smallest)
+    facts = SearchFacts(positive_integer(people, "people"), missed, most, heavy, lowest, smallest)
     sketch = search(space, facts, spend.unit == "person", lambda scale, paths: float(epsilon), blocks)
     return fitted(sketch, most, lambda found: found.loss(), spend)[0]
 
@@ -145,7 +145,7 @@ def plan_popular(
         # The sharper of the two bounds of PopularCounts, which holds for every path on its own.
         return float(epsilon) - min(2 * each, paths * max(each, 2 * each - 1 / scale))
 
-    facts = Facts(positive_integer(people, "people"), float(between_zero_and_one(failure, "failure")), most)
+    facts = SearchFacts(positive_integer(people, "people"), float(between_zero_and_one(failure, "failure")), most)
     facts = replace(facts, smallest=smallest, counting=float(counting))
     sketch = search(space, facts, spend.unit == "person", budget, BLOCKS)
     return fitted(sketch, most, lambda found: _counted(found, counting).loss(), spend, counting)[1]
@@ -173,7 +173,7 @@ def trees(space: Space, blocks: Iterable[int], person: bool) -> list[ColumnTree]
     return [tree for tree in found if tree.joins]
 
 
-def search(space: Space, facts: Facts, person: bool, budget: Budget, blocks: Sequence[int]) -> Sketch:
+def search(space: Space, facts: SearchFacts, person: bool, budget: Budget, blocks: Sequence[int]) -> Sketch:
     """Return the best plan: the smallest count found, or the shortest lists that find a count asked for."""
     best: Sketch | None = None
     for tree in trees(space, blocks, person):
@@ -200,7 +200,7 @@ def _better(found: Sketch, best: Sketch, smallest: int | None) -> bool:
 
 
 def sketch(
-    tree: ColumnTree, paths: Sequence[tuple[int, ...]], start: Start, facts: Facts, budget: Budget
+    tree: ColumnTree, paths: Sequence[tuple[int, ...]], start: Start, facts: SearchFacts, budget: Budget
 ) -> Sketch | None:
     """Return the plan of a tree and a first clip, or None if none fits."""
     scale = 4.0 / max(budget(math.inf, len(paths)), 1e-12)
@@ -225,7 +225,7 @@ def sketch(
 
 
 def levels(
-    tree: ColumnTree, scale: float, start: Start, facts: Facts
+    tree: ColumnTree, scale: float, start: Start, facts: SearchFacts
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """Return thresholds and clips from the first level up, and the length of the longest list to expect."""
     lengths = [float(tree.cells(block)) for block in tree.blocks]

@@ -130,7 +130,7 @@ def test_it_is_a_method_of_synthesize() -> None:
     data = pyarrow.table({name: bits[:, place].tolist() for place, name in enumerate("abc")})
     with sf.curate(data, sf.Schema({name: imputed.booleans() for name in "abc"}), Pure(10)) as curator:
         workload = marginals(curator.schema, width=2)
-        model = curator.synthesize(workload, method="agnostic", spend=Pure(3))
+        model = curator.synthesize(workload, method="agnostic", spend=Pure(3)).value
         assert model.marginal(["a"])[1] == pytest.approx(bits[:, 0].mean(), abs=0.1)
         with pytest.raises(ParameterError, match="no option"):
             curator.synthesize(workload, method="agnostic", options={"speed": 1}, spend=Pure(1))

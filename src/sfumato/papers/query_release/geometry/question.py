@@ -18,7 +18,7 @@ from sfumato.papers.query_release.geometry.build import METHODS, Shapes, shaped
 from sfumato.papers.query_release.geometry.choose import choose_additive, floor_under
 from sfumato.papers.query_release.geometry.shaped import predicted
 from sfumato.privacy import Bound, Pure
-from sfumato.questions.queries.question import Answers
+from sfumato.questions.queries.question import Queries
 from sfumato.table.gauge import Basis, Gauge
 from sfumato.table.measure import Distinct, Rows
 from sfumato.table.schema import Schema
@@ -46,7 +46,7 @@ class Shaped(Question):
 
     `method="auto"` takes the shape with the smallest predicted error, which public facts decide. The value is a table
     with one row for each query; the answer's `notes` say how far its error is from the best possible. For up to about 7
-    independent queries; `Answers` takes any number, and other spends.
+    independent queries; `Queries` takes any number, and other spends.
 
     >>> from sfumato.domain import booleans
     >>> from sfumato.workload.builders import conjunctions
@@ -60,14 +60,14 @@ class Shaped(Question):
     method: str = "auto"
 
     def __post_init__(self) -> None:
-        Answers(self.workload)  # refuses what is no workload, or too large a one
+        Queries(self.workload)  # refuses what is no workload, or too large a one
         methods = ("auto", *METHODS, "recursive")
         if self.method not in methods:
             raise ParameterError(f"method is one of {', '.join(methods)}, and {self.method!r} is none of them.")
 
     def canonical(self, schema: Schema) -> Self:
         """Refuse a workload that was made for another schema."""
-        Answers(self.workload).canonical(schema)
+        Queries(self.workload).canonical(schema)
         return self
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
@@ -76,7 +76,7 @@ class Shaped(Question):
         gauge = basis.gauge(Rows(space.names))
         if gauge.rows != 1:
             raise UnsupportedSpend(
-                "Shaped noise is for one row a person; write rows_per_person=1 in the schema, or ask Answers(workload)."
+                "Shaped noise is for one row a person; write rows_per_person=1 in the schema, or ask Queries(workload)."
             )
         mechanism, beside = self._mechanism(gauge, gauge.priced(spend))
         made = {"widths": _widths(mechanism), **beside.made()}

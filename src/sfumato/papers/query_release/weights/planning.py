@@ -161,7 +161,7 @@ def plan_rounds(
     `people` is the number of people, None where it is private; `counted` says that it is the public number of rows,
     which is bought with a twentieth of the budget otherwise.
     """
-    facts = _Facts(candidates, people, counted, relation, rows, reads, options or Options())
+    facts = _RoundFacts(candidates, people, counted, relation, rows, reads, options or Options())
     plans = []
     for amount in amounts(spend):
         plan = facts.plan(amount)
@@ -170,7 +170,7 @@ def plan_rounds(
 
 
 @dataclass(frozen=True)
-class _Facts:
+class _RoundFacts:
     """What a plan is made from; all of it is public."""
 
     candidates: Candidates

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Geometric, SinhNormal, plan
-from sfumato.noise.plan import Widths, make_plan
+from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Geometric, SinhNormal, division
+from sfumato.noise.division import Widths, divide
 from tests.noise import cases, checks
 from tests.noise.mutants import mutant
 
@@ -15,7 +15,7 @@ SHORT = [Widths(), Widths(cell=6, weight=12, line=8)]
 @pytest.mark.parametrize("law", cases.NARROW, ids=cases.name)
 @pytest.mark.parametrize("widths", SHORT, ids=str)
 def test_the_division_of_narrow_laws_is_exact(law, widths):
-    divided = make_plan(law, widths)
+    divided = divide(law, widths)
     checks.check_law_of_plan(divided)
     checks.check_blocks_tile(divided)
     checks.check_tail(divided)
@@ -24,7 +24,7 @@ def test_the_division_of_narrow_laws_is_exact(law, widths):
 
 @pytest.mark.parametrize("law", cases.WIDE, ids=cases.name)
 def test_the_division_of_wide_laws_is_exact_where_we_look(law):
-    divided = make_plan(law)
+    divided = divide(law)
     size = 1 << divided.block_bits
     checks.check_law_of_plan(divided, range(0, size, max(1, size - 1)))
     checks.check_blocks_tile(divided)
@@ -34,7 +34,7 @@ def test_the_division_of_wide_laws_is_exact_where_we_look(law):
 
 @pytest.mark.parametrize("law", cases.WIDE, ids=cases.name)
 def test_almost_every_draw_needs_one_word(law):
-    divided = make_plan(law)
+    divided = divide(law)
     assert divided.free_cells < 0.03 * 2**16
     open_share = sum(block.weight / 2**63 * block.gap / 2**32 for block in divided.blocks)
     assert open_share * divided.free_cells / 2**16 < 3e-4
@@ -71,7 +71,7 @@ MUTANTS = {
 def every_check(module) -> None:
     for law in CHECKED_LAWS:
         for widths in SHORT:
-            divided = module.make_plan(law, module.Widths(widths.cell, widths.weight, widths.line))
+            divided = module.divide(law, module.Widths(widths.cell, widths.weight, widths.line))
             checks.check_law_of_plan(divided)
             checks.check_blocks_tile(divided)
             checks.check_tail(divided)
@@ -79,11 +79,11 @@ def every_check(module) -> None:
 
 
 def test_the_shipped_division_passes_every_check():
-    every_check(plan)
+    every_check(division)
 
 
 @pytest.mark.parametrize("change", MUTANTS.values(), ids=MUTANTS.keys())
 def test_mutants_of_the_division_are_caught(change):
-    changed = mutant(plan, *change)
+    changed = mutant(division, *change)
     with pytest.raises((AssertionError, ZeroDivisionError)):
         every_check(changed)

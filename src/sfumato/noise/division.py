@@ -88,7 +88,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Division:
     """The division of one law. `total` is the sum of all heights in units of 2^-128, rounded up."""
 
     law: Smooth
@@ -128,7 +128,7 @@ class Plan:
         return flint.arb(copies << self.widths.weight) / (weight * self.total)
 
 
-def make_plan(law: Smooth, widths: Widths | None = None) -> Plan:
+def divide(law: Smooth, widths: Widths | None = None) -> Division:
     """Divide a law."""
     widths = widths or Widths()
     block_bits = max(law.feature() // FINENESS, 1).bit_length() - 1
@@ -147,7 +147,7 @@ def make_plan(law: Smooth, widths: Widths | None = None) -> Plan:
         _block(*parts, total=total, block_bits=block_bits, widths=widths)
         for parts in zip(measures, cells, weights[:-1], strict=True)
     )
-    return Plan(law, widths, block_bits, tuple(blocks), tail, weights[-1], total)
+    return Division(law, widths, block_bits, tuple(blocks), tail, weights[-1], total)
 
 
 def _measures(law: Smooth, size: int, copies: int) -> Iterator[Measure]:

@@ -9,6 +9,7 @@ import typer
 
 from sfumato.cli.answers import converse_command, query_command, read_command, refit_command
 from sfumato.cli.books import ledger_app
+from sfumato.cli.evidence import evidence_command
 from sfumato.cli.fair import fair_app
 from sfumato.cli.local import local_app
 from sfumato.cli.options import Data, Json, SchemaPath, Table
@@ -34,6 +35,7 @@ app.command("read")(read_command)
 app.command("converse")(converse_command)
 app.command("refit")(refit_command)
 app.command("report")(report_command)
+app.command("evidence")(evidence_command)
 
 
 @app.callback(invoke_without_command=True)

@@ -31,6 +31,13 @@ def complete_question(context: typer.Context, incomplete: str) -> list[str]:
     return [f"{before} {name}" for name in columns if name.startswith(word)]
 
 
+def complete_answer(incomplete: str) -> list[str]:
+    """Offer the questions of the report's questionnaire."""
+    from sfumato.report.questionnaire import NAMES
+
+    return [name for name in NAMES if name.startswith(incomplete)]
+
+
 Data = Annotated[str, typer.Argument(help="A Parquet, CSV or DuckDB file, or a postgresql:// address.")]
 SchemaPath = Annotated[Path, typer.Argument(help="The public schema, TOML or JSON; `sfumato init` drafts one.")]
 LedgerPlace = Annotated[str, typer.Argument(help="The path of a ledger, or a postgresql:// address.")]
@@ -60,3 +67,9 @@ KeepHead = Annotated[
     typer.Option(help="A file on another disk that keeps the end of the ledger's chain, to notice an older copy."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Yes = Annotated[
+    list[str] | None, typer.Option(help="A question answered with yes, by name.", autocompletion=complete_answer)
+]
+No = Annotated[
+    list[str] | None, typer.Option(help="A question answered with no, by name.", autocompletion=complete_answer)
+]

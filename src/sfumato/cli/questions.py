@@ -168,10 +168,10 @@ def _popular(phrase: Phrase, _: Schema) -> Question:
 
 
 def _workload(phrase: Phrase, schema: Schema) -> Question:
-    from sfumato.questions import Answers
+    from sfumato.questions import Queries
 
     phrase.only("with")
-    return Answers(_queries(phrase, schema), _method(phrase))
+    return Queries(_queries(phrase, schema), _method(phrase))
 
 
 def _queries(phrase: Phrase, schema: Schema) -> Workload:

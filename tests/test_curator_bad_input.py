@@ -113,7 +113,7 @@ QUESTIONS: dict[str, tuple[Callable[[sf.Curator], Any], type[SfumatoError], str]
     "a text as spend": (
         lambda curator: curator.count("age > 30", spend="Pure(1)"),
         ParameterError,
-        "write for example",
+        "without quotes",
     ),
     "no spend": (lambda curator: curator.count("age > 30"), ParameterError, "spend=Pure"),
     "a spend of zero": (lambda curator: curator.count("age > 30", spend=Pure(0)), UnsupportedSpend, "above zero"),

@@ -26,6 +26,7 @@ from sfumato.privacy import (
     Relation,
     Truncated,
 )
+from sfumato.words import guide
 
 if TYPE_CHECKING:
     from sfumato import (
@@ -106,6 +107,24 @@ _HOMES = {
 _LATER = {name: home for home, names in _HOMES.items() for name in names}
 _ELSEWHERE = {"workloads": "sfumato.workload.builders"}
 
+_INSTEAD = guide(
+    {
+        # names that people guess: what is written here
+        "Median median Quantile": "write Quantiles('age', 0.5)",
+        "Average Avg mean average": "write Mean('age')",
+        "Std Stddev StandardDeviation": "write Variance('age'); its root is the deviation",
+        "Min Max": "write Quantiles('age', [0.01, 0.99])",
+        "Laplace Gaussian LaplaceMechanism epsilon Epsilon": "write Pure(0.1) as a spend",
+        "Session PrivateSession Dataset DataFrame Table": "write curate('people.csv', schema, Pure(3))",
+        "read_csv read_parquet load open": "write curate('people.csv', schema, Pure(3))",
+        "ints integer Integer Integers int": "write integers(0, 120)",
+        "floats floating real reals decimal number numbers": "write fixed(0, 1000, step=0.01)",
+        "category categorical Categorical enum": "write categories('F', 'M')",
+        "boolean bool binary": "write booleans()",
+        "date datetime": "write dates('1900-01-01', '2030-12-31'), or times('2020-01-01', '2030-01-01')",
+        "string strings str": "write text(max_bytes=40)",
+    }
+)
 _moved = moved(
     "sfumato",
     {
@@ -113,6 +132,7 @@ _moved = moved(
         "Shaped": "sfumato.papers.query_release.Shaped",
         "release": "sfumato.questions",
     },
+    _INSTEAD,
 )
 
 

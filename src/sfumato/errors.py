@@ -18,6 +18,10 @@ class ParameterError(SfumatoError, ValueError):
     """A public parameter is of the wrong type, out of range or inconsistent with another one."""
 
 
+class UnknownName(ParameterError, AttributeError):
+    """Something has no such attribute; the sentence says which one was meant."""
+
+
 class SchemaError(SfumatoError):
     """A schema does not say what is needed, or names something that does not exist."""
 

@@ -47,7 +47,7 @@ def one_sentence(said: str) -> bool:
         ("count where age > 40", "Pure(-1)", "zero or more"),
         ("count where age > 40", "__import__('os')", "write Pure(0.1)"),
         ("count where age > 40", "Approximate(1, 1e-6).per_attribute()", "per-attribute"),
-        ("count where age > 40", None, "write for example spend=Pure(0.1)"),
+        ("count where age > 40", None, 'write --spend "Pure(0.1)"'),
     ],
 )
 def test_bad_questions_and_spends(place: Place, question: str, spend: str | None, hint: str) -> None:

@@ -144,7 +144,7 @@ def test_ledgers_are_made_shown_and_verified(place: Place, tmp_path: Path) -> No
         "4 people",
     ]
     shown = run("ledger", "show", new)
-    assert "together satisfies Pure(3) for each person" in shown.out and "A meter, not a promise" in shown.out
+    assert "together satisfies Pure(3) for each person" in shown.out and "The guarantee is the limit" in shown.out
     checked = run("ledger", "verify", new, "--json")
     assert checked.code == 0 and checked.json["ok"]
     elsewhere = f"{made.json['head'].split(':')[0]}:{'0' * 64}"

@@ -145,13 +145,13 @@ def test_a_limit_on_people_who_come_and_go_counts_twice_for_attributes():
 def test_the_meter_of_an_attribute_has_the_ceiling_that_is_guaranteed():
     with Ledger(None, Budget(Pure(1), secrets=Secrets(("sex", "age"))), relation=ADD_REMOVE) as ledger:
         ledger.reserve("first", EVENT, Loss.flat(Cost.pure(1), {"sex"}, ADD_REMOVE))
-        assert ledger.spent("sex").text.startswith("Used 2 of 2.")
-        assert ledger.spent("sex", 2).text.startswith("Used 4 of 4.")
-        assert ledger.spent().text.startswith("Used 1 of 1.")
+        assert ledger.spent("sex").text.startswith("Used so far 2 of 2.")
+        assert ledger.spent("sex", 2).text.startswith("Used so far 4 of 4.")
+        assert ledger.spent().text.startswith("Used so far 1 of 1.")
         assert ledger.spent("age").sums == (0, 0)
     with Ledger(None, Budget(Pure(9), people={2: Pure(1)}), relation=ADD_REMOVE) as ledger:
         ledger.reserve("first", EVENT, Loss.flat(Cost.pure("1/2"), {"sex"}, ADD_REMOVE))
-        assert ledger.spent("sex").text.startswith("Used 1 of 1.")
+        assert ledger.spent("sex").text.startswith("Used so far 1 of 1.")
     with (
         Ledger(None, Budget(Truncated("1/10", 2)), relation=ADD_REMOVE) as ledger,
         pytest.raises(ParameterError, match=r"reaches sex of each person.*people=\{2: …\}"),

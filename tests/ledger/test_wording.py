@@ -18,8 +18,8 @@ from .conftest import SECRETS
 
 EVENT = Event("Laplace", "QR-LAP")
 METER = (
-    "A meter, not a promise: questions were chosen after seeing answers, so this number is not a privacy guarantee. "
-    "The guarantee is the limit."
+    "The guarantee is the limit, not what is used so far: questions were chosen after seeing answers, so that number "
+    "is no guarantee of its own."
 )
 
 
@@ -49,20 +49,25 @@ def test_guarantee():
 
 def test_spent():
     with ledger_with(Budget(Pure(3)), Cost.pure("6/5")) as ledger:
-        assert ledger.spent().text == f"Used 1.2 of 3. {METER}"
+        assert ledger.spent().text == f"Used so far 1.2 of 3. {METER}"
         assert ledger.spent().percent == 40
     with ledger_with(Budget(Concentrated("1/3")), Cost.concentrated("1/10")) as ledger:
-        assert ledger.spent().text == f"Used 0.1 of 1/3. {METER}"
+        assert ledger.spent().text == f"Used so far 0.1 of 1/3. {METER}"
 
 
 def test_spent_of_an_approximate_limit_has_no_single_number():
     with ledger_with(Budget(Approximate(1, 1e-6)), *[Cost.pure("1/10")] * 8) as ledger:
-        assert ledger.spent().text == f"Epsilon 0.8 of 1. Order 23.25: 0.58 of 0.53. Leaks 0 of 5e-7. {METER}".replace(
-            "0.58 of 0.53", "closed"
+        assert (
+            ledger.spent().text
+            == f"Used so far: Epsilon 0.8 of 1. Order 23.25: 0.58 of 0.53. Leaks 0 of 5e-7. {METER}".replace(
+                "0.58 of 0.53", "closed"
+            )
         )
         assert ledger.spent().percent == 80
     with ledger_with(Budget(Approximate(1, 1e-6)), Cost.concentrated("1/75")) as ledger:
-        assert ledger.spent().text == f"Epsilon closed. Order 23.25: 0.32 of 0.53. Leaks 0 of 5e-7. {METER}"
+        assert (
+            ledger.spent().text == f"Used so far: Epsilon closed. Order 23.25: 0.32 of 0.53. Leaks 0 of 5e-7. {METER}"
+        )
         assert ledger.spent().percent == 59
     with ledger_with(Budget(Approximate(1, 1e-6)), Cost.approximate("1/10", "49/100000000")) as ledger:
         assert ledger.spent().percent == 98

@@ -6,7 +6,8 @@ import pytest
 
 from sfumato import show
 from sfumato.errors import ParameterError
-from sfumato.show.answers import answer_html, draw_answer
+from sfumato.show.answers import draw_answer
+from sfumato.show.views import readable, released_table
 
 PANEL = show.Panel(
     "order",
@@ -84,4 +85,32 @@ def test_ragged_tables_are_refused() -> None:
 def test_the_level_of_missing_cells_has_a_name() -> None:
     counted = {"age": (0, 50, None), "count": (10, 20, 5), "count, low": (7, 17, 2), "count, high": (13, 23, 8)}
     drawing = draw_answer("Histogram of age", ["age"], counted)
-    assert "missing" in drawing.svg() and "None" not in answer_html("Histogram of age", counted)
+    assert "missing" in drawing.svg() and "None" not in released_table("", ["age"], counted).html()
+
+
+@pytest.mark.parametrize(
+    ("number", "width", "shown"),
+    [
+        (27540, None, "27,540"),
+        (2.754e4 + 0.3, 60.0, "27,540"),
+        (-5, None, "-5"),
+        (36.42713, 0.5, "36.43"),
+        (0.0, None, "0"),
+        (1e-9, None, "1e-09"),
+        (1234567.891, None, "1,234,568"),
+        (Fraction(1, 3), None, "0.333333"),
+        (float("inf"), None, "inf"),
+        (None, 1.0, "missing"),
+        (True, None, "True"),
+        (1e-14, 1e-14, "0.000000000000"),
+    ],
+)
+def test_numbers_are_shown_with_the_digits_that_mean_something(number: object, width: float | None, shown: str) -> None:
+    assert readable(number, width) == shown
+
+
+def test_a_released_table_shows_intervals_beside_numbers_and_years_as_they_are() -> None:
+    columns = {"year": (2020, None), "count": (1234, 5), "count, low": (1200, -20), "count, high": (1260, 30)}
+    drawn = released_table("", ["year"], columns)
+    assert drawn.columns == ("year", "count", "count, 95 %")
+    assert drawn.rows == (("2020", "1,234", "1,200 to 1,260"), ("missing", "5", "-20 to 30"))

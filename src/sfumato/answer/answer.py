@@ -5,20 +5,46 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
 
+from sfumato.answer.exports import Exports
 from sfumato.answer.frame import Frame, number
 from sfumato.answer.released import Released
-from sfumato.exact import Number, between_zero_and_one
+from sfumato.errors import ParameterError, UnknownName
+from sfumato.exact import Infinity, Number, between_zero_and_one
+from sfumato.exact.rational import show
 from sfumato.mechanism import Event
 from sfumato.privacy import Cost, Loss
+from sfumato.privacy.explanation import SHOWN_DELTA
+from sfumato.show.views import SHOWN_ROWS, View, Viewed, released_table
+from sfumato.words import guide, unknown
 
 if TYPE_CHECKING:
     from sfumato.show import Drawing
 
 ErrorUnit = Literal["value", "rank", "total variation"]
 """What an error is measured in: the unit of the value, how many rows it is off its rank, or a distance of laws."""
+
+
+USED = "Used so far"
+USUAL = Fraction(95, 100)
+
+_INSTEAD = guide(
+    {
+        # names that people guess: what is written here
+        "result values answer estimate number data": "write answer.value",
+        "ci conf_int confidence_interval error_bars bounds": "write answer.interval(0.95)",
+        "std stderr sigma noise variance": "answer.interval(0.95) says how far the noise may have moved it",
+        "epsilon cost spent privacy_loss spend": "answer.loss.person.epsilon is what it cost, print(answer) says it",
+        "budget left": "answer.remaining says what is left",
+        "to_dict to_list tolist": "write answer.to_json(), or answer.frame.rows()",
+        "df dataframe": "write answer.to_pandas()",
+        "save write to_file to_xlsx": "write answer.to_csv('answer.csv'), .to_parquet or .to_excel",
+        "show display draw hist": "write answer.plot('answer.svg')",
+    }
+)
 
 
 class Reader(Protocol):
@@ -32,6 +58,10 @@ class Reader(Protocol):
 
     def interval(self, released: Released, confidence: Fraction) -> Any:
         """Return what the value would be without noise, with at least this probability."""
+        ...
+
+    def separate_intervals(self, released: Released) -> int:
+        """Return how many intervals there are that hold each on its own."""
         ...
 
     def doubts(self, released: Released) -> tuple[str, ...]:
@@ -52,8 +82,8 @@ class Error:
     between: Any
 
 
-@dataclass(frozen=True)
-class Answer:
+@dataclass(frozen=True, repr=False)
+class Answer(Exports, Viewed):
     """A value with its error, its loss and what is left.
 
     `reused` says that the same question had been answered before, and that this cost nothing. `raw` is what the
@@ -75,24 +105,49 @@ class Answer:
         """The private value: a number, or a `Frame` for questions with keys."""
         return self.question.value(self.released)
 
-    def __getattr__(self, name: str) -> Any:
-        """Say that it is the value which has a name, where it has."""
-        if not name.startswith("_") and "released" in vars(self):
+    if not TYPE_CHECKING:  # or every name would pass a type checker
+
+        def __getattr__(self, name: str) -> Any:
+            """Say that it is the value which has a name, where it has, or what to write instead."""
+            if name.startswith("_") or "released" not in vars(self):
+                raise AttributeError(name)
             value = self.value
             if hasattr(value, name):
-                raise AttributeError(
-                    f"An answer has no {name!r}, its value ({type(value).__name__}) has; write .value.{name}."
-                )
-        raise AttributeError(f"An answer has no {name!r}; what was released is its .value.")
+                kind = type(value).__name__
+                raise UnknownName(f"An answer has no {name!r}, its value ({kind}) has; write .value.{name}.")
+            raise unknown("An answer", repr(name), dir(type(self)), {repr(one): said for one, said in _INSTEAD.items()})
 
-    def interval(self, confidence: Number = Fraction(95, 100)) -> Any:
+    def __getitem__(self, name: str) -> tuple[Any, ...]:
+        return self.frame[name]
+
+    def __float__(self) -> float:
+        return float(self._single("float"))
+
+    def __format__(self, form: str) -> str:
+        return format(self._single("a format"), form) if form else str(self)
+
+    def _single(self, wanted: str) -> Any:
+        value = self.value
+        if isinstance(value, (int, float, Fraction)):
+            return number(value)
+        raise ParameterError(f"This answer is no single number for {wanted}; answer.value is what was released.")
+
+    def interval(self, confidence: Number = USUAL, *, together: bool = False) -> Any:
         """Return an interval that covers the value without noise at least this often: a pair, or a `Frame`.
 
-        It covers the privacy noise, not sampling error. For a table it holds for each row on its own.
+        It covers the privacy noise, not sampling error. For a table it holds for each row on its own; `together=True`
+        widens all of them so that they hold at once: of k intervals each may fail with a k-th of the chance, and some
+        one fails no more often than their chances together say, whatever depends on what.
         """
-        return self.question.interval(self.released, between_zero_and_one(confidence, "confidence"))
+        return self.question.interval(self.released, self._chance(confidence, together))
 
-    def error(self, confidence: Number = Fraction(95, 100)) -> Error:
+    def _chance(self, confidence: Number, together: bool) -> Fraction:
+        """Return the confidence of each interval, so that it is kept by each or by all of them."""
+        chance = between_zero_and_one(confidence, "confidence")
+        apart = self.question.separate_intervals(self.released) if together else 1
+        return 1 - (1 - chance) / max(1, apart)
+
+    def error(self, confidence: Number = USUAL) -> Error:
         """Return the interval with its unit: a quantile has an error of rank, not one of value."""
         chance = between_zero_and_one(confidence, "confidence")
         return Error(self.question.error_unit, chance, self.interval(chance))
@@ -111,10 +166,15 @@ class Answer:
     @property
     def frame(self) -> Frame:
         """The answer as a table with its 95 % interval, one row for a single number."""
+        return self.framed()
+
+    def framed(self, together: bool = False) -> Frame:
+        """Return the answer as a table with its 95 % interval: each row on its own, or all of them `together`."""
         value = self.value
         if hasattr(value, "to_frame"):  # many tables in one, with their intervals
-            return cast(Frame, value.to_frame())
-        interval = self.interval()
+            between = "confidence" in signature(value.to_frame).parameters
+            return cast(Frame, value.to_frame(self._chance(USUAL, together)) if between else value.to_frame())
+        interval = self.interval(together=together)
         if not isinstance(value, Frame):
             return Frame((), {"value": (number(value),), "low": (interval[0],), "high": (interval[1],)})
         extra = {name: column for name, column in interval.columns.items() if name not in value.columns}
@@ -143,21 +203,68 @@ class Answer:
             drawing.save(path)
         return drawing
 
-    def _repr_html_(self) -> str:
-        from sfumato.show.answers import answer_html, title_of
+    def view(self, together: bool = False) -> View:
+        """Return the answer for people: the table, what its interval covers, what it cost and what is left."""
+        from sfumato.show.answers import title_of
 
-        return answer_html(title_of(self.question.to_json()), self.frame.columns, self.notes)
+        value = self.value
+        tabled = isinstance(value, (Frame, int, float, Fraction)) or hasattr(value, "to_frame")
+        frame = self.framed(together) if tabled else Frame((), {})
+        more = f"The first {SHOWN_ROWS} of {len(frame):,} rows." if len(frame) > SHOWN_ROWS else ""
+        tables = (released_table("", frame.keys, frame.columns),) if tabled else ()
+        said = () if tabled else (str(value),)
+        covers = self._covers(frame, together) if tabled else ""
+        return View(title_of(self.question.to_json()), tables, said, (more, covers, *self.notes, *self._paid()))
+
+    def _covers(self, frame: Frame, together: bool) -> str:
+        """Say what the 95 % interval covers, and whether rows hold one by one or all at once."""
+        if self.loss.person.is_zero:
+            return "This is public: no noise was added."
+        if "rank error" in frame.columns:
+            return "Rank errors hold for all rows at once, 95 % of the time (privacy noise only)."
+        if self.question.separate_intervals(self.released) > 1 and not together:
+            return (
+                "95 % interval (privacy noise only), for each row on its own; interval(0.95, together=True) holds for "
+                "all rows at once."
+            )
+        every = ", for all rows at once" if len(frame) > 1 else ""
+        return f"95 % interval (privacy noise only){every}."
+
+    def _paid(self) -> tuple[str, ...]:
+        cost = "nothing: the same question was answered before" if self.reused else self._price()
+        reads = self.loss.profile.names()
+        touched = {name: said for name, said in self.remaining.items() if name == "person" or reads & {*name.split()}}
+        used = "; ".join(f"{name} {said.removeprefix(USED).strip(': .')}" for name, said in touched.items())
+        return (f"It cost {cost}.", f"{USED}: {used}." if used else "")
+
+    def _price(self) -> str:
+        person = self.loss.person
+        if person.is_zero:
+            return "nothing"
+        pure = not isinstance(person.epsilon, Infinity)
+        epsilon = person.epsilon if pure else person.epsilon_at(SHOWN_DELTA)
+        at = "" if pure else " at delta 1e-6"
+        reads = ", ".join(sorted(self.loss.profile.names()))
+        return f"a person epsilon {show(epsilon, 3)}{at}" + (f"; it reads {reads}" if reads else "")
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def to_arrow(self) -> Any:
         """Return the answer as an Arrow table."""
         return self.frame.to_arrow()
 
-    def to_pandas(self) -> Any:
-        """Return the answer as a pandas data frame."""
-        return self.to_arrow().to_pandas()
+    def to_csv(self, path: str | Path) -> Path:
+        """Write the answer as a CSV file; of a model, made-up rows."""
+        return self._made_up("to_csv", path) or super().to_csv(path)
 
-    def to_polars(self) -> Any:
-        """Return the answer as a polars data frame."""
-        import polars
+    def to_parquet(self, path: str | Path) -> Path:
+        """Write the answer as a Parquet file; of a model, made-up rows."""
+        return self._made_up("to_parquet", path) or super().to_parquet(path)
 
-        return polars.from_arrow(self.to_arrow())
+    def _made_up(self, form: str, path: str | Path) -> Path | None:
+        value = self.value
+        if isinstance(value, Frame) or not hasattr(value, form):
+            return None
+        getattr(value, form)(path)
+        return Path(path)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from sfumato.answer.exports import Exports
 from sfumato.errors import ParameterError
+from sfumato.show.views import SHOWN_ROWS, View, Viewed, released_table
+from sfumato.words import nearest
 
 
-@dataclass(frozen=True)
-class Frame:
+@dataclass(frozen=True, repr=False)
+class Frame(Exports, Viewed):
     """A small released table: named columns of equal length, the first `keys` of which say what a row is about."""
 
     keys: tuple[str, ...]
@@ -25,7 +28,12 @@ class Frame:
         return len(next(iter(self.columns.values()), ()))
 
     def __getitem__(self, name: str) -> tuple[Any, ...]:
+        if name not in self.columns:
+            raise ParameterError(f"This table has no column {name!r}; {nearest(str(name), self.columns)}")
         return self.columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
 
     def rows(self) -> list[tuple[Any, ...]]:
         """Return the rows in order."""
@@ -36,6 +44,14 @@ class Frame:
         import pyarrow
 
         return pyarrow.table({name: _column(column) for name, column in self.columns.items()})
+
+    def view(self) -> View:
+        """Return the first rows, with intervals beside the numbers."""
+        more = f"The first {SHOWN_ROWS} of {len(self):,} rows." if len(self) > SHOWN_ROWS else ""
+        return View("", (released_table("", self.keys, self.columns),), after=(more,))
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def _column(cells: tuple[Any, ...]) -> list[Any]:

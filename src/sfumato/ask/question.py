@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
@@ -18,6 +18,7 @@ from sfumato.table.gauge import Basis
 from sfumato.table.predicate import EVERY_ROW, All, Codes, Predicate, Some, Texts, from_json, to_json
 from sfumato.table.schema import Schema
 from sfumato.table.where import read_where
+from sfumato.words import Understood
 
 Where = str | Predicate | None | Any
 """A SQL condition, an Ibis expression, a predicate, or nothing."""
@@ -37,7 +38,7 @@ _KINDS: dict[str, str] = {}
 
 
 @dataclass(frozen=True)
-class Question(ABC):
+class Question(metaclass=Understood):
     """Something to ask about a table; preview, planner, command line and service all take questions.
 
     `stored` says under which earlier word ledgers keep the kind or a field that has another name now, so that what was
@@ -75,6 +76,10 @@ class Question(ABC):
     @abstractmethod
     def interval(self, released: Released, confidence: Fraction) -> Any:
         """Return an interval for the value without noise."""
+
+    def separate_intervals(self, released: Released) -> int:
+        """Return how many intervals `interval` gives that hold each on its own: 1 where they hold all at once."""
+        return 1
 
     def doubts(self, released: Released) -> tuple[str, ...]:
         """Return what a reader should know of the released numbers; computed from them, so it is free."""

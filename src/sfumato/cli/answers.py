@@ -42,6 +42,7 @@ def query_command(
     out: Out = None,
     rows: Annotated[int | None, typer.Option(help="How many made-up rows of a model --out writes.")] = None,
     plot: Plot = None,
+    together: Annotated[bool, typer.Option("--together", help="Intervals that hold for all rows at once.")] = False,
     preview: Annotated[bool, typer.Option(help="Only say whether it fits; costs nothing.")] = False,
     rehearse: Annotated[bool, typer.Option(help="Answer on made-up rows; costs nothing.")] = False,
     snapshot: Snapshot = "",
@@ -63,7 +64,7 @@ def query_command(
     _check_files(question, schema, out, rows, plot)
     desk = Desk(data, schema, ledger, snapshot, same_data, analyst, table, private, keep_head)
     with watched("Working"):
-        found = ask(desk, question, spend, preview=preview, rehearse=rehearse)
+        found = ask(desk, question, spend, preview=preview, rehearse=rehearse, together=together)
     if not found.answers:
         emit(found.to_json(), lambda: preview_text(found), as_json)
         raise typer.Exit(0 if found.fits else REFUSED)

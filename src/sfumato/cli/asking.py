@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from sfumato.answer import Answer, Frame, number
+from sfumato.cli.hints import in_shell
 from sfumato.cli.questions import Request, read_request
 from sfumato.cli.spends import read_bound
 from sfumato.curator import Curator, curate
@@ -20,12 +21,10 @@ from sfumato.ledger.wording import shown
 from sfumato.model.base import Model
 from sfumato.privacy import Bound, Loss
 from sfumato.questions.synopsis import Synopsis
-from sfumato.show import table as draw
+from sfumato.show.views import SHOWN_ROWS, View, released_table
 from sfumato.table.schema import Schema
 
 DELTA = "1e-6"
-SHOWN = 60
-"""Of a longer table only so many rows are printed; files have all."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +64,7 @@ class Found:
     request: Request | None = None
     schema: Schema | None = None
     rehearsed: bool = False
+    together: bool = False
     notes: tuple[str, ...] = ()
 
     @property
@@ -76,8 +76,8 @@ class Found:
     def frame(self) -> Frame:
         """The table of the answer; those of several groups below each other."""
         if self.request is None or not self.request.by:
-            return self.answers[0].frame
-        return stacked(self.request, [answer.frame for answer in self.answers])
+            return self.answers[0].framed(self.together)
+        return stacked(self.request, [answer.framed(self.together) for answer in self.answers])
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object; the table stands beside the exact form of the answer."""
@@ -92,21 +92,26 @@ class Found:
 
     def text(self) -> str:
         """Return the answer for people: a table, its cost, what is left."""
-        answer = self.answers[0]
-        title = "On made-up rows: it shows the shape and the error, nothing else" if self.rehearsed else "Answer"
-        lines = [described(answer.value)] if is_sketch(answer.value) else [drawn(self.frame, title)]
-        lines += dict.fromkeys(note for one in self.answers for note in one.notes)
-        if self.rehearsed:
-            return "\n".join([*lines, "", f"Nothing was spent. It would cost: {cost_text(self.loss)}."])
-        cost = "nothing: the same question was answered before" if answer.reused else cost_text(self.loss)
-        lines += ["", f"It cost {cost}.", *(f"  {name}: {said}" for name, said in _left(answer))]
-        return "\n".join([*lines, *self.notes])
+        shown = in_shell(self._view().text())
+        if not self.rehearsed:
+            return "\n".join([shown, *self.notes])
+        return "\n".join(
+            [
+                "On made-up rows: it shows the shape and the error, nothing else.",
+                shown.split("\nIt cost ")[0],
+                f"Nothing was spent. It would cost {cost_text(self.loss)}.",
+            ]
+        )
 
-
-def _left(answer: Answer) -> list[tuple[str, str]]:
-    # The sentence that a meter is no promise is said once, at the end.
-    brief = [(name, text.split(" A meter, not a promise")[0]) for name, text in answer.remaining.items()]
-    return [*brief, ("guarantee", "the limits; what is used is a meter, not a promise")]
+    def _view(self) -> View:
+        first = replace(self.answers[0], loss=self.loss)
+        view = (replace(first, remaining={}) if self.rehearsed else first).view(self.together)
+        if is_sketch(first.value):
+            return replace(view, before=(described(first.value),))
+        if len(self.answers) > 1:
+            frame = self.frame
+            return replace(view, tables=(released_table("", frame.keys, frame.columns),))
+        return view
 
 
 def is_sketch(value: Any) -> bool:
@@ -130,12 +135,8 @@ def described(value: Any) -> str:
 
 def drawn(frame: Frame, title: str) -> str:
     """Return a table for a terminal, with a sentence about rows that are left out."""
-    rows = [[cell_text(cell) for cell in row] for row in frame.rows()[:SHOWN]]
-    ends = any(name in ("low", "high") or name.endswith((", low", ", high")) for name in frame.columns)
-    about = f"{title} (low and high: 95 % interval, privacy noise only)" if ends else title
-    more = len(frame) - len(rows)
-    cut = f"\n… and {more} more rows; --out table.csv writes all of them." if more else ""
-    return draw(about, list(frame.columns), rows).text() + cut
+    more = " --out table.csv writes all of them." if len(frame) > SHOWN_ROWS else ""
+    return f"{title}\n{frame.view().text()}{more}"
 
 
 def stacked(request: Request, frames: Sequence[Frame]) -> Frame:
@@ -166,7 +167,15 @@ def preview_text(found: Found) -> str:
     return f"{found.said} It would cost {cost_text(found.loss)}."
 
 
-def ask(desk: Desk, question: str, spend: str | None, *, preview: bool = False, rehearse: bool = False) -> Found:
+def ask(
+    desk: Desk,
+    question: str,
+    spend: str | None,
+    *,
+    preview: bool = False,
+    rehearse: bool = False,
+    together: bool = False,
+) -> Found:
     """Answer a question; everything that can be wrong with it is said before the ledger is charged."""
     described = Schema.load(desk.schema)
     request = read_request(question, described)
@@ -178,9 +187,9 @@ def ask(desk: Desk, question: str, spend: str | None, *, preview: bool = False, 
             seen = curator.preview(request.asked, bound, analyst=desk.analyst)
             return Found(curator.loss(request.asked, bound), seen.text, seen.fits)
         if bound is not None and rehearse:
-            return _rehearsed(curator, request, bound)
+            return replace(_rehearsed(curator, request, bound), together=together)
         answers = curator.ask(request.asked, bound, analyst=desk.analyst)
-        return found_in(curator, request, answers)
+        return replace(found_in(curator, request, answers), together=together)
 
 
 def _rehearsed(curator: Curator, request: Request, bound: Bound) -> Found:
@@ -208,12 +217,6 @@ def found_in(curator: Curator, request: Request, answers: Answer | Sequence[Answ
     for answer in listed[1:]:
         loss = loss + answer.loss
     return Found(loss, "", True, listed, request, curator.schema, notes=curator.notes)
-
-
-def cell_text(cell: Any) -> str:
-    """Return a cell for people."""
-    plain = number(cell)
-    return f"{plain:.6g}" if isinstance(plain, float) else str(plain)
 
 
 def columns_json(frame: Frame) -> dict[str, list[Any]]:

@@ -11,6 +11,7 @@ from typing import Any, ParamSpec
 
 import typer
 
+from sfumato.cli.hints import in_shell
 from sfumato.errors import AccuracyWarning, BudgetExceeded, FitError, SfumatoError, Unfinished
 
 REFUSED = 1
@@ -58,6 +59,7 @@ def failed(sentence: str, code: int, as_json: bool) -> typer.Exit:
         import traceback
 
         traceback.print_exc()
+    sentence = in_shell(sentence)
     shown = json.dumps({"error": sentence, "code": code}, ensure_ascii=False) if as_json else f"Error: {sentence}"
     typer.echo(shown, err=True)
     return typer.Exit(code)

@@ -15,6 +15,7 @@ from sfumato.ask.question import question_from_json
 from sfumato.curator.finishing import answers_of, asked_before
 from sfumato.curator.planning import key_of, planned
 from sfumato.curator.shorthands import Shorthands
+from sfumato.curator.words import speaking
 from sfumato.errors import BudgetExceeded, LedgerError, ParameterError
 from sfumato.exact import Number, exact
 from sfumato.ledger import Ledger, Preview
@@ -25,6 +26,7 @@ from sfumato.noise import Noise, new_key
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Loss, Relation
 from sfumato.privacy.bounds import require_bound
 from sfumato.questions import Question
+from sfumato.show.views import SHOWN_ROWS, View
 from sfumato.table.data import Table, open_table
 from sfumato.table.gauge import Basis
 from sfumato.table.rehearsal import random_rows
@@ -40,6 +42,7 @@ PAID_AGAIN = (
 )
 
 
+@speaking
 class Curator(Shorthands):
     """A table and its ledger: every answer is reserved first, drawn once, stored, and then shown."""
 
@@ -50,7 +53,17 @@ class Curator(Shorthands):
         self.unnamed = False  # whether this state of the data will be a new snapshot when it is opened again
 
     def __repr__(self) -> str:
-        return "\n".join([f"Curator({self.table!r}, ledger {self.ledger.place})", *self.notes])
+        return str(self)
+
+    def view(self) -> View:
+        """Return what there is, what may be asked about it, and what is left."""
+        public = f"{self.table.people:,} people; ledger {self.ledger.place}; snapshot {self.table.snapshot!r}."
+        left = [f"{name}: {said}" for name, said in self.remaining().items()]
+        asked = (
+            "Ask with count, people, sum, mean, variance, histogram, median, quantiles, distribution, group_by, "
+            "popular, answer, synthesize, synopsis, converse or learn; preview and rehearse cost nothing."
+        )
+        return View("Curator", self.schema.view().tables, (public, *self.notes), (*left[:SHOWN_ROWS], asked))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -164,7 +177,7 @@ class Curator(Shorthands):
 
     def remaining(self) -> dict[str, str]:
         """Return what every limit has left, in words, by the name of the limit."""
-        return {reading.name: reading.text for reading in self.ledger.readings()}
+        return {reading.name: reading.brief for reading in self.ledger.readings()}
 
     def answer_from_json(self, record: Mapping[str, Any]) -> Answer:
         """Read what `Answer.to_json` wrote."""

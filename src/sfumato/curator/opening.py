@@ -15,8 +15,10 @@ from sfumato.privacy import Bound, Relation
 from sfumato.privacy.bounds import require_bound
 from sfumato.table.data import open_table
 from sfumato.table.schema import Schema
+from sfumato.words import understood
 
 
+@understood
 def curate(
     source: Any,
     schema: Schema | Mapping[str, Any] | str | Path,

@@ -4,18 +4,36 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from sfumato import questions
 from sfumato.answer import Answer
-from sfumato.ask.question import Where
+from sfumato.ask.question import Where, as_columns
+from sfumato.curator.words import INSTEAD, speaking
 from sfumato.exact import Number
 from sfumato.privacy import Bound
-from sfumato.questions import Question
-from sfumato.questions.counts.groups import Keys
+from sfumato.questions import (
+    Count,
+    Distribution,
+    GroupBy,
+    Histogram,
+    Mean,
+    People,
+    Popular,
+    Quantiles,
+    Queries,
+    Question,
+    Sum,
+    Synopsize,
+    Synthesize,
+    Variance,
+)
+from sfumato.questions.counts.groups import Aggregates, Keys
 from sfumato.questions.quantiles.choice import Method
+from sfumato.show.views import Viewed
 from sfumato.totals.aggregates import Aggregate
+from sfumato.words import Guided
 
 if TYPE_CHECKING:
     from sfumato.ledger import Ledger
@@ -25,9 +43,14 @@ if TYPE_CHECKING:
     from sfumato.workload import Workload
 
 
-class Shorthands(ABC):
-    """What a curator can be asked in one line."""
+@speaking
+class Shorthands(Guided, Viewed, ABC):
+    """What a curator can be asked in one line.
 
+    Wherever a spend is asked for it may be given by its numbers: `epsilon=`, `epsilon=` and `delta=`, or `rho=`.
+    """
+
+    INSTEAD = INSTEAD
     table: Table
     ledger: Ledger
     basis: Basis
@@ -36,9 +59,23 @@ class Shorthands(ABC):
     def ask(self, question: Question, spend: Bound | None = None, *, analyst: str | None = None) -> Answer:
         """Answer a question."""
 
-    def count(self, where: Where = None, *, spend: Bound | None = None, analyst: str | None = None) -> Answer:
-        """Count rows; without a condition, and with one row a person, it is public and free."""
-        return self.ask(questions.Count(where), spend, analyst=analyst)
+    def _by(
+        self, aggregate: Aggregate, where: Where, by: str | Sequence[str], spend: Bound | None, analyst: str | None
+    ) -> Answer:
+        """Ask for a number, or for a table of it by group."""
+        question = GroupBy(by, [aggregate], where) if by else replace(aggregate, where=where)
+        return self.ask(question, spend, analyst=analyst)
+
+    def count(
+        self,
+        where: Where = None,
+        by: str | Sequence[str] = (),
+        *,
+        spend: Bound | None = None,
+        analyst: str | None = None,
+    ) -> Answer:
+        """Count rows; without a condition and groups, and with one row a person, it is public and free."""
+        return self._by(Count(), where, by, spend, analyst)
 
     def people(
         self,
@@ -49,25 +86,55 @@ class Shorthands(ABC):
         analyst: str | None = None,
     ) -> Answer:
         """Count different people, however many rows they have; without a condition and groups it is public and free."""
-        return self.ask(questions.People(where, by), spend, analyst=analyst)
+        return self.ask(People(where, by), spend, analyst=analyst)
 
-    def sum(self, column: str, where: Where = None, *, spend: Bound, analyst: str | None = None) -> Answer:
-        """Add up a numeric column."""
-        return self.ask(questions.Sum(column, where), spend, analyst=analyst)
+    def sum(
+        self,
+        column: str,
+        where: Where = None,
+        by: str | Sequence[str] = (),
+        *,
+        spend: Bound,
+        analyst: str | None = None,
+    ) -> Answer:
+        """Add up a numeric column, for all rows or by group."""
+        return self._by(Sum(column), where, by, spend, analyst)
 
-    def mean(self, column: str, where: Where = None, *, spend: Bound, analyst: str | None = None) -> Answer:
-        """Average a numeric column."""
-        return self.ask(questions.Mean(column, where), spend, analyst=analyst)
+    def mean(
+        self,
+        column: str,
+        where: Where = None,
+        by: str | Sequence[str] = (),
+        *,
+        spend: Bound,
+        analyst: str | None = None,
+    ) -> Answer:
+        """Average a numeric column, for all rows or by group."""
+        return self._by(Mean(column), where, by, spend, analyst)
 
-    def variance(self, column: str, where: Where = None, *, spend: Bound, analyst: str | None = None) -> Answer:
-        """Measure how widely a numeric column spreads."""
-        return self.ask(questions.Variance(column, where), spend, analyst=analyst)
+    def variance(
+        self,
+        column: str,
+        where: Where = None,
+        by: str | Sequence[str] = (),
+        *,
+        spend: Bound,
+        analyst: str | None = None,
+    ) -> Answer:
+        """Measure how widely a numeric column spreads, for all rows or by group."""
+        return self._by(Variance(column), where, by, spend, analyst)
 
     def histogram(
-        self, *columns: str, where: Where = None, keys: Keys = "schema", spend: Bound, analyst: str | None = None
+        self,
+        *columns: str,
+        where: Where = None,
+        by: str | Sequence[str] = (),
+        keys: Keys = "schema",
+        spend: Bound,
+        analyst: str | None = None,
     ) -> Answer:
-        """Count the values of a column, or the combinations of several."""
-        return self.ask(questions.Histogram(columns, where, keys), spend, analyst=analyst)
+        """Count the values of a column, or the combinations of several; `by` puts other columns before them."""
+        return self.ask(Histogram((*as_columns(by), *columns), where, keys), spend, analyst=analyst)
 
     def quantiles(
         self,
@@ -80,26 +147,30 @@ class Shorthands(ABC):
         analyst: str | None = None,
     ) -> Answer:
         """Find the values below which given parts of the rows lie."""
-        return self.ask(questions.Quantiles(column, probabilities, where, method), spend, analyst=analyst)
+        return self.ask(Quantiles(column, probabilities, where, method), spend, analyst=analyst)
+
+    def median(self, column: str, where: Where = None, *, spend: Bound, analyst: str | None = None) -> Answer:
+        """Find the value below which half of the rows lie."""
+        return self.quantiles(column, Fraction(1, 2), where, spend=spend, analyst=analyst)
 
     def distribution(
         self, column: str, where: Where = None, *, spend: Bound, method: str = "auto", analyst: str | None = None
     ) -> Answer:
         """Learn how rows are spread over an ordered column: ranges, quantiles and made-up values from one release."""
-        return self.ask(questions.Distribution(column, where, method), spend, analyst=analyst)
+        return self.ask(Distribution(column, where, method), spend, analyst=analyst)
 
     def group_by(
         self,
         by: str | Sequence[str],
-        aggregates: Sequence[Aggregate],
+        aggregates: Aggregates,
         where: Where = None,
         *,
         keys: Keys = "schema",
         spend: Bound,
         analyst: str | None = None,
     ) -> Answer:
-        """Compute several aggregates for every combination of some columns."""
-        return self.ask(questions.GroupBy(by, aggregates, where, keys), spend, analyst=analyst)
+        """Compute aggregates for every combination of some columns: `Mean("age")`, or by name `"mean of age"`."""
+        return self.ask(GroupBy(by, aggregates, where, keys), spend, analyst=analyst)
 
     def popular(
         self,
@@ -110,7 +181,7 @@ class Shorthands(ABC):
         analyst: str | None = None,
     ) -> Answer:
         """Find the combinations of values that occur often, out of too many to list (heavy hitters)."""
-        return self.ask(questions.Popular(columns, smallest, method), spend, analyst=analyst)
+        return self.ask(Popular(columns, smallest, method), spend, analyst=analyst)
 
     def answer(
         self, workload: Workload, *, spend: Bound, projection: str = "auto", analyst: str | None = None
@@ -126,7 +197,7 @@ class Shorthands(ABC):
         >>> round(sum(answer.value.table(["rain", "wind"])["count"])), answer.loss.person.epsilon
         (100, Fraction(1, 2))
         """
-        return self.ask(questions.Queries(workload, projection), spend, analyst=analyst)
+        return self.ask(Queries(workload, projection), spend, analyst=analyst)
 
     def synthesize(
         self,
@@ -151,7 +222,7 @@ class Shorthands(ABC):
         >>> model.marginal(["rain", "wind"]).shape, model.sample(10).num_rows
         ((2, 2), 10)
         """
-        return self.ask(questions.Synthesize(workload, columns, method, options or {}), spend, analyst=analyst)
+        return self.ask(Synthesize(workload, columns, method, options or {}), spend, analyst=analyst)
 
     def synopsis(
         self,
@@ -169,7 +240,7 @@ class Shorthands(ABC):
         """
         if earlier:
             raise TypeError(f"Options of a method are given together; write options={earlier!r}.")
-        return self.ask(questions.Synopsize(method, columns, options or {}), spend, analyst=analyst)
+        return self.ask(Synopsize(method, columns, options or {}), spend, analyst=analyst)
 
     def converse(
         self, domain: Sequence[str] | None = None, *, queries: int = 100_000, spend: Bound, **options: Any

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Any, Literal
 
-from sfumato.domain.base import SKIP, Domain, nearest
+from sfumato.domain.base import SKIP, Domain
 from sfumato.domain.calendar import Dates
 from sfumato.domain.clock import Times
 from sfumato.domain.derived import Bins, Derivation, Derived, Months, Weekdays, Years
@@ -26,16 +26,19 @@ from sfumato.domain.numbers import FixedPoint, Integers
 from sfumato.domain.records import column_from_json, column_keys, domain_from_json
 from sfumato.exact import Number
 from sfumato.moved import moved
+from sfumato.words import nearest, understood
 
 Skip = Literal["skip"]
 """The word that keeps missing cells missing."""
 
 
+@understood
 def integers(low: int, high: int, *, missing: int | Skip | None = SKIP, public: bool = False) -> Integers:
     """Whole numbers from `low` to `high`; null and what is no number stay missing, or become the number `missing`."""
     return Integers(low, high, missing=missing, public=public)
 
 
+@understood
 def fixed(
     low: Number, high: Number, *, step: Number, missing: Number | Skip | None = SKIP, public: bool = False
 ) -> FixedPoint:
@@ -47,6 +50,7 @@ def fixed(
     return FixedPoint(low, high, step, missing=missing, public=public)
 
 
+@understood
 def categories(
     *values: Label, other: Label | None = None, missing: Label | None = SKIP, public: bool = False
 ) -> Categories:
@@ -61,11 +65,13 @@ def categories(
     return Categories(tuple(values), other, missing=None if missing == SKIP else missing, public=public)
 
 
+@understood
 def booleans(*, missing: bool | Skip | None = SKIP, public: bool = False) -> Booleans:
     """False and true; null stays missing, or becomes `missing`."""
     return Booleans(missing=missing, public=public)
 
 
+@understood
 def dates(
     earliest: date | str,
     latest: date | str,
@@ -84,6 +90,7 @@ def dates(
     return Dates(earliest, latest, format, missing=missing, public=public)  # type: ignore[arg-type]
 
 
+@understood
 def times(
     earliest: datetime | date | str,
     latest: datetime | date | str,
@@ -105,26 +112,31 @@ def times(
     return Times(earliest, latest, step, zone, format, missing=missing, public=public)
 
 
+@understood
 def text(*, max_bytes: int, missing: str | None = SKIP, public: bool = False) -> Text:
     """Any text, cut to `max_bytes` bytes of UTF-8; null stays missing, which differs from '', or becomes `missing`."""
     return Text(max_bytes, missing=missing, public=public)
 
 
+@understood
 def bins(of: str, *, step: Number | None = None, edges: Sequence[Any] | None = None) -> Bins:
     """Parts of the column `of`: `step=10` makes age // 10, `edges=[0, 18, 65, 120]` three unequal parts."""
     return Bins(of, step, None if edges is None else tuple(edges))  # type: ignore[arg-type]
 
 
+@understood
 def months(of: str) -> Months:
     """The month of the date column `of`."""
     return Months(of)
 
 
+@understood
 def years(of: str) -> Years:
     """The year of the date column `of`."""
     return Years(of)
 
 
+@understood
 def weekdays(of: str) -> Weekdays:
     """The day of the week of the date column `of`."""
     return Weekdays(of)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import Any, ClassVar, Literal
 
 from sfumato.errors import ParameterError
+from sfumato.words import Understood
 
 SKIP: Literal["skip"] = "skip"
 """What is written for `missing` where a missing cell is a value of its own, which sums and means pass over."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Domain(ABC):
+class Domain(metaclass=Understood):
     """A public set of values, each with an integer code.
 
     `encode` is total: a value that does not belong is repaired on its own, so data never raises. `code` is
@@ -122,17 +121,3 @@ class Domain(ABC):
         if code < self.first or (self.last is not None and code > self.last):
             raise ParameterError(f"{code} is no code of this column; its codes are {self.first} to {self.last}.")
         return int(code)
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return a hint that names what was probably meant, or everything there is.
-
-    >>> nearest("aeg", ["age", "sex"])
-    "did you mean 'age'?"
-    """
-    names = sorted(known)
-    close = get_close_matches(name, names, n=1, cutoff=0.6)
-    if close:
-        return f"did you mean {close[0]!r}?"
-    shown = ", ".join(repr(one) for one in names[:12]) + (", …" if len(names) > 12 else "")
-    return f"there is {shown}." if names else "there is none."

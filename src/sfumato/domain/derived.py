@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from bisect import bisect_right
 from dataclasses import dataclass
 from datetime import date
@@ -14,12 +14,13 @@ from sfumato.domain.calendar import Dates, as_date, day_number, day_of_number
 from sfumato.domain.numbers import FixedPoint, Integers
 from sfumato.errors import ParameterError
 from sfumato.exact import above_zero, exact, to_text
+from sfumato.words import Understood
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 @dataclass(frozen=True)
-class Derivation(ABC):
+class Derivation(metaclass=Understood):
     """How a column follows from the codes of the column `of`; `on(base)` is its domain."""
 
     kind: ClassVar[str]

@@ -9,9 +9,10 @@ from functools import cached_property
 from numbers import Integral
 from typing import Any, ClassVar
 
-from sfumato.domain.base import SKIP, Domain, nearest
+from sfumato.domain.base import SKIP, Domain
 from sfumato.errors import ParameterError
 from sfumato.exact import positive_integer
+from sfumato.words import nearest
 
 TRUE_TEXT = r" *(?:[Tt][Rr][Uu][Ee]|[Tt]|[Yy][Ee][Ss]|[Yy]|1) *"
 FALSE_TEXT = r" *(?:[Ff][Aa][Ll][Ss][Ee]|[Ff]|[Nn][Oo]|[Nn]|0) *"

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sfumato.domain.base import Domain, nearest
+from sfumato.domain.base import Domain
 from sfumato.domain.calendar import Dates
 from sfumato.domain.clock import Times
 from sfumato.domain.derived import Bins, Derivation, Months, Weekdays, Years
 from sfumato.domain.labels import Booleans, Categories, Text
 from sfumato.domain.numbers import FixedPoint, Integers
 from sfumato.errors import ParameterError
+from sfumato.words import nearest
 
 _SHAPES: dict[str, tuple[Callable[..., Domain | Derivation], tuple[str, ...], tuple[str, ...]]] = {
     # word: (class, keys that must be there, keys that may be there)

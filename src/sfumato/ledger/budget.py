@@ -12,6 +12,7 @@ from sfumato.exact import positive_integer
 from sfumato.privacy import EVERYTHING, Attributes, Bound, Everything, Secrets, attributes, bound_from_json
 from sfumato.privacy.attributes import attributes_from_json, attributes_to_json
 from sfumato.privacy.bounds import require_bound
+from sfumato.words import Understood
 
 Names = str | tuple[str, ...]
 """One attribute, or several together, as a key of a budget."""
@@ -58,7 +59,7 @@ class Limit:
 
 
 @dataclass(frozen=True, init=False)
-class Budget:
+class Budget(metaclass=Understood):
     """Everything that a ledger promises: all of its limits hold at once.
 
     `each_attribute` makes one limit per class of linked attributes, `attributes` names single ones, pairs or

@@ -54,7 +54,7 @@ class Ledger(Meters):
     def __init__(
         self,
         place: str | Path | None = None,
-        budget: Budget | None = None,
+        budget: Budget | Bound | None = None,
         *,
         population: str | None = None,
         relation: Relation | None = None,
@@ -65,7 +65,8 @@ class Ledger(Meters):
         keep_head: Keep | None = None,
         private: str | Path | None = None,
     ) -> None:
-        opening = Opening(budget, analysts, population, relation, schema, odometer)
+        limits = Budget(person=budget) if isinstance(budget, Bound) else budget
+        opening = Opening(limits, analysts, population, relation, schema, odometer)
         self._journal = Journal(place, opening, head, keep_head)
         self._private = private_place(self._journal.store, private)
         if isinstance(self._private, Directory):

@@ -12,15 +12,31 @@ from sfumato.ledger.readings import Reading, Statement
 from sfumato.ledger.statements import Names
 from sfumato.privacy import EVERYTHING, Bound
 from sfumato.privacy.filters import Meter
+from sfumato.show.tables import table
+from sfumato.show.views import View, Viewed
 
 if TYPE_CHECKING:
     from sfumato.ledger.journal import Journal
 
 
-class Meters:
+class Meters(Viewed):
     """The meters and the guarantee of a ledger; looking at them costs nothing."""
 
     _journal: Journal
+
+    def view(self) -> View:
+        """Return all limits with what is used of them so far, and how many requests were charged."""
+        rows = [
+            [reading.name, wording.bound_text(reading.rule.limit.bound), f"{reading.percent} %", _meters(reading)]
+            for reading in self.readings()
+        ]
+        drawn = table("", ["limit of", "is", "used so far", "in numbers"], rows)
+        charged = len(self.history())
+        asked = f"{charged} request{'' if charged == 1 else 's'} charged. {wording.METER}"
+        return View(f"Ledger {self._journal.place}", (drawn,), (self.guarantee_text(),), (asked,))
+
+    def __repr__(self) -> str:
+        return f"Ledger({self._journal.place!r})"
 
     def guarantee(self, names: Names = EVERYTHING, people: int = 1) -> Bound | Unbounded:
         """Return what everything answered, now and later, satisfies: a first-declared limit or what such imply."""
@@ -59,3 +75,7 @@ class Meters:
         """Return what this run's answers can have shifted the odds by, None after a release with a leak."""
         with self._journal.session(write=False) as session:
             return statements.odometer(self._journal, session, names)
+
+
+def _meters(reading: Reading) -> str:
+    return reading.brief.removeprefix("Used so far").strip(": .")

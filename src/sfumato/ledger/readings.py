@@ -17,7 +17,7 @@ from sfumato.privacy.filters import Meter, Sums, odometer
 
 @dataclass(frozen=True)
 class Reading:
-    """What the meters of one limit show; a meter, not a promise.
+    """What the meters of one limit show: used so far, which is no guarantee of its own.
 
     `own` is False where the set of attributes has no limit of its own: the ceiling is then that of a limit on
     more attributes. `cap` is the lowest later, lower limit on the same attributes, if there is one.
@@ -54,6 +54,14 @@ class Reading:
         leaks = [Fraction(1) if part is None else part for part in parts[:split]]
         routes = [part for part in parts[split:] if part is not None]
         return ceil(100 * max([*leaks, min(routes, default=Fraction(1))]))
+
+    @property
+    def brief(self) -> str:
+        """What is used so far, in a few words."""
+        return wording.used_text(self.meters, self.sums)
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.text}"
 
     @property
     def text(self) -> str:

@@ -11,6 +11,7 @@ from sfumato.exact import Extended
 from sfumato.ledger.budget import Limit
 from sfumato.privacy import Loss
 from sfumato.privacy.filters import Meter
+from sfumato.show.views import View, Viewed
 
 State = Literal["reserved", "started", "committed", "dead"]
 """All four count in full, for ever."""
@@ -54,13 +55,17 @@ class Closing:
 
 
 @dataclass(frozen=True)
-class Preview:
+class Preview(Viewed):
     """What a request would do; looking at it costs nothing."""
 
     fits: bool
     breaks: Sequence[Break]
     closes: Sequence[Closing]
     text: str
+
+    def view(self) -> View:
+        """Return whether it fits, and what refuses it."""
+        return View("It fits." if self.fits else "It does not fit.", before=(self.text,))
 
 
 @dataclass(frozen=True)

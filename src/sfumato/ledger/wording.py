@@ -17,8 +17,8 @@ from sfumato.privacy.attributes import Attributes
 from sfumato.privacy.filters import Meter
 
 METER = (
-    "A meter, not a promise: questions were chosen after seeing answers, so this number is not a privacy guarantee. "
-    "The guarantee is the limit."
+    "The guarantee is the limit, not what is used so far: questions were chosen after seeing answers, so that number "
+    "is no guarantee of its own."
 )
 DEAD = "This request ended without an answer. What it reserved stays spent; ask again as a new request."
 UNREAD = (
@@ -154,15 +154,20 @@ def guarantee_text(bound: Bound | None, on: Attributes, people: int) -> str:
 
 
 def spent_text(meters: Sequence[Meter], sums: Sequence[Extended]) -> str:
-    """Say what the meters of one limit show."""
+    """Say what the meters of one limit show, and that the limit is the guarantee."""
+    return f"{used_text(meters, sums)} {METER}"
+
+
+def used_text(meters: Sequence[Meter], sums: Sequence[Extended]) -> str:
+    """Say in a few words what is used of one limit."""
     readings = [(meter, used) for meter, used in zip(meters, sums, strict=True) if meter.kind != "leak"]
     leaks = [(meter, used) for meter, used in zip(meters, sums, strict=True) if meter.kind == "leak" and meter.ceiling]
     if len(readings) == 1 and not leaks:
         ((meter, used),) = readings
-        return f"Used {shown(used, up=True)} of {_ceiling(meter)}. {METER}"
+        return f"Used so far {shown(used, up=True)} of {_ceiling(meter)}."
     parts = [f"{_route(meter)} {_used(meter, used)}." for meter, used in readings]
     parts += [f"Leaks {shown(used, up=True)} of {typed(meter.ceiling)}." for meter, used in leaks]
-    return " ".join([*parts, METER])
+    return " ".join(["Used so far:", *parts])
 
 
 def _used(meter: Meter, used: Extended) -> str:
@@ -188,12 +193,28 @@ def refusal_text(breaks: Sequence[Break], largest: Bound | None = None) -> str:
     more = len(groups) - SHOWN_BREAKS
     listed = "; ".join(named) + (f"; and {more} more" if more > 0 else "")
     text = f"Refused before the data were touched: {listed}."
+    if kinds := {type(row.limit.bound).__name__ for row in breaks if isinstance(row.asked, Infinity)}:
+        return f"{text} {_other_kind(kinds)}"
     if largest is not None:
         return f"{text} The largest that fits is {bound_text(largest)}."
     return f"{text} A smaller spend may fit." if all(_room(rows) for _, rows in groups) else text
 
 
+def _other_kind(kinds: set[str]) -> str:
+    """Say which spends a limit can pay for at all, where what was asked has no finite cost in its terms."""
+    known = {
+        "Pure": "A Pure limit needs noise with a finite epsilon, which this kind of spend does not buy; write "
+        "spend=Pure(0.1), or make a ledger with Approximate(3, 1e-6), which pays for every kind.",
+        "Concentrated": "A Concentrated limit needs noise with a finite rho, which this kind of spend does not buy; "
+        "write spend=Concentrated(0.05), or make a ledger with Approximate(3, 1e-6), which pays for every kind.",
+    }
+    other = "This kind of spend has no finite cost in the terms of the limit; write one of the kind of the limit."
+    return known.get(min(kinds), other)
+
+
 def _asked(row: Break) -> str:
+    if isinstance(row.asked, Infinity):
+        return f"a limit of {bound_text(row.limit.bound)}, cannot pay for this kind of spend"
     asked = f"{shown(row.asked, up=True)} asked"
     left = "closed" if row.left is None else f"{shown(row.left, up=False)} left"
     if row.meter.kind == "leak":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,6 +16,8 @@ from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.model.rows import BATCH, as_arrow, checked_rows
 from sfumato.noise import Noise
 from sfumato.registry import Registry
+from sfumato.show.tables import table
+from sfumato.show.views import View, Viewed
 from sfumato.workload.space import Space, column_names
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ MOST_CELLS = 2**22
 _MODELS: Registry[type[Model]] = Registry("model", "models")
 
 
-class Model(ABC):
+class Model(Viewed, ABC):
     """A distribution over the columns of `space`, and how many people it speaks of.
 
     It was computed from released numbers alone, so that whatever is read from it costs nothing more.
@@ -55,6 +57,15 @@ class Model(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.space.names)} columns, about {self.total:.0f} people)"
+
+    def view(self) -> View:
+        """Return its columns, and what can be had from it for nothing."""
+        drawn = table("", ["column", "values"], [[name, f"{size:,}"] for name, size in self._sizes()])
+        use = "sample(1000) makes up rows, marginal(['age']) reads a table, to_parquet and to_csv write rows; all free."
+        return View(f"Model of about {self.total:,.0f} people", (drawn,), after=(use,))
+
+    def _sizes(self) -> list[tuple[str, int]]:
+        return list(zip(self.space.names, self.space.sizes, strict=True))
 
     def marginal(self, names: Sequence[str]) -> Floats:
         """Return the probabilities over some columns, one axis for each in the order given; exact for the model."""
@@ -96,6 +107,15 @@ class Model(ABC):
         """Write rows to a Parquet file, by default as many as there are people; of any number, batch by batch."""
         from pyarrow import parquet
 
+        self._write(lambda columns: parquet.ParquetWriter(path, columns), rows, noise)
+
+    def to_csv(self, path: str | Path, rows: int | None = None, noise: Noise | None = None) -> None:
+        """Write rows to a CSV file, by default as many as there are people; of any number, batch by batch."""
+        from pyarrow import csv
+
+        self._write(lambda columns: csv.CSVWriter(path, columns), rows, noise)
+
+    def _write(self, opened: Callable[[Any], Any], rows: int | None, noise: Noise | None) -> None:
         left = checked_rows(max(1, round(self.total)) if rows is None else rows, 0)
         source = Noise() if noise is None else noise
         writer = None
@@ -103,7 +123,7 @@ class Model(ABC):
             while left:
                 count = min(left, BATCH)
                 batch = as_arrow(self.space, self.codes(count, source))
-                writer = writer or parquet.ParquetWriter(path, batch.schema)
+                writer = writer or opened(batch.schema)
                 writer.write_table(batch)
                 left -= count
         finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -20,6 +20,7 @@ from sfumato.exact import (
     to_text,
 )
 from sfumato.exact.rational import show
+from sfumato.words import Understood
 
 Unit = Literal["person", "attribute"]
 
@@ -31,7 +32,7 @@ def _unit(value: Unit) -> Unit:
 
 
 @dataclass(frozen=True)
-class Bound(ABC):
+class Bound(metaclass=Understood):
     """A ceiling on what may be learned about one person, or about one attribute of one person."""
 
     unit: Unit = field(default="person", kw_only=True)
@@ -260,12 +261,44 @@ Concentrated(0.1), Truncated(0.1, 20) or Approximate(0.1, 1e-6).
     """
     if isinstance(spend, Bound):
         return spend
+    if isinstance(spend, str):
+        raise ParameterError(f"{name} must be a bound, not text; write it without quotes, as in Pure(0.1).")
+    if isinstance(spend, (tuple, list)) and len(spend) == 2:
+        raise ParameterError(f"{name} must be a bound, not a pair; write Approximate(epsilon, delta).")
+    if isinstance(spend, type) and issubclass(spend, Bound):
+        raise ParameterError(f"{name} must be a bound with its number; write for example {spend.__name__}(0.1).")
     if isinstance(spend, (int, float, Fraction)) and not isinstance(spend, bool):
         raise ParameterError(
             f"{name} must be a bound, not the bare number {spend}; write Pure({spend}), Concentrated({spend}), "
             f"Truncated({spend}, 20) or Approximate({spend}, 1e-6)."
         )
     raise ParameterError(f"{name} must be a bound, not {type(spend).__name__}; write for example Pure(0.1).")
+
+
+WORDS = ("epsilon", "delta", "rho", "omega")
+"""The numbers of a bound, which may be written instead of it where a spend is asked for."""
+
+
+def bound_of(**numbers: Number) -> Bound:
+    """Return the bound that some numbers mean: how people write a spend who come from other libraries.
+
+    >>> bound_of(epsilon=0.1), bound_of(epsilon=1, delta=1e-6), bound_of(rho=0.05), bound_of(rho=0.05, omega=20)
+    (Pure(1/10), Approximate(1, 1/1000000), Concentrated(1/20), Truncated(1/20, 20))
+    """
+    match sorted(numbers):
+        case ["epsilon"]:
+            return Pure(numbers["epsilon"])
+        case ["delta", "epsilon"]:
+            without = exact(numbers["delta"], "delta") == 0
+            return Pure(numbers["epsilon"]) if without else Approximate(numbers["epsilon"], numbers["delta"])
+        case ["rho"]:
+            return Concentrated(numbers["rho"])
+        case ["omega", "rho"]:
+            return Truncated(numbers["rho"], numbers["omega"])
+    raise ParameterError(
+        f"{' and '.join(f'{name}=' for name in numbers)} do not make a spend; write epsilon=0.1, epsilon=1 with "
+        "delta=1e-6, or rho=0.05."
+    )
 
 
 def bound_from_json(record: dict[str, Any]) -> Bound:

@@ -11,13 +11,9 @@ from sfumato.errors import ParameterError
 from sfumato.show.bars import Bar, bars
 from sfumato.show.drawing import Drawing
 from sfumato.show.intervals import Dot, Row, intervals
-from sfumato.show.pages import html
-from sfumato.show.tables import table
 
 MOST = 400
 """So many bars or lines can still be told apart."""
-
-SHOWN_ROWS = 40
 
 COVER = "95 % of the noise"
 
@@ -47,14 +43,6 @@ def draw_answer(title: str, keys: Sequence[str], columns: Mapping[str, Sequence[
         for measure in measures
     ]
     return intervals(title, rows)
-
-
-def answer_html(title: str, columns: Mapping[str, Sequence[Any]], notes: Sequence[str] = ()) -> str:
-    """Return the first rows of a released table as HTML for a notebook, with what else is known about its error."""
-    rows = [[_text(cell) for cell in row] for row in zip(*columns.values(), strict=True)]
-    more = "" if len(rows) <= SHOWN_ROWS else f" The first {SHOWN_ROWS} of {len(rows)} rows."
-    said = " ".join([f"With intervals that cover 95 % of the privacy noise, not of sampling.{more}", *notes])
-    return html(title, [table(said, list(columns), rows[:SHOWN_ROWS])])
 
 
 def title_of(record: Mapping[str, Any]) -> str:

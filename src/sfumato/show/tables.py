@@ -27,7 +27,7 @@ class Table:
         from rich.console import Console
         from rich.table import Table as RichTable
 
-        drawn = RichTable(title=self.title, box=box.SIMPLE_HEAD, title_justify="left")
+        drawn = RichTable(title=self.title or None, box=box.SIMPLE_HEAD, title_justify="left")
         for place, column in enumerate(self.columns):
             drawn.add_column(column, justify="right" if self._is_numeric(place) else "left", overflow="fold")
         for row in self.rows:
@@ -42,9 +42,8 @@ class Table:
         numeric = [self._is_numeric(place) for place in range(len(self.columns))]
         head = "".join(f'<th scope="col">{escape(column)}</th>' for column in self.columns)
         body = "".join(f"<tr>{_cells(row, numeric)}</tr>" for row in self.rows)
-        return (
-            f"<table><caption>{escape(self.title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        )
+        caption = f"<caption>{escape(self.title)}</caption>" if self.title else ""
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
     def _is_numeric(self, place: int) -> bool:
         return bool(self.rows) and all(_numeric(row[place]) for row in self.rows)
@@ -76,7 +75,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> 
 
 def _numeric(cell: str) -> bool:
     try:
-        float(cell.rstrip(" %"))
+        float(cell.rstrip(" %").replace(",", ""))
     except ValueError:
         return False
     return True

@@ -12,11 +12,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from sfumato.domain import Derivation, Derived, Domain, column_from_json, nearest
+from sfumato.domain import Derivation, Derived, Domain, column_from_json
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.exact import positive_integer
 from sfumato.privacy import Secrets
+from sfumato.show.views import View, Viewed
 from sfumato.table.toml import write_toml
+from sfumato.words import Understood, nearest
 
 FILL = "you must fill this in"
 """What a draft writes where only a person who knows the data can write."""
@@ -31,7 +33,7 @@ _KEYS = ("columns", "person", "rows_per_person", "row_key", "groups_per_person",
 
 
 @dataclass(frozen=True)
-class Schema:
+class Schema(Viewed, metaclass=Understood):
     """Everything that is public about a table, written by somebody who knows the data and never read from it.
 
     `columns` maps names to domains and to rules for derived columns. `person` names the column that says whose row
@@ -182,6 +184,12 @@ class Schema:
             if linked[0] != linked[1] and self.reads(linked) == frozenset(linked):
                 pairs.append(linked)
         return Secrets(self.attributes, groups, tuple(pairs))
+
+    def view(self) -> View:
+        """Return the columns with what may stand in them."""
+        from sfumato.table.described import schema_view
+
+        return schema_view(self)
 
     # Text forms
 

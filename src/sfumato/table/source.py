@@ -7,6 +7,7 @@ import csv
 import glob
 import gzip
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,7 +85,7 @@ def _open_file(path: str, table: str | None) -> Source:
             engine.con.execute(f'CREATE TEMP VIEW "sfumato_source" AS SELECT * FROM {scan}')
             opened = engine.table("sfumato_source")
         else:
-            raise SchemaError(f"The ending of {path!r} is unknown; write the path of {_WAYS}.")
+            raise SchemaError(_unknown_ending(path))
     except SchemaError:
         engine.disconnect()
         raise
@@ -94,17 +95,45 @@ def _open_file(path: str, table: str | None) -> Source:
     return Source(opened, engine, "parquet" if scan else "csv", scan=scan, _closers=[engine.disconnect])
 
 
+def _unknown_ending(path: str) -> str:
+    ending = Path(path).suffix.lower()
+    read = {
+        ".xlsx": "read_excel",
+        ".xls": "read_excel",
+        ".ods": "read_excel",
+        ".json": "read_json",
+        ".sas7bdat": "read_sas",
+    }
+    read |= {".jsonl": "read_json", ".dta": "read_stata", ".sav": "read_spss", ".feather": "read_feather"}
+    if ending in read:
+        return f"{path!r} is no file that is read here; give the frame itself: pandas.{read[ending]}({path!r})."
+    if ending in (".txt", ".dat", ".tab"):
+        return f"The ending of {path!r} is unknown; if it is divided by commas, semicolons or tabs, name it .csv."
+    return f"The ending of {path!r} is unknown; write the path of {_WAYS}."
+
+
 def _read_csv(engine: Any, path: str, divider: str) -> Any:
     matches = sorted(glob.glob(path)) or [path]  # noqa: PTH207  a pattern from any directory
     opener = gzip.open if path.lower().endswith(".gz") else open
     with opener(matches[0], "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
-        names = next(csv.reader(file, delimiter=divider), [])
+        first = file.readline()
+        divider = _divider(first, divider)
+        names = next(csv.reader(chain([first], file), delimiter=divider), [])
     if not names or len({name.casefold() for name in names}) != len(names):
         raise SchemaError(f"The first line of {path!r} must name the columns, each one differently.")
     for match in matches:
         with opener(match, "rb") as content:
             _require_lines(path, content)
     return engine.read_csv(path, delim=divider, columns=dict.fromkeys(names, "VARCHAR"), **_CSV_OPTIONS)
+
+
+def _divider(line: str, usual: str) -> str:
+    """Return what divides the names in the first line, which is public: as the ending says, unless another has more."""
+
+    def parts(divider: str) -> int:
+        return len(next(csv.reader([line], delimiter=divider), []))
+
+    return max((usual, *(one for one in ",;\t|" if one != usual)), key=parts)
 
 
 def _require_lines(path: str, content: Any) -> None:

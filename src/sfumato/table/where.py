@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from sfumato.domain import Domain, Text, Times
+from sfumato.domain import Booleans, Domain, Text, Times
 from sfumato.domain.calendar import as_date
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.exact import exact
@@ -97,12 +97,14 @@ def _read_sql(text: str, schema: Schema) -> Predicate:
     try:
         statements = sqlglot.parse(f"SELECT 1 WHERE ({text}\n)")
     except sqlglot.errors.SqlglotError:
-        raise ParameterError(f"where= is no condition that can be read; write {ALLOWED}.") from None
+        raise ParameterError(_unread(text)) from None
     statement = statements[0] if len(statements) == 1 else None
     given = {key for key, value in statement.args.items() if value} if type(statement) is exp.Select else set()
     where = statement.args.get("where") if statement is not None else None
     if given != {"expressions", "where"} or where is None or type(where.this) is not exp.Paren:
-        raise ParameterError(f"where= is one condition and nothing more; write {ALLOWED}.")
+        raise ParameterError(
+            f"where= is one condition and nothing more; leave SELECT … WHERE out, and write {ALLOWED}."
+        )
     return _SqlReader(schema).condition(where.this).true
 
 
@@ -132,7 +134,7 @@ class _SqlReader:
         if name == "Boolean":
             return ALWAYS if node.this else NEVER
         if name == "Column":
-            return compare(schema, self.column(node), "=", True)
+            return self.truth(self.column(node))
         if name in _SQL_COMPARISONS:
             return self.comparison(node.this, _SQL_COMPARISONS[name], node.expression)
         if name == "Between" and not node.args.get("symmetric"):
@@ -144,15 +146,40 @@ class _SqlReader:
             return _certain(compare(schema, self.column(node.this), "=", bool(node.expression.this)), schema)
         if name == "Is" and type(node.expression).__name__ == "Null":
             return null(schema, self.column(node.this))
-        raise ParameterError(f"where= cannot use {_shown(node)}; write only {ALLOWED}.")
+        raise ParameterError(f"where= cannot use {_shown(node)}; {_INSTEAD.get(name, f'write only {ALLOWED}')}.")
+
+    def truth(self, column: str) -> Condition:
+        """Return that a column of truth values is true; another one alone is no condition."""
+        if isinstance(self.schema.domain(column), Booleans):
+            return compare(self.schema, column, "=", True)
+        raise ParameterError(
+            f"{column!r} alone is no condition, because it holds no truth values; write a comparison such as "
+            f"{column} IS NOT NULL."
+        )
 
     def comparison(self, left: Any, how: str, right: Any) -> Condition:
+        if type(left).__name__ == "Column" and type(right).__name__ == "Column":
+            self.require_text_in_quotes(left, how, right)
         if type(left).__name__ == "Column":
             return compare(self.schema, self.column(left), how, self.literal(right))
         if type(right).__name__ == "Column":
             return compare(self.schema, self.column(right), _FLIPPED[how], self.literal(left))
         wrong = right if type(left).__name__ == "Literal" else left
+        if type(wrong).__name__ in (*_SQL_COMPARISONS, "Between"):
+            raise ParameterError(
+                "where= compares once at a time; write age BETWEEN 40 AND 60, or age > 40 AND age < 60."
+            )
         raise ParameterError(f"where= compares a column with a literal; {_shown(wrong)} is no column: write {ALLOWED}.")
+
+    def require_text_in_quotes(self, left: Any, how: str, right: Any) -> None:
+        """Say that sex = "F" names a column F in SQL: text stands in single quotes."""
+        names = [str(node.this.this) for node in (left, right)]
+        if names[0] in self.schema.names and _NUMBER.fullmatch(names[1]):
+            raise ParameterError(f"In where= numbers stand without quotes; write {names[0]} {how} {names[1]}.")
+        if names[0] in self.schema.names and names[1] not in self.schema.names:
+            raise ParameterError(f"In where= text stands in single quotes; write {names[0]} {how} '{names[1]}'.")
+        if names[0] in self.schema.names:
+            raise ParameterError(f"where= compares a column with a literal, not {names[0]!r} with {names[1]!r}.")
 
     def column(self, node: Any) -> str:
         if type(node).__name__ != "Column":
@@ -178,6 +205,28 @@ class _SqlReader:
         if kind == "Null":
             raise ParameterError(NO_COMPARISON_WITH_NULL)
         raise ParameterError(f"where= compares a column with a literal; {_shown(node)} is none.")
+
+
+_INSTEAD = {
+    # what people write in conditions of Python and of wider SQL: what is written here
+    "BitwiseAnd": "join conditions with AND, as in age > 40 AND sex = 'F'",
+    "BitwiseOr": "join conditions with OR, as in age < 18 OR age > 64",
+    "Like": "list the values, as in city IN ('Bern', 'Basel')",
+    "ILike": "list the values, as in city IN ('Bern', 'Basel')",
+    "Literal": "compare a column with it, as in sex = 'F'",
+    "In": "put the values in brackets, as in sex IN ('F', 'M')",
+    "Is": "compare with =, as in sex = 'F'; IS is for NULL",
+    "Dot": "compare a column with a literal, as in city IN ('Bern', 'Basel')",
+}
+
+
+def _unread(text: str) -> str:
+    if text.strip()[:6].upper() == "SELECT":
+        return "where= is the condition alone; leave SELECT … WHERE out, and write for example age > 40."
+    for sign, word in (("&", "AND"), ("|", "OR"), ("!", "NOT, or <> for 'not equal'")):
+        if sign in text:
+            return f"where= is no condition that can be read; write {word} instead of {sign!r}."
+    return f"where= is no condition that can be read; write {ALLOWED}."
 
 
 def _number(text: str) -> Fraction:

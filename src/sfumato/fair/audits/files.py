@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.domain.base import nearest
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.fair.audits.report import AuditReport
 from sfumato.fair.audits.run import audit
 from sfumato.fair.metric.base import Metric
+from sfumato.words import nearest
 
 KINDS = (".csv", ".parquet")
 

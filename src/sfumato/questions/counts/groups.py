@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
@@ -16,12 +16,21 @@ from sfumato.table.gauge import Basis
 from sfumato.table.predicate import EVERY_ROW, Predicate
 from sfumato.table.statistics import COUNT
 from sfumato.table.where import read_where
-from sfumato.totals.aggregates import Aggregate, Count, doubts_of_means
+from sfumato.totals.aggregates import Aggregate, ColumnAggregate, Count, Mean, Sum, Variance, doubts_of_means
 from sfumato.totals.column_tree.choice import plan_pure
 from sfumato.totals.found_keys import plan_found, plan_sparse
 from sfumato.totals.totals import plan_totals, shared_terms, table_between, table_of
 
 Keys = Literal["schema", "private"]
+Aggregates = Aggregate | str | Mapping[str, str | Sequence[str]] | Sequence[Aggregate | str]
+"""Numbers to compute: `Mean("age")`, its name `"mean of age"`, a list of these, or `{"age": "mean"}`."""
+
+_NAMED: dict[str, type[ColumnAggregate]] = {
+    **dict.fromkeys(("sum", "total"), Sum),
+    **dict.fromkeys(("mean", "average", "avg"), Mean),
+    **dict.fromkeys(("variance", "var"), Variance),
+}
+_ALONE = ("count", "size", "len", "n")
 
 
 @dataclass(frozen=True, init=False)
@@ -38,17 +47,16 @@ class GroupBy(Question):
     keys: Keys
 
     def __init__(
-        self, by: str | Sequence[str], aggregates: Sequence[Aggregate], where: Where = None, keys: Keys = "schema"
+        self, by: str | Sequence[str], aggregates: Aggregates, where: Where = None, keys: Keys = "schema"
     ) -> None:
-        if not by or not aggregates:
+        listed = aggregates_of(aggregates)
+        if not by or not listed:
             raise ParameterError("GroupBy needs columns and aggregates; write GroupBy('sex', [Count(), Mean('age')]).")
-        for aggregate in aggregates:
-            if not isinstance(aggregate, Aggregate):
-                raise ParameterError(_no_aggregate(aggregate))
+        for aggregate in listed:
             if aggregate.where not in (None, EVERY_ROW):
                 raise ParameterError("The aggregates of a GroupBy have no condition of their own; write where= once.")
         object.__setattr__(self, "by", as_columns(by))
-        object.__setattr__(self, "aggregates", tuple(replace(one, where=None) for one in aggregates))
+        object.__setattr__(self, "aggregates", tuple(replace(one, where=None) for one in listed))
         object.__setattr__(self, "where", where)
         object.__setattr__(self, "keys", _checked(keys))
 
@@ -64,6 +72,10 @@ class GroupBy(Question):
     def interval(self, released: Released, confidence: Fraction) -> Any:
         """Return a table of lower and upper ends."""
         return table_between(released, self.aggregates, confidence)
+
+    def separate_intervals(self, released: Released) -> int:
+        """Every number of every combination has its own."""
+        return len(released.cells) * len(self.aggregates)
 
     def doubts(self, released: Released) -> tuple[str, ...]:
         """Return a sentence about groups in which there may be no row to average."""
@@ -105,6 +117,10 @@ class Histogram(Question):
         """Return a table of lower and upper ends."""
         return table_between(released, (Count(),), confidence)
 
+    def separate_intervals(self, released: Released) -> int:
+        """Every value has its own."""
+        return len(released.cells)
+
 
 def plan_private(
     aggregates: Sequence[Aggregate], basis: Basis, spend: Bound, keys: tuple[str, ...], where: Predicate
@@ -121,6 +137,46 @@ def plan_private(
         # Many columns: a search along a tree of them may find rarer records.
         return plan_pure(basis, spend, keys)
     return plan_sparse(basis, spend, keys, where)
+
+
+def aggregates_of(given: Any) -> tuple[Aggregate, ...]:
+    """Return the aggregates that somebody listed, by name or as questions.
+
+    >>> [one.label for one in aggregates_of(["count", "mean of age", Sum("age")])]
+    ['count', 'mean of age', 'sum of age']
+    >>> [one.label for one in aggregates_of({"age": ["mean", "sum"]})]
+    ['mean of age', 'sum of age']
+    """
+    if isinstance(given, Mapping):
+        pairs = [(column, (words,) if isinstance(words, str) else tuple(words)) for column, words in given.items()]
+        return tuple(_aggregate(f"{word} of {column}") for column, words in pairs for word in words)
+    listed = (given,) if isinstance(given, (str, Question, type)) or not isinstance(given, Iterable) else tuple(given)
+    return tuple(_aggregate(one) for one in listed)
+
+
+def _aggregate(given: Any) -> Aggregate:
+    if isinstance(given, Aggregate):
+        return given
+    if given is Count:
+        return Count()
+    if isinstance(given, type) and issubclass(given, ColumnAggregate):
+        raise ParameterError(f"{given.kind} needs a column; write {given.kind}('age').")
+    if not isinstance(given, str):
+        raise ParameterError(_no_aggregate(given))
+    word, _, column = given.strip().partition(" ")
+    column = column.strip().removeprefix("of ").strip().strip('"')
+    made = _NAMED.get(word.lower())
+    if made is not None and column:
+        return made(column)
+    if made is not None:
+        raise ParameterError(f"{given!r} needs a column; write '{word.lower()} of age', or {made.kind}('age').")
+    if word.lower() in _ALONE and column:
+        raise ParameterError(
+            f"A count by group is one of rows; write 'count', with where='{column} IS NOT NULL' for those that have it."
+        )
+    if word.lower() in _ALONE:
+        return Count()
+    raise ParameterError(_no_aggregate(given))
 
 
 def _no_aggregate(given: Any) -> str:

@@ -23,6 +23,7 @@ from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one, exact, positive_integer
 from sfumato.noise import Noise
 from sfumato.questions.distribution.band import Band, band_of
+from sfumato.show.views import View, Viewed
 
 if TYPE_CHECKING:
     from sfumato.show import Drawing
@@ -31,7 +32,7 @@ USUAL = Fraction(95, 100)
 
 
 @dataclass(frozen=True)
-class DistributionEstimate:
+class DistributionEstimate(Viewed):
     """How the rows are spread over an ordered column: a curve that rises, and a band around it.
 
     Between two places that were measured the rows are taken to be spread evenly; the band does not assume it. It
@@ -40,6 +41,10 @@ class DistributionEstimate:
     """
 
     released: Released
+
+    def view(self) -> View:
+        """Return the curve at the places that were measured, with the band around it."""
+        return self.to_frame().view()
 
     @property
     def method(self) -> str:

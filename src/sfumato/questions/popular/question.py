@@ -105,3 +105,7 @@ class Popular(Question):
         """Return low and high ends of every count that was published."""
         found: Frame = table_between(released, (Count(),), confidence)
         return found
+
+    def separate_intervals(self, released: Released) -> int:
+        """Every record that was published has its own."""
+        return len(released.cells)

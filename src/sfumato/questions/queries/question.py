@@ -119,6 +119,10 @@ class Queries(Question):
         """Return low and high ends of every answer in one long table."""
         return self.value(released).interval(confidence)
 
+    def separate_intervals(self, released: Released) -> int:
+        """Every query has its own."""
+        return self.workload.queries
+
 
 def _variance(law: Priced) -> float:
     """Return about the variance of a draw, from the width within which two thirds of them lie."""

@@ -15,6 +15,7 @@ from sfumato.answer import Frame, half_width
 from sfumato.errors import SchemaError
 from sfumato.exact import Number, between_zero_and_one
 from sfumato.noise import Law
+from sfumato.show.views import View, Viewed
 from sfumato.workload.blocks import Block, Marginal
 from sfumato.workload.workload import Workload
 
@@ -26,7 +27,7 @@ USUAL = Fraction(95, 100)
 
 
 @dataclass(frozen=True, eq=False)
-class Tables:
+class Tables(Viewed):
     """The answers to all queries of a workload, block by block.
 
     `values` are the answers after the projection, `noisy` the unbiased ones that left the house, both in the unit of
@@ -57,6 +58,10 @@ class Tables:
 
     def __repr__(self) -> str:
         return f"Tables({self.workload.queries} answers in {len(self)} blocks, projection={self.projection!r})"
+
+    def view(self) -> View:
+        """Return all answers in one long table."""
+        return self.to_frame().view()
 
     def place(self, columns: Sequence[str] | str) -> int:
         """Return the place of the block over these columns; a table of counts before any other block."""

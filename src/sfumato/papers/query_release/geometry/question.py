@@ -123,6 +123,10 @@ class Shaped(Question):
         low = [value - one for value, one in zip(values, half, strict=True)]
         return self._frame({"low": low, "high": [value + one for value, one in zip(values, half, strict=True)]})
 
+    def separate_intervals(self, released: Released) -> int:
+        """Every query has its own."""
+        return self.workload.queries
+
     def _frame(self, columns: dict[str, list[float]]) -> Frame:
         space, blocks = self.workload.space, self.workload.blocks
         labels = [(block, label) for block in blocks for label in block.labels(space)]

@@ -1,0 +1,40 @@
+"""Sentences that were written for Python, as somebody at a shell would write what they say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+_BOUND = r"((?:Pure|Concentrated|Truncated|Approximate)\([^()]*\)(?:\.per_attribute\(\))?)"
+_HINTS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
+    # what a sentence says in Python: what is typed at a shell; the first lines are the most particular ones
+    (r"(?:for example )?spend=Pure\(0\.1\), or curator\.share\(0\.1\)[^.;]*", '--spend "Pure(0.1)"'),
+    (r"interval\(0\.95, together=True\) holds", "with --together they hold"),
+    (rf"make a ledger with {_BOUND}, which pays", r'make a ledger by ledger create --person "\1", which pays'),
+    (rf"spend={_BOUND}", r'--spend "\1"'),
+    (r"write keys='private'", "add 'found privately'"),
+    (r"keys='private'", "'found privately'"),
+    (r"ledger\.fail\('([^']*)'\)", r"`sfumato ledger give-up LEDGER \1`"),
+    (r"curator\.refit\('[^']*'\)", "asking the same question again"),
+    (r"snapshot='([^']*)'", r"--snapshot \1"),
+    (r"\b(table|private|snapshot|analyst|ledger|population)=(?=[ .,;:])", r"--\1"),
+    (r"sf\.draft\('([^']*)'\)|draft_schema\(source\)", r"sfumato init \1"),
+    (r"GroupBy\('sex', \[Count\(\), Mean\('age'\)\]\)", "'count, mean of age by sex'"),
+    (r"\b(Sum|Mean|Variance|Histogram|Distribution)\('(\w+)'\)", lambda found: f"'{found[1].lower()} of {found[2]}'"),
+    (r"Quantiles\('(\w+)', 0\.5\)", r"'median of \1'"),
+    (r"curator\.(mean|sum|variance|histogram|median)\('(\w+)'[^)]*\)", r"'\1 of \2'"),
+    (r"where= ", "where "),
+    (r"where=\"([^\"]*)\"|where='([^']*)'", lambda found: f"where {found[1] or found[2]}"),
+    (r"\bby='(\w+)'", r"by \1"),
+]  # fmt: skip
+
+
+def in_shell(sentence: str) -> str:
+    """Return a sentence with its hints in the language of the shell.
+
+    >>> in_shell("Mean costs something; write spend=Pure(0.1).")
+    'Mean costs something; write --spend "Pure(0.1)".'
+    """
+    for python, shell in _HINTS:
+        sentence = re.sub(python, shell, sentence)
+    return sentence

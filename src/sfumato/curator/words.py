@@ -1,0 +1,72 @@
+"""What people type to a curator: `epsilon=` for a spend, names of other libraries, arguments that do not fit."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+from sfumato.errors import ParameterError
+from sfumato.privacy.bounds import WORDS, bound_of
+from sfumato.words import guide, misfit
+
+Class = TypeVar("Class", bound=type)
+
+INSTEAD = guide(
+    {
+        # names of other libraries: what is written here
+        "avg average": "write curator.mean('age', spend=Pure(0.1))",
+        "std stddev stdev var": "write curator.variance('age', spend=Pure(0.1)); its root is the deviation",
+        "min max percentile quantile": "write curator.quantiles('age', [0.01, 0.5, 0.99], spend=Pure(0.1))",
+        "value_counts hist bar counts mode": "write curator.histogram('sex', spend=Pure(0.1))",
+        "groupby agg aggregate pivot_table crosstab": "write curator.group_by('sex', ['count', 'mean of age'], "
+        "spend=Pure(0.1))",
+        "nunique count_distinct distinct users": "write curator.people('age > 40', spend=Pure(0.1))",
+        "head tail sample rows data df to_pandas iloc loc": "rows are private; curator.synthesize(spend=Pure(1))"
+        ".sample(10) makes some up that stand for them",
+        "sql query select execute": "write curator.count('age > 40', spend=Pure(0.1)), or ask a question such as "
+        "Mean('age')",
+        "filter where": "write where='age > 40' in the question",
+        "describe info columns dtypes shape": "print(curator.schema) shows the columns, curator.count() the people",
+        "spent used budget_spent history": "curator.ledger.spent() says what is used, print(curator.ledger) all of it",
+        "budget epsilon left balance": "curator.guarantee() is the limit, curator.remaining() what is left",
+        "synthetic generate fit synth": "write curator.synthesize(spend=Pure(1))",
+    }
+)
+
+
+def speaking(curator: Class) -> Class:
+    """Return a class whose public methods take a spend by its numbers, and say in a sentence what does not fit."""
+    for name, method in list(vars(curator).items()):
+        if inspect.isfunction(method) and not name.startswith("_"):
+            setattr(curator, name, _heard(method))
+    return curator
+
+
+def _heard(method: Callable[..., Any]) -> Callable[..., Any]:
+    signature = inspect.signature(method)
+
+    @wraps(method)
+    def run(*given: Any, **named: Any) -> Any:
+        words = {name: named.pop(name) for name in WORDS if name in named and name not in signature.parameters}
+        if words:
+            named["spend"] = _spend(method.__name__, signature, words, named)
+        try:
+            return method(*given, **named)
+        except TypeError:
+            wrong = misfit(method.__name__, signature, given, named)
+            if wrong is None:
+                raise
+        raise ParameterError(wrong)
+
+    return run
+
+
+def _spend(called: str, signature: inspect.Signature, words: dict[str, Any], named: dict[str, Any]) -> Any:
+    listed = " and ".join(f"{name}=" for name in words)
+    if "spend" not in signature.parameters:
+        raise ParameterError(f"{called} costs nothing, or its cost is said elsewhere; leave {listed} out.")
+    if named.get("spend") is not None:
+        raise ParameterError(f"{called} was given spend= and {listed}, which mean the same; write one of them.")
+    return bound_of(**words)

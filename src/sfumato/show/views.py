@@ -1,0 +1,126 @@
+"""How an object shows itself: plain text where it is printed, a small page in a notebook, from one description."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from html import escape
+from numbers import Integral, Real
+from typing import Any
+
+from sfumato.show.pages import html
+from sfumato.show.tables import Table, table
+
+SHOWN_ROWS = 40
+DIGITS = 6
+
+
+def readable(value: Any, width: float | None = None) -> str:
+    """Return a number as people read it: no exponent, thousands divided, as many digits as its `width` leaves certain.
+
+    >>> readable(27538), readable(27538.61, width=60.0), readable(36.42713, width=0.5), readable(0.25)
+    ('27,538', '27,539', '36.43', '0.25')
+    """
+    if value is None:
+        return "missing"
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return str(value)
+    if isinstance(value, Integral) or (isinstance(value, Fraction) and value.denominator == 1):
+        return f"{int(value):,}"
+    number = float(value)
+    if not math.isfinite(number):
+        return str(number)
+    if width and math.isfinite(width):
+        return f"{number:,.{min(12, max(0, 1 - math.floor(math.log10(width))))}f}"
+    places = DIGITS if not number else DIGITS - 1 - math.floor(math.log10(abs(number)))
+    return f"{number:.3g}" if places > 12 else f"{number:,.{max(0, places)}f}".rstrip("0").rstrip(".")
+
+
+def released_table(
+    title: str, keys: Sequence[str], columns: Mapping[str, Sequence[Any]], most: int = SHOWN_ROWS
+) -> Table:
+    """Return a released table for people: keys as they are, numbers with their 95 % intervals beside them."""
+    shown: dict[str, list[str]] = {}
+    length = min(most, len(next(iter(columns.values()), ())))
+    columns = {name: cells[:length] for name, cells in columns.items()}
+    for name, cells in columns.items():
+        if name in keys:
+            shown[name] = [_key(cell) for cell in cells]
+        elif not _is_end(name, columns):
+            ends = _ends(name, columns)
+            widths = [None] * length if ends is None else [_width(low, high) for low, high in zip(*ends, strict=True)]
+            shown[name] = [readable(cell, width) for cell, width in zip(cells, widths, strict=False)]
+            if ends is not None:
+                beside = "95 % interval" if f"{name}, low" not in columns else f"{name}, 95 %"
+                pairs = zip(*ends, widths, strict=False)
+                shown[beside] = [f"{readable(low, width)} to {readable(high, width)}" for low, high, width in pairs]
+    rows = list(zip(*shown.values(), strict=True))
+    return table(title, list(shown), rows)
+
+
+def _key(cell: Any) -> str:
+    # A year or a code is no amount: it has no thousands.
+    if isinstance(cell, (Fraction, float)):
+        return f"{float(cell):.12g}"
+    return "missing" if cell is None else str(cell)
+
+
+def _width(low: Any, high: Any) -> float | None:
+    known = isinstance(low, Real) and isinstance(high, Real)
+    return float(high) - float(low) if known else None
+
+
+def _ends(name: str, columns: Mapping[str, Sequence[Any]]) -> tuple[Sequence[Any], Sequence[Any]] | None:
+    for low, high in ((f"{name}, low", f"{name}, high"), ("low", "high")):
+        if low in columns and high in columns:
+            return columns[low], columns[high]
+    return None
+
+
+def _is_end(name: str, columns: Mapping[str, Sequence[Any]]) -> bool:
+    base = name.removesuffix(", low").removesuffix(", high")
+    return (base != name and base in columns) or (name in ("low", "high") and len(columns) > 2)
+
+
+@dataclass(frozen=True)
+class View:
+    """What an object shows of itself: a title, sentences, tables, and sentences behind them."""
+
+    title: str
+    tables: tuple[Table, ...] = ()
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """Return it as plain text."""
+        parts = [self.title, *self.before, *(f"{one.text()}\n" for one in self.tables), *self.after]
+        return "\n".join(part for part in parts if part).rstrip()
+
+    def html(self) -> str:
+        """Return it as a small page for a notebook."""
+        return html(self.title, [*map(_Sentence, self.before), *self.tables, *map(_Sentence, self.after)])
+
+
+@dataclass(frozen=True)
+class _Sentence:
+    said: str
+
+    def html(self) -> str:
+        return f"<p>{escape(self.said)}</p>"
+
+
+class Viewed:
+    """Something that people hold: it prints as a view, and a notebook shows it as a page."""
+
+    @abstractmethod
+    def view(self) -> View:
+        """Return what is shown of it."""
+
+    def __str__(self) -> str:
+        return self.view().text()
+
+    def _repr_html_(self) -> str:
+        return self.view().html()

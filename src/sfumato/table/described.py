@@ -1,0 +1,56 @@
+"""A schema in plain words: for people who read it, not for engines."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from sfumato.domain import Derived, Domain
+from sfumato.show.tables import table
+from sfumato.show.views import View
+from sfumato.table.schema import Schema
+
+SHOWN_VALUES = 8
+
+
+def schema_view(schema: Schema) -> View:
+    """Return the columns of a schema, with what may stand in them."""
+    rows = [[name, *described(schema.domain(name))] for name in schema.names]
+    drawn = table("", ["column", "type", "may hold", "a missing cell"], rows)
+    return View("Schema", (drawn,), (_people(schema),))
+
+
+def _people(schema: Schema) -> str:
+    if schema.person is None:
+        return "Every row is one person."
+    rows = "one row counts" if schema.rows_per_person == 1 else f"at most {schema.rows_per_person} rows count"
+    return f"The column {schema.person!r} says whose row it is; {rows} for each person."
+
+
+def described(domain: Domain) -> list[str]:
+    """Say of a domain its type, what it may hold, and what a missing cell is."""
+    public = ", public" if domain.public else ""
+    missing = "stays missing" if domain.may_be_missing else f"counts as {domain.missing}"
+    if isinstance(domain, Derived):
+        record = domain.rule.to_json()
+        more = "".join(f", {key} {record[key]}" for key in ("step", "edges") if record.get(key) is not None)
+        return [f"{record['type']} of {domain.rule.of}", f"{domain.size} values{more}", "as its base"]
+    record = domain.to_json()
+    if "values" in record:
+        listed = [str(value) for value in record["values"]]
+        held = ", ".join(listed[:SHOWN_VALUES]) + (f", … ({len(listed)})" if len(listed) > SHOWN_VALUES else "")
+    elif "max_bytes" in record:
+        held = f"text of at most {record['max_bytes']} bytes"
+    else:
+        ends = [record[key] for key in ("low", "high", "earliest", "latest") if key in record]
+        held = " to ".join(_typed(end) for end in ends) or "true, false"
+        held += f" in steps of {_typed(record['step'])}" if "step" in record else ""
+    return [f"{record['type']}{public}", held, missing]
+
+
+def _typed(end: Any) -> str:
+    """Return an end of a range as it is typed: 0.01 for a hundredth, a date as it is."""
+    try:
+        return f"{float(Fraction(str(end))):.12g}"
+    except ValueError:
+        return str(end)

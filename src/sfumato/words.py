@@ -1,0 +1,200 @@
+"""Words that people type: what does not fit a call or a name is told in one sentence, with the line to write.
+
+Who comes from pandas, from SQL or from another library for privacy guesses. Where a guess has one meaning it is
+understood by whoever is asked; everywhere else the error says the word of the house.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABCMeta
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
+
+from sfumato.errors import ParameterError, UnknownName
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+SHOWN = 12
+
+
+def guide(listed: Mapping[str, str]) -> dict[str, str]:
+    """Return a sentence for each of the names that stand before it.
+
+    >>> guide({"avg average": "write mean"})
+    {'avg': 'write mean', 'average': 'write mean'}
+    """
+    return {name: said for names, said in listed.items() for name in names.split()}
+
+
+KEYWORDS = guide(
+    {
+        # what other libraries call it: what is written here; with a dot before it, what holds in one place
+        "epsilon eps delta rho budget privacy_budget privacy_loss": "write spend=Pure(0.1), or "
+        "spend=Approximate(1, 1e-6) with a delta",
+        "filter query condition predicate mask on": "write where='age > 40'",
+        "groupby group groups group_by": "write by='sex'",
+        "bounds range clip lower upper min max limits": "ranges stand in the schema, such as age = integers(0, 120)",
+        "noise mechanism scale sigma sensitivity": "the noise follows from the spend alone, such as spend=Pure(0.1)",
+        "seed random_state rng": "noise that can be repeated is not private; leave it out",
+        "q quantile prob probs percentile": "write the probabilities second: ('age', [0.5])",
+        "normalize density": "divide the counts by curator.count().value, which is free",
+        "agg aggfunc func statistics": "write [Count(), Mean('age')] as aggregates",
+        "bins": "bins stand in the schema: write decade = bins('age', step=10) there, and ask for 'decade'",
+        "Pure.delta": "write Approximate(1, 1e-6) for an epsilon and a delta",
+        "Schema.rows": "write rows_per_person=3",
+        "quantiles.by median.by": "ask once for each group, with where=\"sex = 'F'\"",
+        "categories.values": "write categories('F', 'M')",
+    }
+)
+
+EXAMPLES: Mapping[str, str] = {
+    # what is called: a call that is complete
+    "Approximate": "Approximate(1, 1e-6)",
+    "Budget": "Budget(person=Pure(3), each_attribute=Pure(1))",
+    "Concentrated": "Concentrated(0.05)",
+    "Distribution": "Distribution('age')",
+    "GroupBy": "GroupBy('sex', [Count(), Mean('age')])",
+    "Histogram": "Histogram('age')",
+    "Mean": "Mean('age')",
+    "Popular": "Popular(['street', 'job'])",
+    "Pure": "Pure(0.1)",
+    "Quantiles": "Quantiles('age', [0.25, 0.5, 0.75])",
+    "Schema": "Schema({'age': integers(0, 120), 'sex': categories('F', 'M')})",
+    "Sum": "Sum('hours')",
+    "Truncated": "Truncated(0.05, 20)",
+    "Variance": "Variance('age')",
+    "ask": "ask(Mean('age'), Pure(0.1))",
+    "bins": "bins('age', step=10)",
+    "categories": "categories('F', 'M')",
+    "count": "count('age > 40', spend=Pure(0.1))",
+    "curate": "curate('people.csv', 'people.toml', Pure(3)); sf.draft('people.csv') drafts the schema",
+    "dates": "dates('1900-01-01', '2030-12-31')",
+    "distribution": "distribution('age', spend=Pure(0.1))",
+    "draft": "draft('people.csv')",
+    "fixed": "fixed(0, 1000, step=0.01)",
+    "group_by": "group_by('sex', ['count', 'mean of age'], spend=Pure(0.1))",
+    "histogram": "histogram('age', spend=Pure(0.1))",
+    "integers": "integers(0, 120)",
+    "mean": "mean('age', spend=Pure(0.1))",
+    "median": "median('age', spend=Pure(0.1))",
+    "quantiles": "quantiles('age', [0.25, 0.5, 0.75], spend=Pure(0.1))",
+    "sum": "sum('hours', spend=Pure(0.1))",
+    "synthesize": "synthesize(spend=Pure(1))",
+    "text": "text(max_bytes=40)",
+    "times": "times('2020-01-01', '2030-01-01', step='1s')",
+    "variance": "variance('age', spend=Pure(0.1))",
+}
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return a hint that names what was probably meant, or everything there is.
+
+    >>> nearest("aeg", ["age", "sex"])
+    "did you mean 'age'?"
+    """
+    names = sorted(known)
+    close = get_close_matches(name, names, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    shown = ", ".join(repr(one) for one in names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
+    return f"there is {shown}." if names else "there is none."
+
+
+def misfit(called: str, signature: inspect.Signature, given: tuple[Any, ...], named: Mapping[str, Any]) -> str | None:
+    """Say in a sentence why arguments do not fit a call; None if they do."""
+    try:
+        signature.bind(*given, **named)
+    except TypeError:
+        pass
+    else:
+        return None
+    known = {name: one for name, one in signature.parameters.items() if name != "self"}
+    example = f"write {EXAMPLES[called]}" if called in EXAMPLES else f"it takes {_listed(known)}"
+    for word in named:
+        if word not in known:
+            close = get_close_matches(word, known, n=1, cutoff=0.75)
+            hint = KEYWORDS.get(f"{called}.{word}") or (f"did you mean {close[0]}=" if close else KEYWORDS.get(word))
+            return f"{called} has no {word}=; {hint or example}" + ("?" if hint and hint.startswith("did") else ".")
+    places = [
+        one for one in signature.parameters.values() if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+    ]
+    if len(given) > len(places) and not any(one.kind is one.VAR_POSITIONAL for one in known.values()):
+        return f"{called} takes {_listed(known)}, which is less than was given; {example}."
+    return f"{called} needs {_lacking(signature, given, named)}; {example}."
+
+
+def _listed(known: Mapping[str, inspect.Parameter]) -> str:
+    shown = [f"{name}=" if one.kind is one.KEYWORD_ONLY else name for name, one in known.items()]
+    return ", ".join(shown) or "nothing"
+
+
+def _lacking(signature: inspect.Signature, given: tuple[Any, ...], named: Mapping[str, Any]) -> str:
+    bound = set(signature.bind_partial(*given, **named).arguments)
+    lacking = [
+        f"{name}=" if one.kind is one.KEYWORD_ONLY else name
+        for name, one in signature.parameters.items()
+        if name not in bound and one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+    ]
+    return " and ".join(lacking) or "each argument once"
+
+
+def understood(call: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Return the function with an error of one sentence where its arguments do not fit.
+
+    >>> understood(lambda low, high: high - low)(3)
+    Traceback (most recent call last):
+        ...
+    sfumato.errors.ParameterError: <lambda> needs high; it takes low, high.
+    """
+
+    @wraps(call)
+    def run(*given: Arguments.args, **named: Arguments.kwargs) -> Result:
+        try:
+            return call(*given, **named)
+        except TypeError:
+            wrong = misfit(call.__name__, inspect.signature(call), given, named)
+            if wrong is None:
+                raise
+        raise ParameterError(wrong)
+
+    return run
+
+
+class Understood(ABCMeta):
+    """Classes whose instances people make by hand: arguments that do not fit are told in one sentence."""
+
+    if not TYPE_CHECKING:  # a type checker reads the constructors themselves
+
+        def __call__(cls, *given: Any, **named: Any) -> Any:
+            """Make an instance, or say what does not fit."""
+            try:
+                return super().__call__(*given, **named)
+            except TypeError:
+                wrong = misfit(cls.__name__, inspect.signature(cls.__init__), (None, *given), named)
+                if wrong is None or inspect.isabstract(cls):
+                    raise
+            raise ParameterError(wrong)
+
+
+def unknown(holder: str, name: str, known: Iterable[str], instead: Mapping[str, str] | None = None) -> UnknownName:
+    """Return the error for a name that something does not have: what to write instead, or what is near."""
+    if instead and name in instead:
+        return UnknownName(f"{holder} has no {name}; {instead[name]}.")
+    return UnknownName(f"{holder} has no {name}; {nearest(name, (one for one in known if not one.startswith('_')))}")
+
+
+class Guided:
+    """Objects that people hold: an attribute that is not there is answered with the one that was meant."""
+
+    INSTEAD: ClassVar[Mapping[str, str]] = {}
+
+    if not TYPE_CHECKING:  # or every name would pass a type checker
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):  # what copies, pickles and notebooks look for
+                raise AttributeError(name)
+            raise unknown(type(self).__name__, name, dir(type(self)), self.INSTEAD)

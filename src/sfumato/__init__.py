@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         Synthesize,
         Variance,
     )
+    from sfumato.table.drafting import Draft, draft
     from sfumato.table.schema import Schema
     from sfumato.workload import builders as workloads
 
@@ -102,6 +103,7 @@ _HOMES = {
         "Synthesize",
         "Variance",
     ),
+    "sfumato.table.drafting": ("Draft", "draft"),
     "sfumato.table.schema": ("Schema",),
 }
 _LATER = {name: home for home, names in _HOMES.items() for name in names}
@@ -161,6 +163,7 @@ __all__ = [
     "Count",
     "Curator",
     "Distribution",
+    "Draft",
     "Event",
     "GroupBy",
     "Histogram",
@@ -191,6 +194,7 @@ __all__ = [
     "curate",
     "dates",
     "domain",
+    "draft",
     "errors",
     "fair",
     "fixed",

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.table.schema import FILL, Schema
+from sfumato.table.names import FILL
+from sfumato.table.schema import Schema
 from tests.cli.conftest import Place, run
 
 

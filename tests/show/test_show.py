@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from fractions import Fraction
 from xml.etree import ElementTree
 
 import pytest

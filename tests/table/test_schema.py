@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.domain import bins, categories, dates, fixed, integers, text, weekdays
 from sfumato.errors import ParameterError, SchemaError
-from sfumato.table import Schema, draft_schema
+from sfumato.table import Schema, draft
 
 pytestmark = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")
 
@@ -125,15 +125,15 @@ def test_a_draft_reads_types_only_and_must_be_filled_in() -> None:
     }
     empty = pa.table({name: pa.array([], kind) for name, kind in kinds.items()})
     full = pa.table({name: pa.array([None], kind) for name, kind in kinds.items()})
-    draft = draft_schema(full)
-    assert draft == draft_schema(empty)
-    assert "blob" not in draft.record["columns"]
-    with pytest.raises(SchemaError, match=r"columns\.age\.low") as refused:
-        draft.schema()
-    assert all(place in str(refused.value) for place in draft.missing) and "columns.sex.values" in draft.missing
+    made = draft(full)
+    assert made == draft(empty)
+    assert "blob" not in made.record["columns"]
+    with pytest.raises(SchemaError, match=r"columns\.gain\.low") as refused:
+        made.schema()
+    assert all(place in str(refused.value) for place in made.missing) and "columns.sex.values" in made.missing
     with pytest.raises(SchemaError, match="fill in person"):
-        Schema.from_toml(draft.to_toml())
-    filled = draft.fill(
+        Schema.from_toml(made.to_toml())
+    filled = made.fill(
         person="id",
         age={"low": 0, "high": 99},
         gain={"low": 0, "high": 9, "step": "0.1"},
@@ -142,6 +142,6 @@ def test_a_draft_reads_types_only_and_must_be_filled_in() -> None:
     )
     assert filled.missing == ()
     assert filled.schema().person == "id" and filled.schema().names == ("age", "gain", "born", "sex", "ok")
-    assert draft.fill(person=None).record.get("person") is None
+    assert made.fill(person=None).record.get("person") is None
     with pytest.raises(SchemaError, match="did you mean 'age'"):
-        draft.fill(aeg={"low": 0})
+        made.fill(aeg={"low": 0})

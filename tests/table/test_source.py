@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.errors import SchemaError
-from sfumato.table import Schema, draft_schema, open_source, open_table
+from sfumato.table import Schema, open_source, open_table
 from tests.imputed import booleans, categories, dates, fixed, integers, text
 
 pytestmark = [
@@ -239,6 +239,20 @@ def test_engine_messages_that_quote_cells_do_not_leave() -> None:
     assert "secret" not in str(error.value) and error.value.__cause__ is None and error.value.__context__ is None
 
 
-def test_drafts_of_csv_files_are_text(tmp_path: Path) -> None:
-    write_csv(tmp_path / "a.csv")
-    assert {column["type"] for column in draft_schema(tmp_path / "a.csv").record["columns"].values()} == {"category"}
+@pytest.mark.parametrize("divider", [",", ";", "\t", "|"])
+def test_the_first_line_says_what_divides_a_csv_file(tmp_path: Path, divider: str) -> None:
+    rows = [["age", "sex", "a, note; here"], ["34", "F", "x"], ["71", "M", 'say "ah"']]
+    text = "\n".join(divider.join(f'"{cell.replace(chr(34), 2 * chr(34))}"' for cell in row) for row in rows)
+    (tmp_path / "a.csv").write_text("\ufeff" + text, encoding="utf-8")
+    opened = open_source(tmp_path / "a.csv")
+    assert opened.table.to_pyarrow().to_pylist()[1] == {"age": "71", "sex": "M", "a, note; here": 'say "ah"'}
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("a.xlsx", "pandas.read_excel"), ("a.txt", "name it .csv"), ("a.json", "read_json")]
+)
+def test_other_endings_say_what_to_do(tmp_path: Path, name: str, hint: str) -> None:
+    (tmp_path / name).write_text("age")
+    with pytest.raises(SchemaError, match=hint):
+        open_source(tmp_path / name)

@@ -55,23 +55,40 @@ def about(
 def init(
     data: Data,
     out: Annotated[Path | None, typer.Option(help="Where to write the draft; without it, it is printed.")] = None,
+    look: Annotated[
+        bool, typer.Option("--look", help="You consent to a look at private cells, outside of every promise.")
+    ] = False,
     table: Table = None,
     as_json: Json = False,
 ) -> None:
-    """Draft a schema from the types of the columns; not one cell is looked at."""
-    from sfumato.table.draft import draft_schema
+    """Draft a schema from the types and names of the columns; with --look, and only then, also from the cells."""
+    from sfumato.table.drafting import LOOKS, draft
 
-    draft = draft_schema(data, table=table)
-    if out is None:
-        emit({"missing": list(draft.missing), "toml": draft.to_toml()}, draft.to_toml, as_json)
-        return
-    if out.exists():
+    if out is not None and out.exists():
         raise ParameterError(f"{str(out)!r} exists already and is not overwritten; write another name after --out.")
-    out.write_text(draft.to_toml(), encoding="utf-8")
-    said = (
-        f"Wrote {out}. Fill in {len(draft.missing)} places marked in it: public facts, never what you see in the data."
-    )
-    emit({"missing": list(draft.missing), "path": str(out)}, lambda: said, as_json)
+    if look:
+        typer.echo(LOOKS, err=True)
+    made = draft(data, look=look, table=table)
+    record = {"missing": list(made.missing), "looked": look}
+    if out is None:
+        emit({**record, "toml": made.to_toml()}, made.to_toml, as_json)
+        return
+    out.write_text(made.to_toml(), encoding="utf-8")
+    emit({**record, "path": str(out)}, lambda: f"Wrote {out}. {made.to_do}", as_json)
+
+
+@app.command()
+@guarded
+def start(
+    data: Annotated[
+        str | None, typer.Argument(help="A CSV, Parquet or DuckDB file; you are asked if it is left out.")
+    ] = None,
+    table: Table = None,
+) -> None:
+    """Go from a file to a schema, a ledger and a first answer, asked step by step."""
+    from sfumato.cli.start import walk
+
+    walk(data, table)
 
 
 @app.command()

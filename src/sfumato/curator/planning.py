@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from sfumato.ask.asked import Asked
 from sfumato.ask.prepared import Prepared
@@ -17,7 +18,8 @@ from sfumato.table.gauge import Basis
 
 def planned(basis: Basis, question: Question | Sequence[Question], spend: Bound | None) -> Asked:
     """Prepare everything from public facts; whatever is wrong with a request is said here, before it costs."""
-    listed = [question] if isinstance(question, Question) else list(question)
+    given: Any = question
+    listed = list(given) if isinstance(given, Iterable) and not isinstance(given, Question) else [given]
     if not listed or not all(isinstance(one, Question) for one in listed):
         raise ParameterError("ask takes a question or a list of questions; write ask(Histogram('age'), Pure(0.1)).")
     canonical = tuple(one.canonical(basis.schema) for one in listed)

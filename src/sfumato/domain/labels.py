@@ -158,6 +158,9 @@ def _check_labels(labels: tuple[Any, ...]) -> None:
     if not labels:
         raise ParameterError("A category column needs its categories; write categories('red', 'green').")
     for label in labels:
+        if isinstance(label, (list, tuple, set)):
+            listed = ", ".join(map(repr, label))
+            raise ParameterError(f"Categories are written one by one, not as a list; write categories({listed}).")
         if isinstance(label, bool) or not isinstance(label, (str, int)):
             raise ParameterError(f"{label!r} is no category; write text or whole numbers, or use booleans().")
     if len({isinstance(label, str) for label in labels}) > 1:

@@ -12,7 +12,7 @@ from sfumato.domain.derived import Bins, Derivation, Months, Weekdays, Years
 from sfumato.domain.labels import Booleans, Categories, Text
 from sfumato.domain.numbers import FixedPoint, Integers
 from sfumato.errors import ParameterError
-from sfumato.words import nearest
+from sfumato.words import guide, nearest
 
 _SHAPES: dict[str, tuple[Callable[..., Domain | Derivation], tuple[str, ...], tuple[str, ...]]] = {
     # word: (class, keys that must be there, keys that may be there)
@@ -30,6 +30,19 @@ _SHAPES: dict[str, tuple[Callable[..., Domain | Derivation], tuple[str, ...], tu
 }
 
 
+_TYPES = guide(
+    {
+        # what other libraries call a type: what is written here
+        "int int64 Integer number long": "write type = 'integer'.",
+        "float float64 double decimal numeric real money": "write type = 'fixed', with a step such as step = '0.01'.",
+        "str string object enum categorical categories factor": "write type = 'category', or 'text' if there "
+        "are too many to list.",
+        "bool binary logical": "write type = 'boolean'.",
+        "datetime timestamp": "write type = 'time', or 'date' for days.",
+    }
+)
+
+
 def column_keys(kind: str) -> tuple[str, ...]:
     """Return what must be written for a column of this type."""
     return _SHAPES[kind][1]
@@ -43,14 +56,17 @@ def column_from_json(record: Mapping[str, Any]) -> Domain | Derivation:
     """
     kind = record.get("type") if isinstance(record, Mapping) else None
     if kind not in _SHAPES:
-        raise ParameterError(f"{kind!r} is no type of column; {nearest(str(kind), _SHAPES)}")
+        if not isinstance(record, Mapping):
+            raise ParameterError(f"a column is described by its type and range, not by {record!r}; write type = ….")
+        raise ParameterError(f"{kind!r} is no type of column; {_TYPES.get(str(kind)) or nearest(str(kind), _SHAPES)}")
     make, needed, allowed = _SHAPES[kind]
     for key in record:
         if key != "type" and key not in needed + allowed:
             raise ParameterError(f"A column of type {kind!r} has no {key!r}; {nearest(key, needed + allowed)}")
     lacking = [key for key in needed if key not in record]
     if lacking:
-        raise ParameterError(f"A column of type {kind!r} needs {' and '.join(lacking)}; write it down.")
+        lines = " and ".join(f"{key} = …" for key in lacking)
+        raise ParameterError(f"A column of type {kind!r} needs {' and '.join(lacking)}; write {lines}.")
     return make(**{key: value for key, value in record.items() if key != "type"})
 
 

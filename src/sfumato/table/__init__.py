@@ -9,12 +9,13 @@ Fraction(2, 1)
 
 from sfumato.table.bounding import SCALE, Bounding, Way, bounding_of
 from sfumato.table.data import Table, open_table
-from sfumato.table.draft import Draft, draft_schema
+from sfumato.table.drafting import Draft, draft
 from sfumato.table.engine import Source
 from sfumato.table.gauge import Basis, Gauge
 from sfumato.table.measure import Found, Measure, Occurring, Ordered, People, Rows, Totals
+from sfumato.table.names import FILL
 from sfumato.table.predicate import EVERY_ROW, NO_ROW, Predicate
-from sfumato.table.schema import FILL, Schema
+from sfumato.table.schema import Schema
 from sfumato.table.source import open_source
 from sfumato.table.statistics import COUNT, Part, Power
 from sfumato.table.view import View
@@ -46,7 +47,7 @@ __all__ = [
     "View",
     "Way",
     "bounding_of",
-    "draft_schema",
+    "draft",
     "open_source",
     "open_table",
     "read_where",

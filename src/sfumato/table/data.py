@@ -51,7 +51,7 @@ def open_table(
     weighed here, once, because no question can change that.
     """
     if not isinstance(schema, Schema):
-        raise SchemaError(f"A table needs a Schema, not {type(schema).__name__}; draft_schema(source) drafts one.")
+        raise SchemaError(f"A table needs a Schema, not {type(schema).__name__}; sf.draft(source) drafts one.")
     files = files_of(source, table)
     before = None if files is None else files.identity()  # taken before the first byte is read
     opened = open_source(source, table=table)

@@ -43,6 +43,15 @@ def readable(source: Source, schema: Schema) -> Source:
     return replace(loaded, table=guarded(lambda: loaded.selected(cells)))
 
 
+def all_readable(source: Source, names: Sequence[str]) -> Source:
+    """Return all columns of a source that have a safe type, for somebody who may look at them."""
+    loaded = source.loaded(names)
+    kinds, (cell, _, _) = _kinds(loaded), _DUCKDB if loaded.is_duckdb else _SPARK
+    quote = '"' if loaded.is_duckdb else "`"
+    cells = {name: cell(quoted(name, quote), kinds[name]) for name in names}
+    return replace(loaded, table=loaded.selected({name: sql for name, sql in cells.items() if sql is not None}))
+
+
 def _require_names(source: Source, wanted: Sequence[str]) -> None:
     found = (*source.table.columns, *source.refused)
     lacking = [name for name in sorted(wanted) if name not in found]

@@ -5,31 +5,27 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from sfumato.domain import Derivation, Derived, Domain, column_from_json
+from sfumato.domain import Derivation, Derived, Domain
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.exact import positive_integer
 from sfumato.privacy import Secrets
 from sfumato.show.views import View, Viewed
+from sfumato.table.mistakes import raise_all, read_columns
 from sfumato.table.toml import write_toml
 from sfumato.words import Understood, nearest
-
-FILL = "you must fill this in"
-"""What a draft writes where only a person who knows the data can write."""
 
 LARGEST_CODE = 2**62
 """Codes are 64-bit integers in every engine; one bit is left for offsets."""
 
 RESERVED = "sfumato_"
 """The table's own columns start like this."""
-
-_KEYS = ("columns", "person", "rows_per_person", "row_key", "groups_per_person", "public", "groups", "dependencies")
 
 
 @dataclass(frozen=True)
@@ -65,13 +61,8 @@ class Schema(Viewed, metaclass=Understood):
         if not isinstance(self.columns, Mapping) or not self.columns:
             raise SchemaError("A schema needs columns; write Schema({'age': integers(17, 90)}).")
         columns = dict(self.columns)
-        for name, column in columns.items():
-            _check_name(name)
-            if not isinstance(column, (Domain, Derivation)) or isinstance(column, Derived):
-                raise SchemaError(f"The column {name!r} needs a domain such as integers(17, 90), not {column!r}.")
-        folded = [name.casefold() for name in (*columns, *([self.person] if self.person else []))]
-        if len(set(folded)) != len(folded):
-            raise SchemaError("Two columns, or a column and person=, have the same name up to case; engines mix these.")
+        raise_all([said for name, column in columns.items() if (said := _wrong(name, column))])
+        raise_all(_same_names(columns, self.person))
         for name in self.public:
             known = columns.get(name)
             if not isinstance(known, Domain):
@@ -94,8 +85,7 @@ class Schema(Viewed, metaclass=Understood):
         groups = {str(name): tuple(members) for name, members in dict(self.groups or {}).items()}
         set_field(self, "groups", MappingProxyType(groups))
         set_field(self, "dependencies", tuple((str(a), str(b)) for a, b in self.dependencies))
-        for name in columns:
-            self._check_codes(name)
+        raise_all([said for name in columns if (said := self._misfit(name))])
         self.secrets  # noqa: B018  reading it checks groups and dependencies
 
     def _check_row_key(self) -> None:
@@ -115,10 +105,15 @@ class Schema(Viewed, metaclass=Understood):
         if not names and self.rows_per_person != 1:
             raise SchemaError("row_key=() says that a person has one row; leave rows_per_person=1, or name the key.")
 
-    def _check_codes(self, name: str) -> None:
-        domain = self.domain(name)
+    def _misfit(self, name: str) -> str | None:
+        """Say what is wrong with a column that was read: its base, or a range that no engine counts in."""
+        try:
+            domain = self.domain(name)
+        except SchemaError as refused:
+            return str(refused)
         if domain.last is not None and max(abs(domain.first), abs(domain.last)) > LARGEST_CODE:
-            raise SchemaError(f"The range of {name!r} goes beyond 2^62, which no engine counts in; narrow it.")
+            return f"The range of {name!r} goes beyond 2^62, which no engine counts in; narrow it."
+        return None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -131,12 +126,18 @@ class Schema(Viewed, metaclass=Understood):
 
     def domain(self, name: str) -> Domain:
         """Return the domain of a column, derived columns resolved."""
+        given: Any = name
+        if not isinstance(given, str):
+            kind = type(given).__name__
+            raise SchemaError(f"A column is named by its name, one column at a time; write 'age', not {kind}.")
         if name not in self._domains:
             self._domains[name] = self._resolve(name)
         return self._domains[name]
 
     def _resolve(self, name: str) -> Domain:
         column = self.columns.get(name)
+        if column is None and any(sign in name for sign in "=<>"):
+            raise SchemaError(f"There is no column {name!r} in the schema; a condition is written as where={name!r}.")
         if column is None:
             raise SchemaError(f"There is no column {name!r} in the schema; {nearest(str(name), self.columns)}")
         if isinstance(column, Domain):
@@ -212,24 +213,11 @@ class Schema(Viewed, metaclass=Understood):
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Schema:
-        """Read what `to_json` wrote; a draft that is not filled in is refused with the list of what is missing."""
-        if not isinstance(record, Mapping):
-            raise SchemaError("A schema is an object with columns; see docs/tables.md for one.")
-        missing = list(unfilled(record))
-        if missing:
-            raise SchemaError(f"The schema is a draft; fill in {', '.join(missing)}.")
-        for key in record:
-            if key not in _KEYS:
-                raise SchemaError(f"A schema has no {key!r}; {nearest(key, _KEYS)}")
+        """Read what `to_json` wrote; a draft that is not filled in is refused with all that is wrong with it."""
+        columns = read_columns(record)
         parts: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in record.items() if key != "columns"
         }
-        columns = {}
-        for name, column in dict(record.get("columns", {})).items():
-            try:
-                columns[name] = column_from_json(column)
-            except (ParameterError, TypeError) as refused:
-                raise SchemaError(f"The column {name!r} cannot be read: {refused}") from None
         return cls(columns, **parts)
 
     def to_toml(self) -> str:
@@ -276,18 +264,47 @@ class Schema(Viewed, metaclass=Understood):
 
 
 def _check_name(name: object) -> None:
+    wrong = _wrong_name(name)
+    if wrong is not None:
+        raise SchemaError(wrong)
+
+
+def _wrong_name(name: object) -> str | None:
     if not isinstance(name, str) or not name or "\x00" in name:
-        raise SchemaError(f"{name!r} is no name of a column; write it as text.")
+        return f"{name!r} is no name of a column; write it as text."
     if name.lower().startswith(RESERVED):
-        raise SchemaError(f"Names that start with {RESERVED!r} are taken; rename the column {name!r}.")
+        return f"Names that start with {RESERVED!r} are taken; rename the column {name!r}."
+    return None
 
 
-def unfilled(record: Any, path: str = "") -> Iterator[str]:
-    """Name every place of a record that a draft left open."""
-    if record == FILL:
-        yield path
-    elif isinstance(record, Mapping):
-        for key, value in record.items():
-            yield from unfilled(value, f"{path}.{key}" if path else str(key))
-    elif isinstance(record, list) and any(True for value in record for _ in unfilled(value)):
-        yield path
+def _wrong(name: object, column: Any) -> str | None:
+    """Say what is wrong with a column as it was written."""
+    wrong = _wrong_name(name)
+    if wrong is None and (not isinstance(column, (Domain, Derivation)) or isinstance(column, Derived)):
+        return f"The column {name!r} needs a domain such as {_domain_for(column)}, not {column!r}."
+    return wrong
+
+
+def _domain_for(given: Any) -> str:
+    """Return the domain that somebody probably meant who wrote a type or a list."""
+    if isinstance(given, (list, tuple, set)) and given:
+        return f"categories({', '.join(map(repr, given))})"
+    made = {float: "fixed(0, 1000, step=0.01)", str: "categories('F', 'M')", bool: "booleans()"}
+    return made.get(given if isinstance(given, type) else type(given), "integers(17, 90)")
+
+
+def _same_names(columns: Mapping[str, Any], person: str | None) -> list[str]:
+    """Say which names engines would mix up."""
+    first: dict[str, str] = {}
+    said = []
+    for name in columns:
+        if name.casefold() in first:
+            said.append(f"{first[name.casefold()]!r} and {name!r} are the same name up to case; rename one.")
+        first[name.casefold()] = name
+    if person is not None and str(person).casefold() in first:
+        name = first[str(person).casefold()]
+        said.append(
+            f"{name!r} is the person column and a column too, the same name up to case; leave it out of the columns, "
+            "because nobody asks about an id."
+        )
+    return said

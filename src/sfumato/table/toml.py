@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
-def write_toml(record: Mapping[str, Any], path: tuple[str, ...] = ()) -> str:
+Path = tuple[str, ...]
+
+
+def write_toml(
+    record: Mapping[str, Any], path: Path = (), comments: Mapping[Path, Sequence[str]] = MappingProxyType({})
+) -> str:
     """Return TOML for nested mappings of text, whole numbers, truth values and lists of these.
+
+    `comments` stand before the part whose path they name.
 
     >>> print(write_toml({"person": "id", "columns": {"age": {"type": "integer", "low": 17}}}))
     person = "id"
@@ -25,10 +33,11 @@ def write_toml(record: Mapping[str, Any], path: tuple[str, ...] = ()) -> str:
     lines = [f"{_key(key)} = {_value(value)}" for key, value in plain.items()]
     if path and lines:
         lines.insert(0, f"[{'.'.join(_key(part) for part in path)}]")
+        lines[:0] = [f"# {' '.join(said.split())}" for said in comments.get(path, ())]
     text = "\n".join(lines) + "\n" if lines else ""
     for key, value in record.items():
         if isinstance(value, Mapping):
-            inner = write_toml(value, (*path, key))
+            inner = write_toml(value, (*path, key), comments)
             text += ("\n" if text and inner else "") + inner
     return text
 

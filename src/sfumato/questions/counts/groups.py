@@ -181,8 +181,9 @@ def _aggregate(given: Any) -> Aggregate:
 
 def _no_aggregate(given: Any) -> str:
     listed = "The aggregates of a GroupBy are Count(), Sum, Mean and Variance of a column"
-    if isinstance(given, Question):
-        return f"{listed}, and {given.kind} is none; ask for it once for each group, with where=."
+    if isinstance(given, Question) or str(given).lower().startswith(("median", "quantile", "min", "max")):
+        named = given.kind if isinstance(given, Question) else repr(given)
+        return f"{listed}, and {named} is none; ask for it once for each group, with where=."
     return f"{listed}, and {given!r} is none; write GroupBy('sex', [Count(), Mean('age')])."
 
 

@@ -1,0 +1,64 @@
+"""A column in one line, as somebody types it: `integer 0 120`, `category F, M`, `text 40`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from sfumato.domain import column_from_json, nearest
+from sfumato.domain.base import SKIP
+from sfumato.errors import ParameterError
+
+GRAMMAR = (
+    "integer 0 120 | fixed 0 1000 0.01 | category F, M | boolean | date 1900-01-01 2030-12-31 [%d.%m.%Y] | "
+    "time 2020-01-01 2030-01-01 1min [format] | text 40."
+)
+_PARTS = {
+    "integer": ("low", "high"),
+    "fixed": ("low", "high", "step"),
+    "boolean": (),
+    "date": ("earliest", "latest", "format"),
+    "time": ("earliest", "latest", "step", "format"),
+    "text": ("max_bytes",),
+}
+_WHOLE = ("max_bytes",)
+
+
+def read_column(text: str) -> dict[str, Any]:
+    """Return the column that a line describes, as a schema writes it; checked as a schema checks it.
+
+    >>> read_column("integer 0 120"), read_column("category F, M")["values"]
+    ({'type': 'integer', 'low': 0, 'high': 120, 'missing': 'skip'}, ['F', 'M'])
+    """
+    kind, _, rest = text.strip().partition(" ")
+    kind = kind.lower()
+    if kind != "category" and kind not in _PARTS:
+        raise ParameterError(f"{kind!r} is no type of column; {nearest(kind, (*_PARTS, 'category'))} Write {GRAMMAR}")
+    if kind == "category":
+        values = [part.strip().strip("'\"") for part in rest.split(",") if part.strip()]
+        record: dict[str, Any] = {"type": kind, "values": values}
+    else:
+        keys = _PARTS[kind]
+        parts = rest.split(maxsplit=max(0, len(keys) - 1))
+        record = {"type": kind, **{key: _value(kind, key, part) for key, part in zip(keys, parts, strict=False)}}
+    record["missing"] = SKIP
+    column_from_json(record)
+    return record
+
+
+def _value(kind: str, key: str, part: str) -> Any:
+    whole = kind == "integer" or key in _WHOLE or (kind == "fixed" and key != "step")
+    return int(part) if whole and re.fullmatch(r"[+-]?\d+", part) else part
+
+
+def column_text(column: Mapping[str, Any]) -> str:
+    """Return the line that describes a column.
+
+    >>> column_text({"type": "fixed", "low": 0, "high": 9, "step": "0.01", "missing": "skip"})
+    'fixed 0 9 0.01'
+    """
+    kind = column["type"]
+    if kind == "category":
+        return f"category {', '.join(map(str, column['values']))}"
+    return " ".join([kind, *(str(column[key]) for key in _PARTS[kind] if key in column)])

@@ -1,0 +1,207 @@
+"""`sfumato start`: from a file to a schema, a ledger and a first answer, one question at a time."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import typer
+
+from sfumato.cli.asking import ask
+from sfumato.cli.columns import GRAMMAR, column_text, read_column
+from sfumato.cli.hints import in_shell
+from sfumato.cli.spends import read_bound
+from sfumato.errors import ParameterError, SfumatoError
+from sfumato.ledger import Budget, Ledger
+from sfumato.ledger.wording import bound_text
+from sfumato.privacy import Bound, Pure
+from sfumato.table.drafting import LOOKS, Draft, draft
+from sfumato.table.mistakes import unfilled
+from sfumato.table.names import FILL
+from sfumato.table.schema import Schema
+
+Read = TypeVar("Read")
+
+USUAL = Pure(3)
+SHARE = 10
+"""The first answer takes this part of the limit."""
+
+
+def walk(data: str | None, table: str | None) -> None:
+    """Ask everything that is needed, write what is made, and show the first answer."""
+    place = data or _asked("Which file holds the data?", str)
+    drafted = draft(place, look=False, table=table)
+    typer.echo(f"{place} has the columns {', '.join(drafted.record['columns'])}.")
+    if _may_look():
+        drafted = draft(place, look=True, table=table)
+        for said in drafted.notes.get("", ()):
+            typer.echo(f"  {said}")
+    drafted = _columns(_people(drafted))
+    path = _new_path("Where shall the schema be written?", Path(place).with_suffix(".toml").name)
+    if drafted.looked and not _yes(
+        "Have you compared these ranges and lists with what is publicly known about such data?", default=False
+    ):
+        path.write_text(drafted.to_toml(), encoding="utf-8")
+        typer.echo(f"Wrote the draft {path}. {drafted.to_do} Then run sfumato start again, or sfumato check.")
+        return
+    schema = drafted.confirm().schema()
+    path.write_text(schema.to_toml(), encoding="utf-8")
+    typer.echo(f"Wrote {path}.")
+    ledger, limit = _ledger(schema, Path(place).with_suffix(".ledger").name)
+    _first([place, str(path), str(ledger)], schema, limit.split(SHARE), table)
+
+
+# Describe
+
+
+def _may_look() -> bool:
+    typer.echo(
+        "\nA schema says what may stand in each column. Somebody who knows such data can write it without looking. I "
+        "can also look at the cells and propose: that is a private act outside of every promise."
+    )
+    consent = _yes("May I look at private cells?", default=False)
+    if consent:
+        typer.echo(LOOKS)
+    return consent
+
+
+def _people(drafted: Draft) -> Draft:
+    known = drafted.record.get("person")
+    names = [*drafted.record["columns"], *([known] if known not in (None, FILL) else [])]
+
+    def read(text: str) -> str | None:
+        if text in ("none", ""):
+            return None
+        if text not in names:
+            raise ParameterError(f"There is no column {text!r}; write one of {', '.join(names)}, or none.")
+        return text
+
+    usual = "none" if known in (None, FILL) else str(known)
+    person = _asked("\nWhich column tells people apart? (none: every row is one person)", read, usual)
+    if person is None:
+        return drafted.fill(person=None)
+    if drafted.record.get("row_key") == [] and person == known:
+        return drafted
+    rows = _asked("How many rows of one person may count?", _count, str(drafted.record["rows_per_person"]))
+    return drafted.fill(person=person, rows_per_person=rows)
+
+
+def _columns(drafted: Draft) -> Draft:
+    typer.echo(f"\nNow the columns: Enter keeps what is proposed, drop leaves one out, or write it: {GRAMMAR}")
+    for name, column in drafted.record["columns"].items():
+        for said in drafted.notes.get(name, ()):
+            typer.echo(f"  {said}")
+        is_open = any(True for _ in unfilled(column))
+        told = f"{name} ({column['type']}, to be described)" if is_open else name
+        drafted = _asked(told, _Column(drafted, name, column).read, None if is_open else column_text(column))
+    return drafted
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One column of a draft, and what somebody says about it."""
+
+    drafted: Draft
+    name: str
+    column: Mapping[str, Any]
+
+    def read(self, text: str) -> Draft:
+        """Return the draft with the column as it was, without it, or described anew."""
+        if text.lower() == "drop":
+            return self.drafted.drop(self.name)
+        if not any(True for _ in unfilled(self.column)) and text == column_text(self.column).strip():
+            return self.drafted
+        listed = {**self.drafted.record["columns"], self.name: read_column(text)}
+        return Draft({**self.drafted.record, "columns": listed}, self.drafted.notes)
+
+
+# The ledger and the first answer
+
+
+def _ledger(schema: Schema, usual: str) -> tuple[Path, Bound]:
+    typer.echo(
+        "\nA ledger keeps everything that is ever answered within a limit, which is fixed now. 1 is strict, 3 is "
+        "usual, 10 is weak; a bound such as Approximate(3, 1e-6) may be written too."
+    )
+    limit = _asked("How much may all answers together tell about one person?", _bound, "3")
+    typer.echo(limit.explain())
+    path = _new_path("Where shall the ledger be kept?", usual)
+    Ledger(path, Budget(person=limit, secrets=schema.secrets), schema=schema.fingerprint).close()
+    typer.echo(f"Made {path} with the limit {bound_text(limit)}.")
+    return path, limit
+
+
+def _first(places: Sequence[str], schema: Schema, spend: Bound, table: str | None) -> None:
+    """Ask the first question, and say how to go on; `places` are those of the data, the schema and the ledger."""
+    data, path, ledger = places
+    typer.echo(f"\nNow ask: {', '.join(suggestions(schema))}. It takes a tenth of the limit, {bound_text(spend)}.")
+
+    def answered(text: str) -> str:
+        return ask(data, Path(path), text, ledger, bound_text(spend), table=table).text()
+
+    typer.echo(_asked("Your question", answered, suggestions(schema)[0]))
+    following = shlex.join(
+        ["sfumato", "query", data, path, suggestions(schema)[-1], "--ledger", ledger, "--spend", bound_text(spend)]
+    )
+    typer.echo(
+        f"\nGo on in the shell:\n  {following}\n  {shlex.join(['sfumato', 'ledger', 'show', ledger])}\n"
+        f"or in Python:\n  import sfumato as sf\n  curator = sf.curate({data!r}, {path!r}, ledger={ledger!r})\n"
+        "  print(curator)"
+    )
+
+
+def suggestions(schema: Schema) -> list[str]:
+    """Return questions that this schema can answer, the simplest first.
+
+    >>> from sfumato.domain import categories, integers
+    >>> suggestions(Schema({"age": integers(0, 99), "sex": categories("F", "M")}))
+    ['histogram of sex', 'median of age', 'mean of age by sex']
+    """
+    kinds = {name: schema.domain(name).to_json().get("type") for name in schema.names if schema.base(name) == name}
+    labels = [_quoted(name) for name, kind in kinds.items() if kind in ("category", "boolean")]
+    numbers = [_quoted(name) for name, kind in kinds.items() if kind in ("integer", "fixed")]
+    found = [f"histogram of {name}" for name in labels[:1]] + [f"median of {name}" for name in numbers[:1]]
+    return [*found, *(f"mean of {name} by {label}" for name in numbers[:1] for label in labels[:1])] or ["count"]
+
+
+def _quoted(name: str) -> str:
+    return name if name.isidentifier() else f'"{name}"'
+
+
+# Asking
+
+
+def _asked(question: str, read: Callable[[str], Read], usual: str | None = None) -> Read:
+    """Ask until the answer can be read; an error says what to write."""
+    while True:
+        text = typer.prompt(question, default=usual) if usual is not None else typer.prompt(question)
+        try:
+            return read(str(text).strip())
+        except SfumatoError as wrong:
+            typer.echo(f"  {in_shell(str(wrong))}")
+
+
+def _yes(question: str, default: bool) -> bool:
+    return bool(typer.confirm(question, default=default))
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ParameterError("That is no number of rows; write a whole number such as 3.")
+    return int(text)
+
+
+def _bound(text: str) -> Bound:
+    return read_bound(text if "(" in text else f"Pure({text})", "The limit")
+
+
+def _new_path(question: str, usual: str) -> Path:
+    def read(text: str) -> Path:
+        if Path(text).exists():
+            raise ParameterError(f"{text!r} exists already and is not overwritten; write another name.")
+        return Path(text)
+
+    return _asked(question, read, usual)

@@ -1,0 +1,256 @@
+"""What one column could be, from its cells: a type with its range, its categories or its format, and what is odd."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from sfumato.domain import SKIP
+from sfumato.domain.numbers import plain_number
+from sfumato.domain.written import ISO, Written, compiled, read_moment
+from sfumato.table.names import FILL, kind_by_name
+
+SURE = 0.95
+"""The part of the cells that must read as a type."""
+INSIDE = 0.005
+"""The part of the cells on either side that a proposed range may leave outside."""
+RARE = 10
+"""A category in fewer rows than this is left out: it is about few people."""
+MOST_CATEGORIES = 60
+MOST_PLACES = 4
+SHORTEST_TEXT = 0.5
+"""Where listed categories cover a smaller part of the cells than this, the column is text."""
+
+_ABSENT = {"", "na", "n/a", "nan", "null", "none", "nil", "-", "--", "?", ".", "missing", "unknown", "#n/a"}
+_YES_OR_NO = ({"true", "false"}, {"yes", "no"}, {"y", "n"}, {"t", "f"}, {"0", "1"})
+_COMMA = re.compile(r"[+-]?\d{1,3}(\.\d{3})+(,\d+)?|[+-]?\d+,\d+")
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
+_WITH_UNIT = re.compile(r"[$€£]\s*[+-]?[\d.,]+|[+-]?[\d.,]+\s*(?:[$€£%]|[A-Za-z]{1,3})")
+_CODE = re.compile(r"0\d+")
+_SHORT_YEAR = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2}(\s.*)?")
+_COMPACT = re.compile(r"(19|20)\d{6}")
+_DAYS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y", "%d %b %Y", "%b %d, %Y")
+_CLOCKS = ("", " %H:%M", " %H:%M:%S")
+_LENGTHS = (8, 16, 24, 40, 64, 100, 200, 500, 1000)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A drafted column, None where it should be left out, and what was noticed."""
+
+    record: dict[str, Any] | None
+    notes: tuple[str, ...] = ()
+
+
+def candidate_of(name: str, values: Sequence[Any]) -> Candidate:
+    """Return what a column could be, given its cells.
+
+    >>> candidate_of("cost", ["12.50", "80.25", "n/a", "3.75"] * 50).record
+    {'type': 'fixed', 'low': 0, 'high': 90, 'step': '0.01', 'missing': 'skip'}
+    """
+    present = [value for value in values if not _absent(value)]
+    if not present:
+        return Candidate(None, ("every cell is missing.",))
+    if all(isinstance(value, bool) for value in present):
+        return Candidate({"type": "boolean", "missing": SKIP})
+    if all(isinstance(value, (int, float, Decimal)) for value in present):
+        return _numbers(name, [number for value in present if (number := plain_number(value)) is not None])
+    if all(isinstance(value, date) for value in present):  # a moment is a date too
+        return _moments(present, None)
+    return _written(name, [str(value) for value in present])
+
+
+def _absent(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.strip().lower() in _ABSENT
+    return value is None or (isinstance(value, float) and not math.isfinite(value))
+
+
+def _written(name: str, texts: Sequence[str]) -> Candidate:
+    """Read a column of text as what its cells look like, the narrowest type first."""
+    raw, words = Counter(texts), Counter(text.strip() for text in texts)
+    if {word.lower() for word in words} in _YES_OR_NO:
+        return Candidate({"type": "boolean", "missing": SKIP})
+    if all(_COMPACT.fullmatch(word) for word in words) and _reads(words, compiled("%Y%m%d", clock=False)) == 1:
+        return _moments(list(_days(words, compiled("%Y%m%d", clock=False))), "%Y%m%d")
+    numbers = [number for text in texts if (number := plain_number(text)) is not None]
+    if len(numbers) >= SURE * len(texts) and not any(_CODE.fullmatch(word) for word in words):
+        return _numbers(name, numbers, len(texts) - len(numbers))
+    for pattern, said in (
+        (_COMMA, "numbers are written as 1,5 instead of 1.5 and would all be missing; give the frame of "
+                 "pandas.read_csv(path, sep=';', decimal=',', thousands='.') instead of the file."),
+        (_THOUSANDS, "numbers are written as 1,234 instead of 1234 and would all be missing; give the frame of "
+                     "pandas.read_csv(path, thousands=',') instead of the file."),
+        (_SHORT_YEAR, "dates have two digits for the year and would all be missing; write years with four digits."),
+    ):  # fmt: skip
+        if _part(words, pattern.fullmatch) >= SURE:
+            return Candidate(None, (said,))
+    if _part(words, _WITH_UNIT.fullmatch) >= SURE and len(words) > MOST_CATEGORIES:
+        return Candidate(None, ("numbers carry a unit and would all be missing; write plain numbers such as 12.5.",))
+    return _dates(words) or _categories(name, raw)  # categories match exactly, blanks too
+
+
+def _part(words: Counter[str], test: Callable[[str], Any]) -> float:
+    """Return the part of the cells that pass a test."""
+    return sum(count for word, count in words.items() if test(word)) / words.total()
+
+
+# Numbers
+
+
+def _numbers(name: str, numbers: Sequence[Fraction | float], unread: int = 0) -> Candidate:
+    ordered = sorted(float(number) for number in numbers)
+    cut = math.floor(INSIDE * len(ordered))
+    places = _places(ordered)
+    by_name = kind_by_name(name)
+    public = by_name is not None and by_name.get("low") == 0 and places == 0
+    low, high = (0, 120) if public else outward(ordered[cut], ordered[len(ordered) - 1 - cut])
+    outside = sum(not low <= number <= high for number in ordered)
+    notes = [
+        "The range is the usual one for ages."
+        if public
+        else "The range holds the middle 99 % of the cells, rounded outward."
+    ]
+    if outside:
+        notes.append(
+            f"{100 * outside / len(ordered):.2g} % of the cells lie outside and would be clamped; if these are codes "
+            "such as 999 for a missing number, make them empty before."
+        )
+    if unread:
+        notes.append(
+            f"{100 * unread / (unread + len(ordered)):.2g} % of the cells are no numbers and would be missing."
+        )
+    if places == 0:
+        step = bin_step(low, high)
+        notes += [
+            f"For a histogram add bins: [columns.{_bare(name)}_bins] type = 'bins', of = '{name}', step = {step}."
+        ] * (step > 1)
+        return Candidate({"type": "integer", "low": low, "high": high, "missing": SKIP}, tuple(notes))
+    step_text = str(Decimal(1).scaleb(-places))
+    return Candidate({"type": "fixed", "low": low, "high": high, "step": step_text, "missing": SKIP}, tuple(notes))
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"\W+", "_", name)
+
+
+def _places(ordered: Sequence[float]) -> int:
+    """Return with how many decimals nearly all numbers are written, at most four."""
+    for places in range(MOST_PLACES):
+        if sum(abs(number - round(number, places)) < 1e-9 * max(1.0, abs(number)) for number in ordered) >= 0.99 * len(
+            ordered
+        ):
+            return places
+    return MOST_PLACES
+
+
+def outward(low: float, high: float) -> tuple[int, int]:
+    """Return round whole numbers around a range: from zero where that is near.
+
+    >>> outward(17, 88), outward(90.5, 789.5), outward(-3.2, 4.4), outward(1962, 2018), outward(5, 5)
+    ((0, 90), (0, 800), (-4, 5), (1960, 2020), (0, 6))
+    """
+    span = max(high - low, 1)
+    unit = 10 ** max(0, math.floor(math.log10(span)))
+    least, most = (
+        math.floor(low / unit) * unit,
+        (math.ceil(high / unit) if high > low else math.floor(high / unit) + 1) * unit,
+    )
+    if 0 <= least <= most - least or (low >= 0 and high == low):
+        least = 0
+    return least, max(most, least + 1)
+
+
+def bin_step(low: int, high: int) -> int:
+    """Return a round width for about ten bins of a range.
+
+    >>> bin_step(0, 90), bin_step(0, 120), bin_step(0, 8)
+    (10, 20, 1)
+    """
+    wide = (high - low) / 10
+    if wide <= 1:
+        return 1
+    unit = 10 ** math.floor(math.log10(wide))
+    return int(next(step * unit for step in (1, 2, 5, 10) if step * unit >= wide))
+
+
+# Days and moments
+
+
+def _dates(words: Counter[str]) -> Candidate | None:
+    """Return a column of days or moments, if one format reads nearly all cells; None otherwise."""
+    tried = Counter(dict(words.most_common(500)))
+    if _reads(tried, ISO) >= SURE:
+        return _moments(list(_days(words, ISO)), None)
+    forms = [day + clock for day in _DAYS for clock in _CLOCKS]
+    scores = {form: _reads(tried, compiled(form, clock=True)) for form in forms}
+    best = max(scores.values())
+    if best < SURE:
+        return None
+    fitting = [form for form, score in scores.items() if score == best]
+    found = _moments(list(_days(words, compiled(fitting[0], clock=True))), fitting[0])
+    if len(fitting) == 1 or found.record is None:
+        return found
+    said = f"Days and months cannot be told apart here: the format is one of {' and '.join(fitting)}."
+    return Candidate({**found.record, "format": FILL}, (*found.notes, said))
+
+
+def _reads(words: Counter[str], written: Written) -> float:
+    return _part(words, lambda word: read_moment(word, written) is not None)
+
+
+def _days(words: Counter[str], written: Written) -> Iterator[datetime]:
+    for word in words:
+        moment = read_moment(word, written)
+        if moment is not None:
+            days, seconds = moment.days, moment.seconds
+            yield datetime.fromordinal(date(1970, 1, 1).toordinal() + days).replace(
+                hour=seconds // 3600 % 24, minute=seconds // 60 % 60, second=seconds % 60
+            )
+
+
+def _moments(found: Sequence[Any], form: str | None) -> Candidate:
+    years = sorted(moment.year for moment in found)
+    ends = {"earliest": f"{years[0]}-01-01", "latest": f"{years[-1]}-12-31"}
+    clock = any(isinstance(moment, datetime) and moment.time().isoformat() != "00:00:00" for moment in found)
+    written = {} if form is None else {"format": form}
+    notes = ("The range is that of whole years.",)
+    if clock:
+        return Candidate({"type": "time", **ends, "step": "1min", **written, "missing": SKIP}, notes)
+    return Candidate({"type": "date", **ends, **written, "missing": SKIP}, notes)
+
+
+# Categories and text
+
+
+def _categories(name: str, words: Counter[str]) -> Candidate:
+    kept = [word for word, count in words.most_common(MOST_CATEGORIES) if count >= RARE]
+    covered = sum(words[word] for word in kept) / words.total()
+    if not kept and len(words) > SURE * words.total():
+        return Candidate(
+            None, ("nearly every cell differs: it is a key, a name or free text; declare it as text if asked about.",)
+        )
+    if covered < SHORTEST_TEXT:
+        longest = sorted(len(word.encode()) for word in words.elements())[math.floor(0.99 * (words.total() - 1))]
+        size = next((length for length in _LENGTHS if length >= longest), _LENGTHS[-1])
+        said = (
+            f"There are too many values to list; those of many people are found by histogram('{name}', keys='private')."
+        )
+        return Candidate({"type": "text", "max_bytes": size, "missing": SKIP}, (said,))
+    notes = []
+    if len(kept) < len(words):
+        notes.append(
+            f"Values in fewer than {RARE} rows are left out and count as 'other', {100 * (1 - covered):.2g} % of the "
+            "cells; list those that everybody knows of."
+        )
+    same = Counter(" ".join(word.split()).casefold() for word in kept)
+    if any(count > 1 for count in same.values()):
+        notes.append("Some values differ only in capitals or blanks, and count apart; make them equal before.")
+    return Candidate({"type": "category", "values": sorted(kept), "missing": SKIP}, tuple(notes))

@@ -1,0 +1,227 @@
+"""A first schema: from types and names alone, or, on the curator's word, from a look at the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from sfumato.domain import nearest
+from sfumato.errors import SchemaError
+from sfumato.show.tables import table as draw
+from sfumato.show.views import View, Viewed
+from sfumato.table.mistakes import CONFIRM, unfilled
+from sfumato.table.names import FILL, blank, is_person, kind_by_name, may_be_person, names_somebody
+from sfumato.table.schema import Schema
+from sfumato.table.source import open_source
+from sfumato.table.toml import write_toml
+from sfumato.words import understood
+
+_HEADER = f"""\
+A draft from the types and the names of the columns; no cell was looked at.
+Ranges and categories are public facts: write what you know about such data in general, never what you see in
+these. Replace every "{FILL}".
+"""
+_LOOKED = """\
+DRAFTED BY LOOKING AT THE DATA, a private act outside of every promise. The ranges, categories, formats and counts of
+rows below are candidates that were read from private cells: a range that is read from data is a fact about somebody.
+Compare each with what is publicly known about such data, change it where it says more, and only then remove the
+line that begins with "confirm". Ranges are rounded outward and rare categories are left out, which protects nobody.
+"""
+_RULES = """\
+person names the column that tells people apart; remove its line if every row is one person. Columns that no question
+needs can be removed. A missing cell is left out of sums and means and counted on its own; write missing = 0, say,
+where it means a value. Beside person, row_key = [] says that everybody has one row, and row_key = ["visit"] names a
+column that tells a person's rows apart and says nothing else: then an attribute costs only what it shows.
+"""
+
+
+LOOKS = (
+    "LOOKING AT PRIVATE CELLS, as you asked. This is outside of every promise: what is read is for the curator's "
+    "eyes, and a range that is read from data is a fact about somebody. Compare every candidate with what is publicly "
+    "known."
+)
+
+
+@dataclass(frozen=True)
+class Draft(Viewed):
+    """A schema with gaps. `missing` lists them, `fill` fills some, `schema` hands it over once none is left.
+
+    `notes` are what was noticed, by column and under "" for the whole. A draft that `looked` holds candidates, which
+    are handed over after `confirm`.
+
+    >>> draft = Draft({"person": "id", "columns": {"age": {"type": "integer", "low": FILL, "high": FILL}}})
+    >>> draft.missing
+    ('columns.age.low', 'columns.age.high')
+    >>> draft.fill(age={"low": 17, "high": 90}).schema().names
+    ('age',)
+    """
+
+    record: Mapping[str, Any]
+    notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "record", MappingProxyType(dict(self.record)))
+
+    @property
+    def looked(self) -> bool:
+        """Whether it holds candidates that were read from the data and that nobody has confirmed."""
+        return CONFIRM in self.record
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What must still be filled in, as dotted names."""
+        return tuple(unfilled(self.record))
+
+    def confirm(self) -> Draft:
+        """Return the draft with its candidates confirmed: somebody compared them with what is publicly known."""
+        return Draft({key: value for key, value in self.record.items() if key != CONFIRM}, self.notes)
+
+    def fill(
+        self, *, person: str | None = FILL, rows_per_person: int | None = None, **columns: Mapping[str, Any]
+    ) -> Draft:
+        """Return the draft with more filled in; `person=None` says that every row is one person."""
+        record = {**self.record, "columns": dict(self.record["columns"])}
+        if person is None:
+            record = {key: value for key, value in record.items() if key not in ("person", "row_key")}
+            record["rows_per_person"] = 1
+        elif person != FILL:
+            record["person"] = person
+            record["columns"].pop(person, None)
+        if rows_per_person is not None:
+            record["rows_per_person"] = rows_per_person
+        for name, known in columns.items():
+            self._require(name)
+            before = record["columns"][name]
+            fresh = known.get("type", before["type"]) != before["type"]
+            record["columns"][name] = dict(known) if fresh else {**before, **known}
+        return Draft(record, self.notes)
+
+    def drop(self, *columns: str) -> Draft:
+        """Return the draft without some columns."""
+        for name in columns:
+            self._require(name)
+        kept = {name: column for name, column in self.record["columns"].items() if name not in columns}
+        return Draft({**self.record, "columns": kept}, self.notes)
+
+    def _require(self, name: str) -> None:
+        if name not in self.record["columns"]:
+            raise SchemaError(f"The draft has no column {name!r}; {nearest(name, self.record['columns'])}")
+
+    def to_toml(self) -> str:
+        """Return the draft as TOML, with what to do and what was noticed as comments."""
+        header = [*(_LOOKED if self.looked else _HEADER).splitlines(), *_RULES.splitlines(), *self.notes.get("", ())]
+        comments: dict[tuple[str, ...], Sequence[str]] = {
+            ("columns", name): said for name, said in self.notes.items() if name
+        }
+        return "".join(f"# {line}\n" for line in header) + "\n" + write_toml(self.record, comments=comments)
+
+    def schema(self) -> Schema:
+        """Return the schema, or refuse with all that is missing."""
+        return Schema.from_json(self.record)
+
+    def view(self) -> View:
+        """Return what is known, what must be filled in, and what was noticed."""
+        rows = [
+            [name, column["type"], _held(column), " ".join(self.notes.get(name, ()))]
+            for name, column in self.record["columns"].items()
+        ]
+        person = self.record.get("person")
+        whose = "Every row is one person." if person is None else f"person: {person}; rows: {self._rows()}"
+        looked = [" ".join(_LOOKED.split())] if self.looked else []
+        tables = (draw("", ["column", "type", "may hold", "noticed"], rows),)
+        hint = "In Python: draft.confirm().schema()." if self.looked else ""
+        return View("Draft of a schema", tables, (*looked, whose, *self.notes.get("", ())), (self.to_do, hint))
+
+    @property
+    def to_do(self) -> str:
+        """What is left to do before it is a schema."""
+        places = (
+            f"Fill in {', '.join(self.missing)}: public facts, never what you see in the data." if self.missing else ""
+        )
+        compare = "Compare each candidate with what is publicly known, then remove the line that begins with confirm."
+        return (
+            " ".join(part for part in (places, compare if self.looked else "") if part) or "Nothing is left to fill in."
+        )
+
+    def _rows(self) -> str:
+        return (
+            "one for everybody"
+            if self.record.get("row_key") == []
+            else f"at most {self.record['rows_per_person']} count"
+        )
+
+
+def _held(column: Mapping[str, Any]) -> str:
+    if "values" in column:
+        return ", ".join(map(str, column["values"]))
+    ends = [column[key] for key in ("low", "high", "earliest", "latest") if key in column]
+    more = [f"{key} {column[key]}" for key in ("step", "format", "max_bytes") if key in column]
+    return "; ".join([*([" to ".join(map(str, ends))] if ends else []), *more])
+
+
+@understood
+def draft(source: Any, *, look: bool = False, table: str | None = None) -> Draft:
+    """Draft a schema of a file, a frame or a database from the types and names of its columns; no cell is looked at.
+
+    `look=True` is the curator's consent to look: candidates for types, ranges, categories, formats, the person column
+    and rows a person are then read from the data, which is outside of every promise; the draft says so.
+    """
+    opened = open_source(source, table=table)
+    try:
+        kinds = dict(opened.table.schema().items())
+        if look:
+            from sfumato.table.looking import looked
+
+            record, notes = looked(opened, kinds)
+            return Draft({CONFIRM: "read from the data: check each line, then remove this one", **record}, notes)
+    finally:
+        opened.close()
+    return _by_name(kinds)
+
+
+def _by_name(kinds: Mapping[str, Any]) -> Draft:
+    columns: dict[str, dict[str, Any]] = {}
+    notes: dict[str, list[str]] = {}
+    people = [name for name in kinds if is_person(name)]
+    person = people[0] if len(people) == 1 else FILL
+    for name, kind in kinds.items():
+        column = _column(name, kind)
+        if column is None or name == person:
+            continue
+        columns[name] = column
+        if names_somebody(name):
+            notes[name] = ["By its name it names or reaches a person: remove it, no statistic needs it."]
+        elif may_be_person(name):
+            notes[name] = ["By its name it is a key: write it as person if it tells people apart, and remove it here."]
+        elif kind.is_string() and column["type"] != "category":
+            notes[name] = [
+                "The type is guessed from the name; category, text, integer, fixed, date, time and boolean "
+                "are the others."
+            ]
+    if not columns:
+        raise SchemaError("No column of this source has a type that a schema can describe.")
+    if person != FILL:
+        notes[""] = [
+            f"{person} tells people apart by its name; if a person may have several rows, write how many count."
+        ]
+    return Draft({"person": person, "rows_per_person": 1, "columns": columns}, notes)
+
+
+def _column(name: str, kind: Any) -> dict[str, Any] | None:
+    """Return what type and name say about a column; every cell of a CSV file is text, so there the name decides."""
+    known = kind_by_name(name)
+    if kind.is_boolean():
+        return blank("boolean")
+    if kind.is_integer():
+        return known if known is not None and known["type"] == "integer" else blank("integer")
+    if kind.is_floating() or kind.is_decimal():
+        return blank("fixed")
+    if kind.is_date():
+        return blank("date")
+    if kind.is_timestamp():
+        return blank("date")
+    if kind.is_string():
+        return known or blank("category")
+    return None

@@ -1,0 +1,100 @@
+"""What the name of a column tells everybody: its usual type, whether it tells people apart, whether it names them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sfumato.domain import SKIP
+
+FILL = "you must fill this in"
+"""What a draft writes where only a person who knows the data can write."""
+
+_WORDS = {
+    # what a word in a name says: the words
+    "people": "person patient user customer client member subject participant respondent employee staff student pupil "
+    "citizen resident household account device borrower applicant driver donor worker tenant kunde mitarbeiter",
+    "keys": "id ids no nr num number key code ref hash uuid guid",
+    "key of people": "pid uid mrn userid patientid customerid personid",
+    "naming": "mail email phone telephone tel mobile fax surname lastname firstname forename iban ssn passport ip "
+    "address street signature login username url website contact",
+    "of a name": "first last full family given middle maiden patient customer person employee",
+    "yes or no": "is has was can did",
+}
+_SAYS = {meaning: frozenset(words.split()) for meaning, words in _WORDS.items()}
+_BY_WORD = {
+    # type: words, of which one ends the name
+    "date": "date datum fecha born birthday birthdate dob admitted discharged day",
+    "time": "timestamp datetime at time",
+    "boolean": "flag yn active deceased smoker married insured",
+    "integer": "year jahr n num count visits children hours minutes days weeks months quantity score rating rooms",
+    "fixed": "amount cost costs price income salary wage pay charge fee balance loan rate weight height bmi percent "
+    "temperature total value revenue betrag preis eur usd chf gbp kg cm",
+    "text": "comment comments note notes text description message remarks",
+}
+_KINDS = {word: kind for kind, words in _BY_WORD.items() for word in words.split()}
+_AGES = {"age", "alter", "edad"}
+
+_OPEN = {
+    # type: what only somebody who knows the data can write
+    "integer": ("low", "high"),
+    "fixed": ("low", "high", "step"),
+    "date": ("earliest", "latest"),
+    "time": ("earliest", "latest"),
+    "text": ("max_bytes",),
+    "boolean": (),
+}
+
+
+def is_person(name: str) -> bool:
+    """Tell whether a name says that the column tells people apart.
+
+    >>> is_person("patient_id"), is_person("CustomerID"), is_person("visit_id"), is_person("customer_rating")
+    (True, True, False, False)
+    """
+    first, *rest = _words(name)
+    return first in _SAYS["key of people"] or (first in _SAYS["people"] and all(word in _SAYS["keys"] for word in rest))
+
+
+def may_be_person(name: str) -> bool:
+    """Tell whether a name says that the column is a key, of people or of something else."""
+    return is_person(name) or _words(name)[-1] in {"id", "nr", "no", "key", "uuid", "guid", "index"}
+
+
+def names_somebody(name: str) -> bool:
+    """Tell whether a name says that the column names or reaches a person, which no statistic needs.
+
+    >>> names_somebody("e-mail"), names_somebody("last_name"), names_somebody("product name")
+    (True, True, False)
+    """
+    words = _words(name)
+    called = words[-1] == "name" and (len(words) == 1 or words[-2] in _SAYS["of a name"])
+    return called or bool(_SAYS["naming"] & {*words, "".join(words)})
+
+
+def kind_by_name(name: str) -> dict[str, Any] | None:
+    """Return what a name says about the type of a column of text; ages have a range that everybody knows.
+
+    >>> kind_by_name("age"), kind_by_name("admission_date")["type"], kind_by_name("colour")
+    ({'type': 'integer', 'low': 0, 'high': 120, 'missing': 'skip'}, 'date', None)
+    """
+    words = _words(name)
+    if words[0] in _SAYS["yes or no"] and len(words) > 1:
+        return blank("boolean")
+    if _AGES & {words[0], words[-1]}:
+        return {**blank("integer"), "low": 0, "high": 120}
+    kind = _KINDS.get(words[-1])
+    return None if kind is None else blank(kind)
+
+
+def blank(kind: str) -> dict[str, Any]:
+    """Return a column of some type with nothing filled in."""
+    if kind == "category":
+        return {"type": kind, "values": [FILL], "missing": SKIP}
+    return {"type": kind, **dict.fromkeys(_OPEN[kind], FILL), "missing": SKIP}
+
+
+def _words(name: str) -> list[str]:
+    """Return the words of a name in small letters: CustomerID is customer, id."""
+    divided = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    return re.findall(r"[^\W_]+", divided.lower()) or [""]

@@ -1,0 +1,97 @@
+"""The wizard: answers that are piped in end with a schema, a ledger and a first answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sfumato import Pure
+from sfumato.cli import app
+from sfumato.cli.columns import column_text, read_column
+from sfumato.errors import ParameterError
+from sfumato.ledger import Ledger
+from sfumato.table.schema import Schema
+
+LINES = ["member;age;sex;visited;cost"] + [
+    f"m{row // 2};{20 + row % 60};{'FM'[row % 2]};{1 + row % 28:02}.03.2025;{row}.25" for row in range(200)
+]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "visits.csv").write_text("\n".join(LINES))
+    return tmp_path
+
+
+def walked(*answers: str, data: str | None = "visits.csv") -> tuple[int, str]:
+    found = CliRunner().invoke(app, ["start", *([data] if data else [])], input="\n".join(answers) + "\n")
+    return found.exit_code, found.output
+
+
+def test_with_a_look_everything_is_proposed(here: Path) -> None:
+    code, said = walked("y", "", "", "", "", "", "", "", "y", "", "", "")
+    assert code == 0, said
+    schema = Schema.load("visits.toml")
+    assert (schema.person, schema.rows_per_person, schema.names) == ("member", 2, ("age", "sex", "visited", "cost"))
+    assert "LOOKING AT PRIVATE CELLS" in said and "95 % interval (privacy noise only)" in said
+    with Ledger("visits.ledger") as ledger:
+        assert ledger.guarantee() == Pure(3) and len(ledger.history()) == 1
+    assert "sfumato query visits.csv visits.toml" in said and "spend=" not in said
+
+
+def test_without_a_look_everything_is_asked_and_wrong_answers_are_asked_again(here: Path) -> None:
+    code, said = walked("nowhere.csv", data=None)
+    assert code == 2 and "There is no file" in said
+    code, said = walked(
+        *("n", "memer", "none", "", "category F, M", "date 2025-01-01 2025-12-31 %d.%m.%Y"),
+        *("fixed 0 100", "fixed 0 500 0.01", "mine.toml", "lots", "Approximate(2, 1e-6)", "mine.ledger"),
+        *("meen of cost", "mean of cost by sex"),
+    )
+    assert code == 0, said
+    assert "did you mean 'mean'" in said and "needs step" in said and "no column 'memer'" in said
+    schema = Schema.load("mine.toml")
+    assert schema.person is None and schema.names == ("age", "sex", "visited", "cost")
+    assert "Mean of cost by sex" in said
+
+
+def test_candidates_that_nobody_compared_stay_a_draft(here: Path) -> None:
+    code, said = walked("y", "", "", "", "", "", "", "", "n")
+    assert code == 0 and "Wrote the draft visits.toml" in said and not Path("visits.ledger").exists()
+    assert "confirm = " in Path("visits.toml").read_text()
+
+
+def test_input_that_ends_early_ends_the_walk(here: Path) -> None:
+    code, _ = walked("y")
+    assert code == 1 and not Path("visits.toml").exists()
+
+
+def test_nothing_is_overwritten(here: Path) -> None:
+    Path("visits.toml").write_text("mine")
+    code, said = walked("y", "", "", "", "", "", "", "", "other.toml", "y", "", "", "")
+    assert code == 0 and "not overwritten" in said and Path("visits.toml").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["integer 0 120", "fixed 0 9 0.01", "category F, M", "boolean", "date 2020-01-01 2020-12-31 %d/%m/%Y", "text 40"],
+)
+def test_a_column_in_one_line(line: str) -> None:
+    assert column_text(read_column(line)) == line
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("int 0 9", "did you mean 'integer'"),
+        ("integer 0", "needs high"),
+        ("category", "category"),
+        ("text x", "whole"),
+        ("", "type of column"),
+    ],
+)
+def test_a_column_that_is_none(line: str, words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        read_column(line)

@@ -1,0 +1,225 @@
+"""Drafts of schemas: from types and names nothing is looked at; with consent, candidates that somebody confirms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas
+import polars
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import sfumato as sf
+from sfumato import Pure
+from sfumato.errors import SchemaError
+from sfumato.table.candidates import RARE, candidate_of, outward
+from sfumato.table.names import FILL, is_person, names_somebody
+from sfumato.table.schema import Schema
+
+ROWS = 400
+VISITS = {
+    "patient_id": [f"P{row // 2:04}" for row in range(ROWS)],
+    "age": [str(20 + row % 70) for row in range(ROWS)],
+    "sex": ["FM"[row % 2] for row in range(ROWS)],
+    "ward": ["surgery", "cardiology"] * (ROWS // 2 - 2) + ["a rare ward"] * 4,
+    "admitted": [f"{1 + row % 28:02}.{1 + row % 12:02}.2025" for row in range(ROWS)],
+    "cost": [f"{90 + row}.50" if row % 10 else "n/a" for row in range(ROWS)],
+    "insured": ["yes", "no"] * (ROWS // 2),
+    "e-mail": [f"p{row}@example.org" for row in range(ROWS)],
+}
+
+
+def write(path: Path, divider: str = ";") -> Path:
+    lines = [divider.join(VISITS), *(divider.join(row) for row in zip(*VISITS.values(), strict=True))]
+    path.write_text("\n".join(lines), encoding="utf-8-sig")
+    return path
+
+
+def test_types_and_names_are_all_that_is_read(tmp_path: Path) -> None:
+    full = sf.draft(write(tmp_path / "visits.csv"))
+    (tmp_path / "empty.csv").write_text(";".join(VISITS) + "\n")
+    assert full == sf.draft(tmp_path / "empty.csv")
+    columns = full.record["columns"]
+    assert full.record["person"] == "patient_id" and "patient_id" not in columns
+    assert (columns["age"]["low"], columns["age"]["high"]) == (0, 120), "everybody knows how old people get"
+    kinds = {name: column["type"] for name, column in columns.items()}
+    assert kinds == {
+        "age": "integer",
+        "sex": "category",
+        "ward": "category",
+        "admitted": "date",
+        "cost": "fixed",
+        "insured": "boolean",
+        "e-mail": "category",
+    }
+    assert "columns.sex.values" in full.missing and not full.looked
+    assert "no cell was looked at" in full.to_toml() and "remove it" in " ".join(full.notes["e-mail"])
+
+
+def sources(tmp_path: Path) -> dict[str, Any]:
+    table = pa.table(VISITS)
+    pyarrow.parquet.write_table(table, tmp_path / "v.parquet")
+    return {
+        "semicolons": write(tmp_path / "v.csv"),
+        "tabs": write(tmp_path / "v.tsv", "\t"),
+        "parquet": tmp_path / "v.parquet",
+        "arrow": table,
+        "pandas": pandas.DataFrame(VISITS),
+        "polars": polars.DataFrame(VISITS),
+    }
+
+
+@pytest.mark.parametrize("kind", ["semicolons", "tabs", "parquet", "arrow", "pandas", "polars"])
+def test_a_look_gives_candidates_from_every_source(tmp_path: Path, kind: str) -> None:
+    looked = sf.draft(sources(tmp_path)[kind], look=True)
+    record = looked.record
+    assert (record["person"], record["rows_per_person"]) == ("patient_id", 2)
+    columns = {name: dict(column) for name, column in record["columns"].items()}
+    for column in columns.values():
+        assert column.pop("missing") == "skip"
+    assert columns == {
+        "age": {"type": "integer", "low": 0, "high": 120},
+        "sex": {"type": "category", "values": ["F", "M"]},
+        "ward": {"type": "category", "values": ["cardiology", "surgery"]},
+        "admitted": {"type": "date", "earliest": "2025-01-01", "latest": "2025-12-31", "format": "%d.%m.%Y"},
+        "cost": {"type": "fixed", "low": 0, "high": 500, "step": "0.1"},
+        "insured": {"type": "boolean"},
+    }
+    assert any("e-mail" in said for said in looked.notes[""]), "what names somebody is left out, and that is said"
+
+
+def test_a_look_is_said_loudly_and_must_be_confirmed(tmp_path: Path) -> None:
+    looked = sf.draft(write(tmp_path / "v.csv"), look=True)
+    text = looked.to_toml()
+    assert "LOOKING AT THE DATA" in text and "a fact about somebody" in text and "LOOKING" in str(looked)
+    with pytest.raises(SchemaError, match="remove the line that begins with confirm"):
+        Schema.from_toml(text)
+    with pytest.raises(SchemaError, match="remove the line"):
+        looked.schema()
+    by_hand = "\n".join(line for line in text.splitlines() if not line.startswith("confirm"))
+    assert Schema.from_toml(by_hand) == looked.confirm().schema()
+    schema = looked.confirm().fill(age={"high": 110}).drop("cost").schema()
+    assert schema.domain("age").highest == 110 and "cost" not in schema.names
+    with sf.curate(tmp_path / "v.csv", schema, Pure(1)) as curator:
+        assert curator.people().value == ROWS // 2
+        assert curator.count("admitted >= DATE '2025-01-01'", spend=Pure(0.9)).value > ROWS / 2, (
+            "the format reads cells"
+        )
+
+
+def test_one_row_a_person_is_noticed() -> None:
+    looked = sf.draft(pa.table({"customer": [f"c{row}" for row in range(50)], "age": list(range(50))}), look=True)
+    assert looked.record["row_key"] == [] and looked.record["person"] == "customer"
+    alone = sf.draft(pa.table({"age": [str(row % 7) for row in range(50)]}), look=True)
+    assert "person" not in alone.record and any("every row is taken for one person" in said for said in alone.notes[""])
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        ([f"{row},50" for row in range(90)], "1,5 instead of 1.5"),
+        ([f"1.{row + 100},50" for row in range(90)], "1,5 instead of 1.5"),
+        ([f"{row + 1},{row + 100}.5" for row in range(90)], "1,234 instead of 1234"),
+        ([f"{row % 28 + 1}.03.24" for row in range(90)], "two digits for the year"),
+        ([f"{row} kg" for row in range(90)], "carry a unit"),
+        ([f"word {row}" for row in range(90)], "nearly every cell differs"),
+        ([None, "", "n/a"] * 30, "every cell is missing"),
+    ],
+)
+def test_what_would_be_missing_is_left_out_and_said(cells: list[Any], words: str) -> None:
+    found = candidate_of("x", cells)
+    assert found.record is None and words in " ".join(found.notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "expected"),
+    [
+        ("code", ["04103", "80331"] * 20, {"type": "category", "values": ["04103", "80331"]}),
+        ("day", [f"2025030{1 + row % 9}" for row in range(40)], {"type": "date", "format": "%Y%m%d"}),
+        ("day", [f"0{1 + row % 9}/13/2024" for row in range(40)], {"type": "date", "format": "%m/%d/%Y"}),
+        ("day", ["01/02/2024", "03/04/2024"] * 20, {"type": "date", "format": FILL}),
+        ("seen", ["2024-05-01T10:30:00"] * 20, {"type": "time", "step": "1min"}),
+        ("n", [1.0, 2.0, float("nan")] * 20, {"type": "integer"}),
+        ("x", [0.125, 0.5] * 20, {"type": "fixed", "step": "0.001"}),
+        ("word", [f"w{row % 200}" for row in range(1000)], {"type": "text", "max_bytes": 8}),
+        ("ok", [True, False] * 9, {"type": "boolean"}),
+        ("purpose", ["car", "Car "] * 20, {"type": "category", "values": ["Car ", "car"]}),
+    ],
+)
+def test_candidates(name: str, cells: list[Any], expected: dict[str, Any]) -> None:
+    record = candidate_of(name, cells).record
+    assert record is not None and {key: record[key] for key in expected} == expected
+
+
+def test_outliers_do_not_stretch_a_range_and_rare_words_are_not_listed() -> None:
+    wages = candidate_of("wage", [str(1000 + row) for row in range(999)] + ["99999999"])
+    assert wages.record is not None and wages.record["high"] == 2000 and "clamped" in " ".join(wages.notes)
+    jobs = candidate_of("job", ["nurse"] * 50 + ["king"] * (RARE - 1))
+    assert jobs.record is not None and jobs.record["values"] == ["nurse"] and "other" in " ".join(jobs.notes)
+    assert "king" not in " ".join(jobs.notes)
+    assert "capitals" in " ".join(candidate_of("sex", ["F", "f"] * 20).notes)
+
+
+@pytest.mark.parametrize(
+    "ends", [(17, 88), (-3.2, 4.4), (1962, 2018), (5, 5), (0, 0), (99.9, 100.1), (-1e9, 1e9), (0.1, 0.2)]
+)
+def test_ranges_are_rounded_outward(ends: tuple[float, float]) -> None:
+    low, high = outward(*ends)
+    assert low <= ends[0] and ends[1] <= high and low < high and isinstance(low, int) and isinstance(high, int)
+
+
+def test_names_that_tell_people_apart_and_names_that_name_them() -> None:
+    assert all(map(is_person, ["patient_id", "PatientID", "customer", "User Id", "mrn", "employee-no"]))
+    assert not any(map(is_person, ["visit_id", "id", "customer_rating", "patient age", ""]))
+    assert all(map(names_somebody, ["email", "Last Name", "phone_number", "name", "IP"]))
+    assert not any(map(names_somebody, ["product name", "department", "shipping"]))
+
+
+WRONG = """
+persn = "id"
+person = "patient"
+[columns.patient]
+type = "category"
+values = ["a"]
+[columns.age]
+type = "int"
+low = 0
+high = 9
+[columns.sex]
+type = "category"
+[columns.cost]
+type = "fixed"
+low = 0
+high = "you must fill this in"
+step = "0.1"
+[columns]
+day = "date"
+"""
+
+
+def test_all_mistakes_of_a_schema_are_told_at_once() -> None:
+    with pytest.raises(SchemaError) as refused:
+        Schema.from_toml(WRONG)
+    said = str(refused.value)
+    assert said.startswith("The schema has 6 mistakes:")
+    for words in (
+        "did you mean 'person'",
+        "remove [columns.patient]",
+        "write type = 'integer'",
+        "needs values; write values = …",
+        "columns.cost.high: write high = 120",
+        "'day' cannot be read",
+    ):
+        assert words in said, said
+
+
+def test_columns_that_do_not_fit_their_base_are_told_at_once() -> None:
+    with pytest.raises(SchemaError) as refused:
+        Schema(
+            {"age": sf.integers(0, 9), "a": sf.bins("aeg", step=2), "b": sf.months("age"), "c": sf.integers(0, 2**63)}
+        )
+    assert "3 mistakes" in str(refused.value)
+    with pytest.raises(SchemaError, match=r"2 mistakes(.|\n)*integers(.|\n)*categories\('F', 'M'\)"):
+        Schema({"age": int, "sex": ["F", "M"]})

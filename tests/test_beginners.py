@@ -1,0 +1,239 @@
+"""What people type in their first hour: understood, or one sentence of this house that says the word to write.
+
+Collected from how analysts of hospitals, and users of pandas, SQL, OpenDP, diffprivlib and Tumult would begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas
+import pytest
+
+import sfumato as sf
+from sfumato import Approximate, Budget, Concentrated, Pure
+from sfumato.errors import SfumatoError
+
+ROWS = 300
+DATA = pandas.DataFrame(
+    {
+        "age": [18 + row % 70 for row in range(ROWS)],
+        "sex": ["F", "M"] * (ROWS // 2),
+        "department": ["surgery", "cardiology", "maternity"] * (ROWS // 3),
+        "cost": [row * 1.5 for row in range(ROWS)],
+        "admitted": [f"2025-03-{1 + row % 28:02}" for row in range(ROWS)],
+        "note": [f"note {row}" for row in range(ROWS)],
+    }
+)
+SCHEMA = sf.Schema(
+    {
+        "age": sf.integers(0, 120),
+        "sex": sf.categories("F", "M"),
+        "department": sf.categories("surgery", "cardiology", "maternity"),
+        "cost": sf.fixed(0, 1000, step=0.5),
+        "admitted": sf.dates("2025-01-01", "2025-12-31"),
+        "note": sf.text(max_bytes=20),
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    place = tmp_path_factory.mktemp("first")
+    (place / "visits.csv").write_text("patient;age;sex\n1;30;F\n2;40;M\n")
+    (place / "visits.txt").write_text("age\n3\n")
+    (place / "visits.xlsx").write_text("")
+    (place / "latin.csv").write_bytes("name\nJos\xe9\n".encode("latin-1"))
+    (place / "twice.csv").write_text("age,age\n1,2\n")
+    with sf.curate(DATA, SCHEMA, Pure(50)) as curator:
+        answer = curator.histogram("sex", spend=Pure(1))
+        number = curator.mean("age", spend=Pure(1))
+        every = {name: getattr(sf, name) for name in sf.__all__}
+        yield {**every, "sf": sf, "curator": curator, "answer": answer, "number": number, "df": DATA, "place": place,
+               "schema": SCHEMA}  # fmt: skip
+
+
+MISTAKES = {
+    # what is typed: the word that the sentence says
+    # spends
+    "curator.count('age > 40')": "spend=Pure(0.1)",
+    "curator.mean('age')": "spend=",
+    "curator.mean('age', 0.1)": "spend=",
+    "curator.mean('age', spend=0.1)": "Pure(0.1)",
+    "curator.mean('age', spend='Pure(0.1)')": "without quotes",
+    "curator.mean('age', spend=(1, 1e-6))": "Approximate(",
+    "curator.mean('age', spend=Pure)": "Pure(0.1)",
+    "curator.mean('age', eps=0.1)": "spend=",
+    "curator.mean('age', budget=1)": "spend=",
+    "curator.mean('age', epsilon=0.1, spend=Pure(1))": "one of them",
+    "curator.mean('age', delta=1e-6)": "epsilon=1",
+    "curator.mean('age', epsilon=-1)": "zero or more",
+    "curator.mean('age', epsilon='much')": "0.1",
+    "curator.mean('age', epsilon=1, delta=2)": "between 0 and 1",
+    "curator.mean('age', spend=Concentrated(0.1))": "Pure(0.1)",
+    "curator.mean('age', epsilon=1000)": "The largest that fits",
+    "Pure()": "Pure(0.1)",
+    "Pure(1, 1e-6)": "Pure(0.1)",
+    "Pure(epsilon=1, delta=1e-6)": "Approximate(1, 1e-6)",
+    "Approximate(1)": "Approximate(1, 1e-6)",
+    "Budget()": "Budget(person=Pure(3)",
+    "Budget(3)": "Pure(3)",
+    "curator.share(10)": "0.1 for a tenth",
+    "curator.count(epsilon=0.5, noise='gaussian')": "follows from the spend",
+    "curator.mean('age', bounds=(0, 100), epsilon=1)": "integers(0, 120)",
+    "curator.mean('age', epsilon=1, random_state=3)": "leave it out",
+    # questions
+    "curator.avg('age')": "curator.mean(",
+    "curator.average('age', epsilon=1)": "curator.mean(",
+    "curator.std('age', epsilon=1)": "variance",
+    "curator.max('age', epsilon=1)": "quantiles",
+    "curator.value_counts('sex')": "curator.histogram(",
+    "curator.groupby('sex')": "curator.group_by(",
+    "curator.nunique('age')": "curator.people(",
+    "curator.head()": "rows are private",
+    "curator.sql('SELECT 1')": "curator.count(",
+    "curator.describe()": "curator.schema",
+    "curator.hist('age', bins=10)": "curator.histogram(",
+    "curator.histogram('age', bins=10, epsilon=1)": "bins('age', step=10)",
+    "curator.histogram('age', 'sex = 1', epsilon=1)": "where='sex = 1'",
+    "curator.histogram(epsilon=1)": "Histogram('age')",
+    "curator.histogram('note', epsilon=1)": "keys='private'",
+    "curator.mean('ag', epsilon=1)": "did you mean 'age'",
+    "curator.mean('sex', epsilon=1)": "histogram",
+    "curator.mean(['age', 'cost'], epsilon=1)": "one column",
+    "curator.mean(df['age'], epsilon=1)": "write 'age'",
+    "curator.mean(epsilon=1)": "mean('age'",
+    "curator.quantiles('age', 50, epsilon=1)": "between 0 and 1",
+    "curator.quantiles('age', q=0.5, epsilon=1)": "[0.5]",
+    "curator.median('age', by='sex', epsilon=1)": "where=",
+    "curator.group_by('department', 'mean', epsilon=1)": "'mean of age'",
+    "curator.group_by('department', Mean, epsilon=1)": "Mean('age')",
+    "curator.group_by('department', 'median of age', epsilon=1)": "where=",
+    "curator.group_by('department', {'age': 'count'}, epsilon=1)": "IS NOT NULL",
+    "curator.group_by('department', epsilon=1)": "group_by('sex'",
+    "curator.ask('mean of age', Pure(1))": "Histogram('age')",
+    "curator.ask(Mean, Pure(1))": "Histogram('age')",
+    "Mean()": "Mean('age')",
+    "GroupBy('sex')": "GroupBy('sex', [Count()",
+    "sf.Median('age')": "Quantiles('age', 0.5)",
+    "sf.Average('age')": "Mean('age')",
+    # conditions
+    "curator.count('sex = \"F\"', epsilon=0.1)": "sex = 'F'",
+    "curator.count('sex = F', epsilon=0.1)": "sex = 'F'",
+    "curator.count(\"sex = 'female'\", epsilon=0.1)": "'F'",
+    "curator.count('age > \"40\"', epsilon=0.1)": "age > 40",
+    "curator.count('age > 40 & cost > 3', epsilon=0.1)": "AND",
+    "curator.count('18 < age < 65', epsilon=0.1)": "BETWEEN",
+    "curator.count('age', epsilon=0.1)": "age IS NOT NULL",
+    "curator.count(df.age > 40, epsilon=0.1)": "age > 40",
+    "curator.count('SELECT * FROM visits WHERE age > 40', epsilon=0.1)": "SELECT",
+    "curator.count(\"note LIKE '%flu%'\", epsilon=0.1)": "IN (",
+    "curator.count('age = NULL', epsilon=0.1)": "IS NULL",
+    "curator.count(filter='age > 40', epsilon=0.1)": "where='age > 40'",
+    "curator.count(\"admitted > 'March'\", epsilon=0.1)": "DATE '",
+    # opening
+    "sf.curate(df)": "sf.draft(",
+    "sf.curate(df, schema)": "Pure(3)",
+    "sf.curate(df, schema, 3)": "Pure(3)",
+    "sf.curate(df, schema, epsilon=3)": "spend=",
+    "sf.curate(place / 'nowhere.csv', schema, Pure(3))": "There is no file",
+    "sf.curate(place / 'visits.txt', schema, Pure(3))": "name it .csv",
+    "sf.curate(place / 'visits.xlsx', schema, Pure(3))": "pandas.read_excel",
+    "sf.curate(place / 'latin.csv', schema, Pure(3))": "UTF-8",
+    "sf.curate(place / 'twice.csv', schema, Pure(3))": "each one differently",
+    "sf.curate(place / 'visits.csv', schema, Pure(3))": "does not have",
+    "sf.curate([1, 2, 3], schema, Pure(3))": "pandas or polars frame",
+    "sf.curate(df, 'nowhere.toml', Pure(3))": "cannot be read",
+    "sf.curate(df, {'age': int}, Pure(3))": "integers(",
+    "sf.curate(df, ['age'], Pure(3))": "Schema",
+    "sf.read_csv('visits.csv')": "curate(",
+    "sf.Schema({'sex': ['F', 'M']})": "categories('F', 'M')",
+    "sf.Schema()": "Schema({",
+    "sf.integers()": "integers(0, 120)",
+    "sf.integers(0, 1.5)": "fixed(",
+    "sf.integers(9, 0)": "smaller one first",
+    "sf.fixed(0, 10)": "step=0.01",
+    "sf.categories()": "categories(",
+    "sf.categories(['F', 'M'])": "categories('F', 'M')",
+    "sf.dates('1.1.2020', '2030-12-31')": "2020-05-17",
+    "sf.text()": "max_bytes=40",
+    "sf.bins('age', 10)": "bins('age', step=10)",
+    "sf.category('F')": "categories('F', 'M')",
+    # what comes back
+    "answer.result": "answer.value",
+    "answer.ci": "answer.interval(0.95)",
+    "answer.to_dict()": "to_json",
+    "answer.to_xlsx('a.xlsx')": "to_excel",
+    "answer.to_excel('a.csv')": ".xlsx",
+    "answer['counts']": "did you mean 'count'",
+    "answer.value['sexx']": "did you mean 'sex'",
+    "float(answer)": "answer.value",
+    "number.interval(95)": "between 0 and 1",
+    "number.plot('a.jpg')": ".svg or .png",
+    "curator.budget": "curator.guarantee()",
+    "curator.spent()": "curator.ledger.spent()",
+}
+
+
+@pytest.mark.parametrize("typed", MISTAKES)
+def test_a_mistake_is_one_sentence_with_the_word_to_write(names: dict[str, Any], typed: str) -> None:
+    before = names["curator"].ledger.head
+    with pytest.raises(SfumatoError) as refused:
+        eval(typed, names)
+    said = str(refused.value)
+    assert MISTAKES[typed] in said, said
+    assert "\n" not in said and said.endswith((".", "?")) and len(said) < 500, said
+    assert names["curator"].ledger.head == before, "nothing was spent"
+
+
+def test_there_are_sixty_of_them() -> None:
+    assert len(MISTAKES) >= 60
+
+
+UNDERSTOOD = [
+    "curator.mean('age', epsilon=0.1).loss.person.epsilon == sf.exact_tenth",
+    "curator.mean('age', epsilon=0.1).event == curator.mean('age', spend=Pure('0.1')).event",
+    "curator.mean('age', by='sex', epsilon=0.1).value.keys == ('sex',)",
+    "curator.count(by=['sex', 'department'], epsilon=0.1).value.keys == ('sex', 'department')",
+    "curator.histogram('department', by='sex', epsilon=0.1).value.keys == ('sex', 'department')",
+    "len(curator.median('age', epsilon=0.1).value) == 1",
+    "len(curator.quantiles('age', 0.5, epsilon=0.1).value) == 1",
+    "'mean of age' in curator.group_by('sex', Mean('age'), epsilon=0.1).value.columns",
+    "'mean of age' in curator.group_by('sex', {'age': ['mean', 'sum']}, epsilon=0.1).value.columns",
+    "'count' in curator.group_by('sex', ['count', 'average of age'], epsilon=0.1).value.columns",
+    "curator.ask(Mean('age'), epsilon=0.1).reused",
+    "curator.preview(Mean('age'), epsilon=0.1).fits",
+    "answer.frame.to_pandas().shape == (4, 4)",
+    "answer.to_polars().shape == answer.value.to_polars().shape[:1] + (4,)",
+    "f'{number:.1f}' == f'{number.value:.1f}' and float(number) == number.value",
+]
+
+
+@pytest.mark.parametrize("typed", UNDERSTOOD)
+def test_what_people_type_is_understood(names: dict[str, Any], typed: str) -> None:
+    from fractions import Fraction
+
+    assert eval(typed.replace("sf.exact_tenth", "Fraction(1, 10)"), {**names, "Fraction": Fraction})
+
+
+@pytest.mark.parametrize(
+    ("words", "bound"),
+    [
+        ({"epsilon": 0.1}, Pure(0.1)),
+        ({"epsilon": "1/3", "delta": 0}, Pure("1/3")),
+        ({"epsilon": 1, "delta": 1e-6}, Approximate(1, 1e-6)),
+        ({"rho": 0.05}, Concentrated(0.05)),
+    ],
+)
+def test_numbers_of_a_spend_are_the_spend(words: dict[str, Any], bound: Any) -> None:
+    with sf.curate(DATA, SCHEMA, Approximate(5, 1e-5)) as curator:
+        assert curator.loss(sf.Mean("age"), **words) == curator.loss(sf.Mean("age"), bound)
+        curator.mean("age", **words)
+        assert curator.mean("age", spend=bound).reused
+
+
+def test_a_ledger_takes_a_bound_for_its_budget(tmp_path: Path) -> None:
+    with sf.Ledger(tmp_path / "a.ledger", Pure(3)) as ledger:
+        assert ledger.budget == Budget(person=Pure(3))

@@ -48,6 +48,7 @@ html_title = "sfumato"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
+html_sidebars = dict.fromkeys(("index", "start", "budget", "command-line"), [])  # pages without pages below them
 html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "sfumato"},

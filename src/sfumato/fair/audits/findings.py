@@ -20,7 +20,7 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One check of the catalogue of evils.
+    """One check for unfair treatment.
 
     `p_value` is None where the check did not run, and `sentence` then says what it lacks. `effect` and `tolerated` are
     in the unit that `measure` names: a finding is raised only if it is both significant and larger than tolerated.
@@ -36,7 +36,7 @@ class Finding:
 
     @property
     def name(self) -> str:
-        """Return the evil's name."""
+        """Return what the check looks for."""
         return NAMES[self.code]
 
     @property

@@ -203,3 +203,12 @@ def test_neighbours_are_those_of_the_ledger(house: House) -> None:
     with sf.curate(house.data, SCHEMA, ledger=place) as later:
         assert later.ledger.relation is ADD_REMOVE is later.basis.relation
         assert later.count("age > 30", spend=Pure(0.5)).loss.relation is ADD_REMOVE
+
+
+@pytest.mark.parametrize("method", ["parities", "tree"])
+def test_rows_of_nobody_are_refused_before_they_are_paid_for(method: str) -> None:
+    """Their number is public; a count of them is still an answer."""
+    with sf.curate(ROWS.slice(0, 0), SCHEMA, Pure(1)) as curator:
+        with pytest.raises(ParameterError, match="nobody in this table"):
+            curator.ask(sf.Synopsize(method, columns=("sex=Male",)), Pure(0.5))
+        assert curator.count().value == 0 and curator.histogram("sex", spend=Pure(0.5)).loss.person.epsilon <= 0.5

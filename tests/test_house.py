@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
 import subprocess
 import sys
+from importlib import import_module
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -38,9 +42,98 @@ def test_every_public_name_can_be_loaded():
         sfumato.nothing_of_the_kind  # noqa: B018
 
 
+OLD_NAMES = {
+    "sfumato.Answers": "sfumato.Queries",
+    "sfumato.questions.Answers": "sfumato.Queries",
+    "sfumato.domain.Rule": "sfumato.domain.Derivation",
+    "sfumato.ledger.Plan": "sfumato.ledger.PlannedReleases",
+    "sfumato.questions.synopsis.Plan": "sfumato.questions.synopsis.SynopsisPlan",
+    "sfumato.questions.conversation.Plan": "sfumato.questions.conversation.ConversationPlan",
+    "sfumato.questions.quantiles.Facts": "sfumato.questions.quantiles.QuantileFacts",
+}
+
+
+@pytest.mark.parametrize("old", OLD_NAMES)
+def test_an_old_name_says_the_new_one_and_that_is_there(old):
+    def find(name):
+        room, _, last = name.rpartition(".")
+        return getattr(import_module(room), last)
+
+    assert isinstance(find(OLD_NAMES[old]), type)
+    with pytest.raises(AttributeError, match=rf"is now {re.escape(OLD_NAMES[old])};"):
+        find(old)
+
+
+def test_no_two_classes_that_an_analyst_holds_differ_by_one_letter():
+    rooms = (".", "answer", "questions", "curator", "ledger", "privacy", "domain")
+    names = sorted({name for room in rooms for name in exported(ROOT / "src" / "sfumato" / room / "__init__.py")})
+    classes = [name for name in names if name[0].isupper() and not name.isupper()]
+    assert one_letter_apart(classes) == []
+    assert one_letter_apart(["Answer", "Answers", "Sum"]) == [("Answer", "Answers")]
+
+
+def exported(path):
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
+            yield from ast.literal_eval(node.value)
+
+
+def one_letter_apart(names):
+    shortened = {name: {name, *(name[:at] + name[at + 1 :] for at in range(len(name)))} for name in names}
+    return [
+        (one, two)
+        for one, two in combinations(names, 2)
+        if abs(len(one) - len(two)) == 1 and (one in shortened[two] or two in shortened[one])
+    ]
+
+
+def test_every_question_has_a_method_of_the_curator_that_returns_an_answer():
+    import sfumato.papers.query_release  # noqa: F401  registers its question
+    from sfumato import Curator, questions
+    from sfumato.ask.question import QUESTIONS
+
+    methods = {"Queries": "answer", "GroupBy": "group_by", "Synopsize": "synopsis", "Learn": "learn"}
+    for kind in QUESTIONS:
+        if kind != "Shaped":  # of a paper: curator.ask(Shaped(...))
+            method = getattr(Curator, methods.get(kind, kind.lower()))
+            assert inspect.signature(method).return_annotation == "Answer", kind
+    assert set(questions.__all__) >= {kind for kind in QUESTIONS if kind not in ("Shaped", "Learn")}
+
+
+def test_ledgers_keep_the_words_of_renamed_questions():
+    from sfumato import Popular, Queries, Schema, booleans, workloads
+    from sfumato.questions import question_from_json
+
+    schema = Schema({"rain": booleans(), "wind": booleans()})
+    for question, kind in ((Queries(workloads.marginals(schema, width=2)), "Answers"), (Popular("rain"), "Popular")):
+        stored = question.to_json()
+        assert stored["question"] == kind
+        assert question_from_json(stored, schema) == question
+        assert question_from_json({**stored, "question": type(question).__name__}, schema) == question
+    assert Popular("rain", method="tree").to_json()["engine"] == "tree"
+    assert question_from_json({"question": "Popular", "columns": ["rain"], "method": "tree"}, schema).method == "tree"
+    with pytest.raises(TypeError, match="write method='tree'"):
+        Popular("rain", engine="tree")
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_modules_stay_small(path):
     assert len(path.read_text().splitlines()) <= 350
+
+
+def test_a_short_module_with_one_importer_is_a_part_of_it():
+    importers: dict[str, set[str]] = {}
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                for name in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names)):
+                    importers.setdefault(name, set()).add(str(path))
+    short = {
+        ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
+        for path in SOURCES
+        if not path.name.startswith("__") and len(path.read_text().splitlines()) <= 30
+    }
+    assert {name for name in short if len(importers.get(name, ())) == 1} == set()
 
 
 def test_the_map_of_the_papers_names_tests_that_exist():

@@ -71,42 +71,17 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "sfumato.curator": ("Curator", "curate"),
-    "sfumato.domain": (
-        "bins",
-        "booleans",
-        "categories",
-        "dates",
-        "fixed",
-        "integers",
-        "months",
-        "text",
-        "times",
-        "weekdays",
-        "years",
-    ),
-    "sfumato.ledger": ("Budget", "Ledger", "Limit"),
-    "sfumato.mechanism": ("NOTHING", "Event", "Interaction", "Mechanism"),
-    "sfumato.noise": ("Noise",),
-    "sfumato.questions": (
-        "Queries",
-        "Count",
-        "Distribution",
-        "GroupBy",
-        "Histogram",
-        "Mean",
-        "People",
-        "Popular",
-        "Quantiles",
-        "Sum",
-        "Synopsize",
-        "Synthesize",
-        "Variance",
-    ),
-    "sfumato.table.drafting": ("Draft", "draft"),
-    "sfumato.table.schema": ("Schema",),
+    "sfumato.curator": "Curator curate",
+    "sfumato.domain": "bins booleans categories dates fixed integers months text times weekdays years",
+    "sfumato.ledger": "Budget Ledger Limit",
+    "sfumato.mechanism": "NOTHING Event Interaction Mechanism",
+    "sfumato.noise": "Noise",
+    "sfumato.questions": "Count Distribution GroupBy Histogram Mean People Popular Quantiles Queries Sum "
+    "Synopsize Synthesize Variance",
+    "sfumato.table.drafting": "Draft draft",
+    "sfumato.table.schema": "Schema",
 }
-_LATER = {name: home for home, names in _HOMES.items() for name in names}
+_LATER = {name: home for home, names in _HOMES.items() for name in names.split()}
 _ELSEWHERE = {"workloads": "sfumato.workload.builders"}
 
 _INSTEAD = guide(

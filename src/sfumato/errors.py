@@ -45,6 +45,10 @@ class BudgetExceeded(SfumatoError):
         self.breaks = tuple(breaks)
         self.largest = largest
 
+    def _render_traceback_(self) -> list[str]:
+        """Show a notebook the refusal alone: nothing went wrong, so there is nothing to trace."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class NotProvable(SfumatoError):
     """A theorem's preconditions do not hold at these numbers; `numbers` says which and by how much."""

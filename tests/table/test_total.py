@@ -205,6 +205,34 @@ def test_what_is_computed_when_it_is_read_is_refused(tmp_path: Path) -> None:
     assert codes(people, NUMBER) == codes(people.select("c"), NUMBER) == codes(people.rename(c="c"), NUMBER) == [7]
 
 
+def spelled(place: Path, first: str, **options: Any) -> tuple[Any, Any]:
+    """Return who is there and what a text column holds, in a file whose texts are stored without regard to case."""
+    place.mkdir()
+    with duckdb.connect(str(place / "a.duckdb")) as connection:
+        connection.execute("CREATE TABLE people (id VARCHAR COLLATE NOCASE, visit INTEGER, c VARCHAR COLLATE NOCASE)")
+        connection.execute(f"INSERT INTO people VALUES ('{first}', 1, 'FOO'), ('a', 1, 'foo'), ('c', 1, 'foo')")
+    with open_table(place / "a.duckdb", Schema({"c": NOTE}, person="id", **options)) as table:
+        return table.people, table.view(["c"], table.rule(whole=True)).sparse_counts(["c"])
+
+
+@pytest.mark.parametrize("options", [{}, {"row_key": ()}, {"row_key": ("visit",)}], ids=str)
+def test_texts_that_a_file_compares_without_regard_to_case_stay_apart(options: dict[str, Any], tmp_path: Path) -> None:
+    """Otherwise all would show the spelling of whoever comes first, and two people of one id would become one."""
+    foo, lower = NOTE.encode("FOO"), NOTE.encode("foo")
+    for number, first in enumerate(("A", "x")):
+        people, counts = spelled(tmp_path / str(number), first, **options)
+        assert (people, counts) == (3, {(foo,): 1, (lower,): 2})
+
+
+def test_a_connection_that_takes_different_texts_for_equal_ones_is_refused() -> None:
+    connection = ibis.duckdb.connect()
+    connection.con.execute("CREATE TABLE people AS SELECT 'x' AS c; SET default_collation = 'nocase'")
+    with pytest.raises(SchemaError, match="SET default_collation = ''"):
+        open_table(connection.table("people"), Schema({"c": NOTE}))
+    connection.con.execute("SET default_collation = ''")
+    assert codes(connection.table("people"), NUMBER) == [7]
+
+
 # Parquet
 
 BROKEN = {

@@ -196,3 +196,12 @@ def test_the_engine_agrees_with_the_plain_meaning() -> None:
 def test_a_comparison_with_null_says_what_to_write(condition: str) -> None:
     with pytest.raises(ParameterError, match="IS NULL"):
         read_where(condition, SCHEMA)
+
+
+def test_columns_whose_names_are_words_of_sql_or_have_blanks() -> None:
+    names = ("Alter", "order", "term months", "rate %")
+    odd = Schema({name: integers(0, 99) for name in names})
+    for name in names:
+        assert read_where(f"{name} > 40", odd) == read_where(f'"{name}" > 40', odd)
+    with pytest.raises(ParameterError):
+        read_where("order > 40 AND 'order' = 'order'", odd)

@@ -13,11 +13,9 @@ from sfumato.answer.exports import Exports
 from sfumato.answer.frame import Frame, number
 from sfumato.answer.released import Released
 from sfumato.errors import ParameterError, UnknownName
-from sfumato.exact import Infinity, Number, between_zero_and_one
-from sfumato.exact.rational import show
+from sfumato.exact import Number, between_zero_and_one
 from sfumato.mechanism import Event
 from sfumato.privacy import Cost, Loss
-from sfumato.privacy.explanation import SHOWN_DELTA
 from sfumato.show.views import SHOWN_ROWS, View, Viewed, released_table
 from sfumato.words import guide, unknown
 
@@ -238,14 +236,10 @@ class Answer(Exports, Viewed):
         return (f"It cost {cost}.", f"{USED}: {used}." if used else "")
 
     def _price(self) -> str:
-        person = self.loss.person
-        if person.is_zero:
+        if self.loss.person.is_zero:
             return "nothing"
-        pure = not isinstance(person.epsilon, Infinity)
-        epsilon = person.epsilon if pure else person.epsilon_at(SHOWN_DELTA)
-        at = "" if pure else " at delta 1e-6"
         reads = ", ".join(sorted(self.loss.profile.names()))
-        return f"a person epsilon {show(epsilon, 3)}{at}" + (f"; it reads {reads}" if reads else "")
+        return f"a person {self.loss.person}" + (f"; it reads {reads}" if reads else "")
 
     def __repr__(self) -> str:
         return str(self)

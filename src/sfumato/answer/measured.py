@@ -10,8 +10,8 @@ from typing import Any
 
 from sfumato.exact import Number, between_zero_and_one, rational_ball, to_text
 from sfumato.exact.enclosure import precision
+from sfumato.exact.search import smallest
 from sfumato.noise import Law, Priced, law_from_json
-from sfumato.noise.laws.search import smallest
 
 
 def half_width(law: Law, confidence: Number) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
 from typing import Any
 
@@ -38,19 +38,28 @@ class Asked:
         """Return the sum of the losses."""
         return reduce(add, (prepared.loss() for prepared in self.prepared))
 
+    @cached_property
+    def forms(self) -> tuple[dict[str, Any], ...]:
+        """The questions as JSON, written once."""
+        return tuple(question.to_json() for question in self.questions)
+
+    @cached_property
+    def _described(self) -> tuple[tuple[Event, dict[str, Any]], ...]:
+        """Each mechanism's event, and what is recorded of it beside the state of the data."""
+        found = []
+        for form, prepared in zip(self.forms, self.prepared, strict=True):
+            inner = prepared.mechanism.event()
+            found.append(
+                (inner, {"mechanism": inner.to_json(), "question": form, "notes": list(prepared.gauge.notes())})
+            )
+        return tuple(found)
+
     def events(self, snapshot: str) -> list[Event]:
         """Return the public record of each question: its mechanism, the question, and the state of the data."""
-        found = []
-        for question, prepared in zip(self.questions, self.prepared, strict=True):
-            inner = prepared.mechanism.event()
-            parameters = {
-                "mechanism": inner.to_json(),
-                "question": question.to_json(),
-                "snapshot": snapshot,
-                "notes": list(prepared.gauge.notes()),
-            }
-            found.append(Event(inner.name, inner.spec, parameters, inner.version))
-        return found
+        return [
+            Event(inner.name, inner.spec, {**parameters, "snapshot": snapshot}, inner.version)
+            for inner, parameters in self._described
+        ]
 
     def event(self, snapshot: str) -> Event:
         """Return the public record of the release."""

@@ -59,6 +59,11 @@ class Question(metaclass=Understood):
         """Return what runs, made from public facts only; its loss is proved to be within the spend."""
         bound = require_bound(spend)
         prepared = self.plan(basis, bound)
+        if basis.people == 0 and prepared.gauge.measure.whole:
+            raise ParameterError(
+                f"There is nobody in this table, so there are no rows for {self.kind} to learn from; check the source "
+                "and the person column."
+            )
         if not fits(prepared.loss(), bound):
             raise CertificationError(
                 f"The answer to this {self.kind} does not provably fit {bound!r}; please report it."

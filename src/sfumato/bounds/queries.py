@@ -10,6 +10,7 @@ import numpy as np
 from sfumato.bounds.floors import ROUNDING, Floor, positive
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one, positive_integer
+from sfumato.exact.search import smallest_between
 
 WARNINGS = {
     "LB-RAND": (
@@ -145,13 +146,12 @@ def _separation(records: int, queries: int, exponent: float) -> int:
 
     # Two coins more spread a symmetric law with one peak, so the fewest different records are the worst pair.
     different = -(-records // 4)
-    low, high = 0, different
-    while low < high:
-        middle = (low + high + 1) // 2
-        chance = min(1.0, 2 * float(binom.sf(different + middle - 1, 2 * different, 0.5)))
-        enough = -queries * math.log1p(-chance) > _needed(exponent) if chance < 1 else True
-        low, high = (middle, high) if enough else (low, middle - 1)
-    return low
+
+    def too_far(apart: int) -> bool:
+        chance = min(1.0, 2 * float(binom.sf(different + apart - 1, 2 * different, 0.5)))
+        return chance < 1 and -queries * math.log1p(-chance) <= _needed(exponent)
+
+    return smallest_between(0, different + 1, too_far) - 1
 
 
 def _log_chooses(total: int, most: int) -> Any:

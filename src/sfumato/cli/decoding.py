@@ -134,8 +134,11 @@ class Decoded:
 
         if isinstance(self.value, MeanEstimate):
             low, high = self.value.interval()
-            noise = f"95 % of the noise from {low:.6g} to {high:.6g}"
-            return f"The mean is {self.value.value:.6g}, with {noise}.\n{self.intake}"
+            from sfumato.show.views import readable
+
+            ends = f"{readable(low, high - low)} to {readable(high, high - low)}"
+            mean = readable(self.value.value, high - low)
+            return f"The mean is {mean}; 95 % interval (privacy noise only) {ends}.\n{self.intake}"
         if not self.value:
             return f"No item is popular enough to be told from noise.\n{self.intake}"
         rows = [

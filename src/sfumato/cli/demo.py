@@ -14,6 +14,7 @@ from sfumato.noise import Noise
 from sfumato.privacy import Pure
 from sfumato.questions import Count, Histogram, Mean
 from sfumato.show import table
+from sfumato.show.views import readable
 from sfumato.table.rehearsal import random_rows
 from sfumato.table.schema import Schema
 
@@ -50,7 +51,9 @@ class Story:
 
     def text(self) -> str:
         """Return the story for a terminal."""
-        drawn = table(f"{PEOPLE} made-up people", ["question", "answer", "95 % of the noise"], self.rows)
+        drawn = table(
+            f"{PEOPLE} made-up people", ["question", "answer", "95 % interval (privacy noise only)"], self.rows
+        )
         files = "\n".join(f"  {name}" for name in self.written)
         return f"{drawn.text()}\n\n{self.refusal}\n\n{self.guarantee}\n\nWritten:\n{files}"
 
@@ -74,7 +77,13 @@ def run_demo(out: Path) -> Story:
         ):
             answer = curator.ask(question, Pure(0.4))
             low, high = answer.interval()
-            rows.append((name, f"{answer.value:.6g}", f"{low:.6g} to {high:.6g}"))
+            rows.append(
+                (
+                    name,
+                    readable(answer.value, high - low),
+                    f"{readable(low, high - low)} to {readable(high, high - low)}",
+                )
+            )
         picture = out / "decades.svg"
         curator.ask(Histogram(("decade",)), Pure(0.5)).plot(picture)
         refusal = ""

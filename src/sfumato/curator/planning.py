@@ -51,7 +51,7 @@ def _free(basis: Basis, question: Question) -> Prepared:
 def key_of(basis: Basis, asked: Asked, spend: Bound | None, snapshot: str) -> str:
     """Return what is equal for equal questions at equal spends of the same state of the data."""
     facts = {
-        "questions": [question.to_json() for question in asked.questions],
+        "questions": list(asked.forms),
         "spend": None if spend is None else spend.to_json(),
         "snapshot": snapshot,
         "schema": basis.schema.fingerprint,

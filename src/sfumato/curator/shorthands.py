@@ -8,27 +8,13 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from sfumato import questions
 from sfumato.answer import Answer
 from sfumato.ask.question import Where, as_columns
 from sfumato.curator.words import INSTEAD, speaking
 from sfumato.exact import Number
 from sfumato.privacy import Bound
-from sfumato.questions import (
-    Count,
-    Distribution,
-    GroupBy,
-    Histogram,
-    Mean,
-    People,
-    Popular,
-    Quantiles,
-    Queries,
-    Question,
-    Sum,
-    Synopsize,
-    Synthesize,
-    Variance,
-)
+from sfumato.questions import Question
 from sfumato.questions.counts.groups import Aggregates, Keys
 from sfumato.questions.quantiles.choice import Method
 from sfumato.show.views import Viewed
@@ -63,7 +49,7 @@ class Shorthands(Guided, Viewed, ABC):
         self, aggregate: Aggregate, where: Where, by: str | Sequence[str], spend: Bound | None, analyst: str | None
     ) -> Answer:
         """Ask for a number, or for a table of it by group."""
-        question = GroupBy(by, [aggregate], where) if by else replace(aggregate, where=where)
+        question = questions.GroupBy(by, [aggregate], where) if by else replace(aggregate, where=where)
         return self.ask(question, spend, analyst=analyst)
 
     def count(
@@ -75,7 +61,7 @@ class Shorthands(Guided, Viewed, ABC):
         analyst: str | None = None,
     ) -> Answer:
         """Count rows; without a condition and groups, and with one row a person, it is public and free."""
-        return self._by(Count(), where, by, spend, analyst)
+        return self._by(questions.Count(), where, by, spend, analyst)
 
     def people(
         self,
@@ -86,7 +72,7 @@ class Shorthands(Guided, Viewed, ABC):
         analyst: str | None = None,
     ) -> Answer:
         """Count different people, however many rows they have; without a condition and groups it is public and free."""
-        return self.ask(People(where, by), spend, analyst=analyst)
+        return self.ask(questions.People(where, by), spend, analyst=analyst)
 
     def sum(
         self,
@@ -98,7 +84,7 @@ class Shorthands(Guided, Viewed, ABC):
         analyst: str | None = None,
     ) -> Answer:
         """Add up a numeric column, for all rows or by group."""
-        return self._by(Sum(column), where, by, spend, analyst)
+        return self._by(questions.Sum(column), where, by, spend, analyst)
 
     def mean(
         self,
@@ -110,7 +96,7 @@ class Shorthands(Guided, Viewed, ABC):
         analyst: str | None = None,
     ) -> Answer:
         """Average a numeric column, for all rows or by group."""
-        return self._by(Mean(column), where, by, spend, analyst)
+        return self._by(questions.Mean(column), where, by, spend, analyst)
 
     def variance(
         self,
@@ -122,7 +108,7 @@ class Shorthands(Guided, Viewed, ABC):
         analyst: str | None = None,
     ) -> Answer:
         """Measure how widely a numeric column spreads, for all rows or by group."""
-        return self._by(Variance(column), where, by, spend, analyst)
+        return self._by(questions.Variance(column), where, by, spend, analyst)
 
     def histogram(
         self,
@@ -134,7 +120,7 @@ class Shorthands(Guided, Viewed, ABC):
         analyst: str | None = None,
     ) -> Answer:
         """Count the values of a column, or the combinations of several; `by` puts other columns before them."""
-        return self.ask(Histogram((*as_columns(by), *columns), where, keys), spend, analyst=analyst)
+        return self.ask(questions.Histogram((*as_columns(by), *columns), where, keys), spend, analyst=analyst)
 
     def quantiles(
         self,
@@ -147,7 +133,7 @@ class Shorthands(Guided, Viewed, ABC):
         analyst: str | None = None,
     ) -> Answer:
         """Find the values below which given parts of the rows lie."""
-        return self.ask(Quantiles(column, probabilities, where, method), spend, analyst=analyst)
+        return self.ask(questions.Quantiles(column, probabilities, where, method), spend, analyst=analyst)
 
     def median(self, column: str, where: Where = None, *, spend: Bound, analyst: str | None = None) -> Answer:
         """Find the value below which half of the rows lie."""
@@ -157,7 +143,7 @@ class Shorthands(Guided, Viewed, ABC):
         self, column: str, where: Where = None, *, spend: Bound, method: str = "auto", analyst: str | None = None
     ) -> Answer:
         """Learn how rows are spread over an ordered column: ranges, quantiles and made-up values from one release."""
-        return self.ask(Distribution(column, where, method), spend, analyst=analyst)
+        return self.ask(questions.Distribution(column, where, method), spend, analyst=analyst)
 
     def group_by(
         self,
@@ -170,7 +156,7 @@ class Shorthands(Guided, Viewed, ABC):
         analyst: str | None = None,
     ) -> Answer:
         """Compute aggregates for every combination of some columns: `Mean("age")`, or by name `"mean of age"`."""
-        return self.ask(GroupBy(by, aggregates, where, keys), spend, analyst=analyst)
+        return self.ask(questions.GroupBy(by, aggregates, where, keys), spend, analyst=analyst)
 
     def popular(
         self,
@@ -181,7 +167,7 @@ class Shorthands(Guided, Viewed, ABC):
         analyst: str | None = None,
     ) -> Answer:
         """Find the combinations of values that occur often, out of too many to list (heavy hitters)."""
-        return self.ask(Popular(columns, smallest, method), spend, analyst=analyst)
+        return self.ask(questions.Popular(columns, smallest, method), spend, analyst=analyst)
 
     def answer(
         self, workload: Workload, *, spend: Bound, projection: str = "auto", analyst: str | None = None
@@ -197,7 +183,7 @@ class Shorthands(Guided, Viewed, ABC):
         >>> round(sum(answer.value.table(["rain", "wind"])["count"])), answer.loss.person.epsilon
         (100, Fraction(1, 2))
         """
-        return self.ask(Queries(workload, projection), spend, analyst=analyst)
+        return self.ask(questions.Queries(workload, projection), spend, analyst=analyst)
 
     def synthesize(
         self,
@@ -222,7 +208,7 @@ class Shorthands(Guided, Viewed, ABC):
         >>> model.marginal(["rain", "wind"]).shape, model.sample(10).num_rows
         ((2, 2), 10)
         """
-        return self.ask(Synthesize(workload, columns, method, options or {}), spend, analyst=analyst)
+        return self.ask(questions.Synthesize(workload, columns, method, options or {}), spend, analyst=analyst)
 
     def synopsis(
         self,
@@ -240,7 +226,7 @@ class Shorthands(Guided, Viewed, ABC):
         """
         if earlier:
             raise TypeError(f"Options of a method are given together; write options={earlier!r}.")
-        return self.ask(Synopsize(method, columns, options or {}), spend, analyst=analyst)
+        return self.ask(questions.Synopsize(method, columns, options or {}), spend, analyst=analyst)
 
     def converse(
         self, domain: Sequence[str] | None = None, *, queries: int = 100_000, spend: Bound, **options: Any

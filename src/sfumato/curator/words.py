@@ -46,12 +46,13 @@ def speaking(curator: Class) -> Class:
 
 def _heard(method: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(method)
+    takes_spend = "spend" in signature.parameters  # a report has a delta of its own
 
     @wraps(method)
     def run(*given: Any, **named: Any) -> Any:
-        words = {name: named.pop(name) for name in WORDS if name in named and name not in signature.parameters}
+        words = {name: named.pop(name) for name in WORDS if name in named and takes_spend}
         if words:
-            named["spend"] = _spend(method.__name__, signature, words, named)
+            named["spend"] = _spend(method.__name__, words, named)
         try:
             return method(*given, **named)
         except TypeError:
@@ -63,10 +64,8 @@ def _heard(method: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _spend(called: str, signature: inspect.Signature, words: dict[str, Any], named: dict[str, Any]) -> Any:
+def _spend(called: str, words: dict[str, Any], named: dict[str, Any]) -> Any:
     listed = " and ".join(f"{name}=" for name in words)
-    if "spend" not in signature.parameters:
-        raise ParameterError(f"{called} costs nothing, or its cost is said elsewhere; leave {listed} out.")
     if named.get("spend") is not None:
         raise ParameterError(f"{called} was given spend= and {listed}, which mean the same; write one of them.")
     return bound_of(**words)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from sfumato.exact.search import narrowed
+
 
 def consistent(accuracy: float, failure: float, vc_dimension: int) -> float:
     """Return how many people make every rule that errs on none of them err by at most `accuracy` (PL:C-REALIZ).
@@ -115,10 +117,7 @@ def smallest(enough: Callable[[float], bool], most: float = 1e18) -> float:
         if high > most:
             return math.inf
     low = high / 2 if high > 1 else 0.0
-    while high - low > 1e-7 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return narrowed(low, high, enough, lambda low, high: high - low <= 1e-7 * high)[1]
 
 
 def summed_noise(terms: int, scale: float, failure: float) -> float:

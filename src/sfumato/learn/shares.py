@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from sfumato.errors import UnsupportedSpend
+from sfumato.exact.search import narrowed
 from sfumato.privacy import Approximate, Bound, Concentrated, Cost, Pure, Truncated
 
 COUNT_SHARE = Fraction(1, 4)
@@ -51,8 +52,7 @@ def largest(fits: Callable[[Fraction], bool], start: Fraction) -> Fraction:
     high = 2 * low
     while fits(high):
         low, high = high, 2 * high
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
+    gap = (high - low) / 2**HALVINGS
+    low, _ = narrowed(low, high, lambda amount: not fits(amount), lambda low, high: high - low <= gap)
     short = low.limit_denominator(10**6)
     return short if short > 0 and short >= start and fits(short) else low

@@ -57,8 +57,10 @@ class Reading:
 
     @property
     def brief(self) -> str:
-        """What is used so far, in a few words."""
-        return wording.used_text(self.meters, self.sums)
+        """What is used so far, in a few words; of a limit with several routes, the part of the best open one."""
+        if sum(meter.kind != "leak" or meter.ceiling > 0 for meter in self.meters) == 1:
+            return wording.used_text(self.meters, self.sums)
+        return f"Used so far {self.percent} % of {wording.bound_text(self.rule.limit.bound)}."
 
     def __str__(self) -> str:
         return f"{self.name}: {self.text}"

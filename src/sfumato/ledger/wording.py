@@ -193,11 +193,16 @@ def refusal_text(breaks: Sequence[Break], largest: Bound | None = None) -> str:
     more = len(groups) - SHOWN_BREAKS
     listed = "; ".join(named) + (f"; and {more} more" if more > 0 else "")
     text = f"Refused before the data were touched: {listed}."
-    if kinds := {type(row.limit.bound).__name__ for row in breaks if isinstance(row.asked, Infinity)}:
+    if kinds := {type(row.limit.bound).__name__ for row in breaks if _is_other_kind(row)}:
         return f"{text} {_other_kind(kinds)}"
     if largest is not None:
         return f"{text} The largest that fits is {bound_text(largest)}."
     return f"{text} A smaller spend may fit." if all(_room(rows) for _, rows in groups) else text
+
+
+def _is_other_kind(row: Break) -> bool:
+    """Tell whether no amount of such a spend would fit; an Approximate limit has other routes."""
+    return isinstance(row.asked, Infinity) and not isinstance(row.limit.bound, Approximate)
 
 
 def _other_kind(kinds: set[str]) -> str:
@@ -213,7 +218,7 @@ def _other_kind(kinds: set[str]) -> str:
 
 
 def _asked(row: Break) -> str:
-    if isinstance(row.asked, Infinity):
+    if _is_other_kind(row):
         return f"a limit of {bound_text(row.limit.bound)}, cannot pay for this kind of spend"
     asked = f"{shown(row.asked, up=True)} asked"
     left = "closed" if row.left is None else f"{shown(row.left, up=False)} left"

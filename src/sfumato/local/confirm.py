@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.errors import ParameterError
+from sfumato.exact.search import narrowed
 from sfumato.local.cutoffs import cutoff
 from sfumato.local.linear import LinearHash, crowded
 from sfumato.local.method import Role
@@ -147,7 +148,6 @@ def smallest_share(recall: Any, probability: float, precision: float = 0.002) ->
     low, high = 0.0, 1.0
     if recall(high) < probability:
         return 1.0
-    while high - low > precision * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if recall(middle) >= probability else (middle, high)
-    return high
+    return narrowed(
+        low, high, lambda share: recall(share) >= probability, lambda low, high: high - low <= precision * high
+    )[1]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
+from sfumato.exact.search import smallest_between
 from sfumato.local.hadamard import HadamardResponse
 from sfumato.local.linear import LinearHash
 
@@ -35,11 +36,9 @@ def cell_cutoff(oracle: HadamardResponse, reports: int, log_chance: float) -> fl
 @lru_cache(maxsize=4096)
 def _support(reports: int, spread: int, log_chance: float) -> int:
     """Return the smallest count that Bin(reports, 1/spread) reaches with at most this probability."""
-    low, high = reports // spread, reports + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _log_tail(middle, reports, spread) <= log_chance else (middle, high)
-    return high
+    return smallest_between(
+        reports // spread, reports + 1, lambda count: _log_tail(count, reports, spread) <= log_chance
+    )
 
 
 def _log_tail(count: int, reports: int, spread: int) -> float:

@@ -6,10 +6,10 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from sfumato.exact.search import smallest
 from sfumato.noise.division import divide
 from sfumato.noise.hat import Peak
 from sfumato.noise.laws import Law, Peaked, Smooth
-from sfumato.noise.laws.search import smallest
 from sfumato.noise.source import Stream
 from sfumato.noise.table import Table
 from sfumato.noise.uniform import Uniform

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one, positive_integer, rational_ball
 from sfumato.exact.enclosure import precision
+from sfumato.exact.search import smallest
 from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import Noise, Priced, require_priced
-from sfumato.noise.laws.search import smallest
 from sfumato.privacy import REPLACE_ONE, Everything, Loss, PerAttribute, attributes
 from sfumato.privacy.sensitivity import Sensitivity, sensitivity
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, positive_integer
+from sfumato.exact.search import narrowed
 from sfumato.plan import learners, sanitizers, tasks
 from sfumato.plan.floors import Impossible, floors, sentences
 from sfumato.plan.requirement import Asked, Requirement, asked
@@ -231,10 +232,8 @@ def _boundary(holds: Callable[[float], bool], people: int) -> float | None:
     low, high = -math.log(2 * people), math.log(0.999)
     if not holds(math.exp(high)):
         return None
-    while high - low > 1e-3:
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(math.exp(middle)) else (middle, high)
-    return math.exp(high)
+    _, found = narrowed(low, high, lambda middle: holds(math.exp(middle)), lambda low, high: high - low <= 1e-3)
+    return math.exp(found)
 
 
 def _shown(number: float) -> str:

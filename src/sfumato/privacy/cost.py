@@ -21,6 +21,7 @@ from sfumato.exact import (
     significant_up,
     to_text,
 )
+from sfumato.exact.rational import show
 from sfumato.privacy.bounds import Approximate, Bound, Concentrated, Pure, Truncated
 from sfumato.privacy.conversion import smallest_delta, smallest_epsilon
 from sfumato.privacy.curve import Curve, curve_from_json
@@ -48,6 +49,13 @@ class Cost:
             raise ParameterError(f"A cost holds a Rényi curve, not {type(self.curve).__name__}.")
         if not 0 <= self.leak < 1 or self.epsilon < 0:
             raise ParameterError("A cost has an epsilon of at least 0 and a leak of at least 0 and below 1.")
+
+    def __str__(self) -> str:
+        if self.is_zero:
+            return "nothing"
+        if not isinstance(self.epsilon, Infinity):
+            return f"epsilon {show(self.epsilon, 3)}" + (f", delta {show(self.leak, 3)}" if self.leak else "")
+        return f"epsilon {show(self.epsilon_at(Fraction(1, 10**6)), 3)} at delta 1e-6"
 
     @classmethod
     def zero(cls) -> Cost:

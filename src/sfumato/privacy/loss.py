@@ -40,6 +40,10 @@ class Loss:
         if isinstance(self.profile, Stated):
             self.profile.relation.require(self.relation)
 
+    def __str__(self) -> str:
+        parts = [f"{name} {self.at(name)}" for name in sorted(self.profile.names())]
+        return "; ".join([f"a person {self.person}", *parts])
+
     @classmethod
     def flat(
         cls, cost: Cost, reads: Iterable[str] | str | Everything = EVERYTHING, relation: Relation = REPLACE_ONE

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from sfumato.errors import CertificationError, ParameterError, UnsupportedSpend
 from sfumato.exact import Number, between_zero_and_one, positive_integer
+from sfumato.exact.search import narrowed
 from sfumato.mechanism import Promise
 from sfumato.privacy import ADD_REMOVE, Approximate, Bound, Concentrated, Cost, Pure, Relation, Truncated, require_bound
 
@@ -132,10 +133,5 @@ def _largest(cost: Callable[[Fraction], Cost], spend: Bound, start: Fraction) ->
         if not cost(high).within(spend):
             break
         low, high = high, 2 * high
-    for _ in range(20):
-        middle = (low + high) / 2
-        if cost(middle).within(spend):
-            low = middle
-        else:
-            high = middle
-    return low
+    gap = (high - low) / 2**20
+    return narrowed(low, high, lambda amount: not cost(amount).within(spend), lambda low, high: high - low <= gap)[0]

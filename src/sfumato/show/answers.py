@@ -54,8 +54,9 @@ def title_of(record: Mapping[str, Any]) -> str:
     columns = record.get("columns") or ([record["column"]] if record.get("column") else [])
     about = f"{record['question']} of {', '.join(columns)}" if columns else str(record["question"])
     if "aggregates" in record:
-        listed = ", ".join(title_of(part).lower() for part in record["aggregates"])
-        about = f"{listed.capitalize()} by {', '.join(record['by'])}"
+        first, *others = (title_of(part) for part in record["aggregates"])
+        listed = ", ".join([first, *(other[0].lower() + other[1:] for other in others)])
+        about = f"{listed} by {', '.join(record['by'])}"
     read = sorted(_columns(record.get("where")))
     return f"{about}, with a condition on {', '.join(read)}" if read else about
 
@@ -103,4 +104,4 @@ def _plain(value: Any) -> Any:
 def _text(value: Any) -> str:
     if value is None:
         return "missing"
-    return f"{float(value):g}" if isinstance(value, (Fraction, float)) else str(value)
+    return f"{float(value):.12g}" if isinstance(value, (Fraction, float)) else str(value)

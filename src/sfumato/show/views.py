@@ -50,12 +50,12 @@ def released_table(
         if name in keys:
             shown[name] = [_key(cell) for cell in cells]
         elif not _is_end(name, columns):
-            ends = _ends(name, columns)
+            ends = _ends(name, columns, length)
             widths = [None] * length if ends is None else [_width(low, high) for low, high in zip(*ends, strict=True)]
-            shown[name] = [readable(cell, width) for cell, width in zip(cells, widths, strict=False)]
+            shown[name] = [readable(cell, width) for cell, width in zip(cells[:length], widths, strict=True)]
             if ends is not None:
                 beside = "95 % interval" if f"{name}, low" not in columns else f"{name}, 95 %"
-                pairs = zip(*ends, widths, strict=False)
+                pairs = zip(*ends, widths, strict=True)
                 shown[beside] = [f"{readable(low, width)} to {readable(high, width)}" for low, high, width in pairs]
     rows = list(zip(*shown.values(), strict=True))
     return table(title, list(shown), rows)
@@ -73,10 +73,10 @@ def _width(low: Any, high: Any) -> float | None:
     return float(high) - float(low) if known else None
 
 
-def _ends(name: str, columns: Mapping[str, Sequence[Any]]) -> tuple[Sequence[Any], Sequence[Any]] | None:
+def _ends(name: str, columns: Mapping[str, Sequence[Any]], length: int) -> tuple[Sequence[Any], Sequence[Any]] | None:
     for low, high in ((f"{name}, low", f"{name}, high"), ("low", "high")):
         if low in columns and high in columns:
-            return columns[low], columns[high]
+            return columns[low][:length], columns[high][:length]
     return None
 
 

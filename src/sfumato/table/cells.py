@@ -25,7 +25,7 @@ _FIRST_MOMENT, _LAST_MOMENT = f"{_FIRST_DAY} 00:00:00", f"{_LAST_DAY} 23:59:59"
 _PLAIN = {
     *("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"),
     # Days that are no days of the calendar ('infinity') compare well, and are clamped before anything is made of them.
-    *("DATE", "VARCHAR"),
+    "DATE",
 }
 # Each moment is compared with literals of its own type: another type would be converted first, and that raises.
 _MOMENTS = {
@@ -66,6 +66,9 @@ def duckdb_cell(cell: str, kind: str) -> str | None:
     """
     if kind in _PLAIN:
         return cell
+    if kind == "VARCHAR":
+        # A column that was stored with COLLATE NOCASE would show the spelling of whoever comes first, and mix up ids.
+        return f'{cell} COLLATE "binary"'
     if kind == "UBIGINT":
         return f"CAST(CASE WHEN {cell} > {LARGEST}::UBIGINT THEN {LARGEST}::UBIGINT ELSE {cell} END AS BIGINT)"
     if kind == "HUGEINT":

@@ -119,6 +119,11 @@ class Draft(Viewed):
 
     def schema(self) -> Schema:
         """Return the schema, or refuse with all that is missing."""
+        if self.looked and not self.missing:
+            raise SchemaError(
+                "The draft holds candidates that were read from the data; compare each with what is publicly known, "
+                "and then write draft.confirm().schema()."
+            )
         return Schema.from_json(self.record)
 
     def view(self) -> View:
@@ -131,7 +136,7 @@ class Draft(Viewed):
         whose = "Every row is one person." if person is None else f"person: {person}; rows: {self._rows()}"
         looked = [" ".join(_LOOKED.split())] if self.looked else []
         tables = (draw("", ["column", "type", "may hold", "noticed"], rows),)
-        hint = "In Python: draft.confirm().schema()." if self.looked else ""
+        hint = "In Python write draft.confirm().schema()." if self.looked else ""
         return View("Draft of a schema", tables, (*looked, whose, *self.notes.get("", ())), (self.to_do, hint))
 
     @property

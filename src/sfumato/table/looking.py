@@ -17,9 +17,11 @@ from sfumato.table.reading import all_readable, guarded
 MOST_ROWS = 100_000
 """Of a longer table every k-th row is looked at, so that about as many are."""
 
-ROUND_ROWS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
-COVERED = 0.95
+ROUND_ROWS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 100, 200, 500, 1000)
+COVERED = 0.9
 """The part of the people whose rows all count, at the number of rows a person that is proposed."""
+DIFFERS = 0.95
+"""A key that differs in so many rows tells rows apart, not people."""
 
 Notes = dict[str, list[str]]
 
@@ -74,7 +76,7 @@ def _told(name: str, values: Sequence[Any]) -> Candidate | None:
     """Return that a column is to be left out, where its name says enough."""
     if names_somebody(name):
         return Candidate(None, ("by its name it names or reaches a person, which no statistic needs.",))
-    if may_be_person(name) and len(set(values)) > COVERED * len(values):
+    if may_be_person(name) and len(set(values)) > DIFFERS * len(values):
         return Candidate(None, ("it is a key that differs in nearly every row.",))
     return None
 
@@ -85,7 +87,7 @@ def _person(table: Any, names: Sequence[str], rows: int, notes: Notes) -> tuple[
     perhaps = [name for name in names if may_be_person(name) and not is_person(name)]
     for name in [*sure, *perhaps]:
         people, counts = _rows_by_person(table, name)
-        if name in sure or people < rows * COVERED:
+        if name in sure or people < rows * DIFFERS:
             return name, _rows_a_person(name, people, counts, notes)
     notes[""].append(
         "No column tells people apart, so every row is taken for one person; write person if that is wrong."
@@ -113,6 +115,6 @@ def _rows_a_person(name: str, people: int, counts: Mapping[int, int], notes: Not
     most = next((size for size in ROUND_ROWS if covered(size) >= COVERED), ROUND_ROWS[-1])
     notes[""].append(
         f"With rows_per_person = {most} all rows count of {100 * covered(most):.0f} % of the people in {name}; "
-        "the rows of others are weighed. A larger number costs accuracy, not privacy."
+        "the rows of others are weighed. A smaller number means less noise."
     )
     return {"person": name, "rows_per_person": most}

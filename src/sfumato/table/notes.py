@@ -81,7 +81,7 @@ def _clamped(name: str, domain: Domain) -> list[str]:
 
 
 def _shown(value: Any) -> str:
-    return f"{float(value):g}" if isinstance(value, Fraction) else str(value)
+    return f"{float(value):.12g}" if isinstance(value, Fraction) else str(value)
 
 
 def _missing(gauge: Gauge, name: str, valued: bool) -> list[str]:

@@ -197,6 +197,16 @@ def _require_stored(engine: Any, table: ir.Table) -> None:
         raise SchemaError(f"The columns {', '.join(columns)} of {name!r} are computed when they are read. {_STORE_IT}")
 
 
+def _require_bytes(engine: Any) -> None:
+    """Refuse a connection that takes different texts for equal ones: whose spelling is shown would depend on others."""
+    (collation,) = engine.con.execute("SELECT current_setting('default_collation')").fetchone()
+    if str(collation).lower() not in ("", "binary"):
+        raise SchemaError(
+            f"This connection compares texts by the collation {collation!r}, so that different ones are equal; write "
+            "connection.raw_sql(\"SET default_collation = ''\") first."
+        )
+
+
 def _only_table(tables: list[str], table: str | None, place: str) -> str:
     if table is None and len(tables) == 1:
         return tables[0]
@@ -247,6 +257,7 @@ def _open_ibis(source: Any) -> Source:
         return _open_postgres(address_of(engine.con), node.name, node.namespace.database)
     if engine.name == "duckdb":
         _require_stored(engine, node.to_expr())
+        _require_bytes(engine)
         return Source(source, engine, "ibis")
     return Source(source, engine, engine.name, load=lambda names, _: _read_ibis(source, names))
 

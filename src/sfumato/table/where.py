@@ -17,6 +17,7 @@ from sfumato.domain.calendar import as_date
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.exact import exact
 from sfumato.table.comparison import among, compare
+from sfumato.table.conditions import ALLOWED, INSTEAD, parsed, quoted, unread
 from sfumato.table.predicate import (
     ALWAYS,
     EVERY_ROW,
@@ -40,7 +41,7 @@ from sfumato.table.schema import Schema
 
 LONGEST = 5_000
 DEEPEST = 40
-ALLOWED = "columns, literals, = <> < <= > >=, BETWEEN, IN (…), IS NULL, AND, OR, NOT and DATE '2020-05-17'"
+
 
 _NUMBER = re.compile(r"[0-9]{0,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,2})?")
 NO_COMPARISON_WITH_NULL = "A comparison with NULL is never true; write for example age IS NULL, or age IS NOT NULL."
@@ -87,17 +88,15 @@ def read_where(where: Any, schema: Schema) -> Predicate:
 
 @lru_cache(maxsize=1024)
 def _read_sql(text: str, schema: Schema) -> Predicate:
-    import sqlglot
     from sqlglot import exp
 
     if len(text) > LONGEST:
         raise ParameterError(f"where= has {len(text)} characters; write at most {LONGEST}.")
     if _depth(text) > DEEPEST:
         raise ParameterError(f"where= nests brackets deeper than {DEEPEST}; write it flatter.")
-    try:
-        statements = sqlglot.parse(f"SELECT 1 WHERE ({text}\n)")
-    except sqlglot.errors.SqlglotError:
-        raise ParameterError(_unread(text)) from None
+    statements = parsed(text) or parsed(quoted(text, schema))
+    if statements is None:
+        raise ParameterError(unread(text))
     statement = statements[0] if len(statements) == 1 else None
     given = {key for key, value in statement.args.items() if value} if type(statement) is exp.Select else set()
     where = statement.args.get("where") if statement is not None else None
@@ -146,7 +145,7 @@ class _SqlReader:
             return _certain(compare(schema, self.column(node.this), "=", bool(node.expression.this)), schema)
         if name == "Is" and type(node.expression).__name__ == "Null":
             return null(schema, self.column(node.this))
-        raise ParameterError(f"where= cannot use {_shown(node)}; {_INSTEAD.get(name, f'write only {ALLOWED}')}.")
+        raise ParameterError(f"where= cannot use {_shown(node)}; {INSTEAD.get(name, f'write only {ALLOWED}')}.")
 
     def truth(self, column: str) -> Condition:
         """Return that a column of truth values is true; another one alone is no condition."""
@@ -205,28 +204,6 @@ class _SqlReader:
         if kind == "Null":
             raise ParameterError(NO_COMPARISON_WITH_NULL)
         raise ParameterError(f"where= compares a column with a literal; {_shown(node)} is none.")
-
-
-_INSTEAD = {
-    # what people write in conditions of Python and of wider SQL: what is written here
-    "BitwiseAnd": "join conditions with AND, as in age > 40 AND sex = 'F'",
-    "BitwiseOr": "join conditions with OR, as in age < 18 OR age > 64",
-    "Like": "list the values, as in city IN ('Bern', 'Basel')",
-    "ILike": "list the values, as in city IN ('Bern', 'Basel')",
-    "Literal": "compare a column with it, as in sex = 'F'",
-    "In": "put the values in brackets, as in sex IN ('F', 'M')",
-    "Is": "compare with =, as in sex = 'F'; IS is for NULL",
-    "Dot": "compare a column with a literal, as in city IN ('Bern', 'Basel')",
-}
-
-
-def _unread(text: str) -> str:
-    if text.strip()[:6].upper() == "SELECT":
-        return "where= is the condition alone; leave SELECT … WHERE out, and write for example age > 40."
-    for sign, word in (("&", "AND"), ("|", "OR"), ("!", "NOT, or <> for 'not equal'")):
-        if sign in text:
-            return f"where= is no condition that can be read; write {word} instead of {sign!r}."
-    return f"where= is no condition that can be read; write {ALLOWED}."
 
 
 def _number(text: str) -> Fraction:

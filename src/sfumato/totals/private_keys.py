@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from sfumato.errors import ParameterError, UnsupportedSpend
 from sfumato.exact import Number, between_zero_and_one
+from sfumato.exact.search import smallest_between
 from sfumato.mechanism import Mechanism
 from sfumato.noise import DiscreteLaplace, Noise
 from sfumato.privacy import Approximate, Bound, Cost, Loss, Relation
@@ -112,7 +113,4 @@ def stable_histogram(
             scale=scale, threshold=threshold, groups=groups, rows=rows, relation=relation, reads=reads
         )
 
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if with_threshold(middle).leak() <= spend.delta else (middle, high)
-    return with_threshold(high)
+    return with_threshold(smallest_between(low, high, lambda level: with_threshold(level).leak() <= spend.delta))

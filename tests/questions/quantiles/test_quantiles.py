@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from fractions import Fraction
 from itertools import combinations_with_replacement
 from math import exp, factorial
@@ -355,3 +357,19 @@ def test_bounds_of_rank_grow_with_the_domain_and_never_pass_the_rows() -> None:
     assert joint_rank_error(2**32, Fraction(1, 2), 10**6, [9], 0.95) < bound
     assert joint_rank_error(2**64, Fraction(1, 2), 10**6, [9, 9], 0.95) > 1.9 * bound
     assert joint_rank_error(2**64, Fraction(1, 2), 100, [9], 0.95) == 100
+
+
+def test_a_missing_compiler_is_noticed_before_anything_is_reserved():
+    code = """
+import sys
+sys.modules["numba"] = None
+import pyarrow, sfumato as sf
+rows = pyarrow.table({"age": list(range(100)) * 20})
+with sf.curate(rows, sf.Schema({"age": sf.integers(0, 99)}), sf.Pure(9)) as curator:
+    try:
+        curator.quantiles("age", [0.1, 0.5, 0.9], method="joint", spend=sf.Pure(1))
+    except ImportError as missing:
+        print(missing.name, len(list(curator.ledger.history())))
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.split() == ["numba", "0"]

@@ -1,4 +1,4 @@
-"""Inspect a model, a table of decisions or a function: Lipschitz audit, checks for unfair treatment, report."""
+"""Inspect a model, a table of decisions or a function: Lipschitz audit, known kinds of unfairness, report."""
 
 from sfumato.fair.audits.lipschitz import LipschitzReport, lipschitz_audit
 from sfumato.fair.audits.private import PrivateAudit, private_audit

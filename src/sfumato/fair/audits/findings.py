@@ -20,7 +20,7 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One check for unfair treatment.
+    """One check for a known kind of unfairness.
 
     `p_value` is None where the check did not run, and `sentence` then says what it lacks. `effect` and `tolerated` are
     in the unit that `measure` names: a finding is raised only if it is both significant and larger than tolerated.

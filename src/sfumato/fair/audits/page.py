@@ -50,7 +50,7 @@ def page(report: AuditReport) -> str:
     parts: list[Shown] = [*_lead(report), Words(report.verdict(), "lead")]
     parts += [Words("Figures", "heading"), report.figures()]
     parts += [
-        Words("Checks for unfair treatment", "heading"),
+        Words("Known kinds of unfairness", "heading"),
         Words(
             f"A check is raised if it is significant after control of all of them (Benjamini and Hochberg at "
             f"{report.alpha:g}) and its effect is larger than tolerated."

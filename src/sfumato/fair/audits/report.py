@@ -21,7 +21,7 @@ from sfumato.show import Table, table
 
 @dataclass(frozen=True, eq=False)
 class AuditReport:
-    """Certificates, worst pairs and the checks for unfair treatment.
+    """Certificates, worst pairs and the catalogue of evils.
 
     `ok` is False if a check was raised after control for their number, or if similar people are treated differently on
     the pairs that were looked at. The numbers are not differentially private; do not publish them about private data.
@@ -55,7 +55,7 @@ class AuditReport:
             verdict = "RAISED" if finding.code in self.raised else ("clear" if finding.ran else "not run")
             p_value = "" if finding.p_value is None else _p_text(finding.p_value)
             rows.append([finding.code, finding.name, verdict, p_value, finding.sentence])
-        return table("Checks for unfair treatment", ["check", "name", "verdict", "p", "what was seen"], rows)
+        return table("Known kinds of unfairness", ["check", "name", "verdict", "p", "what was seen"], rows)
 
     def figures(self) -> Table:
         """Return the figures that hold whatever the model is inside."""

@@ -43,11 +43,15 @@ def _transform(cells):  # type: ignore[no-untyped-def]
 
 
 def walsh_hadamard(cells: Any) -> Any:
-    """Return the transform of counts along the last axis, as float32 while they are exact in it, else float64.
+    """Return the transform along the last axis: of counts as float32 while they are exact in it, else as float64.
 
-    Entry j is the sum over i of counts[i] · (-1)^(number of common one-bits of i and j).
+    Entry j is the sum over i of cells[i] · (-1)^(number of common one-bits of i and j); time n·log n.
+
+    >>> walsh_hadamard(np.array([1.0, 0.0, 0.0, 2.0]))
+    array([ 3., -1., -1.,  3.])
     """
-    exact = np.float32 if np.abs(cells).sum(axis=-1).max(initial=0) < 2**24 else np.float64
+    whole = np.issubdtype(cells.dtype, np.integer)
+    exact = np.float32 if whole and np.abs(cells).sum(axis=-1).max(initial=0) < 2**24 else np.float64
     work = np.array(cells, dtype=exact, order="C", copy=True)
     for row in work.reshape(-1, work.shape[-1]):
         _transform(row)

@@ -12,7 +12,7 @@ from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one, exact, rational_ball, to_text
 from sfumato.exact.enclosure import Ball, precision
 from sfumato.exact.rational import show
-from sfumato.noise.laws.search import smallest
+from sfumato.exact.search import smallest
 from sfumato.registry import Registry
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import ClassVar
 
 from sfumato.exact import rational_ball
 from sfumato.exact.enclosure import Ball, precision
+from sfumato.exact.search import smallest
 from sfumato.noise.laws.base import HALF_LIFE, Priced, Smooth, bend_in_range, variance_in_range
 from sfumato.noise.laws.normal import HALF, Rounded
-from sfumato.noise.laws.search import smallest
 from sfumato.privacy.calibrate import sinh_cost
 from sfumato.privacy.cost import Cost
 from sfumato.privacy.sensitivity import Sensitivity

@@ -10,6 +10,7 @@ from functools import lru_cache
 from sfumato.errors import CertificationError, ParameterError, UnsupportedSpend
 from sfumato.exact import positive_integer, rational_ball, unit_up
 from sfumato.exact.enclosure import Ball, precision
+from sfumato.exact.search import smallest_between
 from sfumato.noise import Binomial
 from sfumato.privacy import Approximate, Cost
 from sfumato.privacy.calibrate import concentrated_within
@@ -152,13 +153,7 @@ def near_borderline(updates: int, miss: float) -> int:
     low, high = updates, max(8, 4 * updates)
     while bdtr(updates - 1, high, math.exp(-1)) > miss:
         low, high = high, 2 * high
-    while low < high:
-        middle = (low + high) // 2
-        if bdtr(updates - 1, middle, math.exp(-1)) <= miss:
-            high = middle
-        else:
-            low = middle + 1
-    return max(high, updates)
+    return smallest_between(low - 1, high, lambda count: bool(bdtr(updates - 1, count, math.exp(-1)) <= miss))
 
 
 def near_scale(epsilon: Fraction, delta: Fraction, borderline: int, sensitivity: int) -> int:

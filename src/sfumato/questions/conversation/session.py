@@ -30,6 +30,7 @@ from sfumato.questions.conversation.steps import (
     replies_to,
 )
 from sfumato.questions.conversation.tables import QuickSums, quick_counts, refuse_wide
+from sfumato.show.views import View, Viewed
 from sfumato.table.schema import Schema
 
 T = TypeVar("T")
@@ -39,7 +40,7 @@ FEWEST, MOST = 64, 8192
 """Queries of a list that are checked together."""
 
 
-class Conversation:
+class Conversation(Viewed):
     """Queries answered from one learned model; only a correction looks like an answer from the data and is paid for.
 
     Make one with `open_conversation`. Threads share it: a lock keeps the order of the queries. The whole loss was
@@ -116,6 +117,18 @@ class Conversation:
     def progress(self) -> Progress:
         """How many queries were asked, repeated and corrected, and how many corrections are left."""
         return Progress(self._asked, self._repeated, len(self._history), self._left)
+
+    def view(self) -> View:
+        """Return how far it has come."""
+        done = self.progress
+        corrected = (
+            f"{done.asked} asked, {done.repeated} repeated, {done.corrected} corrected; {done.left} corrections left."
+        )
+        use = "ask(\"age > 40 AND sex = 'Male'\") answers; everything was paid for when it was opened."
+        return View("Conversation", before=(corrected, use))
+
+    def __repr__(self) -> str:
+        return str(self)
 
     @property
     def model(self) -> Model:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.exact import Number, above_zero, between_zero_and_one, positive_integer
+from sfumato.exact.search import smallest_between
 from sfumato.model.base import Codes, Floats, Model, packed, unpacked
 from sfumato.model.rows import shuffled, systematic
 from sfumato.noise import Noise
@@ -161,13 +162,7 @@ def points_needed(needed: int, chance: float, failure: float) -> int:
     low, high = needed, 2 * needed
     while bdtr(needed - 1, high, chance) > failure:
         low, high = high, 2 * high
-    while low < high:
-        middle = (low + high) // 2
-        if bdtr(needed - 1, middle, chance) <= failure:
-            high = middle
-        else:
-            low = middle + 1
-    return high
+    return smallest_between(low - 1, high, lambda draws: bool(bdtr(needed - 1, draws, chance) <= failure))
 
 
 def _columns(space: Space) -> list[tuple[str, int]]:

@@ -77,6 +77,8 @@ class Quantiles(Question):
             reads=gauge.charged,
         )
         chosen = choose_quantiles(public, gauge.priced(spend), self.method)
+        if isinstance(chosen.mechanism, JointQuantiles):
+            import sfumato.questions.quantiles.chain  # noqa: F401  numba is loaded before anything is reserved
         facts = _facts(chosen.mechanism)
 
         def finish(raw: Sequence[int]) -> Released:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, above_zero, between_zero_and_one, positive_integer
+from sfumato.exact.search import smallest_between
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Above, Binomial, DiscreteLaplace, Noise
 from sfumato.privacy import REPLACE_ONE, Cost, Loss
@@ -194,10 +195,8 @@ class HeavyHitters(Mechanism):
         low, high = 0, max(self.thresholds, default=0) + 1
         while self.missed(high) > failure:
             low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.missed(middle) <= failure else (middle, high)
-        return high if self.tree.joins else 0
+        found = smallest_between(low, high, lambda count: self.missed(count) <= failure)
+        return found if self.tree.joins else 0
 
 
 def _block_codes(codes: Codes, block: tuple[int, ...], sizes: tuple[int, ...]) -> Codes:

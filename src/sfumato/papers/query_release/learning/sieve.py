@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.exact import positive_integer
+from sfumato.local.kernels.transform import walsh_hadamard
 
 MOST_COLUMNS = 20
 
@@ -66,21 +67,6 @@ class HarmonicSieve:
         """Return the classes as probabilities of 0 and 1."""
         found = self.predict(X).astype(np.float64)
         return np.stack((1 - found, found), axis=1)
-
-
-def walsh_hadamard(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return Σ_x values[x]·(-1)^⟨x, t⟩ for every t; time n·log n.
-
-    >>> walsh_hadamard(np.array([1.0, 0.0, 0.0, 2.0]))
-    array([ 3., -1., -1.,  3.])
-    """
-    found = np.array(values, dtype=np.float64)
-    width = 1
-    while width < len(found):
-        pairs = found.reshape(-1, 2, width)
-        found = np.stack((pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]), axis=1).ravel()
-        width *= 2
-    return found
 
 
 def _signs(bits: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.local.kernels.transform import walsh_hadamard
 from sfumato.model.factored import Component, Factored
 from sfumato.papers.query_release.weights.candidates import Candidates, Floats
 
@@ -109,8 +110,5 @@ def _pieces(
 
 def _walsh(table: Floats, first: int = 0) -> Floats:
     """Return the Walsh-Hadamard transform over all axes of length 2 from `first` on."""
-    found = table
-    for axis in range(first, table.ndim):
-        zero, one = np.take(found, 0, axis), np.take(found, 1, axis)
-        found = np.stack((zero + one, zero - one), axis=axis)
-    return found
+    rows = np.asarray(table, dtype=np.float64).reshape(*table.shape[:first], -1)
+    return np.asarray(walsh_hadamard(rows).reshape(table.shape))

@@ -48,7 +48,7 @@ html_title = "sfumato"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
-html_sidebars = dict.fromkeys(("index", "start", "budget", "command-line"), [])  # pages without pages below them
+html_sidebars = {page: [] for page in ("index", "start", "budget", "command-line")}  # pages without pages below them
 html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "sfumato"},
@@ -73,8 +73,9 @@ def plain_bars(app: Any, what: str, name: str, thing: Any, options: Any, lines: 
 
 
 def ours_only(app: Any, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool:
-    """Leave out what a room merely imports from elsewhere."""
-    return skip or not str(getattr(thing, "__module__", "sfumato")).startswith("sfumato")
+    """Leave out what a room merely imports: from elsewhere, or the schema, which has a page of its own."""
+    home = str(getattr(thing, "__module__", "sfumato"))
+    return skip or not home.startswith("sfumato") or (what == "module" and home == "sfumato.table.schema")
 
 
 def setup(app: Any) -> None:

@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: setup lock demo tour test lint types contracts units audit bench clean
+.PHONY: setup lock demo tour docs test lint types contracts units audit bench clean
 
 setup: $(VENV)/.ready
 
@@ -23,6 +23,10 @@ demo: setup
 
 tour: setup
 	@$(BIN)/python examples/tour.py
+
+docs: setup
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs out/site
+	@echo "The site is in out/site; open out/site/index.html."
 
 lint: setup
 	$(BIN)/ruff check .

@@ -209,3 +209,13 @@ def test_domains_and_items_are_read_without_evaluating() -> None:
     assert item_reader(read_domain("bytes(3)", "--items"))("é") == "é".encode()
     assert item_reader(read_domain("fixed(0, 1, 0.5)", "--items"))("0.5") == 0.5
     assert item_reader(read_domain("integers(0, 9)", "--items"))("seven") == "seven"
+
+
+def test_serve_says_where_it_listens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[int] = []
+    monkeypatch.setattr("uvicorn.run", lambda app, **options: started.append(options["port"]))
+    made = run("local", "plan", "--users", 1000, "--spend", "Pure(4)", "--items", "text(2)", "--out", tmp_path / "plan")
+    assert made.code == 0, made.err
+    found = run("local", "serve", tmp_path / "collected", "--plan", tmp_path / "plan", "--port", 8765)
+    assert found.code == 0 and started == [8765]
+    assert found.err.startswith("Listening at http://127.0.0.1:8765 for reports")

@@ -16,6 +16,6 @@ def test_notes_stand_below_the_answer() -> None:
     with curate(rows, schema, Pure(1)) as curator:
         answer = curator.ask(Queries(workloads.marginals(schema, width=2)), Pure(1))
     assert answer.notes
-    text = Found(answer.loss, "", True, answer).text()
+    text = Found(answer.loss, "", True, (answer,)).text()
     assert all(note in text for note in answer.notes)
     assert text.index(answer.notes[0]) < text.index("It cost")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
 
@@ -169,7 +170,8 @@ class Answer(Exports, Viewed):
         """Return the answer as a table with its 95 % interval: each row on its own, or all of them `together`."""
         value = self.value
         if hasattr(value, "to_frame"):  # many tables in one, with their intervals
-            return cast(Frame, value.to_frame(self._chance(USUAL, together)))
+            between = "confidence" in signature(value.to_frame).parameters
+            return cast(Frame, value.to_frame(self._chance(USUAL, together)) if between else value.to_frame())
         interval = self.interval(together=together)
         if not isinstance(value, Frame):
             return Frame((), {"value": (number(value),), "low": (interval[0],), "high": (interval[1],)})

@@ -1,4 +1,4 @@
-"""The command line: `sfumato init | check | query | ledger | report | demo | doctor`.
+"""The command line: `sfumato init | check | query | read | converse | ledger | report | …`.
 
 Nothing heavy is imported before a command needs it, so that `sfumato --help` is quick.
 """

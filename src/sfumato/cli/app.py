@@ -7,10 +7,12 @@ from typing import Annotated
 
 import typer
 
+from sfumato.cli.answers import converse_command, query_command, read_command, refit_command
 from sfumato.cli.books import ledger_app
+from sfumato.cli.evidence import evidence_command
 from sfumato.cli.fair import fair_app
 from sfumato.cli.local import local_app
-from sfumato.cli.options import Asked, Data, Json, KeepHead, Private, SchemaPath, Spend, Table
+from sfumato.cli.options import Data, Json, SchemaPath, Table
 from sfumato.cli.outcome import CHECK_FAILED, emit, guarded
 from sfumato.cli.reports import report_command
 from sfumato.errors import ParameterError
@@ -28,7 +30,12 @@ app = typer.Typer(
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(fair_app, name="fair")
 app.add_typer(local_app, name="local")
+app.command("query")(query_command)
+app.command("read")(read_command)
+app.command("converse")(converse_command)
+app.command("refit")(refit_command)
 app.command("report")(report_command)
+app.command("evidence")(evidence_command)
 
 
 @app.callback(invoke_without_command=True)
@@ -105,61 +112,6 @@ def check(data: Data, schema: SchemaPath, table: Table = None, as_json: Json = F
         return f"{NOTICE}\n\n{people}, {crowded}.{keys}\n\n{drawn.text()}"
 
     emit(found.to_json(), text, as_json)
-
-
-@app.command()
-@guarded
-def query(
-    data: Data,
-    schema: SchemaPath,
-    question: Asked,
-    *,
-    ledger: Annotated[str, typer.Option(help="The ledger that is charged; make one with `sfumato ledger create`.")],
-    spend: Spend = None,
-    snapshot: Annotated[str, typer.Option(help="Your name for this state of the data; files have numbers.")] = "",
-    same_data: Annotated[bool, typer.Option(help="Another file of this name holds the same data.")] = False,
-    analyst: Annotated[str | None, typer.Option(help="Who asks, if the ledger has quotas.")] = None,
-    preview: Annotated[bool, typer.Option(help="Only say whether it fits; costs nothing.")] = False,
-    rehearse: Annotated[bool, typer.Option(help="Answer on made-up rows; costs nothing.")] = False,
-    plot: Annotated[Path | None, typer.Option(help="Also write a picture, .svg or .png.")] = None,
-    together: Annotated[bool, typer.Option("--together", help="Intervals that hold for all rows at once.")] = False,
-    table: Table = None,
-    private: Private = None,
-    keep_head: KeepHead = None,
-    as_json: Json = False,
-) -> None:
-    """Answer one question, charged to a ledger before the data are touched.
-
-    QUESTION is written as: count where age > 40 | mean of hours by sex | histogram of age | median of age |
-    quantiles 0.1, 0.9 of age | count, mean of hours by sex, race; or as JSON.
-    """
-    from sfumato.cli.asking import ask, preview_text
-
-    if plot is not None and plot.suffix.lower() not in (".svg", ".png"):
-        raise ParameterError(f"A picture is written as .svg or .png, and {plot.name!r} ends in neither.")
-    with watched("Working"):
-        found = ask(
-            data,
-            schema,
-            question,
-            ledger,
-            spend,
-            snapshot=snapshot,
-            same_data=same_data,
-            analyst=analyst,
-            table=table,
-            private=private,
-            keep_head=keep_head,
-            preview=preview,
-            rehearse=rehearse,
-            together=together,
-        )
-    if found.answer is None:
-        emit(found.to_json(), lambda: preview_text(found), as_json)
-        raise typer.Exit(0 if found.fits else 1)
-    if plot is not None:
-        found.answer.plot(plot)
-    emit(found.to_json(), found.text, as_json)
 
 
 @app.command()

@@ -1,61 +1,153 @@
-"""What `sfumato query` and `sfumato ledger preview` do: open, read the question, preview, rehearse or ask."""
+"""What `query`, `refit` and `ledger preview` do: open, read the question, preview, rehearse, ask or finish again."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sfumato.answer import Answer, number
+from sfumato.answer import Answer, Frame, number
 from sfumato.cli.hints import in_shell
-from sfumato.cli.questions import read_question
+from sfumato.cli.questions import Request, read_request
 from sfumato.cli.spends import read_bound
 from sfumato.curator import Curator, curate
 from sfumato.errors import ParameterError
 from sfumato.exact import to_text
 from sfumato.ledger import Ledger
 from sfumato.ledger.wording import shown
-from sfumato.privacy import Loss
+from sfumato.model.base import Model
+from sfumato.privacy import Bound, Loss
+from sfumato.questions.synopsis import Synopsis
+from sfumato.show.views import SHOWN_ROWS, View, released_table
 from sfumato.table.schema import Schema
 
 DELTA = "1e-6"
 
 
 @dataclass(frozen=True)
+class Desk:
+    """What a command opens: the data, their schema and their ledger, and who asks."""
+
+    data: str
+    schema: Path
+    ledger: str
+    snapshot: str = ""
+    same_data: bool = False
+    analyst: str | None = None
+    table: str | None = None
+    private: Path | None = None
+    keep_head: Path | None = None
+
+    @contextmanager
+    def open(self, schema: Schema | None = None) -> Iterator[Curator]:
+        """Open table and ledger, and close both."""
+        described = Schema.load(self.schema) if schema is None else schema
+        with Ledger(self.ledger, schema=described.fingerprint, private=self.private, keep_head=self.keep_head) as book:
+            curator = curate(
+                self.data, described, ledger=book, snapshot=self.snapshot, same_data=self.same_data, table=self.table
+            )
+            with curator.table:
+                yield curator
+
+
+@dataclass(frozen=True)
 class Found:
-    """What came out: an answer, or what one would cost."""
+    """What came out: answers, or what they would cost."""
 
     loss: Loss
     said: str
     fits: bool
-    answer: Answer | None = None
+    answers: tuple[Answer, ...] = ()
+    request: Request | None = None
+    schema: Schema | None = None
     rehearsed: bool = False
     together: bool = False
     notes: tuple[str, ...] = ()
 
+    @property
+    def answer(self) -> Answer | None:
+        """The answer, of several the first; None for a preview."""
+        return self.answers[0] if self.answers else None
+
+    @property
+    def frame(self) -> Frame:
+        """The table of the answer; those of several groups below each other."""
+        if self.request is None or not self.request.by:
+            return self.answers[0].framed(self.together)
+        return stacked(self.request, [answer.framed(self.together) for answer in self.answers])
+
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object; the table stands beside the exact form of the answer."""
         person = {"person_epsilon": to_text(self.loss.person.epsilon_at(DELTA)), "at_delta": DELTA}
-        if self.answer is None:
+        if not self.answers:
             return {"fits": self.fits, "text": self.said, "loss": self.loss.to_json(), **person}
-        frame = self.answer.framed(self.together)
-        columns = {name: [_json(cell) for cell in column] for name, column in frame.columns.items()}
-        return {"table": columns, "rehearsed": self.rehearsed, **person, **self.answer.to_json()}
+        records = [answer.to_json() for answer in self.answers]
+        table = {} if is_sketch(self.answers[0].value) else {"table": columns_json(self.frame)}
+        known = {} if self.schema is None else {"schema": self.schema.to_json()}
+        exact = records[0] if len(records) == 1 else {"groups": records, "reused": self.answers[0].reused}
+        return {**table, "rehearsed": self.rehearsed, "request": self.answers[0].request, **known, **person, **exact}
 
     def text(self) -> str:
         """Return the answer for people: a table, its cost, what is left."""
-        assert self.answer is not None
+        shown = in_shell(self._view().text())
         if not self.rehearsed:
-            return "\n".join([in_shell(self.answer.view(self.together).text()), *self.notes])
-        played = replace(self.answer, remaining={}).view(self.together).text()
+            return "\n".join([shown, *self.notes])
         return "\n".join(
             [
                 "On made-up rows: it shows the shape and the error, nothing else.",
-                in_shell(played).split("\nIt cost ")[0],
+                shown.split("\nIt cost ")[0],
                 f"Nothing was spent. It would cost {cost_text(self.loss)}.",
             ]
         )
+
+    def _view(self) -> View:
+        first = replace(self.answers[0], loss=self.loss)
+        view = (replace(first, remaining={}) if self.rehearsed else first).view(self.together)
+        if is_sketch(first.value):
+            return replace(view, before=(described(first.value),))
+        if len(self.answers) > 1:
+            frame = self.frame
+            return replace(view, tables=(released_table("", frame.keys, frame.columns),))
+        return view
+
+
+def is_sketch(value: Any) -> bool:
+    """Tell whether a value is something to read from, not a table."""
+    return isinstance(value, (Model, Synopsis))
+
+
+def described(value: Any) -> str:
+    """Say what a model or a synopsis is, and what can be done with it."""
+    if isinstance(value, Model):
+        columns = ", ".join(value.space.names)
+        return (
+            f"A model of {columns}, about {value.total:.0f} people. --out rows.csv writes made-up rows; --out "
+            'model.json keeps it, and `sfumato read model.json "table of COLUMN, …"` reads tables from it.'
+        )
+    return (
+        f"A synopsis of {len(value.columns)} columns, about {value.people:.0f} rows: {', '.join(value.columns)}. --out "
+        'synopsis.json keeps it, and `sfumato read synopsis.json "share of COLUMN, not COLUMN"` answers from it.'
+    )
+
+
+def drawn(frame: Frame, title: str) -> str:
+    """Return a table for a terminal, with a sentence about rows that are left out."""
+    more = " --out table.csv writes all of them." if len(frame) > SHOWN_ROWS else ""
+    return f"{title}\n{frame.view().text()}{more}"
+
+
+def stacked(request: Request, frames: Sequence[Frame]) -> Frame:
+    """Return the tables of all groups as one, with the columns of the groups in front."""
+    columns: dict[str, list[Any]] = {name: [] for name in (*request.by, *frames[0].columns)}
+    for group, frame in zip(request.groups, frames, strict=True):
+        for name, value in zip(request.by, group, strict=True):
+            columns[name] += [value] * len(frame)
+        for name, cells in frame.columns.items():
+            columns[name] += cells
+    return Frame((*request.by, *frames[0].keys), {name: tuple(cells) for name, cells in columns.items()})
 
 
 def cost_text(loss: Loss) -> str:
@@ -76,39 +168,60 @@ def preview_text(found: Found) -> str:
 
 
 def ask(
-    data: str,
-    schema: Path,
+    desk: Desk,
     question: str,
-    ledger: str,
     spend: str | None,
     *,
-    snapshot: str = "",
-    same_data: bool = False,
-    analyst: str | None = None,
-    table: str | None = None,
-    private: Path | None = None,
-    keep_head: Path | None = None,
     preview: bool = False,
     rehearse: bool = False,
     together: bool = False,
 ) -> Found:
     """Answer a question; everything that can be wrong with it is said before the ledger is charged."""
-    described = Schema.load(schema)
-    asked = read_question(question, described)
+    described = Schema.load(desk.schema)
+    request = read_request(question, described)
     bound = None if spend is None else read_bound(spend)
     if bound is None and (preview or rehearse):
         raise ParameterError("A preview needs a spend to look at; write for example --spend 'Pure(0.1)'.")
-    with Ledger(ledger, schema=described.fingerprint, private=private, keep_head=keep_head) as book:
-        curator: Curator = curate(data, described, ledger=book, snapshot=snapshot, same_data=same_data, table=table)
-        with curator.table:
-            if bound is not None and preview:
-                seen = curator.preview(asked, bound, analyst=analyst)
-                return Found(curator.loss(asked, bound), seen.text, seen.fits)
-            if bound is not None and rehearse:
-                played = curator.rehearse(asked, bound)
-                return Found(played.loss, "", True, played, rehearsed=True, together=together)
-            answer = curator.ask(asked, bound, analyst=analyst)
-            return Found(answer.loss, "", True, answer, together=together, notes=curator.notes)
+    with desk.open(described) as curator:
+        if bound is not None and preview:
+            seen = curator.preview(request.asked, bound, analyst=desk.analyst)
+            return Found(curator.loss(request.asked, bound), seen.text, seen.fits)
+        if bound is not None and rehearse:
+            return replace(_rehearsed(curator, request, bound), together=together)
+        answers = curator.ask(request.asked, bound, analyst=desk.analyst)
+        return replace(found_in(curator, request, answers), together=together)
+
+
+def _rehearsed(curator: Curator, request: Request, bound: Bound) -> Found:
+    if request.by:
+        raise ParameterError("--rehearse takes a single question; leave 'by' and its columns out.")
+    played = curator.rehearse(request.questions[0], bound)
+    return Found(played.loss, "", True, (played,), request, curator.schema, rehearsed=True)
+
+
+def refit(desk: Desk, request: str) -> Found:
+    """Compute again what is shown of a stored draw."""
+    with desk.open() as curator:
+        answers = curator.refit(request)
+        if not isinstance(answers, Answer):
+            raise ParameterError(
+                f"The request {request!r} is a list of questions; ask it again as it was asked, which costs nothing."
+            )
+        return found_in(curator, Request(()), answers)
+
+
+def found_in(curator: Curator, request: Request, answers: Answer | Sequence[Answer]) -> Found:
+    """Return what a curator answered."""
+    listed = (answers,) if isinstance(answers, Answer) else tuple(answers)
+    loss = listed[0].loss
+    for answer in listed[1:]:
+        loss = loss + answer.loss
+    return Found(loss, "", True, listed, request, curator.schema, notes=curator.notes)
+
+
+def columns_json(frame: Frame) -> dict[str, list[Any]]:
+    """Return the columns of a table as JSON."""
+    return {name: [_json(cell) for cell in column] for name, column in frame.columns.items()}
 
 
 def _json(cell: Any) -> Any:

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.options import Asked, Data, Json, KeepHead, LedgerPlace, Private, SchemaPath, Table
+from sfumato.cli.options import (
+    Analyst,
+    Asked,
+    Data,
+    Json,
+    KeepHead,
+    LedgerPlace,
+    PaidSpend,
+    Private,
+    SchemaPath,
+    Table,
+)
 from sfumato.cli.outcome import CHECK_FAILED, REFUSED, emit, guarded
 from sfumato.errors import LedgerError
 from sfumato.show.progress import watched
@@ -101,16 +112,16 @@ def preview(
     schema: SchemaPath,
     question: Asked,
     *,
-    spend: Annotated[str, typer.Option(help="What the answer may cost, for example Pure(0.1).")],
-    analyst: Annotated[str | None, typer.Option(help="Who asks, if the ledger has quotas.")] = None,
+    spend: PaidSpend,
+    analyst: Analyst = None,
     table: Table = None,
     as_json: Json = False,
 ) -> None:
     """Say whether a question would fit; costs nothing."""
-    from sfumato.cli.asking import ask, preview_text
+    from sfumato.cli.asking import Desk, ask, preview_text
 
     with watched("Working"):
-        found = ask(data, schema, question, ledger, spend, analyst=analyst, table=table, preview=True)
+        found = ask(Desk(data, schema, ledger, analyst=analyst, table=table), question, spend, preview=True)
     emit(found.to_json(), lambda: preview_text(found), as_json)
     if not found.fits:
         raise typer.Exit(REFUSED)

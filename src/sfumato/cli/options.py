@@ -7,12 +7,58 @@ from typing import Annotated
 
 import typer
 
+SPENDS = ("Pure(0.1)", "Pure(1)", "Concentrated(0.02)", "Truncated(0.02,20)", "Approximate(1,1e-6)")
+
+
+def complete_spend(incomplete: str) -> list[str]:
+    """Offer a spend of every kind."""
+    return [spend for spend in SPENDS if spend.lower().startswith(incomplete.lower())]
+
+
+def complete_question(context: typer.Context, incomplete: str) -> list[str]:
+    """Offer kinds of questions, and the columns of the schema for the word that is being typed."""
+    from sfumato.cli.questions import KINDS
+
+    before, _, word = incomplete.rpartition(" ")
+    if not before:
+        return [kind for kind in KINDS if kind.startswith(word.lower())]
+    try:
+        from sfumato.table.schema import Schema
+
+        columns = Schema.load(context.params["schema"]).names
+    except Exception:  # whatever is wrong with the schema is said when the command runs
+        return []
+    return [f"{before} {name}" for name in columns if name.startswith(word)]
+
+
+def complete_answer(incomplete: str) -> list[str]:
+    """Offer the questions of the report's questionnaire."""
+    from sfumato.report.questionnaire import NAMES
+
+    return [name for name in NAMES if name.startswith(incomplete)]
+
+
 Data = Annotated[str, typer.Argument(help="A Parquet, CSV or DuckDB file, or a postgresql:// address.")]
 SchemaPath = Annotated[Path, typer.Argument(help="The public schema, TOML or JSON; `sfumato init` drafts one.")]
 LedgerPlace = Annotated[str, typer.Argument(help="The path of a ledger, or a postgresql:// address.")]
-Asked = Annotated[str, typer.Argument(help="For example: mean of hours where age > 40.")]
+Asked = Annotated[
+    str, typer.Argument(help="For example: mean of hours where age > 40.", autocompletion=complete_question)
+]
+LedgerOption = Annotated[
+    str, typer.Option("--ledger", help="The ledger that is charged; make one with `sfumato ledger create`.")
+]
+Snapshot = Annotated[str, typer.Option(help="Your name for this state of the data; files have numbers.")]
+SameData = Annotated[bool, typer.Option(help="Another file of this name holds the same data.")]
+Analyst = Annotated[str | None, typer.Option(help="Who asks, if the ledger has quotas.")]
+Out = Annotated[Path | None, typer.Option(help="Also write the answer, as .csv, .parquet or .json.")]
+Plot = Annotated[Path | None, typer.Option(help="Also write a picture, .svg or .png.")]
 Table = Annotated[str | None, typer.Option(help="The table of a database that has several.")]
-Spend = Annotated[str | None, typer.Option(help="What the answer may cost, for example Pure(0.1).")]
+Spend = Annotated[
+    str | None, typer.Option(help="What the answer may cost, for example Pure(0.1).", autocompletion=complete_spend)
+]
+PaidSpend = Annotated[
+    str, typer.Option("--spend", help="What it may cost, for example Pure(0.1).", autocompletion=complete_spend)
+]
 Private = Annotated[
     Path | None, typer.Option(help="Where a draw in progress is kept; beside a ledger's file if left out.")
 ]
@@ -21,3 +67,9 @@ KeepHead = Annotated[
     typer.Option(help="A file on another disk that keeps the end of the ledger's chain, to notice an older copy."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Yes = Annotated[
+    list[str] | None, typer.Option(help="A question answered with yes, by name.", autocompletion=complete_answer)
+]
+No = Annotated[
+    list[str] | None, typer.Option(help="A question answered with no, by name.", autocompletion=complete_answer)
+]

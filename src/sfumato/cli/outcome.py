@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec
@@ -11,7 +12,7 @@ from typing import Any, ParamSpec
 import typer
 
 from sfumato.cli.hints import in_shell
-from sfumato.errors import BudgetExceeded, FitError, SfumatoError, Unfinished
+from sfumato.errors import AccuracyWarning, BudgetExceeded, FitError, SfumatoError, Unfinished
 
 REFUSED = 1
 BAD_INPUT = 2
@@ -23,24 +24,31 @@ Arguments = ParamSpec("Arguments")
 
 
 def guarded(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
-    """Turn what a command raises into one sentence and an exit code; SFUMATO_DEBUG=1 shows the traceback."""
+    """Turn what a command raises into one sentence and an exit code; SFUMATO_DEBUG=1 shows the traceback.
+
+    What it warns of is one sentence on standard error, said when it is known.
+    """
 
     @wraps(command)
     def run(*arguments: Arguments.args, **options: Arguments.kwargs) -> None:
+        as_json = bool(options.get("as_json"))
         try:
-            command(*arguments, **options)
+            with warnings.catch_warnings():
+                warnings.simplefilter("always", AccuracyWarning)
+                warnings.showwarning = lambda message, *_, **__: _warn(str(message), as_json)
+                command(*arguments, **options)
         except BudgetExceeded as refusal:
-            raise failed(str(refusal), REFUSED, as_json=bool(options.get("as_json"))) from refusal
+            raise failed(str(refusal), REFUSED, as_json=as_json) from refusal
         except (Unfinished, FitError) as begun:
-            raise failed(str(begun), UNFINISHED, as_json=bool(options.get("as_json"))) from begun
+            raise failed(str(begun), UNFINISHED, as_json=as_json) from begun
         except (SfumatoError, OSError) as problem:
-            raise failed(str(problem), BAD_INPUT, as_json=bool(options.get("as_json"))) from problem
+            raise failed(str(problem), BAD_INPUT, as_json=as_json) from problem
         except (typer.Exit, typer.Abort, KeyboardInterrupt):
             raise
         except Exception as bug:
             # An engine's own message can quote a cell, so only its kind is shown.
             said = f"Something failed that should not have ({type(bug).__name__}); run again with SFUMATO_DEBUG=1."
-            raise failed(said, INTERNAL, as_json=bool(options.get("as_json"))) from bug
+            raise failed(said, INTERNAL, as_json=as_json) from bug
 
     return run
 
@@ -55,6 +63,11 @@ def failed(sentence: str, code: int, as_json: bool) -> typer.Exit:
     shown = json.dumps({"error": sentence, "code": code}, ensure_ascii=False) if as_json else f"Error: {sentence}"
     typer.echo(shown, err=True)
     return typer.Exit(code)
+
+
+def _warn(sentence: str, as_json: bool) -> None:
+    said = json.dumps({"warning": sentence}, ensure_ascii=False) if as_json else f"Warning: {sentence}"
+    typer.echo(said, err=True)
 
 
 def emit(record: Any, text: Callable[[], str], as_json: bool) -> None:

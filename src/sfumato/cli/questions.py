@@ -1,13 +1,7 @@
-"""Questions as people type them: `mean of hours where age > 40`, `count, mean of hours by sex`.
+"""Questions as people type them: `mean of hours where age > 40`, `synthesize age, sex with mwem(rounds=3)`.
 
-    QUESTION   := WHAT [by COLUMN, …] [found privately] [where CONDITION]
-    WHAT       := count | sum of COLUMN | mean of COLUMN | variance of COLUMN
-                | histogram of COLUMN, …
-                | median of COLUMN | quantiles 0.1, 0.9 of COLUMN | distribution of COLUMN
-
-`of` may be left out, words may be in any case, and names with blanks stand in double quotes. The condition is SQL
-over the columns of the schema, checked where questions are checked. `found privately` publishes the groups that are
-surely not about one person, instead of all that the schema lists.
+WHAT a phrase begins with decides which clauses may follow it; docs/command-line.md lists all of them. The condition is
+SQL over the columns of the schema, checked where questions are checked. A question may also be written as JSON.
 """
 
 from __future__ import annotations
@@ -15,26 +9,42 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING, Any, Literal
 
+from sfumato.cli.phrases import EXAMPLES, Phrase, after_of, names, parts, read_phrase
 from sfumato.domain import nearest
-from sfumato.errors import ParameterError
+from sfumato.errors import DomainTooLarge, ParameterError
 
 if TYPE_CHECKING:
     from sfumato.questions import Question
     from sfumato.table.schema import Schema
     from sfumato.totals.aggregates import Aggregate
+    from sfumato.workload import Workload
 
-KINDS = ("count", "people", "sum", "mean", "variance", "histogram", "median", "quantiles", "distribution")
-EXAMPLES = (
-    "'count where age > 40', 'mean of hours by sex', 'histogram of age', 'quantiles 0.1, 0.9 of age' or "
-    "'count, mean of hours by sex, race'"
-)
-_TOKEN = re.compile(r'\s*("[^"]+"|,|[^\s,"]+)')
+MOST_GROUPS = 1000
+"""Each group of quantiles is a question of its own, with a part of the spend."""
+
+NUMBER = re.compile(r"[0-9.]+|,|[0-9]+/[0-9]+")
+
+
+@dataclass(frozen=True)
+class Request:
+    """One question, or the questions about all groups of some columns, which are one release."""
+
+    questions: tuple[Question, ...]
+    by: tuple[str, ...] = ()
+    groups: tuple[tuple[Any, ...], ...] = ()
+
+    @property
+    def asked(self) -> Question | tuple[Question, ...]:
+        """What a curator is asked."""
+        return self.questions if self.by else self.questions[0]
 
 
 def read_question(text: str, schema: Schema) -> Question:
-    """Return the question that a text means, checked against the schema; JSON is read as JSON.
+    """Return the one question that a text means, checked against the schema; JSON is read as JSON.
 
     >>> from sfumato.domain import integers
     >>> from sfumato.table.schema import Schema
@@ -44,14 +54,51 @@ def read_question(text: str, schema: Schema) -> Question:
     """
     if text.lstrip().startswith("{"):
         return _from_json(text, schema)
-    asked, condition = _split(text, "where")
-    listed, private = _found_privately(asked)
-    what, groups = _split(listed, "by")
-    by = () if groups is None else tuple(_names(_tokens(groups)))
-    question = _question(what, by, condition.strip() if condition is not None else None, private)
+    return _made(read_phrase(text), schema)
+
+
+def read_request(text: str, schema: Schema) -> Request:
+    """Return what a text asks for: one question, or one for each group."""
+    if not text.lstrip().startswith("{"):
+        phrase = read_phrase(text)
+        if phrase.kind in ("median", "quantiles") and phrase.by:
+            return _grouped(phrase, schema)
+    return Request((read_question(text, schema),))
+
+
+def _made(phrase: Phrase, schema: Schema) -> Question:
+    kind = phrase.kind.rstrip(",")
+    if kind not in MAKERS:
+        raise ParameterError(f"There is no question {kind!r}; {nearest(kind, KINDS)} Write {EXAMPLES}.")
+    question = MAKERS[kind](phrase, schema)
     for name in _columns(question):
         schema.domain(name)  # an unknown column is said before any condition is read
     return question.canonical(schema)
+
+
+def _grouped(phrase: Phrase, schema: Schema) -> Request:
+    """Return a question for each group that the schema lists."""
+    from sfumato.table.predicate import codes_between, every
+    from sfumato.table.where import read_where
+
+    domains = [schema.domain(name) for name in phrase.by]
+    size = 1
+    for domain in domains:
+        size *= MOST_GROUPS + 1 if domain.present is None else len(domain.present)
+    if size > MOST_GROUPS:
+        raise DomainTooLarge(
+            f"The groups by {', '.join(phrase.by)} are more than {MOST_GROUPS}; derive coarser bins in the schema, or "
+            "group by fewer columns.",
+            method="bins",
+        )
+    chosen = list(product(*(domain.present or () for domain in domains)))
+    condition = read_where(phrase.where, schema)
+    questions = []
+    for codes in chosen:
+        inside = [codes_between(schema, name, [(code, code)]) for name, code in zip(phrase.by, codes, strict=True)]
+        questions.append(_made(replace(phrase, by=(), where=every([condition, *inside], schema)), schema))
+    groups = tuple(tuple(domain.decode(code) for domain, code in zip(domains, codes, strict=True)) for codes in chosen)
+    return Request(tuple(questions), phrase.by, groups)
 
 
 def _from_json(text: str, schema: Schema) -> Question:
@@ -64,80 +111,147 @@ def _from_json(text: str, schema: Schema) -> Question:
     return question_from_json(record, schema)
 
 
-def _split(text: str, word: str) -> tuple[str, str | None]:
-    """Split at the first such word outside of double quotes."""
-    quoted = False
-    for found in re.finditer(rf'"|\b{word}\b', text, re.IGNORECASE):
-        if found[0] == '"':
-            quoted = not quoted
-        elif not quoted:
-            return text[: found.start()], text[found.end() :]
-    return text, None
+# One function for each kind of question
 
 
-def _tokens(text: str) -> list[str]:
-    found = _TOKEN.findall(text)
-    if re.sub(r"\s", "", "".join(found)) != re.sub(r"\s", "", text):
-        raise ParameterError(f"{text.strip()[:60]!r} cannot be read as a question; write {EXAMPLES}.")
-    return [str(token) for token in found]
+def _totals(phrase: Phrase, _: Schema) -> Question:
+    from sfumato.questions import GroupBy
 
-
-def _found_privately(text: str) -> tuple[str, bool]:
-    found = re.search(r"\bfound\s+privately\s*$", text, re.IGNORECASE)
-    return (text, False) if found is None else (text[: found.start()], True)
-
-
-def _question(text: str, by: tuple[str, ...], condition: str | None, private: bool) -> Question:
-    from sfumato.questions import Distribution, GroupBy, Histogram
-
-    keys: Literal["schema", "private"] = "private" if private else "schema"
-    tokens = _tokens(text)
-    kind = tokens[0].lower() if tokens else ""
-    if kind not in KINDS:
-        raise ParameterError(f"There is no question {kind!r}; {nearest(kind, KINDS)} Write {EXAMPLES}.")
-    if kind in ("histogram", "median", "quantiles", "distribution"):
-        if by:
-            raise ParameterError(f"{kind} has no groups of its own; leave out 'by', or ask for a count by group.")
-        if kind == "histogram":
-            return Histogram(tuple(_names(_after_of(tokens[1:]))), condition, keys)
-        if kind == "distribution":
-            return Distribution(_one(_names(_after_of(tokens[1:])), kind), condition)
-        return _quantiles(kind, tokens[1:], condition)
-    if kind == "people":
-        return _people(tokens, condition, by, private=private)
-    aggregates = _aggregates(tokens)
-    if by:
-        return GroupBy(by, tuple(aggregates), condition, keys)
-    if len(aggregates) != 1 or private:
+    phrase.only("by", "found privately", "where")
+    aggregates = _aggregates(phrase.words)
+    if phrase.by:
+        return GroupBy(phrase.by, tuple(aggregates), phrase.where, _keys(phrase))
+    if len(aggregates) != 1 or phrase.private:
         raise ParameterError("Several numbers, or groups that are found, need groups to be in; add 'by COLUMN'.")
-    return _with_condition(aggregates[0], condition)
+    return _with_condition(aggregates[0], phrase.where)
 
 
-def _people(tokens: Sequence[str], condition: str | None, by: Sequence[str], *, private: bool) -> Question:
+def _people(phrase: Phrase, _: Schema) -> Question:
     from sfumato.questions import People
 
-    if len(tokens) > 1 or private:
+    if len(phrase.words) > 1 or phrase.private:
         raise ParameterError("people counts different people; write people where CONDITION, or people by COLUMN.")
-    return People(condition, tuple(by))
+    phrase.only("by", "where")
+    return People(phrase.where, phrase.by)
 
 
-def _aggregates(tokens: Sequence[str]) -> list[Aggregate]:
+def _histogram(phrase: Phrase, _: Schema) -> Question:
+    from sfumato.questions import Histogram
+
+    _no_groups(phrase).only("found privately", "where")
+    return Histogram(phrase.columns, phrase.where, _keys(phrase))
+
+
+def _distribution(phrase: Phrase, _: Schema) -> Question:
+    from sfumato.questions import Distribution
+
+    _no_groups(phrase).only("with", "where")
+    return Distribution(_one(phrase.columns, phrase.kind), phrase.where, _method(phrase))
+
+
+def _quantiles(phrase: Phrase, _: Schema) -> Question:
+    """Read the probabilities before the column; without any, the quartiles are meant."""
+    from sfumato.questions import Quantiles
+
+    phrase.only("with", "where")
+    numbers, rest = leading_numbers(phrase.words[1:])
+    chances = ["0.5"] if phrase.kind == "median" else numbers or ["0.25", "0.5", "0.75"]
+    method: Any = _method(phrase)
+    return Quantiles(_one(names(after_of(rest)), phrase.kind), tuple(chances), phrase.where, method)
+
+
+def _popular(phrase: Phrase, _: Schema) -> Question:
+    from sfumato.questions import Popular
+
+    phrase.only("with")
+    return Popular(phrase.columns, phrase.options.get("smallest"), _method(phrase, "smallest"))
+
+
+def _workload(phrase: Phrase, schema: Schema) -> Question:
+    from sfumato.questions import Queries
+
+    phrase.only("with")
+    return Queries(_queries(phrase, schema), _method(phrase))
+
+
+def _queries(phrase: Phrase, schema: Schema) -> Workload:
+    from sfumato.workload import builders
+
+    widths, rest = leading_numbers(phrase.words[1:])
+    columns = names(after_of(rest)) if after_of(rest) else None
+    if phrase.kind in ("prefixes", "ranges"):
+        if columns is None or widths:
+            raise ParameterError(f"{phrase.kind} are of columns; write for example '{phrase.kind} of age'.")
+        return builders.prefixes(schema, columns) if phrase.kind == "prefixes" else builders.ranges(schema, columns)
+    if len(widths) != 1 or not widths[0].isdecimal():
+        raise ParameterError(
+            f"{phrase.kind} need to know how many columns at a time; write for example '{phrase.kind} 2 of age, sex'."
+        )
+    kinds = {"tables": builders.marginals, "conjunctions": builders.conjunctions, "parities": builders.parities}
+    return kinds[phrase.kind](schema, int(widths[0]), columns)
+
+
+def _synthesize(phrase: Phrase, _: Schema) -> Question:
+    from sfumato.questions import Synthesize
+
+    phrase.only("with")
+    return Synthesize(None, phrase.columns or None, phrase.method or "auto", phrase.options)
+
+
+def _synopsis(phrase: Phrase, _: Schema) -> Question:
+    from sfumato.questions import Synopsize
+
+    phrase.only("with")
+    return Synopsize(phrase.method or "auto", phrase.columns or None, phrase.options)
+
+
+def _learn(phrase: Phrase, _: Schema) -> Question:
+    from sfumato.learn import HOMES, Learn
+
+    phrase.only("from", "with", "missing")
+    if not phrase.source:
+        raise ParameterError("A rule is learned from columns; write for example 'learn income from age, hours'.")
+    wanted = phrase.method or "threshold"
+    short = {name.removeprefix("Private").lower(): name for name in HOMES if name.startswith("Private")}
+    options = dict(phrase.options)
+    classes = options.pop("classes", None)
+    target = _one(phrase.columns, phrase.kind)
+    return Learn(short.get(wanted.lower(), wanted), phrase.source, target, classes, options, missing=phrase.missing)
+
+
+MAKERS: dict[str, Callable[[Phrase, Schema], Question]] = {
+    **dict.fromkeys(("count", "sum", "mean", "variance"), _totals),
+    "people": _people,
+    "histogram": _histogram,
+    "median": _quantiles,
+    "quantiles": _quantiles,
+    "distribution": _distribution,
+    "popular": _popular,
+    **dict.fromkeys(("tables", "conjunctions", "parities", "prefixes", "ranges"), _workload),
+    "synthesize": _synthesize,
+    "synopsis": _synopsis,
+    "learn": _learn,
+}
+KINDS = tuple(MAKERS)
+
+
+def _aggregates(words: Sequence[str]) -> list[Aggregate]:
     from sfumato.questions import Count, Mean, Sum, Variance
 
     kinds: dict[str, Callable[[str], Aggregate]] = {"sum": Sum, "mean": Mean, "variance": Variance}
     found: list[Aggregate] = []
-    for part in _parts(tokens):
+    for part in parts(words):
         kind = part[0].lower() if part else ""
         if kind == "count" and len(part) == 1:
             found.append(Count())
         elif kind in kinds:
-            found.append(kinds[kind](_one(_names(_after_of(part[1:])), kind)))
+            found.append(kinds[kind](_one(names(after_of(part[1:])), kind)))
         else:
             raise ParameterError(f"{' '.join(part)!r} is no number to ask for; write {EXAMPLES}.")
     return found
 
 
-def _with_condition(aggregate: Aggregate, condition: str | None) -> Aggregate:
+def _with_condition(aggregate: Aggregate, condition: Any) -> Aggregate:
     from sfumato.questions import Count, Mean, Sum, Variance
 
     if isinstance(aggregate, (Sum, Mean, Variance)):
@@ -145,55 +259,45 @@ def _with_condition(aggregate: Aggregate, condition: str | None) -> Aggregate:
     return Count(condition)
 
 
-def _quantiles(kind: str, tokens: Sequence[str], condition: str | None) -> Question:
-    """Read the probabilities before the column; without any, the quartiles are meant."""
-    from sfumato.questions import Quantiles
-
-    numbers = []
-    rest = list(tokens)
-    while rest and re.fullmatch(r"[0-9.]+|,|[0-9]+/[0-9]+", rest[0]):
-        token = rest.pop(0)
-        if token != ",":
-            numbers.append(token)
-    chances = ["0.5"] if kind == "median" else numbers or ["0.25", "0.5", "0.75"]
-    return Quantiles(_one(_names(_after_of(rest)), kind), tuple(chances), condition)
+def leading_numbers(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the numbers that a list of words begins with, and the words behind them."""
+    rest, found = list(words), []
+    while rest and NUMBER.fullmatch(rest[0]):
+        word = rest.pop(0)
+        if word != ",":
+            found.append(word)
+    return found, rest
 
 
-def _after_of(tokens: Sequence[str]) -> list[str]:
-    return list(tokens[1:] if tokens and tokens[0].lower() == "of" else tokens)
+def _keys(phrase: Phrase) -> Literal["schema", "private"]:
+    return "private" if phrase.private else "schema"
 
 
-def _parts(tokens: Sequence[str]) -> list[list[str]]:
-    parts: list[list[str]] = [[]]
-    for token in tokens:
-        if token == ",":
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    return parts
+def _method(phrase: Phrase, *options: str) -> str:
+    """Return the method asked for, refusing options that a question of this kind does not have."""
+    for name in phrase.options:
+        if name not in options:
+            raise ParameterError(f"{phrase.kind} with {phrase.method} has no {name!r}; leave it out.")
+    return phrase.method or "auto"
 
 
-def _names(tokens: Sequence[str]) -> list[str]:
-    """Return names separated by commas, quotes taken off."""
-    found = []
-    for part in _parts(tokens):
-        if len(part) != 1:
-            raise ParameterError(
-                f"{' '.join(tokens)!r} is no list of columns; separate names by commas, and put names with blanks in "
-                "double quotes."
-            )
-        found.append(part[0].strip('"'))
-    return found
+def _no_groups(phrase: Phrase) -> Phrase:
+    if phrase.by:
+        raise ParameterError(f"{phrase.kind} has no groups of its own; leave out 'by', or ask for a count by group.")
+    return phrase
 
 
-def _one(names: Sequence[str], kind: str) -> str:
-    if len(names) != 1:
+def _one(found: Sequence[str], kind: str) -> str:
+    if len(found) != 1:
         raise ParameterError(f"{kind} is about one column; write for example '{kind} of age'.")
-    return names[0]
+    return found[0]
 
 
 def _columns(question: Question) -> list[str]:
     record = question.to_json()
-    found = [*record.get("columns", ()), *record.get("by", ()), record.get("column")]
+    # A synopsis is of yes-or-no facts, such as age>=65, which it reads itself.
+    listed = () if record["question"] == "Synopsize" else record.get("columns") or ()
+    found = [*listed, *record.get("by", ()), *record.get("features", ())]
+    found += [record.get("column"), record.get("target")]
     found += [part.get("column") for part in record.get("aggregates", ())]
     return [name for name in found if name]

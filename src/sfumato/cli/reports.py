@@ -9,16 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli.books import open_ledger
-from sfumato.cli.options import Json, LedgerPlace
+from sfumato.cli.options import Json, LedgerPlace, No, Yes
 from sfumato.cli.outcome import emit, guarded
 from sfumato.errors import ParameterError
 from sfumato.show.progress import watched
-
-
-def _complete(incomplete: str) -> list[str]:
-    from sfumato.report.questionnaire import NAMES
-
-    return [name for name in NAMES if name.startswith(incomplete)]
 
 
 @guarded
@@ -26,12 +20,8 @@ def report_command(
     ledger: LedgerPlace,
     *,
     out: Annotated[Path | None, typer.Option(help="Also write it, as .html, .json or .txt.")] = None,
-    yes: Annotated[
-        list[str] | None, typer.Option(help="A question answered with yes, by name.", autocompletion=_complete)
-    ] = None,
-    no: Annotated[
-        list[str] | None, typer.Option(help="A question answered with no, by name.", autocompletion=_complete)
-    ] = None,
+    yes: Yes = None,
+    no: No = None,
     answers: Annotated[Path | None, typer.Option(help="A TOML file of answers: membership = false, …")] = None,
     attributes: Annotated[list[str] | None, typer.Option(help="A set to show, for example race+sex.")] = None,
     family: Annotated[list[int] | None, typer.Option(help="A size of a group of people to show.")] = None,
@@ -46,7 +36,7 @@ def report_command(
         listed = {question.name: question.text for question in QUESTIONS}
         emit(listed, lambda: "\n".join(f"{name:<14}{text}" for name, text in listed.items()), as_json)
         return
-    given = {**_from_file(answers), **_from_options(yes or (), no or ())}
+    given = {**read_toml(answers), **answers_of(yes or (), no or ())}
     with watched("Reading the ledger"), open_ledger(ledger) as book:
         report = threats(
             book,
@@ -61,14 +51,16 @@ def report_command(
     emit(report.to_json(), lambda: report.text() + written, as_json)
 
 
-def _from_options(yes: Iterable[str], no: Iterable[str]) -> dict[str, bool]:
+def answers_of(yes: Iterable[str], no: Iterable[str]) -> dict[str, bool]:
+    """Return the answers to the questionnaire that options give."""
     both = set(yes) & set(no)
     if both:
         raise ParameterError(f"{sorted(both)[0]!r} is answered with yes and with no; leave one of them out.")
     return {**dict.fromkeys(yes, True), **dict.fromkeys(no, False)}
 
 
-def _from_file(path: Path | None) -> dict[str, Any]:
+def read_toml(path: Path | None) -> dict[str, Any]:
+    """Return what a TOML file says, nothing without one."""
     if path is None:
         return {}
     import tomllib
@@ -76,4 +68,4 @@ def _from_file(path: Path | None) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ParameterError(f"The answers in {str(path)!r} are no TOML: {error}.") from None
+        raise ParameterError(f"What is written in {str(path)!r} is no TOML: {error}.") from None

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import typer
 
-from sfumato.cli.asking import ask
+from sfumato.cli.asking import Desk, ask
 from sfumato.cli.columns import GRAMMAR, column_text, read_column
 from sfumato.cli.hints import in_shell
 from sfumato.cli.spends import read_bound
@@ -140,7 +140,7 @@ def _first(places: Sequence[str], schema: Schema, spend: Bound, table: str | Non
     typer.echo(f"\nNow ask: {', '.join(suggestions(schema))}. It takes a tenth of the limit, {bound_text(spend)}.")
 
     def answered(text: str) -> str:
-        return ask(data, Path(path), text, ledger, bound_text(spend), table=table).text()
+        return ask(Desk(data, Path(path), ledger, table=table), text, bound_text(spend)).text()
 
     typer.echo(_asked("Your question", answered, suggestions(schema)[0]))
     following = shlex.join(

@@ -35,7 +35,7 @@ from sfumato.table.schema import Schema
 
 if TYPE_CHECKING:
     from sfumato.learn.estimator import PrivateLearner
-    from sfumato.report import ThreatReport
+    from sfumato.report import Evidence, ThreatReport
 
 PAID_AGAIN = (
     "These data cannot be recognised when they are opened again: they will be a new snapshot, and a question asked "
@@ -234,6 +234,12 @@ class Curator(Shorthands):
         from sfumato.report import sizes, threats
 
         return threats(self.ledger, answers, values=sizes(self.schema), **options)
+
+    def evidence(self, about: Mapping[str, Any] | None = None, answers: Mapping[str, bool] | None = None) -> Evidence:
+        """Return the evidence package for a reviewer; `about` says what only you know; free."""
+        from sfumato.report import evidence, sizes
+
+        return evidence(self.ledger, about, answers, values=sizes(self.schema))
 
     def close(self) -> None:
         """Let go of the table and of the ledger."""

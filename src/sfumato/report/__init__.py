@@ -1,8 +1,22 @@
 """Reports on a ledger: what is guaranteed, what has been used, what an adversary could guess (PDP-REPORT)."""
 
+from sfumato.report.evidence import Evidence, evidence
 from sfumato.report.figures import Meaning, Row
 from sfumato.report.questionnaire import QUESTIONS, Finding, Level, Question
 from sfumato.report.threat import ThreatReport, sizes, threats
 from sfumato.report.worst import Worst
 
-__all__ = ["QUESTIONS", "Finding", "Level", "Meaning", "Question", "Row", "ThreatReport", "Worst", "sizes", "threats"]
+__all__ = [
+    "QUESTIONS",
+    "Evidence",
+    "Finding",
+    "Level",
+    "Meaning",
+    "Question",
+    "Row",
+    "ThreatReport",
+    "Worst",
+    "evidence",
+    "sizes",
+    "threats",
+]

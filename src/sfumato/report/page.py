@@ -22,7 +22,7 @@ TITLE = "Privacy report"
 
 _LABELS = {Level.BLOCK: "Blocked", Level.WARN: "Warning", Level.INFO: "Note", Level.OK: "Fine"}
 
-_STYLE = """
+STYLE = """
 body{margin:0;background:#fff;color:#222;font:16px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}
 main.sfumato{max-width:62rem;margin:0 auto;padding:1.5rem 1.25rem 4rem}
 .sfumato h1{font-size:1.9rem;margin:.2rem 0}.sfumato h2{font-size:1.25rem;margin:2.4rem 0 .5rem}
@@ -57,45 +57,52 @@ overflow-wrap:anywhere}
 
 def page(report: ThreatReport) -> str:
     """Return the whole page."""
+    return whole_page(TITLE, body(report))
+
+
+def whole_page(title: str, inside: str) -> str:
+    """Return a page that loads nothing from anywhere."""
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{TITLE}</title></head><body>{body(report)}</body></html>\n"
+        f"<title>{title}</title></head><body>{inside}</body></html>\n"
     )
 
 
 def body(report: ThreatReport) -> str:
     """Return the report as one element, ready for a notebook or a page."""
     parts = [
-        f"<style>{_STYLE}</style><h1>{TITLE}</h1>",
-        _paragraph("What the people in these data are promised, and what the answers so far have used of it."),
+        f"<style>{STYLE}</style><h1>{TITLE}</h1>",
+        paragraph("What the people in these data are promised, and what the answers so far have used of it."),
         _cards(report),
         "<h2>Can these figures be relied on?</h2>",
         _findings(report),
         "<h2>Guaranteed</h2>",
-        _paragraph(report.person.guarantee_text),
-        _scrolled(guarantee_table(report).html()),
+        paragraph(report.person.guarantee_text),
+        scrolled(guarantee_table(report).html()),
         "<h2>Used so far</h2>",
-        _paragraph(report.person.spent_text or METER),
+        paragraph(report.person.spent_text or METER),
         _limits(report),
-        _scrolled(used_table(report).html()),
+        scrolled(used_table(report).html()),
         _worst(report),
         _odometer(report),
         _releases(report),
         "<h2>How to read it</h2>",
-        *map(_paragraph, readings(report)),
+        *map(paragraph, readings(report)),
         "<h2>Questions and answers</h2>",
-        _scrolled(_questionnaire(report)),
+        scrolled(_questionnaire(report)),
         f"<footer>Ledger: {escape(report.place)}<br>End of its chain: {escape(report.head)}</footer>",
     ]
     return f'<main class="sfumato">{"".join(parts)}</main>'
 
 
-def _paragraph(said: str, kind: str = "") -> str:
+def paragraph(said: str, kind: str = "") -> str:
+    """Return a paragraph."""
     return f'<p class="{kind}">{escape(said)}</p>' if kind else f"<p>{escape(said)}</p>"
 
 
-def _scrolled(inside: str) -> str:
+def scrolled(inside: str) -> str:
+    """Return a box that scrolls where its table is wider than the window."""
     # Focusable, so that a keyboard can scroll a table that is wider than the window.
     return f'<div class="scroll" tabindex="0">{inside}</div>'
 
@@ -103,7 +110,7 @@ def _scrolled(inside: str) -> str:
 def _cards(report: ThreatReport) -> str:
     cards = [_card(row) for row in report.headline]
     if report.blocked_by:
-        said = _paragraph(blocked_text(report))
+        said = paragraph(blocked_text(report))
         cards.append(f'<section class="card blocked"><h2>Per attribute</h2>{said}</section>')
     return f'<div class="cards">{"".join(cards)}</div>'
 
@@ -111,12 +118,12 @@ def _cards(report: ThreatReport) -> str:
 def _card(row: Row) -> str:
     title = "For a person" if row.whole else f"For the worst attribute: {row.subject}"
     if row.guaranteed is None or row.promise is None:
-        return f'<section class="card"><h2>{escape(title)}</h2>{_paragraph(headline(row))}</section>'
+        return f'<section class="card"><h2>{escape(title)}</h2>{paragraph(headline(row))}</section>'
     used = NOTHING_KNOWN if row.percent is None else f"{row.percent} % (a meter, not a promise)"
     facts = [("Guaranteed", limit_text(row.guaranteed)), *_meanings(row.promise), ("Used", used)]
     listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts)
     guessed = "whether they are in the data" if row.presence else "a yes-or-no fact"
-    said = _paragraph(f"at most: how often a 50:50 guess at {guessed} is right", "quiet")
+    said = paragraph(f"at most: how often a 50:50 guess at {guessed} is right", "quiet")
     return (
         f'<section class="card"><h2>{escape(title)}</h2>'
         f'<p class="big">{escape(percent(row.promise.guess))}</p>{said}<dl>{listed}</dl></section>'
@@ -140,7 +147,7 @@ def _revealed(promise: Meaning) -> str:
 
 def _findings(report: ThreatReport) -> str:
     if not report.findings:
-        return _paragraph("All questions were answered, and no answer limits what the figures mean.")
+        return paragraph("All questions were answered, and no answer limits what the figures mean.")
     lines = "".join(
         f'<li class="{found.level.value}"><b>{_LABELS[found.level]}</b> {escape(found.text)}</li>'
         for found in sorted(report.findings, key=lambda found: list(Level).index(found.level))
@@ -159,18 +166,18 @@ def _worst(report: ThreatReport) -> str:
     chart = worst_chart(report)
     drawn = "" if chart is None else chart.html()
     said = "An adversary may be after something that several attributes show together. Linked columns count as one."
-    return f"<h2>Several attributes together</h2>{_paragraph(said)}{drawn}{_scrolled(worst_table(report).html())}"
+    return f"<h2>Several attributes together</h2>{paragraph(said)}{drawn}{scrolled(worst_table(report).html())}"
 
 
 def _releases(report: ThreatReport) -> str:
     if not report.releases:
         return ""
     listed = releases_table(report.releases, attributes=not report.blocked_by)
-    return f"<h2>What was asked</h2>{_scrolled(listed.html())}"
+    return f"<h2>What was asked</h2>{scrolled(listed.html())}"
 
 
 def _odometer(report: ThreatReport) -> str:
-    return "" if report.odometer is None else f"<h2>This run</h2>{_paragraph(report.odometer)}"
+    return "" if report.odometer is None else f"<h2>This run</h2>{paragraph(report.odometer)}"
 
 
 def _questionnaire(report: ThreatReport) -> str:

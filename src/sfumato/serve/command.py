@@ -64,5 +64,9 @@ def serve(
         raise typer.Exit(2) from problem
     if tokens is None and host not in LOOPBACK:
         typer.echo(f"Warning: whoever reaches {host} can send made-up reports; add --tokens.", err=True)
+    where = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    typer.echo(
+        f"Listening at {where} for reports (POST {where}/reports); Ctrl-C ends it, and nothing is lost.", err=True
+    )
     # Who sent what, from where and when is nobody's business: no access log.
     uvicorn.run(service, host=host, port=port, access_log=False, log_level="warning", timeout_graceful_shutdown=10)

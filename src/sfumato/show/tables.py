@@ -34,7 +34,11 @@ class Table:
             drawn.add_row(*row)
         page = io.StringIO()
         wide = width if width is not None else max(_NARROWEST, shutil.get_terminal_size((120, 24)).columns)
-        Console(file=page, width=wide, no_color=True, markup=False, highlight=False, emoji=False).print(drawn)
+        # A notebook is no reason to show it there as well.
+        page_of = Console(
+            file=page, width=wide, no_color=True, markup=False, highlight=False, emoji=False, force_jupyter=False
+        )
+        page_of.print(drawn)
         return "\n".join(line.rstrip() for line in page.getvalue().rstrip().splitlines())
 
     def html(self) -> str:

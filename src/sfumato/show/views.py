@@ -45,9 +45,10 @@ def released_table(
     """Return a released table for people: keys as they are, numbers with their 95 % intervals beside them."""
     shown: dict[str, list[str]] = {}
     length = min(most, len(next(iter(columns.values()), ())))
+    columns = {name: cells[:length] for name, cells in columns.items()}
     for name, cells in columns.items():
         if name in keys:
-            shown[name] = [_key(cell) for cell in cells[:length]]
+            shown[name] = [_key(cell) for cell in cells]
         elif not _is_end(name, columns):
             ends = _ends(name, columns, length)
             widths = [None] * length if ends is None else [_width(low, high) for low, high in zip(*ends, strict=True)]

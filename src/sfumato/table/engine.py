@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -203,14 +204,17 @@ def fresh_name() -> str:
 
 def duckdb_engine(path: str | None = None) -> Any:
     """Return a DuckDB of this process, set so that nothing around it reaches an exact statistic."""
+    import duckdb
     import ibis
 
     engine = ibis.duckdb.connect(path, read_only=True) if path else ibis.duckdb.connect()
     # Time zones come from the surroundings; they may not reach an exact statistic.
     engine.raw_sql("SET TimeZone = 'UTC'")
     # The engine counts its own progress and prints nothing: `show.progress` draws the bar.
-    engine.raw_sql("SET enable_progress_bar = true")
-    engine.raw_sql("SET enable_progress_bar_print = false")
+    # In a notebook without ipywidgets it refuses to count, and then the bar only pulses.
+    with suppress(duckdb.InvalidInputException):
+        engine.raw_sql("SET enable_progress_bar = true")
+        engine.raw_sql("SET enable_progress_bar_print = false")
     # Statistics of a file are other people's cells. Filters are on codes, which no file answers from its statistics;
     # that no filter moves down into the scan is a second net below that rule.
     engine.raw_sql("SET disabled_optimizers = 'filter_pushdown'")

@@ -97,6 +97,7 @@ class Workload:
         takes public columns along.
 
         Exact for one row a person, over all pairs of combinations of codes:
+
         - where queries · cells² is at most 2^24;
         - for tables of counts and conjunctions of set bits, together too, and for parities of one kind, if they are
           all sets of a width or at most 20 bits hang together;

@@ -1,0 +1,183 @@
+"""`sfumato query | read | converse | refit`: the commands that bring answers, and their files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sfumato.cli.options import (
+    Analyst,
+    Asked,
+    Data,
+    Json,
+    KeepHead,
+    LedgerOption,
+    Out,
+    PaidSpend,
+    Plot,
+    Private,
+    SameData,
+    SchemaPath,
+    Snapshot,
+    Spend,
+    Table,
+)
+from sfumato.cli.outcome import REFUSED, emit, guarded
+from sfumato.show.progress import watched
+
+if TYPE_CHECKING:
+    from sfumato.cli.asking import Found
+
+
+@guarded
+def query_command(
+    data: Data,
+    schema: SchemaPath,
+    question: Asked,
+    *,
+    ledger: LedgerOption,
+    spend: Spend = None,
+    out: Out = None,
+    rows: Annotated[int | None, typer.Option(help="How many made-up rows of a model --out writes.")] = None,
+    plot: Plot = None,
+    together: Annotated[bool, typer.Option("--together", help="Intervals that hold for all rows at once.")] = False,
+    preview: Annotated[bool, typer.Option(help="Only say whether it fits; costs nothing.")] = False,
+    rehearse: Annotated[bool, typer.Option(help="Answer on made-up rows; costs nothing.")] = False,
+    snapshot: Snapshot = "",
+    same_data: SameData = False,
+    analyst: Analyst = None,
+    table: Table = None,
+    private: Private = None,
+    keep_head: KeepHead = None,
+    as_json: Json = False,
+) -> None:
+    """Answer one question, charged to a ledger before the data are touched.
+
+    QUESTION is written as: count where age > 40 | mean of hours by sex | histogram of age | median of age |
+    quantiles 0.1, 0.9 of age by sex | count, mean of hours by sex, race | distribution of age | popular town, job |
+    tables 2 of age, sex | synthesize age, sex | synopsis of a, b | learn income from age, hours; or as JSON.
+    """
+    from sfumato.cli.asking import Desk, ask, preview_text
+
+    _check_files(question, schema, out, rows, plot)
+    desk = Desk(data, schema, ledger, snapshot, same_data, analyst, table, private, keep_head)
+    with watched("Working"):
+        found = ask(desk, question, spend, preview=preview, rehearse=rehearse, together=together)
+    if not found.answers:
+        emit(found.to_json(), lambda: preview_text(found), as_json)
+        raise typer.Exit(0 if found.fits else REFUSED)
+    _show(found, out, rows, plot, as_json)
+
+
+@guarded
+def refit_command(
+    data: Data,
+    schema: SchemaPath,
+    request: Annotated[str, typer.Argument(help="The id of an answer, as `query` and `ledger show --json` print it.")],
+    *,
+    ledger: LedgerOption,
+    out: Out = None,
+    plot: Plot = None,
+    table: Table = None,
+    private: Private = None,
+    keep_head: KeepHead = None,
+    as_json: Json = False,
+) -> None:
+    """Compute again what is shown of a stored draw; no data are read and nothing is charged."""
+    from sfumato.cli.asking import Desk, refit
+    from sfumato.cli.writing import check_out, check_picture
+
+    check_out(out)
+    check_picture(plot)
+    with watched("Working"):
+        found = refit(Desk(data, schema, ledger, table=table, private=private, keep_head=keep_head), request)
+    _show(found, out, None, plot, as_json)
+
+
+@guarded
+def read_command(
+    answer: Annotated[Path, typer.Argument(help="An answer, as `query --out answer.json` writes it.")],
+    what: Annotated[
+        str | None, typer.Argument(help="For example: rows 1000, table of age, predict people.csv.")
+    ] = None,
+    *,
+    out: Out = None,
+    plot: Plot = None,
+    as_json: Json = False,
+) -> None:
+    """Read more out of an answer that was paid for: free, without the data and without the ledger.
+
+    WHAT is written as: rows 1000 | table of age, sex | quantiles 0.1, 0.9 | between 20 and 40 |
+    share of smokes, not drives | predict people.csv; what there is depends on the answer.
+    """
+    from sfumato.cli.reading import load_answer, read_answer
+    from sfumato.cli.writing import check_out, check_picture
+
+    check_out(out)
+    check_picture(plot)
+    loaded = load_answer(answer)
+    found = read_answer(loaded, what)
+    if plot is not None:
+        loaded.plot(plot)
+    written = None if out is None else found.write(out)
+    emit(found.to_json(), lambda: written or found.text(), as_json)
+
+
+@guarded
+def converse_command(
+    data: Data,
+    schema: SchemaPath,
+    conditions: Annotated[
+        list[str] | None, typer.Argument(help="Conditions in SQL; without any, they are read from standard input.")
+    ] = None,
+    *,
+    ledger: LedgerOption,
+    spend: PaidSpend,
+    columns: Annotated[
+        str | None, typer.Option(help="The columns it is about: age,sex. All of them if left out.")
+    ] = None,
+    queries: Annotated[int, typer.Option(help="How many conditions are expected.")] = 100_000,
+    name: Annotated[str | None, typer.Option(help="A name, to go on with it later.")] = None,
+    out: Out = None,
+    snapshot: Snapshot = "",
+    same_data: SameData = False,
+    analyst: Analyst = None,
+    table: Table = None,
+    private: Private = None,
+    keep_head: KeepHead = None,
+    as_json: Json = False,
+) -> None:
+    """Ask many conditions from one spend: its model answers, and the data correct it where it is wrong."""
+    from sfumato.cli.asking import Desk
+    from sfumato.cli.conversing import converse
+    from sfumato.cli.writing import check_out
+
+    check_out(out)
+    desk = Desk(data, schema, ledger, snapshot, same_data, analyst, table, private, keep_head)
+    named = None if columns is None else [part.strip() for part in columns.split(",")]
+    talk = converse(desk, conditions or (), spend, columns=named, queries=queries, name=name)
+    written = "" if out is None else f"\n{talk.write(out)}"
+    emit(talk.to_json(), lambda: talk.text() + written, as_json)
+
+
+def _check_files(question: str, schema: Path, out: Path | None, rows: int | None, plot: Path | None) -> None:
+    """Refuse files that cannot be written, before anything is spent."""
+    from sfumato.cli.questions import read_request
+    from sfumato.cli.writing import check_kind, check_out, check_picture
+    from sfumato.table.schema import Schema
+
+    check_out(out, rows)
+    check_picture(plot)
+    if out is not None or plot is not None:
+        check_kind(read_request(question, Schema.load(schema)), out, rows, plot)
+
+
+def _show(found: Found, out: Path | None, rows: int | None, plot: Path | None, as_json: bool) -> None:
+    from sfumato.cli.writing import write_found
+
+    if plot is not None:
+        found.answers[0].plot(plot)
+    written = "" if out is None else f"\n\n{write_found(found, out, rows)}"
+    emit(found.to_json(), lambda: found.text() + written, as_json)

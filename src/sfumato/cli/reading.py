@@ -1,0 +1,220 @@
+"""`sfumato read`: more out of an answer that was paid for; nothing is charged, no ledger and no data are opened."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow
+
+from sfumato.answer import Answer, Frame, Released
+from sfumato.cli.asking import columns_json, described, drawn, is_sketch
+from sfumato.cli.phrases import after_of, names, tokens
+from sfumato.cli.questions import leading_numbers
+from sfumato.cli.writing import write_json, write_rows, write_table
+from sfumato.errors import ParameterError
+from sfumato.mechanism import Event
+from sfumato.model.base import Model
+from sfumato.privacy import Loss
+from sfumato.questions.distribution.value import DistributionEstimate
+from sfumato.questions.queries.tables import Tables
+from sfumato.questions.synopsis import Synopsis
+from sfumato.table.schema import Schema
+
+if TYPE_CHECKING:
+    from sfumato.learn.rules import Rule
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read: a table, or a sentence about a thing that is none."""
+
+    table: Any = None
+    said: str = ""
+    model: Model | None = None
+
+    def to_json(self) -> Any:
+        """Return the columns of the table, or the sentence."""
+        return {"text": self.said} if self.table is None else {"table": columns_json(_frame(self.table))}
+
+    def text(self) -> str:
+        """Return it for people."""
+        return self.said if self.table is None else drawn(_frame(self.table), self.said or "Read from the answer, free")
+
+    def write(self, out: Path) -> str:
+        """Write the table, or the made-up rows that were asked for."""
+        if self.table is None:
+            raise ParameterError('There is no table to write; say which one: "rows 1000" or "table of COLUMN, …".')
+        if out.suffix.lower() == ".json":
+            return write_json(self.to_json(), out)
+        if self.model is not None:
+            return write_rows(self.model, out, self.table.num_rows)
+        return write_table(self.table, out)
+
+
+def _frame(table: Any) -> Frame:
+    return Frame((), {name: tuple(table.column(name).to_pylist()) for name in table.column_names})
+
+
+def load_answer(path: Path) -> Answer:
+    """Read an answer that `query --out answer.json` wrote."""
+    import sfumato.learn.question  # noqa: F401  a stored question about a rule can then be read
+    from sfumato.questions import question_from_json
+
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        schema = Schema.from_json(record["schema"])
+        question = question_from_json(record["question"], schema)
+        event = record["event"]
+        return Answer(
+            question,
+            Released.from_json(record["released"]),
+            Loss.from_json(record["loss"]),
+            Event(event["name"], event["spec"], event["parameters"], event["version"]),
+            record["remaining"],
+            True,
+        )
+    except (KeyError, TypeError, json.JSONDecodeError, UnicodeDecodeError):
+        raise ParameterError(
+            f"{str(path)!r} is no answer that can be read from; write one with `sfumato query … --out answer.json`."
+        ) from None
+
+
+def read_answer(answer: Answer, what: str | None) -> Reading:
+    """Return what is asked of an answer; nothing that was not released can come out."""
+    value = answer.value
+    if what is None or not what.strip():
+        return Reading(None, described(value)) if is_sketch(value) else Reading(answer.frame.to_arrow())
+    verb = tokens(what)[0].lower()
+    for kind, verbs in _VERBS.items():
+        if isinstance(value, kind):
+            return _run(verbs, verb, value, what)
+    if hasattr(value, "predict"):
+        return _run({"predict": _predict}, verb, value, what)
+    raise ParameterError("This answer is a table; leave the last word out to see it, or add --out table.csv.")
+
+
+def _run(verbs: dict[str, Callable[[Any, list[str], str], Reading]], verb: str, value: Any, what: str) -> Reading:
+    if verb not in verbs:
+        known = ", ".join(f'"{name} …"' for name in verbs)
+        raise ParameterError(f"Nothing called {verb!r} can be read from this answer; write one of {known}.")
+    return verbs[verb](value, after_of(tokens(what)[1:]), what)
+
+
+def _number_of_rows(words: list[str]) -> int:
+    if len(words) != 1 or not words[0].isdecimal() or int(words[0]) < 1:
+        raise ParameterError('Say how many rows; write for example "rows 1000".')
+    return int(words[0])
+
+
+def _model_rows(model: Model, words: list[str], _: str) -> Reading:
+    return Reading(model.sample(_number_of_rows(words)), "Made-up rows", model)
+
+
+def _model_table(model: Model, words: list[str], _: str) -> Reading:
+    from itertools import product
+
+    chosen = names(words)
+    places = model.space.places(chosen, "this model")
+    expected = (model.marginal(chosen) * model.total).ravel().tolist()
+    domains = [model.space.domains[place] for place in places]
+    sizes = [model.space.sizes[place] for place in places]
+    cells = list(product(*(range(size) for size in sizes)))
+    columns = {
+        name: [domain.decode(domain.first + cell[at]) for cell in cells]
+        for at, (name, domain) in enumerate(zip(chosen, domains, strict=True))
+    }
+    frame = Frame(
+        tuple(chosen), {**{name: tuple(column) for name, column in columns.items()}, "count": tuple(expected)}
+    )
+    return Reading(frame.to_arrow(), "Expected counts of the model")
+
+
+def _quantiles(found: DistributionEstimate, words: list[str], _: str) -> Reading:
+    chances, rest = leading_numbers(words)
+    if not chances or rest:
+        raise ParameterError('Say which quantiles; write for example "quantiles 0.1, 0.5, 0.9".')
+    bands = [found.quantile_band(chance) for chance in chances]
+    columns = {
+        "probability": tuple(chances),
+        "quantile": tuple(found.quantile(chance) for chance in chances),
+        "low": tuple(low for low, _ in bands),
+        "high": tuple(high for _, high in bands),
+    }
+    return Reading(Frame(("probability",), columns).to_arrow(), "Quantiles")
+
+
+def _between(found: DistributionEstimate, _: list[str], what: str) -> Reading:
+    ends = re.fullmatch(r"\s*between\s+(\S+)\s+and\s+(\S+)\s*", what, re.IGNORECASE)
+    if ends is None:
+        raise ParameterError('Say which range; write for example "between 20 and 40".')
+    low, high = (_typed(found, text.strip("'\"")) for text in ends.groups())
+    least, most = found.between(low, high)
+    columns = {"rows": (found.query(low, high),), "low": (least,), "high": (most,)}
+    return Reading(Frame((), columns).to_arrow(), f"Rows between {ends[1]} and {ends[2]}")
+
+
+def _typed(found: DistributionEstimate, text: str) -> Any:
+    """Return a number for a column of numbers, and the text itself elsewhere."""
+    try:
+        number = json.loads(text)
+    except json.JSONDecodeError:
+        return text
+    return number if isinstance(number, (int, float)) and found._step(number) is not None else text
+
+
+def _drawn_values(found: DistributionEstimate, words: list[str], _: str) -> Reading:
+    name = str(found.released.made["column"])
+    drawn_rows = tuple(found.synthetic(_number_of_rows(words)))
+    return Reading(Frame((), {name: drawn_rows}).to_arrow(), "Made-up values")
+
+
+def _tables(tables: Tables, words: list[str], _: str) -> Reading:
+    return Reading(tables.to_arrow(names(words)), "Table")
+
+
+def _share(synopsis: Synopsis, words: list[str], what: str) -> Reading:
+    asked = [part.strip() for part in re.sub(r"^\s*share\s+(of\s+)?", "", what, flags=re.IGNORECASE).split(",")]
+    low, high = synopsis.interval([asked])
+    share, count = synopsis.answer([asked])[0], synopsis.counts([asked])[0]
+    columns = {"share": (float(share),), "low": (float(low[0]),), "high": (float(high[0]),), "rows": (float(count),)}
+    return Reading(Frame((), columns).to_arrow(), f"Rows with {' and '.join(asked)}")
+
+
+def _predict(rule: Rule, _: list[str], what: str) -> Reading:
+    path = Path(what.strip().split(None, 1)[1].strip()) if len(what.split(None, 1)) > 1 else None
+    if path is None or not path.is_file():
+        raise ParameterError('Say which file holds the rows; write for example "predict people.csv".')
+    rows = _rows(path)
+    absent = [name for name in rule.features if name not in rows.column_names]
+    if absent:
+        raise ParameterError(
+            f"{path.name!r} has no column {absent[0]!r}, and the rule looks at {', '.join(rule.features)}."
+        )
+    labels = rule.predict(rows.select(list(rule.features)))
+    return Reading(rows.append_column("predicted", pyarrow.array(labels.tolist())), f"Predicted: {rule}")
+
+
+def _rows(path: Path) -> Any:
+    try:
+        if path.suffix.lower() == ".parquet":
+            from pyarrow import parquet
+
+            return parquet.read_table(path)
+        from pyarrow import csv
+
+        return csv.read_csv(path)
+    except (pyarrow.ArrowInvalid, OSError):
+        raise ParameterError(f"{str(path)!r} cannot be read; rows are a CSV or Parquet file.") from None
+
+
+_VERBS: dict[type, dict[str, Callable[[Any, list[str], str], Reading]]] = {
+    Model: {"rows": _model_rows, "table": _model_table},
+    DistributionEstimate: {"quantiles": _quantiles, "between": _between, "rows": _drawn_values},
+    Tables: {"table": _tables},
+    Synopsis: {"share": _share},
+}

@@ -1,0 +1,92 @@
+"""Answers in files: tables as CSV or Parquet, everything as JSON; what cannot be written is said before it costs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.errors import ParameterError
+
+if TYPE_CHECKING:
+    from sfumato.cli.asking import Found
+    from sfumato.cli.questions import Request
+    from sfumato.model.base import Model
+
+TABLES = (".csv", ".parquet")
+ENDINGS = (*TABLES, ".json")
+
+
+def check_out(out: Path | None, rows: int | None = None) -> None:
+    """Refuse a file that cannot be written, before anything is spent."""
+    if rows is not None and (out is None or out.suffix.lower() not in TABLES):
+        raise ParameterError("--rows is about made-up rows in a file; add --out rows.csv or --out rows.parquet.")
+    if rows is not None and rows < 1:
+        raise ParameterError(f"--rows is a number of rows, and {rows} is none; write for example --rows 1000.")
+    if out is None:
+        return
+    if out.suffix.lower() not in ENDINGS:
+        raise ParameterError(f"An answer is written as .csv, .parquet or .json, and {out.name!r} ends in none of them.")
+    if out.exists():
+        raise ParameterError(f"{str(out)!r} exists already and is not overwritten; write another name after --out.")
+    if not out.parent.is_dir():
+        raise ParameterError(f"There is no folder {str(out.parent)!r} to write {out.name!r} into; make it first.")
+
+
+def check_kind(request: Request, out: Path | None, rows: int | None, plot: Path | None) -> None:
+    """Refuse files that a question of this kind has nothing for, before anything is spent."""
+    kind = request.questions[0].kind
+    if rows is not None and kind != "Synthesize":
+        raise ParameterError("--rows is about the made-up rows of a model; ask 'synthesize', or leave --rows out.")
+    if out is not None and out.suffix.lower() in TABLES and kind == "Synopsize":
+        raise ParameterError("A synopsis is a sketch to ask, not a table; write it with --out synopsis.json.")
+    if plot is not None and request.by:
+        raise ParameterError("A picture shows one group; leave 'by' out, and name the group behind 'where'.")
+    if plot is not None and kind in ("Synthesize", "Synopsize", "Learn"):
+        raise ParameterError("There is no picture of a model, a synopsis or a rule; leave --plot out.")
+
+
+def check_picture(plot: Path | None) -> None:
+    """Refuse a picture of an unknown kind."""
+    if plot is not None and plot.suffix.lower() not in (".svg", ".png"):
+        raise ParameterError(f"A picture is written as .svg or .png, and {plot.name!r} ends in neither.")
+
+
+def write_found(found: Found, out: Path, rows: int | None = None) -> str:
+    """Write an answer as the file's ending says, and say what was written."""
+    from sfumato.model.base import Model
+
+    value = found.answers[0].value
+    if out.suffix.lower() == ".json":
+        return f"{write_json(found.to_json(), out)} `sfumato read {out}` reads it, for nothing."
+    if isinstance(value, Model):
+        return write_rows(value, out, rows)
+    return write_table(found.frame.to_arrow(), out)
+
+
+def write_rows(model: Model, out: Path, rows: int | None = None) -> str:
+    """Write made-up rows of a model, by default as many as it speaks of people."""
+    count = max(1, round(model.total)) if rows is None else rows
+    if out.suffix.lower() == ".parquet":
+        model.to_parquet(out, count)
+        return f"Wrote {count} made-up rows to {out}."
+    return write_table(model.sample(count), out, "made-up rows")
+
+
+def write_table(table: Any, out: Path, things: str = "rows") -> str:
+    """Write an Arrow table."""
+    if out.suffix.lower() == ".parquet":
+        from pyarrow import parquet
+
+        parquet.write_table(table, out)
+    else:
+        from pyarrow import csv
+
+        csv.write_csv(table, out, csv.WriteOptions(quoting_style="needed"))
+    return f"Wrote {table.num_rows} {things} to {out}."
+
+
+def write_json(record: Any, out: Path) -> str:
+    """Write a JSON document."""
+    out.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return f"Wrote {out}."

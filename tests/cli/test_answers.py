@@ -1,0 +1,196 @@
+"""What a curator does in Python, the shell does too: files, models, rules, conversations."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from sfumato.cli.phrases import read_phrase
+from sfumato.cli.questions import read_question, read_request
+from sfumato.errors import ParameterError
+from sfumato.ledger import Ledger
+from tests.cli.conftest import SCHEMA, Place, run
+
+
+def test_made_up_rows_are_written_and_read_again(place: Place, tmp_path: Path) -> None:
+    rows, model, more = tmp_path / "rows.csv", tmp_path / "model.json", tmp_path / "more.parquet"
+    asked = "synthesize decade, sex"
+    first = place.query(asked, "--out", str(rows), "--rows", "50", spend="Pure(0.5)")
+    assert first.code == 0 and "50 made-up rows" in first.out and "A model of decade, sex" in first.out
+    made = pyarrow.csv.read_csv(rows)
+    assert made.num_rows == 50 and set(made.column("sex").to_pylist()) <= {"Female", "Male"}
+    head = place.spent()
+    again = place.query(asked, "--out", str(model), spend="Pure(0.5)")
+    assert again.code == 0 and place.spent() == head  # asked before: free
+    assert run("read", model, "rows 400", "--out", more).code == 0
+    assert pyarrow.parquet.read_table(more).num_rows == 400
+    table = run("read", model, "table of sex", "--json").json["table"]
+    assert table["sex"] == ["Female", "Male"] and abs(sum(table["count"]) - 300) < 1
+    assert "A model of decade, sex" in run("read", model).out
+    assert place.spent() == head
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_tables_of_a_workload_are_written(place: Place, tmp_path: Path, ending: str) -> None:
+    out = tmp_path / f"tables.{ending}"
+    assert place.query("tables 2 of decade, sex", "--out", str(out), spend="Pure(0.5)").code == 0
+    table = pyarrow.csv.read_csv(out) if ending == "csv" else pyarrow.parquet.read_table(out)
+    assert table.column_names == ["table", "cell", "count", "count, low", "count, high"] and table.num_rows == 20
+    for asked in ("prefixes of decade", "ranges of decade"):
+        assert place.query(asked, spend="Pure(0.2)").code == 0
+
+
+def test_quantiles_of_every_group_are_one_release(place: Place, tmp_path: Path) -> None:
+    out = tmp_path / "medians.csv"
+    found = place.query("median of age by sex", "--out", str(out), "--json", spend="Pure(1)")
+    assert found.code == 0, found.err
+    table = found.json["table"]
+    assert table["sex"] == ["Female", "Male"] and all(30 < age < 70 for age in table["age"])
+    assert 0.99 < float(Fraction(found.json["person_epsilon"])) <= 1 and len(found.json["groups"]) == 2
+    assert pyarrow.csv.read_csv(out).column("sex").to_pylist() == ["Female", "Male"]
+    with Ledger(place.ledger) as ledger:
+        assert len(ledger.history()) == 1
+    assert place.query("median of age by sex", "--json", spend="Pure(1)").json["reused"]
+
+
+def test_a_distribution_is_read_for_nothing(place: Place, tmp_path: Path) -> None:
+    out = tmp_path / "ages.json"
+    assert place.query("distribution of age with tree", "--out", str(out), spend="Pure(1)").code == 0
+    median = run("read", out, "quantiles 0.5", "--json").json["table"]
+    assert median["low"][0] <= median["quantile"][0] <= median["high"][0]
+    between = run("read", out, "between 20 and 79", "--json").json["table"]["rows"][0]
+    assert 200 < between <= 320
+    assert len(run("read", out, "rows 7", "--json").json["table"]["age"]) == 7
+
+
+def test_a_rule_is_learned_and_predicts(place: Place, tmp_path: Path) -> None:
+    out, told = tmp_path / "rule.json", tmp_path / "predicted.csv"
+    asked = "learn sex from age, hours with box(accuracy=0.2)"
+    found = place.query(asked, "--out", str(out), spend="Pure(1)")
+    assert found.code == 0 and "otherwise" in found.out, found.err
+    assert found.err.startswith("Warning: ") and len(found.err.splitlines()) == 1
+    (tmp_path / "new.csv").write_text("name,age,hours\na,30,40\nb,70,10\n")
+    assert run("read", out, f"predict {tmp_path / 'new.csv'}", "--out", told).code == 0
+    predicted = pyarrow.csv.read_csv(told)
+    assert predicted.column_names == ["name", "age", "hours", "predicted"] and predicted.num_rows == 2
+    wrong = run("read", out, f"predict {place.schema}")
+    assert wrong.code == 2 and len(wrong.err.splitlines()) == 1
+
+
+def test_a_synopsis_is_kept_and_asked(place: Place, tmp_path: Path) -> None:
+    out = tmp_path / "synopsis.json"
+    asked = "synopsis of sex=Male, age>=40, hours>=41 with marginals(width=2)"
+    assert place.query(asked, "--out", str(tmp_path / "s.csv"), spend="Pure(1)").code == 2
+    assert place.query(asked, "--out", str(out), spend="Pure(1)").code == 0
+    share = run("read", out, "share of sex=Male, not age>=40", "--json").json["table"]
+    assert 0 <= share["low"][0] <= share["share"][0] <= share["high"][0] <= 1
+
+
+def test_popular_records(place: Place) -> None:
+    found = place.query("popular decade, sex", "--json", spend="Pure(1)")
+    assert found.code == 0 and "count" in found.json["table"]
+
+
+def test_a_conversation_goes_on_by_its_name(place: Place, tmp_path: Path) -> None:
+    out = tmp_path / "replies.csv"
+    paid = ["--ledger", place.ledger, "--spend", "Pure(0.5)", "--columns", "sex,decade", "--name", "march"]
+    asked = ["sex = 'Female'", "decade >= 40"]
+    before = place.spent()
+    wrong = run("converse", place.data, place.schema, "hours > 3", *paid)
+    assert wrong.code == 2 and place.spent() == before, "a bad condition is said before anything is reserved"
+    first = run("converse", place.data, place.schema, *asked, *paid, "--out", out, "--json")
+    assert first.code == 0, first.err
+    assert first.json["table"]["condition"] == asked and first.json["name"] == "march"
+    with Ledger(place.ledger) as ledger:
+        spent = str(ledger.spent().text)
+    second = run("converse", place.data, place.schema, *asked, *paid, "--json")
+    assert second.json["table"] == first.json["table"]
+    with Ledger(place.ledger) as ledger:
+        assert str(ledger.spent().text) == spent
+    assert pyarrow.csv.read_csv(out).num_rows == 2
+
+
+def test_a_stored_draw_is_finished_again(place: Place) -> None:
+    first = place.query("count where age > 40", "--json").json
+    again = run("refit", place.data, place.schema, first["request"], "--ledger", place.ledger, "--json")
+    assert again.code == 0 and again.json["table"] == first["table"]
+    unknown = run("refit", place.data, place.schema, "nothing", "--ledger", place.ledger)
+    assert unknown.code == 2 and "no draw" in unknown.err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["histogram of sex", "--out", "x.txt"], ".csv, .parquet or .json"),
+        (["histogram of sex", "--out", "/no/such/folder/x.csv"], "no folder"),
+        (["histogram of sex", "--rows", "5"], "--out rows.csv"),
+        (["histogram of sex", "--rows", "5", "--out", "x.csv"], "synthesize"),
+        (["synthesize", "--plot", "x.svg"], "no picture"),
+        (["median of age by sex", "--plot", "x.svg"], "one group"),
+        (["median of age by sex", "--rehearse"], "single question"),
+        (["tables of sex, decade"], "how many columns at a time"),
+        (["learn sex"], "learn income from age"),
+        (["learn sex from age with treshold"], "threshold"),
+        (["synthesize sex with mwem(rounds)"], "mwem(rounds=3)"),
+        (["mean of hours with tree"], "no 'with'"),
+        (["mean of hours by"], "Nothing stands behind 'by'"),
+        (["count by sex by decade"], "twice"),
+        (["distribution of age with tree(depth=3)"], "no 'depth'"),
+        (["median of age by hours, decade, age"], "more than 1000"),
+    ],
+)
+def test_mistakes_are_one_sentence_and_cost_nothing(place: Place, options: list[str], said: str) -> None:
+    before = place.spent()
+    found = place.query(*options)
+    assert found.code == 2 and len(found.err.splitlines()) == 1, found.out + found.err
+    assert said.lower() in found.err.lower()
+    assert place.spent() == before
+
+
+def test_a_file_that_exists_is_not_overwritten(place: Place, tmp_path: Path) -> None:
+    there = tmp_path / "there.json"
+    there.write_text("{}")
+    before = place.spent()
+    assert "not overwritten" in place.query("count where age > 3", "--out", str(there)).err
+    assert place.spent() == before and there.read_text() == "{}"
+    assert "no answer that can be read" in run("read", there).err
+
+
+def test_reading_says_what_there_is(place: Place, tmp_path: Path) -> None:
+    out = tmp_path / "answer.json"
+    place.query("histogram of sex", "--out", str(out))
+    assert "this answer is a table" in run("read", out, "rows 3").err.lower()
+    assert run("read", out).code == 0
+    model = tmp_path / "model.json"
+    place.query("synthesize sex, decade", "--out", str(model))
+    for what, said in (("quantiles 0.5", '"rows …"'), ("rows many", "rows 1000"), ("table of nothing", "nothing")):
+        assert said in run("read", model, what).err
+    assert run("read", model, "--out", tmp_path / "x.csv").code == 2
+
+
+def test_phrases_know_their_clauses() -> None:
+    phrase = read_phrase('learn "the income" from age, hours with box(accuracy=0.05, classes=no|yes) missing age=0')
+    assert (phrase.columns, phrase.source, phrase.method) == (("the income",), ("age", "hours"), "box")
+    assert (phrase.options, phrase.missing) == ({"accuracy": 0.05, "classes": ["no", "yes"]}, {"age": 0})
+    assert read_question("synthesize sex with mwem(rounds=3)", SCHEMA).to_json()["options"] == [["rounds", 3]]
+    assert [question.kind for question in read_request("median of age by sex", SCHEMA).questions] == ["Quantiles"] * 2
+    assert json.dumps(read_question("popular sex, decade with tree(smallest=9)", SCHEMA).to_json()).count("9") == 1
+    with pytest.raises(ParameterError, match="double quotes"):
+        read_question("mean of missing", SCHEMA)
+
+
+def test_questions_and_spends_are_completed(place: Place) -> None:
+    from tests.cli.test_commands import command
+
+    words = f"sfumato query x {place.schema} 'mean of h"
+    told = command(_SFUMATO_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD="4").stdout
+    assert "mean of hours" in told
+    words = f"sfumato query x {place.schema} synt"
+    assert command(_SFUMATO_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD="4").stdout.split() == ["synthesize"]
+    told = command(_SFUMATO_COMPLETE="complete_bash", COMP_WORDS="sfumato query --spend Pu", COMP_CWORD="3").stdout
+    assert told.split() == ["Pure(0.1)", "Pure(1)"]

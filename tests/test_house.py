@@ -49,6 +49,9 @@ OLD_NAMES = {
     "sfumato.ledger.Plan": "sfumato.ledger.PlannedReleases",
     "sfumato.questions.synopsis.Plan": "sfumato.questions.synopsis.SynopsisPlan",
     "sfumato.questions.conversation.Plan": "sfumato.questions.conversation.ConversationPlan",
+    "sfumato.workload.Conjunction": "sfumato.workload.OneCell",
+    "sfumato.papers.private_learning.Blocks": "sfumato.papers.private_learning.SplitDatabases",
+    "sfumato.papers.query_release.geometry.Candidate": "sfumato.papers.query_release.geometry.Contender",
     "sfumato.questions.quantiles.Facts": "sfumato.questions.quantiles.QuantileFacts",
 }
 
@@ -64,11 +67,21 @@ def test_an_old_name_says_the_new_one_and_that_is_there(old):
         find(old)
 
 
-def test_no_two_classes_that_an_analyst_holds_differ_by_one_letter():
-    rooms = (".", "answer", "questions", "curator", "ledger", "privacy", "domain")
-    names = sorted({name for room in rooms for name in exported(ROOT / "src" / "sfumato" / room / "__init__.py")})
+HELD_APART = {
+    ("Item", "Items"),  # one popular item, and the values that devices may send
+    ("Measure", "Measured"),  # what is read of a table, and the noisy integers that came of it
+    ("Release", "Released"),  # one choice of an adaptive analyst, and what left the house for a question
+    ("Row", "Rows"),  # a line of a report or a picture, and the reading of all rows
+}
+"""Pairs that no one line of code holds both of; nobody adds to them."""
+
+
+def test_no_two_public_classes_differ_by_one_letter():
+    rooms = sorted((ROOT / "src" / "sfumato").rglob("__init__.py"))
+    names = sorted({name for room in rooms for name in exported(room)})
     classes = [name for name in names if name[0].isupper() and not name.isupper()]
-    assert one_letter_apart(classes) == []
+    assert len(classes) > 200
+    assert set(one_letter_apart(classes)) == HELD_APART
     assert one_letter_apart(["Answer", "Answers", "Sum"]) == [("Answer", "Answers")]
 
 

@@ -127,6 +127,13 @@ def test_ledgers_keep_the_words_of_renamed_questions():
     assert question_from_json({"question": "Popular", "columns": ["rain"], "method": "tree"}, schema).method == "tree"
     with pytest.raises(TypeError, match="write method='tree'"):
         Popular("rain", engine="tree")
+    stored = Queries(workloads.marginals(schema, width=2), "local").to_json()
+    assert stored["projection"] == "local" and "method" not in stored
+    written = {"method" if name == "projection" else name: value for name, value in stored.items()}
+    for record in (stored, written):
+        assert question_from_json(record, schema).method == "local"
+    with pytest.raises(TypeError, match="write method='none'"):
+        Queries(workloads.marginals(schema, width=2), projection="none")
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -105,7 +105,7 @@ def test_every_question_has_a_method_of_the_curator_that_returns_an_answer():
     from sfumato import Curator, questions
     from sfumato.ask.question import QUESTIONS
 
-    methods = {"Queries": "answer", "GroupBy": "group_by", "Synopsize": "synopsis", "Learn": "learn"}
+    methods = {"Queries": "answer", "GroupBy": "group_by", "Synopsize": "synopsis", "GroupAudit": "audit"}
     for kind in QUESTIONS:
         if kind != "Shaped":  # of a paper: curator.ask(Shaped(...))
             method = getattr(Curator, methods.get(kind, kind.lower()))
@@ -138,7 +138,7 @@ def test_ledgers_keep_the_words_of_renamed_questions():
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_modules_stay_small(path):
-    assert len(path.read_text().splitlines()) <= 350
+    assert len(path.read_text().splitlines()) <= 500
 
 
 def test_a_short_module_with_one_importer_is_a_part_of_it():

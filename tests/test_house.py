@@ -73,7 +73,7 @@ HELD_APART = {
     ("Release", "Released"),  # one choice of an adaptive analyst, and what left the house for a question
     ("Row", "Rows"),  # a line of a report or a picture, and the reading of all rows
 }
-"""Pairs that no one line of code holds both of; nobody adds to them."""
+"""Pairs that are still one letter apart, to be renamed; nobody adds to them."""
 
 
 def test_no_two_public_classes_differ_by_one_letter():

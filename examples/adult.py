@@ -5,6 +5,7 @@ Run it with `make demo`. It writes the ledger, the pictures and the report to `o
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -132,7 +133,8 @@ def main() -> None:
     console = Console() if sys.stdout.isatty() else Console(width=120)
     OUT.mkdir(exist_ok=True)
     for old in OUT.glob("adult.ledger*"):
-        old.unlink()  # the demo starts afresh; a real ledger is never thrown away
+        # The demo starts afresh; a real ledger, and what is kept beside it while it draws, is never thrown away.
+        shutil.rmtree(old) if old.is_dir() else old.unlink()
     with sf.curate(DATA, SCHEMA, BUDGET, ledger=OUT / "adult.ledger", snapshot="1994") as curator:
         console.rule("[bold]UCI Adult: 48,842 people, asked privately", align="left")
         console.print(f"{curator.ledger.guarantee_text()}\n", highlight=False)

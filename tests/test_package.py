@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tarfile
 import tomllib
 import venv
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -93,3 +95,32 @@ def test_every_pinned_version_is_at_least_the_floor_of_the_project() -> None:
         if requirement.name != "sfumato":
             pinned = pins[requirement.name.lower().replace("_", "-")]
             assert requirement.specifier.contains(pinned), requirement
+
+
+IMPORTED = {"python-flint": "flint", "ibis-framework": "ibis", "pot": "ot", "scikit-learn": "sklearn"}
+"""Packages that are imported under another word than that of their distribution."""
+
+
+def test_every_package_that_people_must_install_is_imported() -> None:
+    from packaging.requirements import Requirement
+
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")]
+    described = project()
+    extras = (
+        one
+        for name, extra in described["optional-dependencies"].items()
+        if name not in {"dev", "bench"}
+        for one in extra
+    )
+
+    def unused(listed: Iterable[str]) -> set[str]:
+        names = {Requirement(one).name.lower() for one in listed}
+        return {name for name in names if not any(imports(text, IMPORTED.get(name, name)) for text in sources)}
+
+    assert unused([*described["dependencies"], *extras]) == set()
+    assert unused(["jinja2>=3"]) == {"jinja2"}
+
+
+def imports(text: str, module: str) -> bool:
+    """Tell whether a module is imported, or reached as an engine of Ibis."""
+    return re.search(rf"^\s*(?:import|from) {module}\b|\bibis\.{module}\.connect\(", text, re.MULTILINE) is not None

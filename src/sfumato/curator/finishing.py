@@ -43,16 +43,19 @@ def _released(ledger: Ledger, asked: Asked, kept: Reservation, raw: Sequence[Any
     found = ledger.finished(request) if kept.reused and not again else None
     if found is not None:
         return [Released.from_json(record) for record in json.loads(found)]
-    records = _finished(asked, request, raw)
-    if any(record.get("made") for record in records):
-        # Only what took some computing is worth a transaction.
-        ledger.keep_finished(request, json.dumps(records, separators=(",", ":")).encode())
-    return [Released.from_json(record) for record in records]
+    shown, content = _finished(asked, request, raw)
+    if content is None:
+        return list(shown)
+    ledger.keep_finished(request, content.encode())
+    return [Released.from_json(record) for record in json.loads(content)]  # as it will be read next time
 
 
-def _finished(asked: Asked, request: str, raw: Sequence[Any]) -> list[dict[str, Any]]:
+def _finished(asked: Asked, request: str, raw: Sequence[Any]) -> tuple[tuple[Released, ...], str | None]:
+    """Return what is shown, and as JSON where it took some computing: only that is worth a transaction."""
     try:
-        return [json.loads(json.dumps(released.to_json())) for released in asked.finish(raw)]
+        shown = asked.finish(raw)
+        made = any(released.made for released in shown)
+        return shown, json.dumps([one.to_json() for one in shown], separators=(",", ":")) if made else None
     except Exception:
         _log.exception("What was drawn for the request %r could not be finished.", request)
     # Raised outside the handler, so that nothing of the cause travels with it.

@@ -190,7 +190,13 @@ class Shorthands(Guided, Viewed, ABC):
         return self.ask(questions.Popular(columns, smallest, method), spend, analyst=analyst)
 
     def answer(
-        self, workload: Workload, *, spend: Bound, projection: str = "auto", analyst: str | None = None
+        self,
+        workload: Workload,
+        *,
+        spend: Bound,
+        method: str = "auto",
+        analyst: str | None = None,
+        **earlier: Any,
     ) -> Answer:
         """Answer all queries of a workload at once, each with its error bar.
 
@@ -203,7 +209,7 @@ class Shorthands(Guided, Viewed, ABC):
         >>> round(sum(answer.value.table(["rain", "wind"])["count"])), answer.loss.person.epsilon
         (100, Fraction(1, 2))
         """
-        return self.ask(questions.Queries(workload, projection), spend, analyst=analyst)
+        return self.ask(questions.Queries(workload, method, **earlier), spend, analyst=analyst)
 
     def synthesize(
         self,

@@ -34,22 +34,29 @@ MOST_CELLS = 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class CellRows(Mechanism):
-    """Count every cell of features and label with noise.
-
-    Promise: that of `noise` on the vector of all cells (PL-SAN2LEARN on top of it is free). Value: every row of the
-    domain with its noisy numbers, which may be below zero. Time: the cells.
-    """
+class CountedRows(Mechanism):
+    """Noisy counts of cells of features and label; `firsts` and `sizes` say which codes the features have."""
 
     spec: ClassVar[str] = "PL-SAN2LEARN"
 
-    noise: AdditiveNoise
+    noise: Mechanism
     firsts: Row
     sizes: Row
 
     def loss(self) -> Loss:
         """Return the loss of the counts."""
         return self.noise.loss()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellRows(CountedRows):
+    """Count every cell of features and label with noise.
+
+    Promise: that of `noise` on the vector of all cells (PL-SAN2LEARN on top of it is free). Value: every row of the
+    domain with its noisy numbers, which may be below zero. Time: the cells.
+    """
+
+    noise: AdditiveNoise
 
     def run(self, exact: Sample, noise: Noise) -> Rows:
         """Count, and add noise."""
@@ -77,22 +84,14 @@ def cell_rows(facts: LearningFacts, spend: Bound) -> CellRows:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PointRows(Mechanism):
+class PointRows(CountedRows):
     """Count every cell of features and label of a huge domain, and return those that no empty cell reaches.
 
     Promise: that of `noise` on the vector of all cells (PL-SAN-POINT-PURE, TCDP-HIST; PL-SAN2LEARN on top is free).
     Time: the distinct rows.
     """
 
-    spec: ClassVar[str] = "PL-SAN2LEARN"
-
     noise: SparseNoise
-    firsts: Row
-    sizes: Row
-
-    def loss(self) -> Loss:
-        """Return the loss of the counts."""
-        return self.noise.loss()
 
     def run(self, exact: Sample, noise: Noise) -> Rows:
         """Count, add noise, keep the large ones."""

@@ -93,9 +93,9 @@ def unfinished(session: Session, request: Request) -> Reservation | None:
 def begin(session: Session, reservation: Reservation) -> None:
     """Start a request that freezes before it draws, or find it started by one that does."""
     if reservation.state == "reserved":
-        start(session, reservation.id, FREEZES)
+        _started(session, reservation.id, FREEZES)
     elif reservation.state != "started" or session.said(reservation.id, "started") != FREEZES:
-        start(session, reservation.id)  # raises: it is dead, or was started by who may have drawn
+        _started(session, reservation.id, "{}")  # raises: it is dead, or was started by who may have drawn
 
 
 def stage(session: Session, request_id: str) -> Stage:
@@ -132,7 +132,7 @@ def settle(session: Session, request_id: str, answer: bytes) -> Reservation:
     stored = _find(session, request_id)
     if stored.state in ("committed", "dead"):
         return _reservation(session, stored)
-    return commit(session, request_id, answer)
+    return _commit(session, stored, as_bytes(answer, "An answer"))
 
 
 def _frozen(session: Session, request_id: str) -> Seal | None:
@@ -145,8 +145,12 @@ def _seal(said: str) -> Seal:
     return Seal(record["seal"], record["made_by"], record.get("step"))
 
 
-def start(session: Session, request_id: str, body: str = "{}") -> Reservation:
+def start(session: Session, request_id: str) -> Reservation:
     """Compare and set reserved to started: whoever finds it started does not run it."""
+    return _reservation(session, _started(session, request_id, "{}"))
+
+
+def _started(session: Session, request_id: str, body: str) -> Stored:
     stored = _find(session, request_id)
     if not session.change(replace(stored, state="reserved"), state="started"):
         if stored.state == "dead":
@@ -156,7 +160,7 @@ def start(session: Session, request_id: str, body: str = "{}") -> Reservation:
             "Ask for its answer with reserve; if whoever ran it is gone, mark it with fail and ask as a new request."
         )
     session.append("started", request_id, body)
-    return _reservation(session, replace(stored, state="started"))
+    return replace(stored, state="started")
 
 
 def commit(session: Session, request_id: str, answer: bytes) -> Reservation:
@@ -165,9 +169,13 @@ def commit(session: Session, request_id: str, answer: bytes) -> Reservation:
     stored = _find(session, request_id)
     if stored.state == "committed" and stored.answer == content:
         return _reservation(session, stored)
+    return _commit(session, stored, content)
+
+
+def _commit(session: Session, stored: Stored, content: bytes) -> Reservation:
     if not session.change(replace(stored, state="started"), state="committed", answer=content, memory=None):
-        raise LedgerError(f"The request {request_id!r} is {stored.state} and takes no answer; do not show this one.")
-    session.append("committed", request_id, canonical({"answer": digest(content)}))
+        raise LedgerError(f"The request {stored.id!r} is {stored.state} and takes no answer; do not show this one.")
+    session.append("committed", stored.id, canonical({"answer": digest(content)}))
     return _reservation(session, replace(stored, state="committed", answer=content))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import ParameterError
@@ -36,6 +37,10 @@ class Request:
 
     def to_json(self) -> dict[str, Any]:
         """Return what decides whether two requests are the same, and what the chain keeps."""
+        return self._written
+
+    @cached_property
+    def _written(self) -> dict[str, Any]:
         return {
             "event": self.event,
             "loss": [loss.to_json() for loss in self.losses],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -76,6 +77,10 @@ class AdditiveNoise(Mechanism):
 
     def loss(self) -> Loss:
         """Return the promise: the person's cost, and the attributes' where they are known."""
+        return self._loss
+
+    @cached_property
+    def _loss(self) -> Loss:
         person = self.law.cost(self.sensitivity)
         if not self.reads:
             # No attribute moves the numbers: only a person who comes, goes or has another number of rows does.

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.exact import Number
-from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Cost, Everything, Loss, Relation, attributes
 from sfumato.select.candidates import checked_array, normalise
-from sfumato.select.fit import positive_spend, range_epsilon, score_sensitivity, settle, shortfall
+from sfumato.select.fit import RatedChoice, positive_spend, range_epsilon, score_sensitivity, settle
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exponential(Mechanism):
+class Exponential(RatedChoice):
     """Draw a candidate with probability proportional to exp(rate · score).
 
     Promise, for `relation` neighbours whose scores differ by at most `sensitivity`: with
@@ -31,14 +28,9 @@ class Exponential(Mechanism):
 
     spec: ClassVar[str] = "QR-EM"
 
-    rate: Fraction
-    sensitivity: int = 1
-    monotone: bool = False
-
     def loss(self) -> Loss:
         """Return the bounded-range cost of the rate."""
-        epsilon = self.rate * self.sensitivity * (1 if self.monotone else 2)
-        return Loss.flat(Cost.range_bounded(epsilon), self.reads, self.relation)
+        return Loss.flat(Cost.range_bounded(self.epsilon), self.reads, self.relation)
 
     def run(self, exact: Any, noise: Noise) -> Any:
         """Draw a level of equal scores first, then a member of it; of a plain array an index at once."""
@@ -49,10 +41,6 @@ class Exponential(Mechanism):
         drawn = noise.choose([value for value, _ in levels], self.rate, [count for _, count in levels])
         value, count = levels[drawn]
         return field.name(field.member(value, noise.uniform(count)))
-
-    def error(self, confidence: Number, candidates: int) -> float:
-        """Return how far below the best score the answer may lie at this confidence (QR:C-11, PL:C-EM)."""
-        return shortfall(self.rate, confidence, candidates)
 
 
 def exponential(

@@ -4,19 +4,41 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
 
 from sfumato.errors import CertificationError, ParameterError, UnsupportedSpend
 from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.exact.search import narrowed
-from sfumato.mechanism import Promise
+from sfumato.mechanism import Mechanism, Promise
 from sfumato.privacy import ADD_REMOVE, Approximate, Bound, Concentrated, Cost, Pure, Relation, Truncated, require_bound
 
 Settled = TypeVar("Settled", bound=Promise)
 
 DOUBLINGS = 32
 SMALLEST_SCALE = Fraction(1, 100)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RatedChoice(Mechanism):
+    """A choice by scores that weighs them by a rate: what the exponential mechanism and permute-and-flip share."""
+
+    rate: Fraction
+    sensitivity: int = 1
+    monotone: bool = False
+
+    @property
+    def epsilon(self) -> Fraction:
+        """How far one person moves the log-odds between two candidates, at most."""
+        return self.rate * self.sensitivity * (1 if self.monotone else 2)
+
+    def error(self, confidence: Number, candidates: int) -> float:
+        """Return how far below the best score the answer may lie at this confidence (QR:C-11, PL:C-EM).
+
+        Permute-and-flip lies nearer than the exponential mechanism, for which the bound is stated.
+        """
+        return shortfall(self.rate, confidence, candidates)
 
 
 def positive_spend(spend: object, choice: str) -> Bound:

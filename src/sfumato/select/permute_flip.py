@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar
 
-from sfumato.exact import Number
-from sfumato.mechanism import Mechanism
 from sfumato.noise import Geometric, Noise
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Cost, Everything, Loss, Relation, attributes
 from sfumato.select.candidates import normalise
-from sfumato.select.fit import drawable, positive_spend, pure_epsilon, score_sensitivity, settle, shortfall
+from sfumato.select.fit import RatedChoice, drawable, positive_spend, pure_epsilon, score_sensitivity, settle
 
 
 @dataclass(frozen=True, kw_only=True)
-class PermuteAndFlip(Mechanism):
+class PermuteAndFlip(RatedChoice):
     """Draw the candidate that permute-and-flip draws: go through them in random order, and take each one with
     probability exp(rate · (score - best)) until one is taken.
 
@@ -35,14 +32,9 @@ class PermuteAndFlip(Mechanism):
 
     spec: ClassVar[str] = "QR-EM"
 
-    rate: Fraction
-    sensitivity: int = 1
-    monotone: bool = False
-
     def loss(self) -> Loss:
         """Return the pure cost of the rate."""
-        epsilon = self.rate * self.sensitivity * (1 if self.monotone else 2)
-        return Loss.flat(Cost.pure(epsilon), self.reads, self.relation)
+        return Loss.flat(Cost.pure(self.epsilon), self.reads, self.relation)
 
     def run(self, exact: Any, noise: Noise) -> Any:
         """Draw the best noisy sum of each level, then one of those who attain the best of all."""
@@ -62,10 +54,6 @@ class PermuteAndFlip(Mechanism):
                 return field.name(field.member(value, noise.uniform(count)))
             rank -= attained
         raise AssertionError("unreachable: the rank lies below the number of those tied")
-
-    def error(self, confidence: Number, candidates: int) -> float:
-        """Return how far below the best score the answer may lie at this confidence; at most the exponential's."""
-        return shortfall(self.rate, confidence, candidates)
 
 
 def permute_and_flip(

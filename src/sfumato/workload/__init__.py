@@ -1,6 +1,7 @@
 """Workloads: many linear queries about a table, answered together."""
 
-from sfumato.workload.blocks import Block, Conjunction, Marginal, Parity
+from sfumato.moved import moved
+from sfumato.workload.blocks import Block, Marginal, OneCell, Parity
 from sfumato.workload.condition import Predicate
 from sfumato.workload.queries import Matrix, Prefixes, Ranges
 from sfumato.workload.records import Records
@@ -9,9 +10,9 @@ from sfumato.workload.workload import Workload
 
 __all__ = [
     "Block",
-    "Conjunction",
     "Marginal",
     "Matrix",
+    "OneCell",
     "Parity",
     "Predicate",
     "Prefixes",
@@ -20,3 +21,5 @@ __all__ = [
     "Space",
     "Workload",
 ]
+
+__getattr__ = moved(__name__, {"Conjunction": "sfumato.workload.OneCell"})

@@ -198,7 +198,7 @@ class Parity(Block):
 
 
 @dataclass(frozen=True)
-class Conjunction(Block):
+class OneCell(Block):
     """How many rows have one given value in each column; by default every column, a bit, is 1."""
 
     kind: ClassVar[str] = "conjunction"

@@ -16,7 +16,7 @@ from sfumato.exact import Number, exact, positive_integer
 from sfumato.table.predicate import columns as predicate_columns
 from sfumato.table.schema import Schema
 from sfumato.table.where import read_where
-from sfumato.workload.blocks import Block, Conjunction, Marginal, Parity, require_bits
+from sfumato.workload.blocks import Block, Marginal, OneCell, Parity, require_bits
 from sfumato.workload.condition import Predicate
 from sfumato.workload.queries import Matrix, Prefixes, Ranges
 from sfumato.workload.space import LISTED, Space, column_names, require_schema
@@ -69,7 +69,7 @@ def conjunctions(
     """
     if cells is None:
         space, chosen = _bits(*_chosen(schema, width, columns, sets))
-        return Workload(space, tuple(Conjunction(one, space.shape(one)) for one in chosen))
+        return Workload(space, tuple(OneCell(one, space.shape(one)) for one in chosen))
     if width is not None or sets is not None:
         raise ParameterError("Give width=, sets= or cells=, and not two of them.")
     listed = _cells(cells)
@@ -77,7 +77,7 @@ def conjunctions(
     blocks = []
     for cell in listed:
         codes = tuple(schema.domain(name).code(value) - schema.domain(name).first for name, value in cell.items())
-        blocks.append(Conjunction(tuple(cell), space.listed(tuple(cell)), codes))
+        blocks.append(OneCell(tuple(cell), space.listed(tuple(cell)), codes))
     return Workload(space, tuple(blocks))
 
 

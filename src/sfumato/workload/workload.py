@@ -17,7 +17,7 @@ from sfumato.errors import ParameterError, SchemaError
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Everything, Relation, attributes
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.table.schema import Schema
-from sfumato.workload.blocks import BLOCKS, Block, Conjunction, Marginal, Parity
+from sfumato.workload.blocks import BLOCKS, Block, Marginal, OneCell, Parity
 from sfumato.workload.moves import PAIRED, added_to, odd_moves, repeated, replaced_in, stacked
 from sfumato.workload.reach import MOST_BLOCKS, Reach
 from sfumato.workload.records import Tabled
@@ -233,19 +233,17 @@ def _sizes(shape: Sequence[int]) -> str:
 def _additive(blocks: Sequence[Block]) -> bool:
     """Tell whether the sum over blocks is exact: one pair of rows moves all of them as far as each can."""
     kinds = {type(block) for block in blocks}
-    monotone = all(
-        len(set(block.cell)) == 1 and block.cell[0] == 1 for block in blocks if isinstance(block, Conjunction)
-    )
+    monotone = all(len(set(block.cell)) == 1 and block.cell[0] == 1 for block in blocks if isinstance(block, OneCell))
     signs = {block.signed for block in blocks if isinstance(block, Parity)}
     return (
         kinds <= {Marginal}
-        or (kinds <= {Marginal, Conjunction} and monotone and _bits(blocks))
+        or (kinds <= {Marginal, OneCell} and monotone and _bits(blocks))
         or (kinds == {Parity} and len(signs) == 1 and len({name for block in blocks for name in block.columns}) <= 20)
     )
 
 
 def _bits(blocks: Sequence[Block]) -> bool:
-    return all(set(block.shape) == {2} for block in blocks if isinstance(block, Conjunction))
+    return all(set(block.shape) == {2} for block in blocks if isinstance(block, OneCell))
 
 
 class _Frozen:

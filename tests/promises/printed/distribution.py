@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sfumato import Noise
-from sfumato.papers.private_learning.faithful_sanitizers import Blocks
+from sfumato.papers.private_learning.faithful_sanitizers import SplitDatabases
 from sfumato.papers.private_learning.smooth_medians import SmoothMedian
 from sfumato.privacy import Loss
 from sfumato.questions.distribution import MedianTree, NodeTree, RankWindows
@@ -58,7 +58,7 @@ class WindowPaths(RankWindows):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AllBlocks(Blocks):
+class AllBlocks(SplitDatabases):
     """The shipped blocks, looked at more closely: the database of every one of them."""
 
     def run(self, exact: Any, noise: Noise) -> Any:

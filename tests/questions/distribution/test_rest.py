@@ -15,7 +15,7 @@ from sfumato import Approximate, Concentrated, Noise, Pure, Truncated
 from sfumato.errors import DomainTooLarge, ParameterError, UnsupportedSpend
 from sfumato.noise.laws import PrivateNormal
 from sfumato.papers.private_learning.faithful_sanitizers import (
-    Blocks,
+    SplitDatabases,
     fullest_window,
     san_thresholds,
     small_quantiles,
@@ -155,7 +155,7 @@ def test_small_tables_of_quantiles_and_blocks_of_them() -> None:
     chosen = one(counts, Noise(insecure_seed=1))
     shares = np.cumsum(chosen) / chosen.sum()
     assert np.abs(shares - np.cumsum(counts) / 200).max() < 0.3
-    blocks = Blocks(inner=small_quantiles(Pure(3), 6, people=50, accuracy="1/4"), blocks=4)
+    blocks = SplitDatabases(inner=small_quantiles(Pure(3), 6, people=50, accuracy="1/4"), blocks=4)
     assert blocks.loss().person.epsilon == 3
     together = blocks(counts, Noise(insecure_seed=1))
     assert together.sum() == 16

@@ -96,7 +96,7 @@ def test_questions_round_trip_through_json():
         workloads.matrix(SCHEMA, ("sex", "works"), [[0, 0.5, 1, 0.25]]),
     ):
         schema = BITS if "a" in workload.space.names else SCHEMA
-        question = Queries(workload, projection="none")
+        question = Queries(workload, method="none")
         stored = json.loads(json.dumps(question.to_json()))
         assert question_from_json(stored, schema) == question
     assert len(json.dumps(workloads.marginals(BITS, width=4).to_json())) < 300
@@ -213,7 +213,7 @@ def test_intervals_cover_the_exact_answers(projection, spend):
     noise = Noise(insecure_seed=11)
     records = Records.from_rows(workload.space, noise.uniform(2, 60 * 7).reshape(60, 7))
     exact = np.concatenate(workload.answers(records))
-    question = Queries(workload, projection=projection)
+    question = Queries(workload, method=projection)
     prepared = question.prepare(setting(people=60), spend)
     covered, widths = [], []
     for _ in range(60):
@@ -235,7 +235,7 @@ def test_projected_tables_are_nearer_on_average():
     exact = np.concatenate(workload.answers(records))
     errors = {}
     for projection in ("none", "exact", "local"):
-        question = Queries(workload, projection=projection)
+        question = Queries(workload, method=projection)
         prepared = question.prepare(setting(people=200), Concentrated(0.1))
         found = [question.value(prepared.finish(prepared.mechanism.run(records, noise))) for _ in range(4)]
         errors[projection] = np.mean([(np.concatenate(one.values) - exact) ** 2 for one in found])
@@ -339,7 +339,7 @@ CROOKED = Marginal(("sex",), (3,))
         (lambda: workloads.ranges(SCHEMA, "income"), SchemaError, "no column"),
         (lambda: workloads.prefixes(NOTES, "one"), ParameterError, "at least two values"),
         (lambda: Queries("age"), ParameterError, "needs a workload"),
-        (lambda: Queries(workloads.marginals(BITS, width=2), projection="best"), ParameterError, "none of them"),
+        (lambda: Queries(workloads.marginals(BITS, width=2), method="best"), ParameterError, "none of them"),
         (lambda: Workload(Space.of(BITS), ()), ParameterError, "at least one query"),
         (lambda: workloads.together(), ParameterError, "needs workloads"),
         (
@@ -370,7 +370,7 @@ def test_a_workload_of_another_schema_is_refused_and_nothing_is_spent():
 
 
 def test_a_table_that_was_not_asked_for_is_not_made_up():
-    question = Queries(workloads.marginals(BITS, sets=[("a", "b")]), projection="none")
+    question = Queries(workloads.marginals(BITS, sets=[("a", "b")]), method="none")
     prepared = question.prepare(setting(), Pure(1))
     records = Records.from_rows(Space.of(BITS, ["a", "b"]), [(0, 1)] * 100)
     tables = question.value(prepared.finish(prepared.mechanism.run(records, Noise(insecure_seed=1))))

@@ -198,7 +198,7 @@ def test_the_projection_is_chosen_from_public_facts():
     assert chosen(workloads.parities(TEN, width=2), "auto", False) == "none"
     with pytest.raises(DomainTooLarge, match="local") as refused:
         chosen(workloads.marginals(wide, width=2), "frank-wolfe", True)
-    assert refused.value.method == "projection='local'"
+    assert refused.value.method == "method='local'"
     with pytest.raises(ParameterError, match="none of them"):
         chosen(workloads.marginals(TEN, width=2), "nearest", True)
     with pytest.raises(ParameterError, match="not public"):

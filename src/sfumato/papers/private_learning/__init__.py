@@ -8,9 +8,15 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from sfumato.moved import moved
 from sfumato.papers.private_learning.deep_covers import deep_covers
 from sfumato.papers.private_learning.faithful_points import SanPoints, san_points
-from sfumato.papers.private_learning.faithful_sanitizers import Blocks, SanThresholds, san_thresholds, small_quantiles
+from sfumato.papers.private_learning.faithful_sanitizers import (
+    SanThresholds,
+    SplitDatabases,
+    san_thresholds,
+    small_quantiles,
+)
 from sfumato.papers.private_learning.general_interior import GeneralInterior, general_interior
 from sfumato.papers.private_learning.smooth_medians import SmoothMedian, smooth_median
 
@@ -26,7 +32,7 @@ HOMES = {"BitThreshold": "bit_threshold", "KearnsBox": "kearns_box", "PaddedClas
 def __getattr__(name: str) -> Any:
     """Load a learner's module when it is first used."""
     if name not in HOMES:
-        raise AttributeError(f"papers.private_learning has no {name!r}; see dir(papers.private_learning).")
+        return moved(__name__, {"Blocks": f"{__name__}.SplitDatabases"})(name)
     return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
 
 
@@ -36,13 +42,13 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "BitThreshold",
-    "Blocks",
     "GeneralInterior",
     "KearnsBox",
     "PaddedClasses",
     "SanPoints",
     "SanThresholds",
     "SmoothMedian",
+    "SplitDatabases",
     "deep_covers",
     "general_interior",
     "san_points",

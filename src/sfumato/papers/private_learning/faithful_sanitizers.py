@@ -223,7 +223,7 @@ def small_quantiles(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Blocks(Mechanism):
+class SplitDatabases(Mechanism):
     """Split the people at random into `blocks` equal parts, make a small database of each, and put them together.
 
     A person is in one block, so the loss is that of `inner` on one of them (PL:C-BIGGER, PL-SAN-BLOCKS). The order is

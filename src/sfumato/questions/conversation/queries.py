@@ -14,7 +14,7 @@ from sfumato.errors import ParameterError, SchemaError
 from sfumato.table.predicate import All, Codes, Predicate, columns
 from sfumato.table.schema import Schema
 from sfumato.table.where import read_where
-from sfumato.workload.blocks import Block, Conjunction, Marginal
+from sfumato.workload.blocks import Block, Marginal, OneCell
 from sfumato.workload.condition import Predicate as Condition
 from sfumato.workload.queries import Prefixes, Ranges
 from sfumato.workload.space import Space
@@ -202,7 +202,7 @@ def queries_of(block: Block, space: Space) -> Iterator[LinearQuery]:
         case Marginal():
             for cell in np.ndindex(*shape):
                 yield Box(block.columns, cell, tuple(code + 1 for code in cell))
-        case Conjunction():
+        case OneCell():
             yield Box(block.columns, block.cell, tuple(code + 1 for code in block.cell))
         case Prefixes():
             for high in range(1, shape[0]):

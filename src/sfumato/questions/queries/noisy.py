@@ -20,7 +20,7 @@ from sfumato.privacy.combined import Minimum
 from sfumato.privacy.profile import ByCount, Cover, Flat, Profile
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.table.gauge import Gauge
-from sfumato.workload.blocks import Conjunction, Marginal, Parity
+from sfumato.workload.blocks import Marginal, OneCell, Parity
 from sfumato.workload.moves import counted, repeated
 from sfumato.workload.records import Tabled
 from sfumato.workload.workload import Workload
@@ -129,7 +129,7 @@ class NoisyWorkload(Mechanism):
         width, kind = len(blocks[0].columns), type(blocks[0])
         names = self.workload.columns
         shown = space.reads(names)
-        alike = kind in (Marginal, Conjunction, Parity) and all(
+        alike = kind in (Marginal, OneCell, Parity) and all(
             type(block) is kind and len(block.columns) == width for block in blocks
         )
         every = len({frozenset(block.columns) for block in blocks}) == len(blocks) == comb(len(names), width)
@@ -151,9 +151,9 @@ class NoisyWorkload(Mechanism):
         blocks = self.workload.blocks
         if kind is Parity:
             return len({block.signed for block in blocks if isinstance(block, Parity)}) == 1
-        if kind is Conjunction:
+        if kind is OneCell:
             return all(
-                set(block.cell) == {1} and set(block.shape) == {2} for block in blocks if isinstance(block, Conjunction)
+                set(block.cell) == {1} and set(block.shape) == {2} for block in blocks if isinstance(block, OneCell)
             )
         return True
 

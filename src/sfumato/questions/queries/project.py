@@ -43,33 +43,33 @@ class Projected:
     gap: float | None = None
 
 
-def chosen(workload: Workload, projection: str, counted: bool) -> str:
+def chosen(workload: Workload, method: str, counted: bool) -> str:
     """Return which projection is done, from public facts alone, refusing what cannot be."""
-    if projection not in PROJECTIONS:
-        raise ParameterError(f"projection is one of {', '.join(PROJECTIONS)}, and {projection!r} is none of them.")
+    if method not in PROJECTIONS:
+        raise ParameterError(f"method is one of {', '.join(PROJECTIONS)}, and {method!r} is none of them.")
     cells = prod(workload.space.shape(workload.columns))
     tables = any(isinstance(block, Marginal) for block in workload.blocks)
-    if projection in ("exact", "frank-wolfe") and cells > EXPLICIT:
+    if method in ("exact", "frank-wolfe") and cells > EXPLICIT:
         raise DomainTooLarge(
-            f"The columns of this workload have {cells} combinations, and projection={projection!r} lists all of them; "
-            "write projection='local', which looks at one table at a time.",
-            method="projection='local'",
+            f"The columns of this workload have {cells} combinations, and method={method!r} lists all of them; "
+            "write method='local', which looks at one table at a time.",
+            method="method='local'",
         )
-    if projection == "exact" and cells * workload.queries > 16 * EXACT_ENTRIES:
+    if method == "exact" and cells * workload.queries > 16 * EXACT_ENTRIES:
         raise DomainTooLarge(
             f"An exact projection would solve for {cells} cells and {workload.queries} queries at once; write "
-            "projection='frank-wolfe', which comes as near as you like.",
-            method="projection='frank-wolfe'",
+            "method='frank-wolfe', which comes as near as you like.",
+            method="method='frank-wolfe'",
         )
-    if projection != "none" and not counted and not tables:
-        if projection == "auto":
+    if method != "none" and not counted and not tables:
+        if method == "auto":
             return "none"
         raise ParameterError(
             "The number of people is not public here, and no table of the workload shows it; add a table of counts to "
-            "the workload, or write projection='none'."
+            "the workload, or write method='none'."
         )
-    if projection != "auto":
-        return projection
+    if method != "auto":
+        return method
     if cells <= EXACT_CELLS and cells * workload.queries <= EXACT_ENTRIES:
         return "exact"
     if cells <= EXPLICIT and cells * len(workload.blocks) * 40 <= STEPS_WORK:

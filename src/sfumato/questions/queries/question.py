@@ -14,6 +14,7 @@ from sfumato.answer import Frame, Measured, Released
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question
 from sfumato.errors import ParameterError, SchemaError
+from sfumato.moved import refuse_renamed
 from sfumato.noise import Priced
 from sfumato.privacy import Bound
 from sfumato.questions.queries.noisy import noisy_workload
@@ -31,12 +32,12 @@ MOST_ANSWERS = 2**23
 """More numbers than one answer carries."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Queries(Question):
     """All answers to a workload, each with an error bar: one noise for all, calibrated to how far they move together.
 
     The value is `Tables`. After the noise the answers are replaced by the nearest ones that some table of people
-    could give, which costs nothing and is never further from the truth on average: `projection="exact"` for small
+    could give, which costs nothing and is never further from the truth on average: `method="exact"` for small
     domains, `"frank-wolfe"` with a certified gap for domains up to 2^20 cells, `"local"` for tables of counts over any
     number of columns (they agree on what they share, none is negative), `"none"` for the bare noisy numbers;
     `"auto"` chooses from public facts.
@@ -55,25 +56,26 @@ class Queries(Question):
     """
 
     kind: ClassVar[str] = "Queries"
-    stored: ClassVar[Mapping[str, str]] = {"Queries": "Answers"}
+    stored: ClassVar[Mapping[str, str]] = {"Queries": "Answers", "method": "projection"}
     workload: Workload
-    projection: str = "auto"
+    method: str
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.workload, Workload):
+    def __init__(self, workload: Workload, method: str = "auto", **earlier: Any) -> None:
+        refuse_renamed("Queries", earlier, {"projection": "method"})
+        if not isinstance(workload, Workload):
             raise ParameterError(
                 "Queries needs a workload; write Queries(workloads.marginals(schema, width=2)) with the schema of the "
                 "table."
             )
-        if self.projection not in PROJECTIONS:
+        if method not in PROJECTIONS:
+            raise ParameterError(f"method is one of {', '.join(PROJECTIONS)}, and {method!r} is none of them.")
+        if workload.queries > MOST_ANSWERS:
             raise ParameterError(
-                f"projection is one of {', '.join(PROJECTIONS)}, and {self.projection!r} is none of them."
-            )
-        if self.workload.queries > MOST_ANSWERS:
-            raise ParameterError(
-                f"The workload asks for {self.workload.queries} numbers, more than {MOST_ANSWERS}; ask for fewer "
+                f"The workload asks for {workload.queries} numbers, more than {MOST_ANSWERS}; ask for fewer "
                 "columns, or for a model by synthesize."
             )
+        object.__setattr__(self, "workload", workload)
+        object.__setattr__(self, "method", method)
 
     def canonical(self, schema: Schema) -> Self:
         """Refuse a workload that was made for another schema."""
@@ -89,7 +91,7 @@ class Queries(Question):
         workload, space = self.workload, Space.of(basis.schema, self.workload.columns)
         gauge = basis.gauge(Rows(space.names))
         people = gauge.total
-        method = chosen(workload, self.projection, people is not None)
+        method = chosen(workload, self.method, people is not None)
         mechanism = noisy_workload(gauge, gauge.priced(spend), workload)
         beside = beside_tables(workload, gauge, spend, mechanism.law, mechanism.error(CONFIDENCE))
         law, facts = mechanism.law, {} if people is None else {"people": Fraction(people)}

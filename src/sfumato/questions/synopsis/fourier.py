@@ -23,8 +23,20 @@ TYPICAL_TAIL = 0.01
 """The part of the worst mean squared error of truncation that tables of many different people have, about."""
 
 
+class OfConjunctions(Synopsis):
+    """A synopsis that is asked about conjunctions of its columns."""
+
+    def queries(self, queries: Any) -> Conjunctions:
+        """Read queries: `Conjunctions`, or lists of names such as [("smokes", "not drives")]."""
+        return as_conjunctions(queries, self.columns)
+
+    def to_frame(self) -> Frame:
+        """Return the share of every column on its own, and the standard deviation of the noise in it."""
+        return column_shares(self)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class FourierSynopsis(Synopsis):
+class FourierSynopsis(OfConjunctions):
     """Answers every conjunction of binary columns from noisy Fourier coefficients of at most `degree` columns.
 
     The coefficients belong to queries in which every column stands with `probability`, independently; on average over
@@ -114,14 +126,6 @@ class FourierSynopsis(Synopsis):
     def typical(self, width: float) -> float:
         """Return about the root mean squared error of queries as they were meant, with what is left out (RL-PLAN)."""
         return math.hypot(self.predicted(), math.sqrt(TYPICAL_TAIL) * self.left_out)
-
-    def queries(self, queries: Any) -> Conjunctions:
-        """Read queries: `Conjunctions`, or lists of names such as [("smokes", "not drives")]."""
-        return as_conjunctions(queries, self.columns)
-
-    def to_frame(self) -> Frame:
-        """Return the share of every column on its own, and the standard deviation of the noise in it."""
-        return column_shares(self)
 
     def _record(self) -> dict[str, Any]:
         return {

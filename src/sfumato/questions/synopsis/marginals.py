@@ -12,17 +12,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.answer import Frame
-from sfumato.questions.synopsis.base import Floats, Synopsis, packed_integers, unpacked_integers
-from sfumato.questions.synopsis.fourier import as_conjunctions, column_shares
+from sfumato.questions.synopsis.base import Floats, packed_integers, unpacked_integers
+from sfumato.questions.synopsis.fourier import OfConjunctions
 from sfumato.questions.synopsis.inclusion import Inclusion, Prior, inclusion
 from sfumato.questions.synopsis.polynomials import evaluate, smallest_pair
-from sfumato.questions.synopsis.queries import Conjunctions
 from sfumato.questions.synopsis.sums import sets_up_to
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MarginalSynopsis(Synopsis):
+class MarginalSynopsis(OfConjunctions):
     """Answers every conjunction, of any width and with negations, from noisy counts of sets of at most `order` columns.
 
     For queries wider than the order inclusion and exclusion is cut off, and weighed so that bias and noise together are
@@ -100,14 +98,6 @@ class MarginalSynopsis(Synopsis):
         """Return about the root mean squared error of queries of a width, with what is left out (RL-PLAN)."""
         found = self._inclusion(max(1, round(width)), 0)
         return math.hypot(found.noise, found.typical)
-
-    def queries(self, queries: Any) -> Conjunctions:
-        """Read queries: `Conjunctions`, or lists of names such as [("smokes", "not drives")]."""
-        return as_conjunctions(queries, self.columns)
-
-    def to_frame(self) -> Frame:
-        """Return the share of every column on its own, and the standard deviation of the noise in it."""
-        return column_shares(self)
 
     def _record(self) -> dict[str, Any]:
         return {

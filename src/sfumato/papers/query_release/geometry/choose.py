@@ -23,7 +23,7 @@ MOST_REJECTION_RANK = 12
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Contender:
     """One shape of noise and the error it will have."""
 
     method: str
@@ -38,12 +38,12 @@ class Choice:
     `floor` bounds from below the mean error of every mechanism with this epsilon, at its worst table.
     """
 
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[Contender, ...]
     refused: tuple[tuple[str, str], ...]
     floor: VolumeFloor
 
     @property
-    def best(self) -> Candidate:
+    def best(self) -> Contender:
         """The candidate with the least predicted error."""
         return self.candidates[0]
 
@@ -92,7 +92,7 @@ def choose_additive(
     ('knorm', True)
     """
     setup = setup_for(workload, spend, relation, people, reads)
-    found: list[Candidate] = []
+    found: list[Contender] = []
     refused: list[tuple[str, str]] = []
     for method in (*COMPARED, "recursive"):
         try:
@@ -112,7 +112,7 @@ def floor_under(mechanism: ShapedNoise | RecursiveNoise, spend: Bound) -> Volume
     return volume_floor(np.array(first.generators, dtype=np.float64), spend.epsilon)
 
 
-def _candidate(method: str, setup: Setup, spend: Bound) -> Candidate:
+def _candidate(method: str, setup: Setup, spend: Bound) -> Contender:
     made = recursive(setup) if method == "recursive" else METHODS[method](setup)
     levels = made.levels if isinstance(made, RecursiveNoise) else (made,)
     if method == "recursive" and len(levels) == 1:
@@ -123,4 +123,4 @@ def _candidate(method: str, setup: Setup, spend: Bound) -> Candidate:
             f"Rejection would hardly ever keep a point beyond {MOST_REJECTION_RANK} directions.",
             {"most": MOST_REJECTION_RANK},
         )
-    return Candidate(method, settled(made, spend), made.predict(SIMULATED_SLOWLY if slow else SIMULATED))
+    return Contender(method, settled(made, spend), made.predict(SIMULATED_SLOWLY if slow else SIMULATED))

@@ -22,6 +22,29 @@ class SchemaError(SfumatoError):
     """A schema does not say what is needed, or names something that does not exist."""
 
 
+class EngineError(SchemaError):
+    """An engine could not do its work; `cause` says what stopped it, from the kind of the failure alone.
+
+    Causes are memory, result size, depth, executors, damaged, permission, file, stopped, engine and connection.
+    """
+
+    def __init__(self, message: str, cause: str) -> None:
+        super().__init__(message)
+        self.cause = cause
+
+
+class TooLarge(SfumatoError):
+    """A question would not run on this engine or this machine; found out from public facts, before anything was spent.
+
+    `needs` and `has` say how much, in bytes, where that is what is lacking.
+    """
+
+    def __init__(self, message: str, needs: int | None = None, has: int | None = None) -> None:
+        super().__init__(message)
+        self.needs = needs
+        self.has = has
+
+
 class RelationMismatch(SfumatoError):
     """Two losses, or a loss and a limit, speak of different neighbouring tables."""
 

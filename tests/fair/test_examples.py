@@ -18,7 +18,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 def test_adult(tmp_path, capsys):
     runpy.run_path(str(EXAMPLES / "fair_adult.py"))["main"](800, tmp_path)
     told = capsys.readouterr().out
-    assert "Catalogue of evils" in told and "one decision for all" in told and told.count("Fair classifier") == 5
+    assert "Nine checks" in told and "one decision for all" in told and told.count("Fair classifier") == 5
     assert {path.name for path in tmp_path.iterdir()} == {"fair-adult.html", "fair-adult.svg", "fair-adult.png"}
 
 

@@ -35,6 +35,11 @@ def counts_of_batch(number: int) -> Any:
     return counts_of(reports(50, 1000 + number, SMALL), SMALL)
 
 
+def expected(numbers: Any) -> Any:
+    """Return the counts of these batches together."""
+    return sum((counts_of_batch(number) for number in numbers), np.zeros(SMALL.offsets[-1], dtype=np.int64))
+
+
 def counts_of(rows: Any, plan: local.Plan = PLAN) -> Any:
     """Return the counts of reports by the plain server."""
     server = plan.server()

@@ -12,7 +12,7 @@ import pytest
 
 from sfumato import Noise, Pure, domain, local
 from sfumato.local import tree_search
-from sfumato.local.tree_search import Leaves, Search
+from sfumato.local.tree_search import Leaves, Passed, Search
 
 PEOPLE, BITS, GIANT, PLANTED = 60_000, 32, 5, 20
 SEEDS = (0, 1)
@@ -28,10 +28,11 @@ class LevelOnly(Search):
 class NoPeeling(Search):
     """Items that were found stay in the tables."""
 
-    def accept(self, leaves: Leaves) -> list[tuple[bytes, float]]:
+    def accept(self, leaves: Leaves) -> list[tuple[bytes, Passed]]:
         suffixes = self.evidence(leaves, self.readers)
-        passing = self.passing(suffixes, suffixes)
-        return [(leaves.rows[at].tobytes(), float(suffixes[at, 0]) / self.error(self.total)) for at in passing]
+        needed = self.needed(suffixes, suffixes)
+        passing = np.flatnonzero((suffixes[:, : len(self.cuts)] >= needed).all(axis=1))
+        return [(leaves.rows[at].tobytes(), (float(suffixes[at, 0]) / self.error(self.total), ())) for at in passing]
 
 
 class NoSuffixTests(NoPeeling):

@@ -19,9 +19,10 @@ import pytest
 from sfumato import Noise, local
 from sfumato.errors import ParameterError, SketchError
 from sfumato.local.collector import files
+from sfumato.local.collector import ids as ids_module
 from sfumato.local.collector.collector import MANY
 from sfumato.local.collector.envelope import LONGEST_LINE, open_line
-from sfumato.local.collector.ids import IdTable
+from sfumato.local.collector.ids import by_rows, fresh, merged
 from sfumato.local.collector.shards import shard_paths
 from tests.local.collecting import COLOURS, OTHER, PLAN, counts_of, reports
 
@@ -283,64 +284,39 @@ class TestShards:
         assert one == two
 
 
-class TestIdTable:
-    def test_it_agrees_with_a_dictionary(self):
+class TestIds:
+    def test_they_agree_with_a_dictionary(self):
+        """Sorted files on the disk give what a table in memory would, also for ids that differ in their last bytes."""
         noise = Noise(insecure_seed=3)
-        table, counts, known = IdTable(), np.zeros(50, dtype=np.int64), {}
-        for _ in range(40):
+        files, counts, known = [], np.zeros(50, dtype=np.int64), {}
+        for round in range(40):
             ids = np.zeros((200, 16), dtype=np.uint8)
             ids[:, 3] = noise.uniform(200, 200)
-            ids[:, 9] = noise.uniform(40, 200)
+            ids[:, 9 + round % 7] = noise.uniform(40, 200)
             values = noise.uniform(50, 200)
-            changed = table.put(ids, values, counts)
-            for id, value, said in zip(ids, values.tolist(), changed.tolist(), strict=True):
-                key = id.tobytes()
-                old = known.get(key)
-                assert said == (1 if old is None else 2 if value < old else 0)
-                known[key] = value if old is None else min(old, value)
-        assert table.held == len(known) > 3000
+            found = fresh(ids, values, files)
+            found.count(counts)
+            new, kept = int(found.new.sum()), int(found.kept.sum())
+            before = dict(known)
+            for id, value in zip(ids, values.tolist(), strict=True):
+                known[id.tobytes()] = min(value, known.get(id.tobytes(), value))
+            assert new == len(known) - len(before)
+            assert kept == sum(before.get(key) != value for key, value in known.items())
+            assert sorted(row.tobytes() for row in found.ids) == [row.tobytes() for row in found.ids]
+            rows = np.concatenate([found.ids, found.values[:, None].astype(np.uint8)], axis=1)[found.kept]
+            files = [*files, rows] if len(files) < 5 else [np.concatenate(list(merged([*files, rows])))]
+        assert len(known) > 3000
         assert counts.tolist() == np.bincount(list(known.values()), minlength=50).tolist()
 
-    def test_its_hash_is_siphash(self):
-        # From an independent implementation in plain integers.
-        from sfumato.local.kernels.ids import keyed_hash
-
-        def rotate(word: int, bits: int) -> int:
-            return (word << bits | word >> 64 - bits) & (2**64 - 1)
-
-        def siphash(message: bytes, key: bytes) -> int:
-            k = [int.from_bytes(key[place : place + 8], "little") for place in (0, 8)]
-            v = [
-                k[0] ^ 0x736F6D6570736575,
-                k[1] ^ 0x646F72616E646F6D,
-                k[0] ^ 0x6C7967656E657261,
-                k[1] ^ 0x7465646279746573,
-            ]
-
-            def step():
-                v[0] = (v[0] + v[1]) % 2**64
-                v[2] = (v[2] + v[3]) % 2**64
-                v[1], v[3] = rotate(v[1], 13) ^ v[0], rotate(v[3], 16) ^ v[2]
-                v[0] = rotate(v[0], 32)
-                v[2] = (v[2] + v[1]) % 2**64
-                v[0] = (v[0] + v[3]) % 2**64
-                v[1], v[3] = rotate(v[1], 17) ^ v[2], rotate(v[3], 21) ^ v[0]
-                v[2] = rotate(v[2], 32)
-
-            padded = message + bytes(7) + bytes([len(message)])
-            for place in range(0, len(padded), 8):
-                word = int.from_bytes(padded[place : place + 8], "little")
-                v[3] ^= word
-                step()
-                v[0] ^= word
-            v[2] ^= 0xFF
-            for _ in range(3):
-                step()
-            return v[0] ^ v[1] ^ v[2] ^ v[3]
-
-        message, key = bytes(range(16)), bytes(range(50, 66))
-        words = [np.frombuffer(part, dtype="<u8") for part in (message, key)]
-        assert int(keyed_hash(words[0][0], words[0][1], words[1])) == siphash(message, key)
+    def test_many_ids_are_merged_a_range_at_a_time(self, monkeypatch):
+        monkeypatch.setattr(ids_module, "RANGE", 7)
+        noise = Noise(insecure_seed=4)
+        files = [noise.uniform(256, 17 * size).astype(np.uint8).reshape(size, 17) for size in (100, 31, 0, 5)]
+        files = [rows[by_rows(rows)] for rows in files]
+        parts = list(merged(files))
+        assert len(parts) > 10
+        together = [row.tobytes() for part in parts for row in part]
+        assert together == sorted(row.tobytes() for rows in files for row in rows)
 
 
 class TestFiles:

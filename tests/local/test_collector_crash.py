@@ -10,14 +10,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from sfumato import Noise, local
 from sfumato.errors import SketchError
 from sfumato.local.collector import collector as module
 from sfumato.local.collector.shards import shard_paths
-from tests.local.collecting import SMALL, batch, counts_of_batch
+from tests.local.collecting import SMALL, batch, expected
 
 
 class Dead(BaseException):
@@ -41,10 +40,6 @@ class DiesAt:
             return real(*arguments, **options)
 
         return run
-
-
-def expected(numbers: Any) -> Any:
-    return sum((counts_of_batch(number) for number in numbers), np.zeros(SMALL.offsets[-1], dtype=np.int64))
 
 
 def test_whenever_it_dies_what_was_acknowledged_is_there_and_the_rest_is_there_or_not(tmp_path, monkeypatch):

@@ -13,11 +13,14 @@ import pytest
 
 from sfumato import Noise, Pure, fixed, local, text
 from sfumato.errors import ParameterError, SfumatoError
-from sfumato.local.collector.collection import State
 from sfumato.local.collector.envelope import FORMATS, open_envelopes
+from sfumato.local.collector.ids import fresh, merged
+from sfumato.local.collector.shards import Layout
 from tests.local.collecting import COLOURS, PLAN, SMALL, reports
 
 PLANS = [PLAN, COLOURS, SMALL]
+
+SHARDS = Layout(SMALL.digest.hex(), SMALL.wire.value_bytes, True)
 
 
 def fuzzed_reports(plan: local.Plan, count: int, noise: Noise) -> Any:
@@ -93,7 +96,8 @@ def slow_line(line: bytes) -> tuple[bytes, bytes] | None:
 def check_envelopes(count: int, seed: int) -> None:
     noise = Noise(insecure_seed=seed)
     good = local.envelopes(reports(200, plan=SMALL), noise=noise).splitlines(keepends=True)
-    state, seen, total = State(SMALL, ids=True), {}, 0
+    files: list[Any] = []
+    counts, seen, total = np.zeros(SMALL.offsets[-1], dtype=np.int64), {}, 0
     while total < count:
         data = fuzzed_bytes(noise, good, 500)
         lines = [line for line in data.split(b"\n") if line.strip()]
@@ -105,7 +109,10 @@ def check_envelopes(count: int, seed: int) -> None:
         assert parcel.envelope == opened.count(None)
         assert parcel.envelope + parcel.length + len(fits) == len(lines)
         values, fine, _ = SMALL.wire.read_many(parcel.reports)
-        state.apply(parcel.ids[fine], values[fine])
+        found = fresh(parcel.ids[fine], values[fine], files)
+        found.count(counts)
+        files.append(SHARDS.records(found.ids[found.kept], found.values[found.kept]))
+        files = files if len(files) < 20 else [np.concatenate([files[0][:0], *merged(files)])]
         for id, report in fits:
             value = SMALL.wire.read(report)
             if isinstance(value, int):
@@ -113,7 +120,7 @@ def check_envelopes(count: int, seed: int) -> None:
         for format in FORMATS[1:]:
             other = open_envelopes(data, format, SMALL.report_bytes)
             assert len(other.reports) + other.envelope <= len(data)
-    assert (state.server.counts == np.bincount(list(seen.values()), minlength=SMALL.offsets[-1])).all()
+    assert (counts == np.bincount(list(seen.values()), minlength=SMALL.offsets[-1])).all()
     assert len(seen) >= 150
 
 

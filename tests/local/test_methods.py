@@ -7,6 +7,7 @@ import pytest
 
 from sfumato import Noise, Pure, domain, local
 from sfumato.errors import DomainTooLarge, ParameterError
+from sfumato.local import tree, tree_search
 from sfumato.local.choice import METHOD_NAMES, choose, make
 from sfumato.local.linear import linear_hash
 from sfumato.local.tree import TreeMethod, tree_method
@@ -104,15 +105,25 @@ class TestChoice:
         assert plan == named and plan.digest == named.digest
         assert '"soft"' in plan.why and "rivals" in str(plan) and not named.why
 
-    def test_it_is_the_smallest_guarantee(self):
+    def test_it_is_the_smallest_share_expected(self):
         for epsilon, users, bits in ((4, 10**6, 64), (8, 10**8, 64), (12, 10**7, 64), (16, 10**6, 32), (1, 10**6, 12)):
             chosen, why = choose(Pure(epsilon), bits, users, method="auto", false_items=0.05)
-            share = chosen.guaranteed(users, 0.9)
-            assert f"{share:.3%}" in why
+            share = chosen.expected(users, 0.9)
+            assert f"{share:.3%}" in why and f"{chosen.guaranteed(users, 0.9):.3%}" in why
             for name in ("soft", "expander", "bitstogram"):
-                assert share <= make(name, Pure(epsilon), bits, users, 0.05).guaranteed(users, 0.9)
+                assert share <= make(name, Pure(epsilon), bits, users, 0.05).expected(users, 0.9)
 
-    def test_where_the_search_has_no_room_another_method_is_taken(self):
+    @pytest.mark.parametrize("epsilon", [3, 6, 8])
+    def test_the_soft_tree_is_taken_wherever_it_finds_more(self, epsilon):
+        for bits in (64, 97, 193):
+            for users in (3 * 10**5, 10**7):
+                chosen, _ = choose(Pure(epsilon), bits, users, method="auto", false_items=0.05)
+                assert isinstance(chosen, TreeMethod) and chosen.expected(users, 0.9) == chosen.detectable(users, 0.9)
+
+    def test_where_the_search_has_no_room_another_method_is_taken(self, monkeypatch):
+        # With the room that it has now the soft tree always expects to find more; so some of it is taken away.
+        monkeypatch.setattr(tree_search, "MOST_ROOM", 1 << 14)
+        monkeypatch.setattr(tree, "ZIPF", 1)
         method, why = choose(Pure(8), 64, 10**8, method="auto", false_items=0.05)
         assert isinstance(method, BitstogramMethod) and "no room" in why
 

@@ -183,7 +183,7 @@ class TestTypes:
         with pytest.raises(ParameterError, match=r"Write for example Pure\(2\)"):
             local.plan(users=10, spend=Pure(100), candidates=["a", "b"])
         with pytest.raises(ParameterError, match="make the plan again"):
-            Plan.from_json({**record, "format": 2})
+            Plan.from_json({**record, "format": 3})
         with pytest.raises(ParameterError, match=r"spend=Pure\(2\)"):
             Plan.from_json({**record, "spend": Concentrated(1).to_json()})
         with pytest.raises(ParameterError, match=r"take what Plan.save wrote"):

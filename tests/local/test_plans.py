@@ -134,7 +134,7 @@ class TestClients:
         # Without noise the reports of one item, alone or in bulk, lie in the same sets.
         oracle = replace(NUMBERS.method.oracle, weight=1)
         loud = replace(NUMBERS, method=replace(NUMBERS.method, oracle=oracle), spend=Pure(60))
-        rows = loud.client().reports([77] * 3000, Noise(insecure_seed=2))
+        rows = loud.client(each=Pure(60)).reports([77] * 3000, Noise(insecure_seed=2))
         for row in rows[:300]:
             value = loud.wire.read(row.tobytes())
             role, report = divmod(value, oracle.outcomes)

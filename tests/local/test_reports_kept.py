@@ -235,8 +235,8 @@ class TestEstimates:
         assert [item.value for item in found] == [9, 12_345, 7, 9] and found[0] == found[3]
         for item, truth in zip(found, (0.3, 0.0, 0.6, 0.3), strict=True):
             low, high = item.interval(1 - 1e-6)
-            assert low < truth < high and item.error < 0.05
-        assert [item.value for item in found.popular()] == [7, 9, 9]
+            assert low <= truth < high and item.error < 0.01
+        assert [item.value for item in found.popular()] == [7, 9]
         with pytest.raises(ParameterError, match="whole list"):
             found.consistent()
 
@@ -269,7 +269,7 @@ class TestEstimates:
         assert list(server.estimate(["blue", "red"])) == [server.shares()[2], server.shares()[0]]
 
     def test_without_reports_nothing_is_known(self) -> None:
-        assert PLAN.server().estimate([1])[0].interval() == (-np.inf, np.inf)
+        assert PLAN.server().estimate([1])[0].interval() == (0.0, 1.0)
         assert len(PLAN.server().estimate([])) == 0
 
     def test_mistakes_are_refused(self) -> None:

@@ -73,7 +73,7 @@ def test_looking_at_few_first_gives_the_same_as_looking_at_all(crowded):
     lineage = np.stack([np.arange(rows) // 4096, np.arange(rows) // 64, np.arange(rows)], axis=1).astype(np.int32)
     history[:4096, 0] += 3000
     here = noise.uniform(1000, 64 * rows).reshape(rows, 64).astype(np.float32)
-    room = tree_search.beam(server.plan.method)
+    room = tree_search.beam(server.plan.method, server.plan.users)
     kept = search._keep(history, lineage, here, 3)
     score = (history.sum(axis=1)[:, None] + here).ravel()
     passes = np.ones(len(score), dtype=np.bool_)

@@ -60,7 +60,7 @@ def implied(module, scores, rate, lengths) -> list[float]:
     with precision(2048):
         weights = []
         for index in range(len(scores)):
-            level, distance = int(candidates.levels[index]), int(candidates.distances[index])
+            level, distance = int(candidates.levels[index]), abs(candidates.best - int(candidates.scores[index]))
             chance = module._chance(-distance * abs(rate), level)
             assert chance >= 0
             assert not chance > 1
@@ -72,18 +72,31 @@ def implied(module, scores, rate, lengths) -> list[float]:
 @pytest.mark.parametrize(("scores", "rate", "lengths"), CASES)
 def test_levels_imply_exactly_the_law(scores, rate, lengths):
     assert implied(choice, scores, rate, lengths) == pytest.approx(masses(scores, rate, lengths), rel=1e-12)
-    if lengths is None and all(abs(score) < 2**63 for score in scores):
+    if all(abs(score) < 2**63 for score in scores) and (lengths is None or sum(lengths) < 2**62):
         array = np.array(scores, dtype=np.int64)
-        assert implied(choice, array, rate, None) == pytest.approx(masses(scores, rate, None), rel=1e-12)
+        sizes = None if lengths is None else np.array(lengths, dtype=np.int64)
+        assert implied(choice, array, rate, sizes) == pytest.approx(masses(scores, rate, lengths), rel=1e-12)
+        drawn = [
+            [Noise(insecure_seed=seed).choose(*given) for seed in range(20)]
+            for given in ((scores, rate, lengths), (array, rate, sizes))
+        ]
+        assert drawn[0] == drawn[1]
 
 
 def test_proposals_are_proportional_to_lengths_and_levels():
     """Every number below the total, one by one."""
-    candidates = Candidates([0, 1, 1, 5, 9], np.array([0, 1, 1, 2, 0]), [3, 1, 4, 2, 0], [3, 5, 2])
-    total = 3 * 4 + 5 * 2 + 2
-    width = (total - 1).bit_length()
-    found = [candidates.propose(Scripted([number << (64 - width)])) for number in range(total)]
-    assert [found.count(pair) for pair in ((0, 0), (1, 1), (2, 1), (3, 2))] == [12, 2, 8, 2]
+    lengths = [3, 1, 4, 2, 0]
+    for sizes in (lengths, np.array(lengths)):
+        candidates = Candidates([0, 1, 1, 5, 9], 0, np.array([0, 1, 1, 2, 0]), sizes, [3, 5, 2])
+        total = 3 * 4 + 5 * 2 + 2
+        width = (total - 1).bit_length()
+        found = [candidates.propose(Scripted([number << (64 - width)])) for number in range(total)]
+        assert [found.count(pair) for pair in ((0, 0), (1, 1), (2, 1), (3, 2))] == [12, 2, 8, 2]
+
+
+def test_arrays_of_lengths_that_do_not_fit_together_are_counted_in_long_integers():
+    lengths = np.array([2**62, 2**62, 2**62, 0], dtype=np.int64)
+    assert sum(choice._candidates(np.zeros(4, np.int64), Fraction(1), lengths).totals) == 3 * 2**62
 
 
 def test_acceptance_reads_more_bits_of_the_same_number():
@@ -124,7 +137,7 @@ def test_a_million_scores_and_a_hundred_thousand_lengths_are_quick():
 
 MUTANTS = {
     "levels one too high": ("edge = -(-(level << shift) // halvings)", "edge = (level << shift) // halvings // 2"),
-    "distance from the wrong end": ("if rate > 0 else (np.int64(best), numbers)", "if rate < 0 else (np.int64(best), numbers)"),
+    "distance from the wrong end": ("if rate > 0 else (np.int64(best), part)", "if rate < 0 else (np.int64(best), part)"),
     "acceptance forgets the level": ("+ level * flint.arb.const_log2()", "+ 0 * level * flint.arb.const_log2()"),
     "sign of the rate lost": ("return max(numbers) if rate > 0 else min(numbers)", "return max(numbers)"),
 }  # fmt: skip

@@ -21,7 +21,8 @@ from sfumato.mechanism import Mechanism
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, SinhNormal
 from sfumato.perturb import AdditiveNoise, sensitivity
 from sfumato.questions import Count, GroupBy, Histogram, Mean, Quantiles, Question, Sum, Variance, question_from_json
-from sfumato.questions.quantiles.quantile_choice import QuantileChoice, _pieces, rank_error
+from sfumato.questions.quantiles.measure import Measure
+from sfumato.questions.quantiles.quantile_choice import Pieces, QuantileChoice, rank_error
 from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
 from sfumato.totals.sparse_noise import SparseNoise, cell_at, place_of, sparse_noise
@@ -231,7 +232,7 @@ def test_scores_never_wrap_around() -> None:
     rows = 20_000_000
     for more in (0, 1):
         units = np.array([rows // 2 + more, rows // 2 - more], np.int64) * 2**20
-        scores = _pieces(np.array([0, 3], object), units, 4).scores(choice.probabilities[0])
+        scores = Pieces.of(np.array([0, 3], object), units, 4).scores(choice.probabilities[0])
         # The pieces of length zero before 0 and after 3 are never chosen.
         assert [int(score) for score in scores][1:4] == [_score(units, place) for place in (0, 1, 3)]
     assert choice.run((np.array([0, 3], object), units), Noise(insecure_seed=1)) in {(0,), (1,), (2,), (3,)}
@@ -249,16 +250,18 @@ def test_small_scores_agree_with_python_integers() -> None:
     for _ in range(50):
         codes = np.unique(draw.integers(0, 30, draw.integers(0, 8)))
         counts = draw.integers(1, 9, len(codes))
-        pieces = _pieces(codes, counts, 30)
-        places = [
-            place
-            for start, length in zip(pieces.starts, pieces.lengths, strict=True)
-            for place in range(start, start + length)
-        ]
-        assert places == list(range(30))
+        pieces = Pieces.of(codes, counts, 30)
+        runs = [pieces.run(piece) for piece in range(2 * len(codes) + 1)]
+        assert [place for run in runs for place in range(*run)] == list(range(30))
+        for zero in (None, 0, 7):
+            measure = Measure(30, zero)
+            expected = [measure.weight_between(*run) for run in runs]
+            assert pieces.weights(measure).tolist() == expected
+            assert Pieces.of(codes.astype(object), counts, 30).weights(measure) == expected
         scores = pieces.scores(Fraction(1, 3))
-        for start, length, score in zip(pieces.starts, pieces.lengths, scores, strict=True):
-            if length:
+        assert scores.tolist() == pieces._long_scores(int(counts.sum()), 3)
+        for (start, stop), score in zip(runs, scores, strict=True):
+            if start < stop:
                 below, up_to = int(counts[codes < start].sum()), int(counts[codes <= start].sum())
                 assert score == min(3 * up_to - int(counts.sum()), int(counts.sum()) - 3 * below)
 

@@ -14,7 +14,19 @@ from sfumato.learn import HOMES
 from sfumato.learn.question import Learn
 from sfumato.papers.query_release.geometry.build import METHODS as SHAPES
 from sfumato.papers.query_release.geometry.question import Shaped
-from sfumato.questions import Count, Distribution, GroupBy, Histogram, Mean, People, Quantiles, Question, Sum, Variance
+from sfumato.questions import (
+    Count,
+    Distribution,
+    GroupAudit,
+    GroupBy,
+    Histogram,
+    Mean,
+    People,
+    Quantiles,
+    Question,
+    Sum,
+    Variance,
+)
 from sfumato.questions.distribution.choice import METHODS as CURVES
 from sfumato.questions.popular.question import METHODS as FINDERS
 from sfumato.questions.popular.question import Popular
@@ -69,6 +81,8 @@ def every_question(schema: Schema) -> dict[str, Question]:
         "Histogram private text": Histogram("town", "ill = true", keys="private"),
         "Histogram private large": Histogram("address", keys="private"),
         "Histogram private two": Histogram(("address", "age"), keys="private"),
+        "GroupAudit": GroupAudit("ill", ("job", "ward"), "scar"),
+        "GroupAudit where": GroupAudit("scar", "job", where="ill = true"),
         "GroupBy": GroupBy("job", [Count(), Mean("pay")]),
         "GroupBy decade": GroupBy("decade", [Sum("pay")], "ward = 'n'"),
         "GroupBy private": GroupBy("town", [Count(), Mean("age")], keys="private"),

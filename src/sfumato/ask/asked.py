@@ -68,6 +68,11 @@ class Asked:
             return events[0]
         return Event("List", "PDP:C-7", {"parts": [event.to_json() for event in events], "snapshot": snapshot})
 
+    def check(self, table: Table) -> None:
+        """Have everything that will be read planned by the engine, and compare it with the machine's memory."""
+        for prepared in self.prepared:
+            prepared.check(table)
+
     def work(self, table: Table) -> Work:
         """Return the draw in its two halves: what is read from the table, and what is drawn from that."""
         return Work(lambda: pack(self.read(table)), self.draw)

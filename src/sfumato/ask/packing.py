@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cache
 from importlib import import_module
@@ -44,8 +44,10 @@ SHAPES: Mapping[str, str] = {
     "agnostic.Learnt": "sfumato.papers.query_release.learning.agnostic",
     "agnostic.Found": "sfumato.papers.query_release.learning.agnostic",
     "Records": "sfumato.workload.records",
+    "Margins": "sfumato.workload.records",
     "Space": "sfumato.workload.space",
     "measure.Codes": "sfumato.table.measure",
+    "Sparse": "sfumato.table.sparse",
     "synopsis.Rows": "sfumato.questions.synopsis.binary",
     "Edges": "sfumato.questions.synopsis.hubs",
     "learn.Sample": "sfumato.learn.facts",
@@ -138,7 +140,9 @@ class _Writer:
     def _record(self, value: Any) -> Any:
         kind = type(value)
         if (kind.__module__, kind.__name__) == ("sfumato.workload.space", "Space"):
-            return ["space", *value.names]
+            # Columns in bins have other sizes than their domains say.
+            sizes = [domain.size for domain in value.domains]
+            return ["space", *value.names] if sizes == list(value.sizes) else ["bins", list(value.sizes), *value.names]
         name = _NAMES.get((kind.__module__, kind.__name__))
         if name is None:
             raise TypeError(f"{kind.__name__} is not among the shapes that can be stored.")
@@ -222,6 +226,8 @@ class _Reader:
                 return NOTHING
             case "space":
                 return self._space(rest)
+            case "bins":
+                return replace(self._space(rest[1:]), sizes=tuple(rest[0]))
             case "d":
                 return self._record(*rest)
         raise LedgerError(f"A packed draw holds {tag!r}, which this version does not know; use the one that drew it.")

@@ -44,6 +44,10 @@ class Prepared:
     def _loss(self) -> Loss:
         return self.gauge.charge(self.mechanism.loss())
 
+    def check(self, table: Table) -> None:
+        """Refuse, before anything is reserved, what the engine behind a table could not read."""
+        self.gauge.check(table)
+
     def exact(self, table: Table) -> Any:
         """Read the exact integers that the mechanism is given."""
         return self.arrange(self.gauge.read(table))

@@ -122,9 +122,7 @@ class Decoded:
         if isinstance(self.value, MeanEstimate):
             low, high = self.value.interval()
             return {**record, "value": self.value.value, "error": self.value.error, "low": low, "high": high}
-        ends = [item.interval() for item in self.value]
-        listed = zip(self.value.to_json(), ends, strict=True)
-        return {**record, "items": [{**item, "low": low, "high": high} for item, (low, high) in listed]}
+        return {**record, "items": self.value.to_json()}
 
     def text(self) -> str:
         """Return it for people."""
@@ -139,7 +137,7 @@ class Decoded:
         if not self.value:
             return f"No item is popular enough to be told from noise.\n{self.intake}"
         rows = [
-            [line(item.value), *(f"{100 * part:.3f} %" for part in (item.share, *item.interval()))]
+            [line(item.value), *(f"{100 * part:.3f} %" for part in (item.share, item.low, item.high))]
             for item in self.value
         ]
         title = "Popular items" if self.kind == "popular" else "Shares of the list"

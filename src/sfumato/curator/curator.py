@@ -15,7 +15,7 @@ from sfumato.ask.question import question_from_json
 from sfumato.curator.finishing import answers_of, asked_before
 from sfumato.curator.planning import key_of, planned
 from sfumato.curator.shorthands import Shorthands
-from sfumato.errors import BudgetExceeded, LedgerError, ParameterError
+from sfumato.errors import BudgetExceeded, LedgerError, ParameterError, TooLarge
 from sfumato.exact import Number, exact
 from sfumato.ledger import Ledger, Preview
 from sfumato.ledger.largest import scaled
@@ -88,12 +88,18 @@ class Curator(Shorthands):
 
     def _answers(self, asked: Asked, spend: Bound | None, analyst: str | None) -> list[Answer]:
         self.table.require_unchanged()
+        key = key_of(self.basis, asked, spend, self.table.snapshot)
+        try:
+            asked.check(self.table)
+        except TooLarge:
+            if not self.ledger.knows(key):  # what was answered elsewhere is shown here too
+                raise
         kept = self.ledger.run_sealed(
             f"{Noise().uniform(1 << 128):032x}",
             asked.event(self.table.snapshot),
             asked.loss(),
             asked.work(self.table),
-            question_key=key_of(self.basis, asked, spend, self.table.snapshot),
+            question_key=key,
             analyst=analyst,
             spend=spend,
             make_loss=lambda part: planned(self.basis, asked.questions, part).loss(),

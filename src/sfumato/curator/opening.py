@@ -14,6 +14,7 @@ from sfumato.ledger.sources import snapshot_of
 from sfumato.privacy import Bound, Relation
 from sfumato.privacy.bounds import require_bound
 from sfumato.table.data import open_table
+from sfumato.table.resources import STORAGE_LEVELS, Resources
 from sfumato.table.schema import Schema
 
 
@@ -31,6 +32,9 @@ def curate(
     relation: Relation | None = None,
     keep_head: Keep | None = None,
     private: str | Path | None = None,
+    memory_limit: str | int | None = None,
+    temp_directory: str | Path | None = None,
+    storage: str = STORAGE_LEVELS[0],
 ) -> Curator:
     """Open a table and its ledger in one line, in memory or on disk.
 
@@ -44,6 +48,7 @@ def curate(
     of those that `relation` names. `keep_head` is where the end of the ledger's chain is kept, best on another disk, so
     that a ledger which was rolled back or rewritten is noticed. `private` is a directory where a draw in progress is
     kept, so that a kill does not lose it: beside a ledger's file by default, to be named for PostgreSQL.
+    `memory_limit`, `temp_directory` and `storage` say what an engine may use of the machine; see `Resources`.
 
     >>> from sfumato import Pure
     >>> from sfumato.domain import categories, integers
@@ -55,7 +60,8 @@ def curate(
     (3, Fraction(1, 2))
     """
     described = _schema(schema)
-    opened = open_table(source, described, table=table)
+    resources = Resources(memory_limit, temp_directory, storage)
+    opened = open_table(source, described, table=table, resources=resources)
     try:
         if isinstance(ledger, Ledger):
             book = _given(ledger, described, relation, [budget, population, analysts, keep_head, private])

@@ -101,6 +101,26 @@ class Shorthands(ABC):
         """Compute several aggregates for every combination of some columns."""
         return self.ask(questions.GroupBy(by, aggregates, where, keys), spend, analyst=analyst)
 
+    def audit(
+        self,
+        decision: str,
+        protected: str | Sequence[str],
+        label: str | None = None,
+        *,
+        favourable: Any = None,
+        deserving: Any = None,
+        intersections: int = 2,
+        where: Where = None,
+        spend: Bound,
+        analyst: str | None = None,
+    ) -> Answer:
+        """Compare groups: selection rates, impact ratios and, with a label, error rates, as one private release."""
+        question = questions.GroupAudit(
+            decision, protected, label, favourable=favourable, deserving=deserving, intersections=intersections,
+            where=where,
+        )  # fmt: skip
+        return self.ask(question, spend, analyst=analyst)
+
     def popular(
         self,
         *columns: str,

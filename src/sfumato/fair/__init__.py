@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sfumato.fair.audits import AuditReport, PrivateAudit, audit, lipschitz_audit, private_audit
     from sfumato.fair.audits.files import audit_file
+    from sfumato.fair.audits.group_report import GroupReport, group_report
     from sfumato.fair.caution import FairnessWarning
     from sfumato.fair.classifier import FairClassifier
     from sfumato.fair.groups import (
@@ -42,6 +43,7 @@ _LATER = {
     "FairClassifier": "classifier",
     "FairMapping": "mapping",
     "FairnessWarning": "caution",
+    "GroupReport": "audits.group_report",
     "Metric": "metric",
     "Parity": "mapping",
     "PrivateAudit": "audits",
@@ -57,6 +59,7 @@ _LATER = {
     "elicit_metric": "metric",
     "exponential_mapping": "mapping.exponential",
     "fair_mapping": "mapping",
+    "group_report": "audits.group_report",
     "landmark_rule": "mapping",
     "learn_from_triplets": "metric",
     "learn_metric": "metric",
@@ -91,6 +94,7 @@ __all__ = [
     "FairClassifier",
     "FairMapping",
     "FairnessWarning",
+    "GroupReport",
     "Metric",
     "Parity",
     "PrivateAudit",
@@ -106,6 +110,7 @@ __all__ = [
     "elicit_metric",
     "exponential_mapping",
     "fair_mapping",
+    "group_report",
     "landmark_rule",
     "learn_from_triplets",
     "learn_metric",

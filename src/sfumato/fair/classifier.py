@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,11 +16,15 @@ from sfumato.fair.grid import Floats, Integers, binary_rows
 from sfumato.fair.mapping.coin import decide, new_key
 from sfumato.fair.mapping.extension import Cascade, Interpolation, Landmarks, LipschitzRule, landmark_rule
 from sfumato.fair.mapping.mapping import fair_mapping
+from sfumato.fair.mapping.student import Anchored, can_follow, fit_student
 from sfumato.fair.metric.base import Metric
+from sfumato.fair.metric.points import PointMetric
 from sfumato.fair.people import select_rows
 from sfumato.fair.repair import repair_scores
 from sfumato.noise import Noise
 
+MOSTLY_VACUOUS = 0.9
+NEARLY_CONSTANT = 0.1
 SPLIT_SLACK = 1e-6
 """The share of the distance that each split of a cascade leaves for rounding."""
 
@@ -34,22 +40,31 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     estimator : a scikit-learn classifier with `predict_proba`; by default logistic regression.
-    metric : a `fair.Metric` made from features; by default every feature's standard deviation counts as 1.
+    metric : a `fair.Metric` made from features, or weights by column such as {"age": 0.1}, from which one is made when
+        the classifier is fitted; by default `Metric.typical`, under which half of all pairs are closer than 1.
     kappa : how steep the probabilities may be; 1 is the metric itself.
-    method : "program" minimises the expected error that the estimator predicts, "repair" stays as near as possible to
-        the estimator's probabilities (two classes only).
+    method : "score" follows the estimator's probabilities for everybody as far as the metric allows (two classes; more
+        are solved as by "program"); "program" minimises the expected error that the estimator predicts; "repair" stays
+        as near as possible to the estimator's probabilities of the people in the fit (two classes).
+    anchors : for "score", whether the repaired scores of the people in the fit bound those of others (True), only a
+        smooth rule decides (False), or whichever predicts a fifth of the people kept aside better (None).
     solve_for : how many people the program is solved for; the others are reached by exact extension.
     insecure_seed : fixes the key, for tests only.
+
+    Attributes
+    ----------
+    vacuous_ : the share of pairs of people in the fit for whom the metric allows any difference at all.
 
     """
 
     def __init__(
         self,
         estimator: Any = None,
-        metric: Metric | None = None,
+        metric: Metric | Mapping[str | int, float] | None = None,
         *,
         kappa: float = 1.0,
-        method: str = "program",
+        method: str = "score",
+        anchors: bool | None = None,
         solve_for: int = 2000,
         insecure_seed: int | None = None,
     ) -> None:
@@ -57,20 +72,29 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.metric = metric
         self.kappa = kappa
         self.method = method
+        self.anchors = anchors
         self.solve_for = solve_for
         self.insecure_seed = insecure_seed
 
-    def fit(self, X: Any, y: Any) -> FairClassifier:  # noqa: N803
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FairClassifier:  # noqa: N803
         """Fit the estimator, then the fair rule on top of it; the estimator itself is never used to decide."""
         self._check_parameters()
         table, labels = _check_fit(self, X, y)
+        weights = _checked_weights(sample_weight, len(labels))
+        if weights is not None and not weights.all():
+            # Somebody of no weight is nobody, to the classes and to the metric too.
+            there = np.flatnonzero(weights)
+            table, labels, weights = select_rows(table, there), labels[there], weights[there]
         self.classes_: Any = np.unique(labels)
-        self.estimator_ = self._fitted_estimator(table, labels)
+        self.estimator_ = self._fitted_estimator(table, labels, weights)
         metric = self._scaled_metric(table)
         chosen = self._chosen(metric.size)
-        scores = self._scores(select_rows(table, chosen))
+        people = _Fitted(select_rows(table, chosen), labels[chosen], None if weights is None else weights[chosen])
+        scores = self._scores(people.table)
         self.metric_ = metric.subset(chosen)
-        self.rule_ = self._rule(self.metric_, scores)
+        self.vacuous_ = vacuous_share(self.metric_)
+        self.rule_ = self._rule(self.metric_, scores, people)
+        _warn_of_emptiness(self, scores)
         noise = Noise() if self.insecure_seed is None else Noise(insecure_seed=self.insecure_seed)
         self.key_ = new_key(noise)
         return self
@@ -89,14 +113,14 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.classes_[decide(probabilities, _check_predict(self, X), self.key_)]
 
     def _check_parameters(self) -> None:
-        if self.method not in ("program", "repair"):
-            raise ParameterError(f'method must be "program" or "repair", and {self.method!r} is neither.')
+        if self.method not in ("score", "program", "repair"):
+            raise ParameterError(f'method must be "score", "program" or "repair", and {self.method!r} is none of them.')
         if not np.isfinite(self.kappa) or self.kappa <= 0:
             raise ParameterError(f"kappa must be a finite number above zero, and {self.kappa} is not.")
         if self.solve_for < 2:
             raise ParameterError("solve_for must be at least 2 people.")
 
-    def _fitted_estimator(self, table: Any, labels: Any) -> Any:
+    def _fitted_estimator(self, table: Any, labels: Any, weights: Floats | None) -> Any:
         from sklearn.base import clone
         from sklearn.linear_model import LogisticRegression
 
@@ -107,15 +131,21 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ParameterError(
                 f"{type(base).__name__} gives no probabilities; wrap it in sklearn.calibration.CalibratedClassifierCV."
             )
-        return base.fit(table, labels)
+        return base.fit(table, labels) if weights is None else base.fit(table, labels, sample_weight=weights)
 
     def _scaled_metric(self, table: Any) -> Metric:
-        metric = Metric.from_features(table) if self.metric is None else self.metric.of(table)
+        if self.metric is None:
+            metric = Metric.typical(table)
+        elif isinstance(self.metric, Metric):
+            _require_names(self.metric, table)
+            metric = self.metric.of(table)
+        else:
+            metric = Metric.from_features(table, self.metric)
         return metric if self.kappa == 1.0 else metric.scaled(self.kappa)
 
     def _chosen(self, people: int) -> Integers:
         """Return the people to solve for: all, or an even spread over the rows as they come."""
-        if people <= self.solve_for or self.method == "repair":
+        if people <= self.solve_for or (self.method in ("score", "repair") and len(self.classes_) == 2):
             return np.arange(people)
         return np.unique(np.linspace(0, people - 1, self.solve_for).astype(np.int64))
 
@@ -124,7 +154,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return np.ones((len(np.asarray(table)), 1))
         return np.asarray(self.estimator_.predict_proba(table), dtype=np.float64)
 
-    def _rule(self, metric: Metric, scores: Floats) -> LipschitzRule | None:
+    def _rule(self, metric: Metric, scores: Floats, people: _Fitted) -> LipschitzRule | None:
         if scores.shape[1] == 1:
             return None
         if scores.shape[1] == 2 and self.method == "repair":
@@ -132,9 +162,117 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return Interpolation(metric, repaired, None)
         if self.method == "repair":
             raise ParameterError('method="repair" is for two classes; write method="program" for more.')
+        if scores.shape[1] == 2 and self.method == "score":
+            return self._score_rule(metric, scores[:, 1], people)
         if scores.shape[1] == 2:
-            return fair_mapping(metric, 1.0 - scores).rule()
+            return fair_mapping(metric, 1.0 - scores, weights=people.weights).rule()
         return _best_of(metric, 1.0 - scores)
+
+    def _score_rule(self, metric: Metric, scores: Floats, people: _Fitted) -> LipschitzRule:
+        """Return the rule that follows the scores; without coordinates, halfway between what repaired people allow."""
+        if not can_follow(metric):
+            return Interpolation(metric, binary_rows(repair_scores(scores, metric))[:, 1], None)
+        assert isinstance(metric, PointMetric)
+        anchored = self._anchors_help(metric, people) if self.anchors is None else bool(self.anchors)
+        return _following(metric, scores, people.given_weights, anchored)
+
+    def _anchors_help(self, metric: PointMetric, people: _Fitted) -> bool:
+        """Tell which rule predicts a fifth of the people better when it has not seen them; the promise is the same."""
+        aside = Noise(insecure_seed=people.size).uniform(5, people.size) == 0
+        kept = ~aside
+        if len(np.unique(people.labels[kept])) < 2 or not aside.any():
+            return False
+        rows = np.flatnonzero(kept)
+        part = people.subset(rows)
+        learned = self._fitted_estimator(part.table, part.labels, part.weights)
+        scores = np.asarray(learned.predict_proba(part.table), dtype=np.float64)[:, 1]
+        good = people.labels[aside] == self.classes_[1]
+        weight = people.given_weights[aside]
+        others = metric.subset(np.flatnonzero(aside))
+        losses = []
+        for anchored in (False, True):
+            rule = _following(metric.subset(rows), scores, part.given_weights, anchored)
+            chance = np.clip(rule.probabilities(others)[:, 1], 1e-6, 1 - 1e-6)
+            losses.append(float(weight @ np.where(good, -np.log(chance), -np.log1p(-chance))))
+        return losses[1] < losses[0]
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """The people of a fit: their table, labels, and weights if there are any."""
+
+    table: Any
+    labels: Any
+    weights: Floats | None
+
+    @property
+    def size(self) -> int:
+        return len(self.labels)
+
+    @property
+    def given_weights(self) -> Floats:
+        return np.ones(self.size) if self.weights is None else self.weights
+
+    def subset(self, rows: Integers) -> _Fitted:
+        return _Fitted(
+            select_rows(self.table, rows), self.labels[rows], None if self.weights is None else self.weights[rows]
+        )
+
+
+def _following(metric: PointMetric, scores: Floats, weights: Floats, anchored: bool) -> LipschitzRule:
+    student = fit_student(metric, scores, weights)
+    if not anchored:
+        return student
+    return Anchored(metric, binary_rows(repair_scores(scores, metric))[:, 1], student)
+
+
+def vacuous_share(metric: Metric) -> float:
+    """Return for which share of pairs of (at most 2,000 of) the people a metric allows any difference.
+
+    >>> vacuous_share(Metric.from_scores([0.0, 0.5, 3.0]))
+    0.6666666666666666
+    """
+    rows = np.unique(np.linspace(0, metric.size - 1, min(metric.size, 2000)).astype(np.int64))
+    apart = metric.subset(rows).block()[np.triu_indices(len(rows), 1)]
+    return float((apart >= 1).mean()) if len(apart) else 0.0
+
+
+def _warn_of_emptiness(model: FairClassifier, scores: Floats) -> None:
+    if model.vacuous_ > MOSTLY_VACUOUS:
+        warnings.warn(
+            f"For {model.vacuous_:.0%} of pairs of people this metric allows any difference at all, so the promise "
+            "says almost nothing; write Metric.typical(X), or smaller weights.",
+            FairnessWarning,
+            stacklevel=3,
+        )
+    if model.rule_ is None or scores.shape[1] != 2:
+        return
+    spread = np.subtract(*np.quantile(model.rule_.probabilities(model.metric_)[:, 1], [0.75, 0.25]))
+    if spread < NEARLY_CONSTANT * np.subtract(*np.quantile(scores[:, 1], [0.75, 0.25])):
+        warnings.warn(
+            "The rule is almost one probability for everybody: under this metric people are too close to each other. "
+            "Raise kappa, or give larger weights.",
+            FairnessWarning,
+            stacklevel=3,
+        )
+
+
+def _checked_weights(weights: Any, people: int) -> Floats | None:
+    if weights is None:
+        return None
+    array = np.asarray(weights, dtype=np.float64)
+    if array.shape != (people,) or not np.all(np.isfinite(array)) or array.min() < 0 or array.sum() == 0:
+        raise ParameterError(f"sample_weight must be {people} finite numbers, not negative and not all zero.")
+    return array
+
+
+def _require_names(metric: Metric, table: Any) -> None:
+    """Refuse a matrix where the metric reads columns by name: after a scaler they would be in other units as well."""
+    if not _is_table(table) and any(isinstance(name, str) for name in metric.columns):
+        raise ParameterError(
+            f"The metric reads columns by name ({', '.join(map(str, metric.columns[:3]))}), and the people come as a "
+            "matrix; put the scaler inside: FairClassifier(make_pipeline(StandardScaler(), estimator), metric)."
+        )
 
 
 def _check_fit(estimator: FairClassifier, people: Any, target: Any) -> tuple[Any, Any]:
@@ -150,7 +288,7 @@ def _check_fit(estimator: FairClassifier, people: Any, target: Any) -> tuple[Any
         check_consistent_length(people, labels)
         table: Any = people
     else:
-        table, labels = validate_data(estimator, people, target, dtype=np.float64)
+        table, labels = validate_data(estimator, people, target, dtype=np.float64, ensure_all_finite=_finite(estimator))
     check_classification_targets(labels)
     return table, np.asarray(labels)
 
@@ -162,7 +300,15 @@ def _check_predict(estimator: FairClassifier, people: Any) -> Any:
     if _is_table(people):
         validate_data(estimator, people, reset=False, skip_check_array=True)
         return people
-    return validate_data(estimator, people, reset=False, dtype=np.float64)
+    return validate_data(estimator, people, reset=False, dtype=np.float64, ensure_all_finite=_finite(estimator))
+
+
+def _finite(estimator: FairClassifier) -> bool | str:
+    """Missing numbers are allowed where the estimator and the metric take them."""
+    from sklearn.utils import get_tags
+
+    takes = estimator.estimator is not None and estimator.metric is None
+    return "allow-nan" if takes and get_tags(estimator.estimator).input_tags.allow_nan else True
 
 
 def _is_table(people: Any) -> bool:

@@ -11,8 +11,7 @@ from sfumato.fair.grid import ONE, Floats, binary_rows, check_probabilities
 from sfumato.fair.mapping.exactness import make_exact
 from sfumato.fair.mapping.problem import make_problem
 from sfumato.fair.metric.base import Metric
-from sfumato.fair.pairs.certificate import certify
-from sfumato.fair.pairs.envelope import lower_envelope, upper_envelope
+from sfumato.fair.pairs.envelope import lower_envelope, settled, upper_envelope
 
 
 def repair_scores(
@@ -39,7 +38,7 @@ def repair_scores(
     if norm == "sup":
         grid = binary_rows(values)[:, 1]
         middle = (upper_envelope(scaled, grid, scaled) + lower_envelope(scaled, grid, scaled)) / 2
-        return _settled(scaled, np.asarray(np.floor(middle * ONE) / ONE))
+        return settled(scaled, np.asarray(np.floor(middle * ONE) / ONE))
     if norm == "l1":
         return _nearest_in_sum(values, scaled, weights)
     raise ParameterError(f'norm must be "sup" or "l1", and {norm!r} is neither.')
@@ -88,20 +87,6 @@ def _checked(scores: object, metric: Metric) -> Floats:
     return values
 
 
-def _settled(metric: Metric, values: Floats) -> Floats:
-    """Return the values after enough lower envelopes that no pair is too far apart.
-
-    For a metric the closed form is Lipschitz at once; a matrix whose triangle inequality fails in the last digit may
-    need another pass.
-    """
-    from sfumato.fair.metric.matrix import MatrixMetric
-
-    if isinstance(metric, MatrixMetric):
-        while not certify(metric, binary_rows(values)).ok:
-            values = lower_envelope(metric, values, metric)
-    return values
-
-
 def _nearest_in_sum(values: Floats, metric: Metric, weights: object) -> Floats:
     """Minimise sum w |p' - p|: a fair program in which everybody may go up or down at the price of their weight.
 
@@ -132,4 +117,4 @@ def _nearest_in_sum(values: Floats, metric: Metric, weights: object) -> Floats:
             break
         known = np.concatenate([known, fresh])
     grid = binary_rows(found)[:, 1]
-    return _settled(metric, lower_envelope(metric, grid, metric))
+    return settled(metric, lower_envelope(metric, grid, metric))

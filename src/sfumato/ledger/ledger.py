@@ -216,6 +216,11 @@ class Ledger(Meters):
         with self._journal.session(write=False) as session:
             return lifecycle.stage(session, request_id).reservation
 
+    def knows(self, question_key: str) -> bool:
+        """Tell whether a question has an answer."""
+        with self._journal.session(write=False) as session:
+            return lifecycle.answered(session, question_key) is not None
+
     def finished(self, request_id: str) -> bytes | None:
         """Return what `keep_finished` kept for a request; it is a convenience, and nothing is promised about it."""
         with self._journal.session(write=False) as session:

@@ -29,8 +29,13 @@ def known(session: Session, request: Request) -> Reservation | None:
                 f"The request id {request.id!r} belongs to another request; give every request an id of its own."
             )
         return _reservation(session, stored)
-    answered = None if request.question is None else session.answered(digest(request.question))
-    return None if answered is None else replace(_reservation(session, answered), reused=True)
+    return None if request.question is None else answered(session, request.question)
+
+
+def answered(session: Session, question: str) -> Reservation | None:
+    """Return the first answer to a question."""
+    found = session.answered(digest(question))
+    return None if found is None else replace(_reservation(session, found), reused=True)
 
 
 def write(session: Session, request: Request, verdict: Verdict) -> Reservation:

@@ -23,7 +23,7 @@ METER = (
 DEAD = "This request ended without an answer. What it reserved stays spent; ask again as a new request."
 UNREAD = (
     "The table could not be read. Nothing was drawn, and what was reserved is kept for this question: ask it again, it "
-    "costs nothing more. The operator's log says what went wrong."
+    "costs nothing more. The operator's log says where it went wrong."
 )
 CUT_SHORT = (
     "The draw was cut short by the machine (memory, disk or a missing package; the operator's log says which). Nothing "

@@ -9,9 +9,10 @@
 """
 
 from sfumato.local import browser
+from sfumato.local.check import Check
 from sfumato.local.client import Client
 from sfumato.local.coins import noise_weight
-from sfumato.local.collector import Collected, Collector, Intake, envelope, envelopes, read_collection
+from sfumato.local.collector import Collected, Collector, Collectors, Intake, envelope, envelopes, read_collection
 from sfumato.local.device import Device
 from sfumato.local.engines import aggregate
 from sfumato.local.hadamard import HadamardResponse, hadamard_response
@@ -24,16 +25,18 @@ from sfumato.local.planning import plan
 from sfumato.local.popular import Item, MeanEstimate, Popular, Shares, nearest_distribution
 from sfumato.local.response import MeanResponse, Response, mean_response, response
 from sfumato.local.seed import Seed
-from sfumato.local.server import Server
+from sfumato.local.server import Server, combine
 from sfumato.local.sketch import load
 from sfumato.local.wire import Refused, Wire
 from sfumato.moved import moved
 
 __all__ = [
     "Bytes",
+    "Check",
     "Client",
     "Collected",
     "Collector",
+    "Collectors",
     "Device",
     "HadamardResponse",
     "Intake",
@@ -55,6 +58,7 @@ __all__ = [
     "Wire",
     "aggregate",
     "browser",
+    "combine",
     "envelope",
     "envelopes",
     "hadamard_response",

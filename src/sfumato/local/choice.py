@@ -36,37 +36,44 @@ def make(name: str, spend: Pure, bits: int, reports: int, false_items: float) ->
 def choose(spend: Pure, bits: int, reports: int, *, method: str, false_items: float) -> tuple[Method, str]:
     """Return the method of a name, and for "auto" also a sentence that says why.
 
-    Every method states the share that it finds if all other devices hold rivals as popular: `Method.guaranteed`, a
-    rule tested by simulation. The soft tree is taken unless the rule of another one gives a smaller share. Its own
-    is its detectable share as long as its search has room for all rivals.
+    Every method states the share that it expects to find where popularity falls as 1/rank, `Method.expected`, and the
+    one that it finds if all other devices hold rivals as popular, `Method.guaranteed`: rules tested by simulation. The
+    smallest share expected is taken, the soft tree where several are as small (LO-AUTO).
     """
     if method != "auto":
         return make(method, spend, bits, reports, false_items), ""
     soft = make("soft", spend, bits, reports, false_items)
-    own = soft.guaranteed(reports, GUARANTEED)
+    own = soft.expected(reports, GUARANTEED)
+    # Nothing limits the soft tree but the noise, of which it uses every report, or its room.
     if own <= soft.detectable(reports, GUARANTEED):
-        # Nothing limits the soft tree but the noise, of which it uses every report; no other method does.
-        reason = f"By its rule it finds {own:.3%} among rivals as popular; no other method here finds rarer items."
-        return soft, f'Method "soft", chosen automatically. {reason}'
-    return _smallest(soft, own, lambda name: make(name, spend, bits, reports, false_items), reports)
+        return soft, _why("soft", soft, reports, "no other method here finds rarer items")
+    others = _others(lambda name: make(name, spend, bits, reports, false_items))
+    best = min(others, key=lambda one: one[1].expected(reports, GUARANTEED), default=None)
+    if best is None:
+        return soft, _why("soft", soft, reports, "no other method takes items of this length")
+    name, other = best
+    if other.expected(reports, GUARANTEED) < own:
+        less = f"the soft tree guarantees {soft.guaranteed(reports, GUARANTEED):.3%}, because its search has no room"
+        return other, _why(
+            name, other, reports, f'{less} for more rivals. Write method="soft" if few items are popular'
+        )
+    return soft, _why("soft", soft, reports, f'"{name}" guarantees {other.guaranteed(reports, GUARANTEED):.3%}')
 
 
-def _smallest(soft: Method, own: float, maker: Callable[[str], Method], reports: int) -> tuple[Method, str]:
-    """Compare guarantees where the room of the soft tree limits it."""
-    best, name, share = soft, "soft", own
-    for other in ("expander", "bitstogram"):
+def _others(maker: Callable[[str], Method]) -> list[tuple[str, Method]]:
+    """Return the other methods that take items of this length."""
+    made = []
+    for name in ("expander", "bitstogram"):
         try:
-            made = maker(other)
+            made.append((name, maker(name)))
         except DomainTooLarge:
             continue
-        guaranteed = made.guaranteed(reports, GUARANTEED)
-        if guaranteed < share:
-            best, name, share = made, other, guaranteed
-    if best is soft:
-        reason = f"By its rule it finds {own:.3%} among rivals as popular, and no other method finds less."
-        return soft, f'Method "soft", chosen automatically. {reason}'
-    return best, (
-        f'Method "{name}", chosen automatically. By its rule it finds {share:.3%} among rivals as popular; the soft '
-        f'tree only {own:.3%}, because its search has no room for more rivals. Write method="soft" if few '
-        "items are popular."
+    return made
+
+
+def _why(name: str, method: Method, reports: int, other: str) -> str:
+    expected, guaranteed = method.expected(reports, GUARANTEED), method.guaranteed(reports, GUARANTEED)
+    return (
+        f'Method "{name}", chosen automatically. It expects to find {expected:.3%} where popularity falls as 1/rank, '
+        f"and guarantees {guaranteed:.3%} among rivals that are all as popular; {other}."
     )

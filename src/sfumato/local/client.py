@@ -12,6 +12,7 @@ import numpy as np
 
 from sfumato.local.method import Encoder
 from sfumato.local.plan import Plan
+from sfumato.local.trust import now
 from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import Bound, Loss
@@ -37,6 +38,8 @@ class Client(Mechanism):
     spec: ClassVar[str] = "C-SPLIT"
 
     plan: Plan
+    pinned: bool = False
+    """Whether the plan is one of those that the device was shipped with."""
 
     def loss(self) -> Loss:
         """Return the loss of one report."""
@@ -47,17 +50,29 @@ class Client(Mechanism):
         return Event(type(self).__name__, self.spec, {"plan": self.plan.to_json()}, self.version)
 
     def report(self, item: Any, noise: Noise | None = None) -> bytes:
-        """Return the report of an item; one that does not fit sends noise of the same size."""
+        """Return the report of an item; one that does not fit sends noise of the same size.
+
+        A plan that is not yet or no longer valid is refused, whatever the item.
+        """
+        self.plan.valid.require(now())
         return self.run(item, Noise() if noise is None else noise)
 
-    def remember(self, path: str | Path, *, lifetime: Bound, each: Bound | None = None) -> Device:
+    def remember(
+        self,
+        path: str | Path,
+        *,
+        lifetime: Bound,
+        each: Bound | None = None,
+        period: tuple[str, Bound] | None = None,
+    ) -> Device:
         """Return this client with a memory in a file: it counts its reports, and keeps a limit for its whole life.
 
-        `lifetime` bounds what all reports of the device cost, for all plans that use this file; `each` bounds one plan.
+        `lifetime` bounds what all reports of the device cost, for all plans that use this file; `each` bounds one plan,
+        by default `Pure(8)`. `period=("month", Pure(4))` also bounds the reports of each day, week, month or quarter.
         """
         from sfumato.local.device import remember
 
-        return remember(self, path, lifetime, each)
+        return remember(self, path, lifetime, each, period)
 
     def run(self, exact: Any, noise: Noise) -> bytes:
         """Draw role and uniform report in one go, then let the role's oracle speak."""

@@ -16,10 +16,10 @@ import numpy as np
 from sfumato.errors import ParameterError
 from sfumato.exact.search import narrowed
 from sfumato.local.cutoffs import cutoff
+from sfumato.local.evidence import Bar, Find
 from sfumato.local.linear import LinearHash, crowded
 from sfumato.local.method import Role
 from sfumato.local.oracle import Oracle
-from sfumato.local.popular import Item, Popular
 from sfumato.local.seed import Seed, words
 
 if TYPE_CHECKING:
@@ -73,28 +73,23 @@ class WholeItems:
         return digest_rows(self.keys[number], rows, 8)
 
 
-def confirm(server: Server, whole: WholeItems, oracle: LinearHash, codes: Iterable[int], false_items: float) -> Popular:
-    """Return the candidates that the last but one role confirms, with shares from the last role."""
+def confirm(
+    server: Server, whole: WholeItems, oracle: LinearHash, codes: Iterable[int], false_items: float
+) -> list[Find]:
+    """Return the candidates that the last but one role confirms."""
     items = server.plan.items
-    values = {code: value for code in dict.fromkeys(codes) if (value := items.value(code)) is not None}
+    fitting = [code for code in dict.fromkeys(codes) if items.value(code) is not None]
     last = len(server.plan.method.roles) - 1
-    checking, final = oracle.reader(server.tally(last - 1)), oracle.reader(server.tally(last))
-    if not values or not checking.reports:
-        return Popular((), false_items, server.accepted)
-    rows = np.frombuffer(b"".join(map(whole.row, values)), dtype=np.uint8).reshape(len(values), -1)
-    cut = cutoff(oracle, checking.reports, math.log(false_items / len(values)))
-    scores = _passing(checking, whole.points(rows, 0), cut)
-    if not scores:
-        return Popular((), false_items, server.accepted)
-    chosen = np.array(list(scores))
-    points = whole.points(rows[chosen], 1)
-    counts = final.jointly(points)
-    listed = list(values.values())
-    found = [
-        Item(listed[at], *share_of_all(float(count), float(error), final.reports, server.accepted), score)
-        for (at, score), count, error in zip(scores.items(), counts, final.errors(points, counts), strict=True)
+    checking = oracle.reader(server.tally(last - 1))
+    if not fitting or not checking.reports:
+        return []
+    rows = np.frombuffer(b"".join(map(whole.row, fitting)), dtype=np.uint8).reshape(len(fitting), -1)
+    cut = cutoff(oracle, checking.reports, math.log(false_items / len(fitting)))
+    return [
+        # Of the two roles that report whole items the first one confirms.
+        Find(fitting[at], score, (Bar(0, 1, passed),))
+        for at, (score, passed) in _passing(checking, whole.points(rows, 0), cut).items()
     ]
-    return Popular(tuple(sorted(found, key=lambda item: -item.share)), false_items, server.accepted)
 
 
 def share_of_all(count: float, error: float, part: int, everybody: int) -> tuple[float, float]:
@@ -112,20 +107,24 @@ def share_of_all(count: float, error: float, part: int, everybody: int) -> tuple
     return share, math.sqrt((error / reports) ** 2 + sampling)
 
 
-def _passing(reader: Any, points: Any, cut: float) -> dict[int, float]:
-    """Return which candidates reach the cut, with their scores; the largest is peeled before the others are read."""
-    scores: dict[int, float] = {}
+def _passing(reader: Any, points: Any, cut: float) -> dict[int, tuple[float, float]]:
+    """Return which candidates reach the cut, with their scores and what they had to reach.
+
+    The largest is peeled before the others are read.
+    """
+    scores: dict[int, tuple[float, float]] = {}
     before = reader.counts(points)
     error = reader.oracle.deviation(reader.reports)
     left = np.ones(len(points), dtype=np.bool_)
     while left.any():
         now = reader.counts(points)
-        reaching = left & (now >= cut * crowded(reader.oracle, reader.reports, before - now))
+        needed = cut * crowded(reader.oracle, reader.reports, before - now)
+        reaching = left & (now >= needed)
         if not reaching.any():
             break
         counts = np.where(reaching, now, -np.inf)
         best = int(np.argmax(counts))
-        scores[best] = float(counts[best]) / error
+        scores[best] = float(counts[best]) / error, float(needed[best])
         left[best] = False
         reader.peel(points[best], float(counts[best]))
     return scores

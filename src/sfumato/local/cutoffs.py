@@ -12,6 +12,7 @@ from functools import lru_cache
 from sfumato.exact.search import smallest_between
 from sfumato.local.hadamard import HadamardResponse
 from sfumato.local.linear import LinearHash
+from sfumato.local.response import Response
 
 _SMALLEST = 1e-280
 
@@ -21,7 +22,7 @@ def cutoff(oracle: LinearHash, reports: int, log_chance: float) -> float:
     if reports < 1:
         return 0.0
     inside = 1 / oracle.spread
-    support = _support(reports, oracle.spread, log_chance)
+    support = _support(reports, inside, log_chance)
     return (support - reports * inside) / (oracle.signal * (1 - inside))
 
 
@@ -30,30 +31,72 @@ def cell_cutoff(oracle: HadamardResponse, reports: int, log_chance: float) -> fl
 
     Half of the columns of a block speak for a cell, so a report of its block does with chance 1/2.
     """
-    return (2 * _support(reports, 2, log_chance) - reports) / oracle.signal if reports else math.inf
+    return (2 * _support(reports, 0.5, log_chance) - reports) / oracle.signal if reports else math.inf
+
+
+def answer_cutoff(oracle: Response, reports: int, log_chance: float) -> float:
+    """Return the estimate that an answer which nobody holds reaches at most with this probability."""
+    inside = float(oracle.chance) / oracle.answers
+    return (_support(reports, inside, log_chance) - reports * inside) / oracle.signal if reports else math.inf
 
 
 @lru_cache(maxsize=4096)
-def _support(reports: int, spread: int, log_chance: float) -> int:
-    """Return the smallest count that Bin(reports, 1/spread) reaches with at most this probability."""
+def _support(reports: int, inside: float, log_chance: float) -> int:
+    """Return the smallest count that Bin(reports, inside) reaches with at most this probability."""
     return smallest_between(
-        reports // spread, reports + 1, lambda count: _log_tail(count, reports, spread) <= log_chance
+        int(reports * inside), reports + 1, lambda count: _log_tail(count, reports, inside) <= log_chance
     )
 
 
-def _log_tail(count: int, reports: int, spread: int) -> float:
+def _log_tail(count: int, reports: int, inside: float) -> float:
     from scipy.special import betainc
 
     if count > reports:
         return -math.inf
-    chance = float(betainc(count, reports - count + 1, 1 / spread))
+    chance = float(betainc(count, reports - count + 1, inside))
     if chance > _SMALLEST:
         return math.log(chance)
-    share, inside = count / reports, 1 / spread
+    share = count / reports
     divergence = share * math.log(share / inside)
     if share < 1:
         divergence += (1 - share) * math.log((1 - share) / (1 - inside))
     return -reports * divergence
+
+
+def listed_share(oracle: LinearHash, reports: int, log_chance: float, probability: float) -> float:
+    """Return the smallest share whose items reach the cut-off with this probability: the law of LO-ALL, or 1.
+
+    The reports that speak for an item of h holders are Bin(h, own) + Bin(reports - h, 1/q); for more than a million
+    reports a normal law stands for it.
+    """
+    inside = 1 / oracle.spread
+    own = inside + oracle.signal * (1 - inside)
+    support = _support(reports, inside, log_chance)
+
+    def reached(holders: int) -> float:
+        return _two_binomials(holders, own, reports - holders, inside, support)
+
+    low, high = 0, reports
+    if reached(high) < probability:
+        return 1.0
+    while high - low > max(1, high // 2000):
+        middle = (low + high) // 2
+        low, high = (low, middle) if reached(middle) >= probability else (middle, high)
+    return high / reports
+
+
+def _two_binomials(holders: int, own: float, others: int, inside: float, support: int) -> float:
+    """Return P(Bin(holders, own) + Bin(others, inside) >= support)."""
+    import numpy as np
+    from scipy.special import ndtr
+    from scipy.stats import binom
+
+    if holders + others > 10**6 or holders > 10**5:
+        mean = holders * own + others * inside
+        deviation = math.sqrt(holders * own * (1 - own) + others * inside * (1 - inside))
+        return float(ndtr((mean - support + 0.5) / max(deviation, 1e-9)))
+    heard = np.arange(holders + 1)
+    return float((binom.pmf(heard, holders, own) * binom.sf(support - heard - 1, others, inside)).sum())
 
 
 def tree_cutoffs(

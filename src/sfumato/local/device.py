@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.errors import BudgetExceeded, LedgerError, ParameterError
 from sfumato.exact.rational import show
 from sfumato.local.durable import UNREADABLE, lock, write_durably
+from sfumato.local.trust import MOST_SPENT, PERIODS, now, period_of, require_affordable
 from sfumato.noise import Noise
 from sfumato.privacy import Bound, Pure, require_bound
 
@@ -31,6 +32,10 @@ class Device:
     a new seed meets the same limit. The limit is fixed when the file is made. A report is charged, on the disk, before
     it leaves; one that a crash swallows stays charged.
 
+    With a `period` the reports of each day, week, month or quarter have a limit of their own besides: any two
+    histories that differ in the items of one period are that close. It is the period of the report, by the device's
+    clock. A clock that goes back opens no new period; one put forward does, so the lifetime stays the guarantee.
+
     >>> import tempfile
     >>> from sfumato import Pure, local
     >>> client = local.plan(users=1000, spend=Pure(1), candidates=["red", "green"], reports=2).client()
@@ -45,17 +50,12 @@ class Device:
     path: Path
     lifetime: Pure
     each: Pure
+    period: Period | None = None
 
     def __post_init__(self) -> None:
-        spend = self.client.plan.loss()
-        if not spend.within(self.each):
-            raise BudgetExceeded(
-                f"This plan would cost the device epsilon {show(spend.person.epsilon)}, more than {self.each!r}, the "
-                "most that it spends on one plan; do not answer it.",
-                largest=self.each,
-            )
+        require_affordable(self.client.plan, self.each)
         with self._memory() as memory:
-            memory.require_lifetime(self.lifetime)
+            memory.require_limits(self.lifetime, self.period)
 
     def report(self, item: Any, noise: Noise | None = None) -> bytes:
         """Return a report of an item, charged first; refuses when the plan is answered or the lifetime is used up.
@@ -63,6 +63,7 @@ class Device:
         Whether it refuses depends on what was sent before, never on the item. To send a report again, keep its bytes:
         a second call is a second report.
         """
+        self.client.plan.valid.require(now())
         with self._memory() as memory:
             memory.charge(self.client, self.lifetime)
             memory.write()
@@ -73,7 +74,7 @@ class Device:
         """How many reports of this plan the device would still send."""
         plan = self.client.plan
         with self._memory() as memory:
-            fits = int((self.lifetime.epsilon - memory.spent) // _cost(self.client))
+            fits = int(memory.affordable(self.lifetime) // _cost(self.client))
             return max(0, min(plan.reports - memory.answered(plan.digest.hex()), fits))
 
     @property
@@ -88,7 +89,19 @@ class Device:
         held = lock(self.path.with_name(self.path.name + ".lock"), wait=True)
         assert held is not None
         with held:
-            yield _Memory.read(self.path, self.lifetime)
+            yield _Memory.read(self.path, self.lifetime, self.period)
+
+
+@dataclass(frozen=True)
+class Period:
+    """A limit for each day, week, month or quarter, by the device's clock in UTC."""
+
+    kind: str
+    most: Pure
+
+    def __post_init__(self) -> None:
+        if self.kind not in PERIODS:
+            raise ParameterError(f"A period is one of {', '.join(PERIODS)}; write period=('month', Pure(4)).")
 
 
 @dataclass
@@ -96,11 +109,16 @@ class _Memory:
     path: Path
     lifetime: Fraction
     plans: dict[str, dict[str, Any]]
+    period: Period | None = None
+    latest: str = ""
+    """The latest period that the clock has shown; a clock that goes back opens no new one."""
+    lately: Fraction = Fraction(0)
+    """What the reports of that period have cost."""
 
     @classmethod
-    def read(cls, path: Path, lifetime: Pure) -> _Memory:
+    def read(cls, path: Path, lifetime: Pure, period: Period | None) -> _Memory:
         if not path.exists():
-            made = cls(path, lifetime.epsilon, {})
+            made = cls(path, lifetime.epsilon, {}, period)
             made.write()
             return made
         try:
@@ -108,12 +126,15 @@ class _Memory:
             if record["format"] != FORMAT:
                 raise ValueError(record["format"])
             plans = {str(name): _entry(entry) for name, entry in record["plans"].items()}
-            return cls(path, Fraction(record["lifetime"]), plans)
+            return cls(path, Fraction(record["lifetime"]), plans, *_period(record.get("period")))
         except (*UNREADABLE, ZeroDivisionError):
             # A memory that cannot be read might have been full: nothing is sent.
             raise LedgerError(f"{path.name} is no memory of a device, or is damaged; nothing is sent.") from None
 
-    def require_lifetime(self, lifetime: Pure) -> None:
+    def require_limits(self, lifetime: Pure, period: Period | None) -> None:
+        if self.period != period:
+            kept = "no period" if self.period is None else f"period=({self.period.kind!r}, {self.period.most!r})"
+            raise ParameterError(f"The period of this device was fixed when its file was made; write {kept}.")
         if self.lifetime != lifetime.epsilon:
             raise ParameterError(
                 f"The lifetime of this device was fixed when its file was made; write lifetime={Pure(self.lifetime)!r}."
@@ -127,6 +148,16 @@ class _Memory:
         entry = self.plans.get(digest)
         return 0 if entry is None else int(entry["reports"])
 
+    def affordable(self, lifetime: Pure) -> Fraction:
+        """Return what a report may cost now, by both limits; a new period begins when the clock shows one."""
+        left = lifetime.epsilon - self.spent
+        if self.period is None:
+            return left
+        current = period_of(self.period.kind, now())
+        if current > self.latest:
+            self.latest, self.lately = current, Fraction(0)
+        return min(left, self.period.most.epsilon - self.lately)
+
     def charge(self, client: Client, lifetime: Pure) -> None:
         plan = client.plan
         digest, cost = plan.digest.hex(), _cost(client)
@@ -136,7 +167,15 @@ class _Memory:
                 f"This device has sent {answered} of {plan.reports} reports under this plan; it sends no more. Send "
                 "the bytes of the earlier report if it was lost."
             )
-        if self.spent + cost > lifetime.epsilon:
+        left = self.affordable(lifetime)
+        if cost > left and left < lifetime.epsilon - self.spent:
+            assert self.period is not None
+            raise BudgetExceeded(
+                f"A report costs epsilon {show(cost)}, and of the device's {self.period.most!r} for one "
+                f"{self.period.kind} only epsilon {show(left)} is left; it sends no more before the next one.",
+                largest=Pure(left) if left > 0 else None,
+            )
+        if cost > left:
             raise BudgetExceeded(
                 f"A report costs epsilon {show(cost)}, and of the device's {lifetime!r} only epsilon "
                 f"{show(lifetime.epsilon - self.spent)} is left; it sends no more for this plan.",
@@ -144,9 +183,13 @@ class _Memory:
             )
         earlier = Fraction(self.plans[digest]["epsilon"]) if digest in self.plans else Fraction(0)
         self.plans[digest] = {"reports": answered + 1, "epsilon": str(earlier + cost)}
+        self.lately += cost
 
     def write(self) -> None:
-        record = {"format": FORMAT, "lifetime": str(self.lifetime), "plans": self.plans}
+        record: dict[str, Any] = {"format": FORMAT, "lifetime": str(self.lifetime), "plans": self.plans}
+        if self.period is not None:
+            limit = {"kind": self.period.kind, "epsilon": str(self.period.most.epsilon)}
+            record["period"] = {**limit, "latest": self.latest, "spent": str(self.lately)}
         write_durably(self.path, [json.dumps(record, indent=1).encode() + b"\n"])
 
 
@@ -164,11 +207,24 @@ def _entry(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {"reports": reports, "epsilon": str(epsilon)}
 
 
-def remember(client: Client, path: str | Path, lifetime: Bound, each: Bound | None) -> Device:
+def _period(record: Mapping[str, Any] | None) -> tuple[Period | None, str, Fraction]:
+    if record is None:
+        return None, "", Fraction(0)
+    spent = Fraction(record["spent"])
+    if spent < 0:
+        raise ValueError(spent)
+    return Period(record["kind"], Pure(Fraction(record["epsilon"]))), str(record["latest"]), spent
+
+
+def remember(
+    client: Client, path: str | Path, lifetime: Bound, each: Bound | None, period: tuple[str, Bound] | None
+) -> Device:
     """Return a device that keeps its memory in a file."""
-    bounds = [require_bound(bound) for bound in (lifetime, lifetime if each is None else each)]
-    if not all(isinstance(bound, Pure) for bound in bounds):
-        raise ParameterError("The lifetime of a device is a pure bound; write for example lifetime=Pure(8).")
-    total, most = bounds
-    assert isinstance(total, Pure) and isinstance(most, Pure)
-    return Device(client, Path(path), total, most)
+    if period is not None and not (isinstance(period, tuple) and len(period) == 2):
+        raise ParameterError("period= is a kind and a bound; write for example period=('month', Pure(4)).")
+    asked = (lifetime, MOST_SPENT if each is None else each, *(() if period is None else period[1:]))
+    bounds = [bound for bound in map(require_bound, asked) if isinstance(bound, Pure)]
+    if len(bounds) < len(asked):
+        raise ParameterError("The limits of a device are pure bounds; write for example lifetime=Pure(8).")
+    limit = None if period is None else Period(period[0], bounds[2])
+    return Device(client, Path(path), bounds[0], bounds[1], limit)

@@ -127,11 +127,15 @@ class HadamardReader:
 
     def errors(self, points: Any, counts: Counts) -> Counts:
         """Return the errors, from the reports that fell into each cell's own block: heavy neighbours raise them."""
-        blocks, _, _ = self._locate(points)
-        inside = self.tally.reshape(1 << self.oracle.block_bits, -1).sum(axis=1)[blocks]
+        inside = self.inside(points)
         # Of an item's own reports a share is signal, which does not vary.
         variance = inside - np.clip(counts, 0, None) * self.oracle.signal**2
         return np.asarray(np.sqrt(np.maximum(variance, 1.0)) / self.oracle.signal, dtype=np.float64)
+
+    def inside(self, points: Any) -> Any:
+        """Return how many reports fell into the block of each cell."""
+        blocks, _, _ = self._locate(points)
+        return self.tally.reshape(1 << self.oracle.block_bits, -1).sum(axis=1)[blocks]
 
     def _locate(self, points: Any) -> tuple[Any, Any, Any]:
         given = np.asarray(points, dtype=np.int64)

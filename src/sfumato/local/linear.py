@@ -168,8 +168,7 @@ class LinearReader:
         step = 1.0
         for _ in range(PEEL_ROUNDS):
             left = step * self.counts(points)
-            for point, count in zip(points, left.tolist(), strict=True):
-                self.peel(point, count)
+            self.peel_many(points, left)
             counts += left
             if np.abs(left).max(initial=0) < 0.5:
                 break
@@ -179,9 +178,13 @@ class LinearReader:
 
     def peel(self, point: Any, count: float) -> None:
         """Take a known item out of the table, with all that it adds to other items' estimates."""
+        self.peel_many([point], [count])
+
+    def peel_many(self, points: Any, counts: Any) -> None:
+        """Take known items out of the table."""
         from sfumato.local.kernels.linear import take_out
 
-        take_out(self.table, self._words([point])[0], self.oracle.column_bits, count * self.oracle.signal)
+        take_out(self.table, self._words(points), self.oracle.column_bits, np.asarray(counts) * self.oracle.signal)
 
     def _words(self, points: Any) -> Any:
         return np.ascontiguousarray(np.asarray(points, dtype=np.uint32)[:, : self.oracle.symbol_bits])

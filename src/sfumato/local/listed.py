@@ -22,7 +22,7 @@ from sfumato.local.seed import Seed, words
 from sfumato.privacy import Pure
 
 if TYPE_CHECKING:
-    from sfumato.local.popular import Popular
+    from sfumato.local.evidence import Find
     from sfumato.local.server import Server
 
 MOST_CANDIDATES = 1 << 20
@@ -53,7 +53,7 @@ class ListMethod(Method):
         """Return the places of the candidates, hashed where the oracle hashes."""
         return ListEncoder(self.oracle, seed.key("candidate"), items.bits)
 
-    def decoding_bytes(self, cell: int, row_bytes: int) -> int:
+    def decoding_bytes(self, cell: int, row_bytes: int, reports: int) -> int:
         """Return the memory of the transformed table and of the list."""
         return 2 * cell * self.largest_oracle + LISTED * self.candidates
 
@@ -64,9 +64,9 @@ class ListMethod(Method):
         level = float(-ndtri(self.false_items / max(1, self.candidates)))
         return (level + float(ndtri(probability))) * self.oracle.deviation(reports) / reports
 
-    def search(self, server: Server, false_items: float) -> Popular:
-        """Return the candidates whose share is above zero beyond noise."""
-        return server.shares().popular(false_items)
+    def search(self, server: Server, false_items: float) -> list[Find]:
+        """Refuse: every candidate is read, and none has to be searched for."""
+        raise ParameterError("A plan with candidates= searches for nothing; ask for shares() or popular().")
 
     def to_json(self) -> dict[str, Any]:
         """Return the oracle, the number of candidates, and the chance of a false one where it is not the usual one."""
@@ -89,11 +89,11 @@ class MeanMethod(ListMethod):
 
     kind: ClassVar[str] = "mean"
 
-    def search(self, server: Server, false_items: float) -> Popular:
+    def search(self, server: Server, false_items: float) -> list[Find]:
         """Refuse: there are no items to be found."""
         raise ParameterError("A plan with numbers= has a mean and no items; ask for mean().")
 
-    def decoding_bytes(self, cell: int, row_bytes: int) -> int:
+    def decoding_bytes(self, cell: int, row_bytes: int, reports: int) -> int:
         """Return nothing: a mean is read as it is."""
         return 0
 

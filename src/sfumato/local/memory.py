@@ -20,5 +20,6 @@ _LEAST = 1 << 20
 
 def decoding_bytes(plan: Plan) -> int:
     """Return the memory that reading a sketch takes beside it, at most."""
-    cell = 4 if plan.users * plan.reports < _SINGLE else 8
-    return plan.method.decoding_bytes(cell, plan.items.row_bytes) + _LEAST
+    reports = plan.users * plan.reports
+    cell = 4 if reports < _SINGLE else 8
+    return plan.method.decoding_bytes(cell, plan.items.row_bytes, reports) + _LEAST

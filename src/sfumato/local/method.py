@@ -24,7 +24,7 @@ from sfumato.local.seed import Seed
 from sfumato.registry import Registry
 
 if TYPE_CHECKING:
-    from sfumato.local.popular import Popular
+    from sfumato.local.evidence import Find
     from sfumato.local.server import Server
 
 METHODS: Registry[type[Method]] = Registry(
@@ -103,11 +103,11 @@ class Method(ABC):
         """Return the share of an item that is found with this probability among so many reports."""
 
     @abstractmethod
-    def search(self, server: Server, false_items: float) -> Popular:
-        """Return the popular items that a sketch shows; one that nobody holds at most with this probability."""
+    def search(self, server: Server, false_items: float) -> list[Find]:
+        """Return what a sketch shows to be popular; an item that nobody holds at most with this probability."""
 
     @abstractmethod
-    def decoding_bytes(self, cell: int, row_bytes: int) -> int:
+    def decoding_bytes(self, cell: int, row_bytes: int, reports: int) -> int:
         """Return the memory that reading a sketch takes beside it; `cell` bytes a count, `row_bytes` an item."""
 
     @property
@@ -118,3 +118,11 @@ class Method(ABC):
     def guaranteed(self, reports: int, probability: float) -> float:
         """Return the share found with this probability if all others hold rivals as popular, by the method's rule."""
         return self.detectable(reports, probability)
+
+    def forgeable(self, reports: int) -> float | None:
+        """Return the part of so many reports that can list an item which nobody holds, or None if it is not stated."""
+        return None
+
+    def expected(self, reports: int, probability: float) -> float:
+        """Return the share found with this probability if popularity falls as 1/rank over 10^5 items."""
+        return self.guaranteed(reports, probability)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,22 +15,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.errors import ParameterError, SfumatoError
-from sfumato.exact import Number, between_zero_and_one
+from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.exact.rational import show
 from sfumato.local.durable import UNREADABLE, read_bytes
 from sfumato.local.items import Items
-from sfumato.local.listed import MeanMethod
+from sfumato.local.listed import ListMethod, MeanMethod
 from sfumato.local.method import METHODS, Encoder, Method
 from sfumato.local.seed import Seed
 from sfumato.local.shapes import check_shapes
+from sfumato.local.trust import MOST_SPENT, Validity, require_affordable, require_pinned
 from sfumato.local.wire import TAG_BYTES, Wire
-from sfumato.privacy import Loss, Pure, bound_from_json
+from sfumato.privacy import Approximate, Bound, Loss, Pure, bound_from_json, require_bound
 
 if TYPE_CHECKING:
     from sfumato.local.client import Client
     from sfumato.local.server import Server
 
-FORMAT = 1
+FORMAT, DATED_FORMAT = 1, 2
+"""A plan that says when it is valid, or of which epoch it is, has the second one; every other plan the first."""
 FOUND = 0.9
 """The probability with which an item of the detectable share is found."""
 
@@ -38,7 +42,8 @@ class Plan:
     """A collection: who is asked what, at which spend, under which seed. Make one with `sfumato.local.plan`.
 
     `spend` bounds what one device loses over all of its `reports` under this plan. The plan is public. `why` says why
-    this method was chosen; a saved plan carries it, but it is no part of what the plan's digest names.
+    this method was chosen; a saved plan carries it, but it is no part of what the plan's digest names. `valid` may say
+    from which day to which day devices answer it.
 
     >>> from sfumato import Pure, local
     >>> plan = local.plan(users=1000, spend=Pure(1), candidates=["red", "green"])
@@ -53,6 +58,7 @@ class Plan:
     seed: Seed
     reports: int = 1
     why: str = field(default="", compare=False)
+    valid: Validity = field(default_factory=Validity)
 
     def __post_init__(self) -> None:
         if not self.loss().within(self.spend):
@@ -71,11 +77,46 @@ class Plan:
         different = {role.oracle: None for role in self.method.roles}
         return max((oracle.loss() for oracle in different), key=lambda loss: loss.person.epsilon)
 
-    def client(self) -> Client:
-        """Return what a device runs."""
+    def shuffled(self, honest: int, delta: Number, *, linked: bool = True) -> Approximate:
+        """Return what one person loses towards whoever sees only the shuffled reports (LO-SHUFFLE).
+
+        Relation: the person takes part either way, with one item or another. `honest` is a lower bound, fixed before,
+        on how many different devices, the person's own included, follow this very plan and reach the same batch once;
+        it is not the number of users. It needs a relay that does all that docs/local.md says, and whom everybody
+        trusts; towards the relay itself, and in every ledger, the local epsilon stays. With `reports` above 1, say
+        `linked=False` only if the reports of one device have nothing in common that shows they are of one device.
+
+        >>> from sfumato import Pure, domain, local
+        >>> plan = local.plan(users=100_000, spend=Pure(4), items=domain.integers(0, 2**32 - 1), seed=bytes(32))
+        >>> f"{float(plan.shuffled(honest=100_000, delta=1e-8).epsilon):.2f}"
+        '0.22'
+        """
+        from sfumato.local.shuffle import checked, shuffled_loss
+
+        devices, leak = checked(honest, delta)
+        odds = max(role.oracle.odds for role in self.method.roles)
+        local = self.loss().person.epsilon
+        assert isinstance(local, Fraction)
+        together = shuffled_loss(odds**self.reports, local, devices, leak)
+        if linked or self.reports == 1:
+            return together
+        each = shuffled_loss(odds, local / self.reports, devices, leak / self.reports)
+        return min(together, Approximate(self.reports * each.epsilon, leak), key=lambda bound: bound.epsilon)
+
+    def client(self, *, each: Bound = MOST_SPENT, pinned: Collection[str] | None = None) -> Client:
+        """Return what a device runs, unless the plan costs it more than `each`, all of its reports together.
+
+        `pinned` are the digests of the plans, as hexadecimal text, that the device may answer: ship them with its
+        program. Without them whoever publishes plans can give every device a plan, and so a mark, of its own.
+        """
         from sfumato.local.client import Client
 
-        return Client(plan=self)
+        most = require_bound(each)
+        if not isinstance(most, Pure):
+            raise ParameterError(f"each= is a pure bound, not {most!r}; write for example each=Pure(8).")
+        require_affordable(self, most)
+        require_pinned(self, pinned)
+        return Client(plan=self, pinned=pinned is not None)
 
     def server(self) -> Server:
         """Return an empty sketch that takes reports."""
@@ -106,6 +147,42 @@ class Plan:
         """Return the share of an item that is found with this probability."""
         chance = float(between_zero_and_one(probability, "probability"))
         return self.method.detectable(self.users * self.reports, chance)
+
+    def detectable_listed(self, candidates: int, probability: Number = FOUND) -> float:
+        """Return the share of a candidate that `popular(candidates=…)` lists with this probability, of so many.
+
+        It is reckoned for a candidate that shares no beginning with another one, and for half of `false_items`.
+        """
+        from sfumato.local.cutoffs import listed_share
+        from sfumato.local.linear import LinearHash
+
+        count, chance = positive_integer(candidates, "candidates"), between_zero_and_one(probability, "probability")
+        oracle = self.method.roles[-1].oracle
+        if isinstance(self.method, ListMethod) or not isinstance(oracle, LinearHash):
+            raise ParameterError("This plan has a list of its own; ask for detectable_at(probability).")
+        log_chance = math.log(self.method.false_items / 2 / count)
+        return listed_share(oracle, self._counting, log_chance, float(chance))
+
+    @property
+    def _counting(self) -> int:
+        """How many of the planned reports speak of whole items or their prefixes."""
+        from sfumato.local.tree import TreeMethod
+
+        shares = [role.share for role in self.method.roles]
+        counting = sum(shares if isinstance(self.method, TreeMethod) else shares[-2:])
+        return self.users * self.reports * counting // sum(shares)
+
+    @property
+    def influence(self) -> float:
+        """How many users one made-up report counts for, at most, in the share of an item (LO-FORGED)."""
+        oracle = self.method.roles[-1].oracle
+        used = self._counting / (self.users * self.reports)
+        return 1 / (oracle.signal * used)
+
+    @property
+    def forgeable(self) -> float | None:
+        """The part of the reports that suffices, if made up, to list an item that nobody holds; None if not stated."""
+        return self.method.forgeable(self.users * self.reports)
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -160,7 +237,8 @@ class Plan:
     def to_json(self) -> dict[str, Any]:
         """Return the plan as JSON; the same plan always gives the same text, which its digest names."""
         return {
-            "format": FORMAT,
+            "format": DATED_FORMAT if self.valid.to_json() else FORMAT,
+            **self.valid.to_json(),
             "users": self.users,
             "spend": self.spend.to_json(),
             "reports": self.reports,
@@ -173,11 +251,14 @@ class Plan:
     def from_json(cls, record: Mapping[str, Any]) -> Plan:
         """Read what `to_json` wrote, and check that its coins keep its spend."""
         try:
-            if record["format"] != FORMAT:
+            if record["format"] not in (FORMAT, DATED_FORMAT):
                 raise ParameterError(
-                    f"This plan has format {str(record['format'])[:20]!r}, and this version reads {FORMAT}; install "
-                    "the version of sfumato that made it, or make the plan again."
+                    f"This plan has format {str(record['format'])[:20]!r}, and this version reads {FORMAT} and "
+                    f"{DATED_FORMAT}; install the version of sfumato that made it, or make the plan again."
                 )
+            valid = Validity.from_json(record)
+            if (record["format"] == DATED_FORMAT) != bool(valid.to_json()):
+                raise ParameterError("A plan of format 2 says when it is valid, and one of format 1 does not.")
             spend = bound_from_json(dict(record["spend"]))
             if not isinstance(spend, Pure):
                 raise ParameterError(
@@ -187,7 +268,8 @@ class Plan:
             method = METHODS[record["method"]["kind"]].from_json(record["method"])
             seed = Seed(bytes.fromhex(record["seed"]))
             why = str(record.get("why", ""))
-            made = cls(record["users"], spend, Items.from_json(record["items"]), method, seed, record["reports"], why)
+            items = Items.from_json(record["items"])
+            made = cls(record["users"], spend, items, method, seed, record["reports"], why, valid)
             if record.get("tag", made.wire.tag.hex()) != made.wire.tag.hex():
                 raise ParameterError(
                     "This plan was changed after it was saved: its tag does not belong to it. Take another copy."
@@ -211,6 +293,12 @@ class Plan:
         target.write_text(json.dumps(self.to_record(), indent=1) + "\n", encoding="utf-8")
         return target
 
+    def _forging(self) -> str:
+        said = f"A made-up report counts as at most {self.influence:.3g} users"
+        if self.forgeable is None:
+            return f"{said}."
+        return f"{said}; {self.forgeable:.2%} of all reports, made up, can list an item that nobody holds."
+
     def __str__(self) -> str:
         plural = "s" if self.reports > 1 else ""
         lines = [
@@ -220,8 +308,11 @@ class Plan:
         if not isinstance(self.method, MeanMethod):
             lines.append(f"An item of {self.detectable:.3%} of the users is found with probability {FOUND:.0%}.")
             lines.append(f"No protocol can find a share below {self.floor:.3%} among so many users at this spend.")
+            lines.append(self._forging())
         if self.why:
             lines.append(self.why)
+        if self.valid.to_json():
+            lines.append(str(self.valid))
         sketch, decoding = (size / 2**20 for size in (self.sketch_bytes, self.decoding_bytes))
         return "\n".join([*lines, f"A server needs {sketch:.1f} MiB, and to decode at most {decoding:.0f} MiB more."])
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from sfumato.domain import Categories, Domain, FixedPoint, Integers
 from sfumato.errors import AccuracyWarning, ParameterError
 from sfumato.exact import Number, between_zero_and_one, positive_integer
+from sfumato.exact.rational import show
 from sfumato.local.choice import METHOD_NAMES, choose
 from sfumato.local.coins import report_epsilon
 from sfumato.local.items import Items, composed
@@ -17,10 +20,14 @@ from sfumato.local.listed import FALSE_ITEMS, list_method, mean_method
 from sfumato.local.method import Method
 from sfumato.local.plan import FOUND, Plan
 from sfumato.local.seed import Seed
-from sfumato.privacy import Bound, Pure, require_bound
+from sfumato.local.shuffle import MOST_HONEST, checked, guessed_loss, largest_local
+from sfumato.local.trust import Validity
+from sfumato.privacy import Approximate, Bound, Pure, require_bound
 
 POOREST = 0.25
 """A plan that finds nothing below this share is refused."""
+LEAST_LOCAL = Fraction(1, 64)
+"""The smallest epsilon of a report that planning by a central bound tries."""
 MOST_USERS = 10**11
 """Nobody plans for more."""
 
@@ -28,7 +35,7 @@ MOST_USERS = 10**11
 def plan(
     *,
     users: int,
-    spend: Bound,
+    spend: Bound | None = None,
     items: Domain | None = None,
     candidates: Sequence[Any] | None = None,
     numbers: Domain | None = None,
@@ -37,6 +44,11 @@ def plan(
     method: str | Method = "auto",
     false_items: Number | None = None,
     seed: bytes | None = None,
+    central: Bound | None = None,
+    honest: int | None = None,
+    not_before: str | None = None,
+    not_after: str | None = None,
+    epoch: str | None = None,
 ) -> Plan:
     """Plan a collection of randomized reports: popular items, a known list, or a mean.
 
@@ -48,6 +60,11 @@ def plan(
     the probability, by default 0.05, that an item is listed that nobody holds; `Popular` says what of that is proved.
     A fresh public `seed` is drawn unless one is given.
 
+    In place of `spend`, `central=Approximate(1, 1e-8)` with `honest=80_000` takes the largest local epsilon whose
+    shuffled reports stay within it (`Plan.shuffled` says what that needs); devices are charged the local one.
+    `not_before` and `not_after` are days such as "2026-11-01": devices answer between them only. `epoch` names the
+    collection among several that follow each other.
+
     >>> from sfumato import Pure, domain, local
     >>> tiny = local.plan(users=1_000_000, spend=Pure(2), items=domain.integers(0, 2**32 - 1), seed=bytes(32))
     >>> tiny.report_bytes, round(tiny.detectable, 3)
@@ -56,6 +73,17 @@ def plan(
     people, times = positive_integer(users, "users"), positive_integer(reports, "reports")
     if people > MOST_USERS:
         raise ParameterError(f"users is at most {MOST_USERS}, more than there are people; write how many will report.")
+    if central is not None:
+        asked = {"users": users, "items": items, "candidates": candidates, "numbers": numbers, "reports": reports}
+        more = {"wanted": wanted, "method": method, "false_items": false_items, "seed": seed}
+        more |= {"not_before": not_before, "not_after": not_after, "epoch": epoch}
+        return _central_plan(spend, central, honest, times, {**asked, **more})
+    if honest is not None:
+        raise ParameterError(
+            "honest= goes with central=; write for example central=Approximate(1, 1e-8), or leave both."
+        )
+    if spend is None:
+        raise ParameterError("Write spend=, for example Pure(4): what a device may lose by all its reports.")
     each = _each(spend, times)
     if sum(part is not None for part in (items, candidates, numbers)) != 1:
         raise ParameterError("Write one of items=, candidates= and numbers=: what is asked of the devices.")
@@ -66,6 +94,7 @@ def plan(
     share = 1.0 if wanted is None else float(between_zero_and_one(wanted, "wanted"))
     listed = None if candidates is None else _candidates(candidates)
     public = Seed.fresh() if seed is None else Seed(seed)
+    valid = Validity(not_before, not_after, epoch)
 
     def make(count: int) -> Plan:
         asked, how, why = _method(
@@ -77,7 +106,7 @@ def plan(
             method=method,
             false_items=chance,
         )
-        return Plan(count, Pure(each.epsilon * times), asked, how, public, times, why)
+        return Plan(count, Pure(each.epsilon * times), asked, how, public, times, why, valid)
 
     made = make(people)
     if items is not None and made.detectable > POOREST:
@@ -88,6 +117,38 @@ def plan(
     if said := _weak_mean(made) if numbers is not None else _shortage(made, share, make, wanted is not None):
         warnings.warn(said, AccuracyWarning, stacklevel=2)
     return made
+
+
+def _central_plan(
+    spend: Bound | None, central: Bound, honest: int | None, reports: int, options: dict[str, Any]
+) -> Plan:
+    """Return the plan of the largest local epsilon, a multiple of 1/64, whose shuffled loss is within a bound."""
+    if spend is not None:
+        raise ParameterError("Write spend= or central=, not both: central= finds the spend.")
+    if not isinstance(central, Approximate) or central.unit != "person":
+        raise ParameterError(f"central= is Approximate(epsilon, delta), not {central!r}; write Approximate(1, 1e-8).")
+    devices, delta = checked(honest, central.delta)
+
+    def fits(local: Fraction) -> bool:
+        # All reports of a device together, as if they could be linked.
+        return guessed_loss(local, devices, delta) <= central.epsilon
+
+    local = largest_local(fits)
+    while local is not None and local >= LEAST_LOCAL * reports:
+        made = plan(spend=Pure(local), **options)
+        stated = made.shuffled(devices, delta)
+        if stated.epsilon <= central.epsilon:
+            why = f"Spend {show(local)}: the largest multiple of 1/64 whose reports, shuffled among {devices} honest "
+            why += f"devices, lose at most epsilon {show(stated.epsilon)} at delta {show(delta)}."
+            return replace(made, why=" ".join(part for part in (made.why, why) if part))
+        local -= Fraction(1, 64)
+    needed = devices
+    while guessed_loss(LEAST_LOCAL * reports, needed, delta) > central.epsilon and needed < MOST_HONEST:
+        needed *= 2
+    raise ParameterError(
+        f"Among {devices} honest devices not even a local epsilon of 1/64 a report stays within {central!r}; it takes "
+        f"about {needed} of them, or a larger central bound."
+    )
 
 
 def _refuse_idle(

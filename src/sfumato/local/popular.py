@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,10 @@ import numpy as np
 
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one
+from sfumato.local.evidence import Evidence, Law
 
 if TYPE_CHECKING:
+    from sfumato.local.check import Check
     from sfumato.show import Drawing
 
 DRAWN = 40
@@ -32,7 +35,10 @@ def _half_width(error: float, confidence: Number) -> float:
 class Item:
     """An item, the estimated share of the reports that hold it, and the standard error of that share.
 
-    `score` is how many standard errors above zero the evidence is that found it.
+    `score` is how many standard errors above zero the evidence is that found it. `apart` is share and error by the
+    devices alone that took no part in the search, where there are such: a rougher estimate which nothing selected.
+    If the range of `apart`, two errors to each side, holds 0 for an item near the cut, do not build on it. `listed`
+    says whether the item is there as a candidate of a list that was asked.
 
     >>> low, high = Item("red", share=0.25, error=0.01).interval(0.95)
     >>> round(low, 3), round(high, 3)
@@ -43,11 +49,42 @@ class Item:
     share: float
     error: float
     score: float = 0.0
+    apart: tuple[float, float] | None = None
+    listed: bool = False
+    evidence: Evidence | None = field(default=None, repr=False, compare=False)
+    """How the share was read; `interval` works with it."""
 
     def interval(self, confidence: Number = 0.95) -> tuple[float, float]:
-        """Return a range that holds the true share among the reports about this often; it covers their noise."""
-        half = _half_width(self.error, confidence)
-        return self.share - half, self.share + half
+        """Return a range, within 0 and 1, that holds the true share among the reports about this often.
+
+        It covers the noise of the reports. For an item that was found it also allows for its having been found: among
+        all that happened to pass the cut, also those just above it, it holds as often.
+        """
+        known = Evidence(Law(self.error**2)) if self.evidence is None else self.evidence
+        return known.interval(self.share, confidence)
+
+    @cached_property
+    def low(self) -> float:
+        """The lower end of `interval(0.95)`."""
+        return self.interval()[0]
+
+    @cached_property
+    def high(self) -> float:
+        """The upper end of `interval(0.95)`."""
+        return self.interval()[1]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the item as JSON."""
+        return {
+            "value": plain(self.value),
+            "share": self.share,
+            "error": self.error,
+            "low": self.low,
+            "high": self.high,
+            "score": self.score,
+            "apart": None if self.apart is None else {"share": self.apart[0], "error": self.apart[1]},
+            "listed": self.listed,
+        }
 
 
 @dataclass(frozen=True)
@@ -83,7 +120,7 @@ class _List(Sequence[Item]):
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return the list as JSON."""
-        return [{**vars(item), "value": plain(item.value)} for item in self.items]
+        return [item.to_json() for item in self.items]
 
     def plot(self, path: str | Path | None = None) -> Drawing:
         """Return the picture of the shares with what the noise may have moved; with a path, also write it there."""
@@ -93,7 +130,7 @@ class _List(Sequence[Item]):
             raise ParameterError("No item was found, so there is nothing to draw.")
         axis = "share of the reports in per cent, and 95 % of the noise"
         rows = [
-            Bar(_label(item.value), *(100 * part for part in (item.share, *item.interval()))) for item in self._shown
+            Bar(_label(item.value), *(100 * part for part in (item.share, item.low, item.high))) for item in self._shown
         ]
         drawing = bars(self._title, axis, rows)
         if path is not None:
@@ -105,7 +142,7 @@ class _List(Sequence[Item]):
         from sfumato.show import html, table
 
         rows = [
-            [line(item.value), *(f"{100 * part:.3f}" for part in (item.share, *item.interval()))]
+            [line(item.value), *(f"{100 * part:.3f}" for part in (item.share, item.low, item.high))]
             for item in self._shown
         ]
         said = "Shares of the reports in per cent; the intervals cover 95 % of the reports' noise."
@@ -132,8 +169,11 @@ class Popular(_List):
     `false_items` is the probability that an item is listed that nobody holds. It is proved for methods whose candidates
     are confirmed by other devices ("expander", "bitstogram"). For a search that grows prefixes it is proved for all
     items together that share no prefix with anybody's, and once more for the look-alikes of each single item that was
-    missed; that it holds for all items of the domain at once is tested by simulation and not proved. `reports` is how
-    many there were.
+    missed; that it holds for all items of the domain at once is tested by simulation and not proved. Where many items
+    are just too rare to be found, a look-alike of one of them may pass in its place, seldom: it has the same beginning,
+    so its share is too high and its interval means nothing. `Item.apart` sees it as it is. With candidates, half of
+    `false_items` is for the list and half for the search. `reports` is how many there were, `unfit` how many of the
+    candidates fit no report of the plan.
 
     >>> from sfumato import Noise, Pure, local
     >>> plan = local.plan(users=1000, spend=Pure(4), candidates=["red", "green", "blue"])
@@ -148,6 +188,9 @@ class Popular(_List):
     items: tuple[Item, ...]
     false_items: float
     reports: int
+    unfit: int = 0
+    check: Check | None = field(default=None, repr=False, compare=False)
+    """Whether the reports look as if devices had made them."""
 
 
 @dataclass(frozen=True)
@@ -170,28 +213,20 @@ class Shares(_List):
     reports: int
     false_items: float = 0.05
     whole: bool = True
-
-    @classmethod
-    def of(cls, values: Sequence[Any], counts: Any, errors: Any, reports: int, false_items: float = 0.05) -> Shares:
-        """Return shares of a whole list from counts."""
-        made = (
-            Item(value, float(count) / reports, float(error) / reports, float(count) / max(float(error), 1e-12))
-            for value, count, error in zip(values, counts, errors, strict=True)
-        )
-        return cls(tuple(made), reports, false_items)
+    chosen: Callable[[float], Sequence[Item]] | None = field(default=None, repr=False, compare=False)
+    """From a chance to those of the items that are popular; `popular` works with it."""
 
     def popular(self, false_items: Number | None = None) -> Popular:
-        """Return the candidates whose share is above zero beyond noise, all of them together at this failure.
+        """Return the candidates that more devices hold than noise explains, all of them together at this failure.
 
-        `false_items` is the probability that one is listed that nobody holds, by default the plan's.
+        `false_items` is the probability that one is listed that nobody holds, by default the plan's: an exact binomial
+        tail for every candidate. Where the plan searches, what the search finds is taken out of the way first. The list
+        must not be made from these reports.
         """
-        from scipy.special import ndtri
-
         given = self.false_items if false_items is None else false_items
         chance = float(between_zero_and_one(given, "false_items"))
-        level = float(-ndtri(chance / max(1, len(self.items))))
-        found = sorted((item for item in self.items if item.score >= level), key=lambda item: -item.share)
-        return Popular(tuple(found), chance, self.reports)
+        found = [] if self.chosen is None else self.chosen(chance)
+        return Popular(tuple(sorted(found, key=lambda item: -item.share)), chance, self.reports)
 
     def consistent(self) -> Shares:
         """Return the nearest shares that are at least zero and add up to one: better to look at, but biased."""

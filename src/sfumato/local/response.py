@@ -102,6 +102,10 @@ class MeanResponse(Response):
     answers: int = 2
     steps: int
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive_integer(self.steps, "steps")
+
     def shape(self) -> dict[str, int]:
         """Return the number of steps."""
         return {"steps": self.steps}

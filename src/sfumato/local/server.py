@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import replace
+import warnings
+from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sfumato.errors import ParameterError, SketchError
+from sfumato.errors import AccuracyWarning, ParameterError, SketchError
 from sfumato.exact import Number, between_zero_and_one
-from sfumato.local.confirm import share_of_all
-from sfumato.local.linear import LinearReader
+from sfumato.local.check import Check, check_reports
+from sfumato.local.finds import found_items, named_items, plain_items
+from sfumato.local.linear import LinearHash
 from sfumato.local.listed import ListMethod, MeanMethod
 from sfumato.local.plan import Plan
 from sfumato.local.popular import Item, MeanEstimate, Popular, Shares
 from sfumato.local.wire import Refused
+
+MOST_CANDIDATES = 1 << 22
+"""A longer list is not read."""
 
 
 class Server:
@@ -75,71 +80,105 @@ class Server:
         """Return the counts of one role's reports."""
         return self.counts[self.plan.offsets[role] : self.plan.offsets[role + 1]]
 
-    def popular(self, false_items: Number | None = None) -> Popular:
-        """Return the popular items, the most popular first.
+    def popular(self, false_items: Number | None = None, *, candidates: Iterable[Any] | None = None) -> Popular:
+        """Return the popular items, the most popular first, with shares from all reports.
 
         `false_items` is the probability that an item is listed that nobody holds, by default the plan's; `Popular`
-        says for which methods it is proved.
+        says for which methods it is proved. `candidates` is a public list, not made from these reports: of its items
+        much rarer ones are found, beside what the search finds without it. Then half of `false_items` goes to the list
+        and half to the search. Candidates that do not fit the plan are counted as `unfit`.
+
+        >>> from sfumato import Noise, Pure, domain, local
+        >>> plan = local.plan(users=100_000, spend=Pure(4), items=domain.text(max_bytes=8), seed=bytes(32))
+        >>> server = plan.server()
+        >>> held = ["apple"] * 30_000 + ["fig"] * 500 + [f"{n}" for n in range(69_500)]
+        >>> server.ingest(plan.client().reports(held, Noise(insecure_seed=1)))
+        100000
+        >>> [item.value for item in server.popular()]
+        ['apple']
+        >>> [item.value for item in server.popular(candidates=["fig", "kiwi"])]
+        ['apple', 'fig']
         """
         method = self.plan.method
         given = method.false_items if false_items is None else false_items
-        return method.search(self, float(between_zero_and_one(given, "false_items")))
+        chance = float(between_zero_and_one(given, "false_items"))
+        if isinstance(method, ListMethod) and not isinstance(method, MeanMethod):
+            if candidates is not None:
+                raise ParameterError(
+                    "This plan has a list of its own; leave candidates= out, or ask for estimate(items)."
+                )
+            found = self._chosen(list(range(method.candidates)), chance)
+            return Popular(tuple(sorted(found, key=lambda item: -item.share)), chance, self.accepted)
+        codes, unfit = _fitting(self.plan, candidates)
+        part = chance if candidates is None else chance / 2
+        items, tests = found_items(self, method.search(self, part), codes, part)
+        check = check_reports(self, tests)
+        for alarm in check.alarms:
+            warnings.warn(alarm, AccuracyWarning, stacklevel=2)
+        return Popular(tuple(sorted(items, key=lambda item: -item.share)), chance, self.accepted, unfit, check)
+
+    def check(self) -> Check:
+        """Return whether the reports look as if devices had made them; it decodes what the plan asks for."""
+        if isinstance(self.plan.method, ListMethod):
+            return check_reports(self)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", AccuracyWarning)
+            found = self.popular().check
+        assert found is not None
+        return found
 
     def estimate(self, items: Iterable[Any]) -> Shares:
         """Return the shares of these items, whether they are popular or not, unbiased and in this order.
 
-        They are read from the devices that are kept for estimates. The intervals cover the noise of the reports, and
-        that those devices are a part of all. Ask for a few public items: an error goes with each of them, and among
-        many some will look popular by chance; `estimate(…).popular()` allows for that. An item that does not fit the
-        plan is refused. Very popular items add a little to others that share cells with them; name them, too, and it
-        is taken out.
+        They are read from all reports. Each interval holds for one item that was named before looking; among many some
+        will look popular by chance, and `estimate(…).popular()` allows for that. An item that does not fit the plan is
+        refused. Popular items that you do not name widen the error of the others: name them, too, or ask for
+        `popular(candidates=…)`, which takes them out.
 
         >>> from sfumato import Noise, Pure, domain, local
         >>> plan = local.plan(users=100_000, spend=Pure(4), items=domain.text(max_bytes=2), seed=bytes(32))
         >>> server = plan.server()
         >>> server.ingest(plan.client().reports(["a"] * 60_000 + ["b"] * 40_000, Noise(insecure_seed=1)))
         100000
-        >>> [(item.value, round(item.share, 1)) for item in server.estimate(["b", "zz"])]
-        [('b', 0.4), ('zz', 0.0)]
+        >>> [(item.value, f"{abs(item.share):.2f}") for item in server.estimate(["b", "zz"])]
+        [('b', '0.40'), ('zz', '0.00')]
         """
-        method, plan = self.plan.method, self.plan
-        if isinstance(method, MeanMethod):
-            raise ParameterError(f"This plan estimates no items; {_asks(plan)}.")
-        codes = _codes(plan, items)
-        if not codes:
-            return Shares((), self.accepted, method.false_items, whole=False)
-        if isinstance(method, ListMethod):
-            found = self.shares()
-            return replace(found, items=tuple(found.items[code] for code in codes), whole=False)
+        if isinstance(self.plan.method, MeanMethod):
+            raise ParameterError(f"This plan estimates no items; {_asks(self.plan)}.")
+        codes = _codes(self.plan, items)
         different = list(dict.fromkeys(codes))
-        rows, _ = plan.items.rows([plan.items.value(code) for code in different])
-        last = len(method.roles) - 1
-        reader = method.roles[last].oracle.reader(self.tally(last))
-        points = plan.encoder.points(rows, last)
-        counts = _together(reader, points)
-        made = {
-            code: self._item(plan.items.value(code), float(count), float(error), reader.reports)
-            for code, count, error in zip(different, counts, reader.errors(points, counts), strict=True)
-        }
-        return Shares(tuple(made[code] for code in codes), self.accepted, method.false_items, whole=False)
-
-    def _item(self, value: Any, count: float, error: float, part: int) -> Item:
-        if not part:
-            # Nobody was asked, so nothing is known.
-            return Item(value, 0.0, math.inf)
-        return Item(value, *share_of_all(count, error, part, self.accepted), count / max(error, 1e-12))
+        made = dict(zip(different, self._items(different), strict=True))
+        return self._shares([made[code] for code in codes], different, whole=False)
 
     def shares(self) -> Shares:
         """Return the share of every candidate, unbiased."""
         method = self.plan.method
         if not isinstance(method, ListMethod) or isinstance(method, MeanMethod):
             raise ParameterError(f"Only a plan with candidates= estimates every candidate; {_asks(self.plan)}.")
-        places = np.arange(method.candidates)
-        reader = method.oracle.reader(self.tally(0))
-        points = self.plan.encoder.places(places)  # type: ignore[attr-defined]
-        counts = _together(reader, points)
-        values = [self.plan.items.value(place) for place in places.tolist()]
-        return Shares.of(values, counts, reader.errors(points, counts), max(1, self.accepted), method.false_items)
+        codes = list(range(method.candidates))
+        return self._shares(self._items(codes), codes, whole=True)
+
+    def _items(self, codes: list[int]) -> list[Item]:
+        """Return the shares of different codes."""
+        if not codes:
+            return []
+        hashed = isinstance(self.plan.method.roles[-1].oracle, LinearHash)
+        return named_items(self, codes) if hashed else plain_items(self, codes)
+
+    def _shares(self, items: list[Item], codes: list[int], whole: bool) -> Shares:
+        chosen = partial(self._chosen, codes)
+        return Shares(tuple(items), self.accepted, self.plan.method.false_items, whole, chosen)
+
+    def _chosen(self, codes: list[int], chance: float) -> list[Item]:
+        """Return the popular ones of different codes."""
+        method = self.plan.method
+        if not isinstance(method.roles[-1].oracle, LinearHash):
+            return plain_items(self, codes, chance)
+        # What a search finds is peeled from the list, and not shown unless it is on it.
+        finds = [] if isinstance(method, ListMethod) else method.search(self, chance)
+        known = set(codes)
+        found, _ = found_items(self, finds, codes, chance)
+        return [item for item in found if item.listed or self.plan.items.strict(item.value) in known]
 
     def mean(self) -> MeanEstimate:
         """Return the mean of the numbers, unbiased."""
@@ -154,6 +193,41 @@ class Server:
         return MeanEstimate(float(low) + span * high, span * error)
 
 
+def combine(servers: Sequence[Server], items: Iterable[Any]) -> Shares:
+    """Return the shares of named items over several epochs together: their sketches, of different plans, do not merge.
+
+    Each epoch counts by its reports; the noise of the epochs is independent. Do not name items that these epochs
+    showed: what the first one found is combined over the later ones.
+
+    >>> from sfumato import Noise, Pure, domain, local
+    >>> servers = []
+    >>> for epoch in (1, 2):
+    ...     plan = local.plan(users=50_000, spend=Pure(4), items=domain.text(max_bytes=2), seed=bytes([epoch] * 32))
+    ...     servers.append(plan.server())
+    ...     _ = servers[-1].ingest(plan.client().reports(["a"] * 10_000 * epoch, Noise(insecure_seed=epoch)))
+    >>> [(item.value, f"{abs(item.share):.1f}") for item in local.combine(servers, ["a", "b"])]
+    [('a', '1.0'), ('b', '0.0')]
+    """
+    if isinstance(servers, Server) or not servers or not all(isinstance(one, Server) for one in servers):
+        raise ParameterError("combine() takes a list of servers, at least one; write combine([first, second], items).")
+    named = list(_listed(items))
+    said = [server.estimate(named) for server in servers]
+    total = sum(one.reports for one in said)
+    weights = [one.reports / total if total else 0.0 for one in said]
+    made = [_combined(parts, weights) for parts in zip(*said, strict=True)]
+    return Shares(tuple(made), total, min(one.false_items for one in said), whole=False)
+
+
+def _combined(parts: Sequence[Item], weights: Sequence[float]) -> Item:
+    """Return one item over several epochs, each with its weight; an epoch without reports has none."""
+    counted = [(item, weight) for item, weight in zip(parts, weights, strict=True) if weight]
+    if not counted:
+        return Item(parts[0].value, 0.0, math.inf)
+    share = sum(weight * item.share for item, weight in counted)
+    error = math.sqrt(sum((weight * item.error) ** 2 for item, weight in counted))
+    return Item(parts[0].value, share, error, share / error)
+
+
 def _asks(plan: Plan) -> str:
     """Say what the server of a plan can be asked."""
     if isinstance(plan.method, MeanMethod):
@@ -164,11 +238,25 @@ def _asks(plan: Plan) -> str:
 
 
 def _codes(plan: Plan, items: Iterable[Any]) -> list[int]:
+    return [plan.items.strict(item) for item in _listed(items)]
+
+
+def _listed(items: Iterable[Any]) -> Iterable[Any]:
     if isinstance(items, (str, bytes)) or not isinstance(items, Iterable):
         raise ParameterError("estimate() takes a list of items; write estimate([item]) for one.")
-    return [plan.items.strict(item) for item in items]
+    return items
 
 
-def _together(reader: Any, points: Any) -> Any:
-    """Return estimates; where items are hashed, heavy ones must not spill into others."""
-    return reader.together(points) if isinstance(reader, LinearReader) else reader.counts(points)
+def _fitting(plan: Plan, candidates: Iterable[Any] | None) -> tuple[list[int], int]:
+    """Return the different codes of a list of candidates, and how many of them do not fit the plan."""
+    if candidates is None:
+        return [], 0
+    if isinstance(candidates, (str, bytes)) or not isinstance(candidates, Iterable):
+        raise ParameterError("candidates= is a list of items; write candidates=[item] for one.")
+    codes = [plan.items.code(item) for item in candidates]
+    fitting = list(dict.fromkeys(code for code in codes if code is not None))
+    if len(fitting) > MOST_CANDIDATES:
+        raise ParameterError(
+            f"A list has at most {MOST_CANDIDATES} candidates, and this one {len(fitting)}; shorten it."
+        )
+    return fitting, sum(code is None for code in codes)

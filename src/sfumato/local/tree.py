@@ -25,7 +25,7 @@ from sfumato.local.whitening import whitening_of
 from sfumato.privacy import Pure
 
 if TYPE_CHECKING:
-    from sfumato.local.popular import Popular
+    from sfumato.local.evidence import Find
     from sfumato.local.server import Server
 
 FIRST_BITS = 16
@@ -41,8 +41,10 @@ _KEPT = 24
 """Bytes for every level of every prefix that stays in a search, measured."""
 SEARCHES = ("soft", "prefix", "treehist")
 STEPS = {"soft": STEP_BITS, "prefix": PREFIX_STEP_BITS, "treehist": 1}
-RIVALS = 64
-"""How many places in the search an item may need for each rival as popular as itself: the design rule of SOFT-TREE."""
+RIVALS = 20
+"""How many places in the search an item may need for each rival as popular as itself: measured (LO-AUTO)."""
+ZIPF = 12
+"""Where popularity falls as 1/rank over 10^5 items, 1/(12·share) items are at least as popular as one of this share."""
 
 
 def level_bits(bits: int, first: int = FIRST_BITS, step: int = STEP_BITS) -> tuple[int, ...]:
@@ -102,11 +104,11 @@ class TreeMethod(Method):
         """Return the whitening and the hashes."""
         return TreeEncoder(seed, items.bits, self.prefixes, self.oracle.symbol_bits)
 
-    def decoding_bytes(self, cell: int, row_bytes: int) -> int:
+    def decoding_bytes(self, cell: int, row_bytes: int, reports: int) -> int:
         """Return the memory of the tables of all roles, and of the prefixes that a search looks at and keeps."""
         from sfumato.local.tree_search import beam
 
-        room = beam(self)
+        room = beam(self, reports)
         steps = [after - before for before, after in zip(self.levels, self.levels[1:], strict=False)]
         looked_at = max(1 << self.levels[0], room << max(steps, default=0))
         tables = cell * sum(role.oracle.outcomes for role in self.roles)
@@ -118,7 +120,7 @@ class TreeMethod(Method):
 
         return detectable_share(self, reports, probability)
 
-    def search(self, server: Server, false_items: float) -> Popular:
+    def search(self, server: Server, false_items: float) -> list[Find]:
         """Grow prefixes."""
         from sfumato.local.tree_search import search
 
@@ -126,10 +128,26 @@ class TreeMethod(Method):
 
     def guaranteed(self, reports: int, probability: float) -> float:
         """Return the share found among rivals that are all as popular: the search must have room for them."""
+        return self._with_room(reports, probability, 1)
+
+    def expected(self, reports: int, probability: float) -> float:
+        """Return the share found where popularity falls as 1/rank: the search must have room for the rivals."""
+        return self._with_room(reports, probability, ZIPF)
+
+    def forgeable(self, reports: int) -> float:
+        """Return the part of so many reports that reaches the first cut, if each of them speaks for one item."""
+        from sfumato.local.cutoffs import tree_cutoffs
+
+        whole = sum(self.shares)
+        searching = tuple(reports * share // whole for share in self.shares[:-1])
+        first = tree_cutoffs(self.oracle, self.levels, searching, self.false_items)[0]
+        return min(1.0, self.oracle.signal * first / reports)
+
+    def _with_room(self, reports: int, probability: float, fewer: int) -> float:
         from sfumato.local.tree_search import beam
 
         share = self.detectable(reports, probability)
-        return share if len(self.levels) == 1 else max(share, min(1.0, RIVALS / beam(self)))
+        return share if len(self.levels) == 1 else max(share, min(1.0, RIVALS / (fewer * beam(self, reports))))
 
     def to_json(self) -> dict[str, Any]:
         """Return levels, shares, oracle and search."""

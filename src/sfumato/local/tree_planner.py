@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.local.cutoffs import tree_cutoffs
 from sfumato.local.tree import STEPS, TreeMethod
-from sfumato.local.tree_search import PREFIX_LEVEL, beam
+from sfumato.local.tree_search import BEAMS, PREFIX_KEEP, PREFIX_LEVEL
 from sfumato.noise import Noise
 
 DRAWS = 4000
@@ -64,7 +64,7 @@ def _survivable(method: TreeMethod, reports: Any, deviation: float) -> Any:
 
     soft = method.style == "soft"
     count = len(method.levels)
-    room = beam(method)
+    room = BEAMS[method.oracle.symbol_bits] if soft else PREFIX_KEEP
     spread = np.cumsum(reports[:count]) if soft else reports[:count]
     grown = 2.0 ** STEPS[method.style]
     rivals = [2.0**bits if soft else min(2.0**bits, grown * room) for bits in method.levels]

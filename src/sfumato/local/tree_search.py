@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfumato.local.confirm import share_of_all
 from sfumato.local.cutoffs import cutoff, tree_cutoffs
+from sfumato.local.evidence import Bar, Find
 from sfumato.local.kernels.beam import thin_families
 from sfumato.local.linear import LinearReader, crowded
-from sfumato.local.popular import Item, Popular
-from sfumato.local.tree import TreeEncoder, TreeMethod, first_bits
+from sfumato.local.tree import RIVALS, TreeEncoder, TreeMethod, first_bits
 
 if TYPE_CHECKING:
     from sfumato.local.server import Server
@@ -41,13 +40,27 @@ SPILLED = 0.02
 """There is another pass if the families of the items just found fill more than 1/8 of the search, or if what they add
 to the estimates of others has more than 0.02 of the variance of the noise. Less than that decides next to nothing."""
 LEAVES = 600
+"""So many whole items come through a search of the usual room, and more where there is more room."""
+MOST_ROOM = 1 << 17
+FOUND = 0.9
+"""The room is for what is found with this probability."""
+Passed = tuple[float, tuple[Bar, ...]]
+"""The score of an item that was found, and the bars that it passed."""
 
 
-def beam(method: TreeMethod) -> int:
-    """Return how many prefixes stay in the search."""
+def beam(method: TreeMethod, reports: int) -> int:
+    """Return how many prefixes stay in the search, for a plan of so many reports.
+
+    There is room for as many rivals as can be found at all, whatever the others hold, up to `MOST_ROOM` places.
+    """
     if method.style != "soft":
         return PREFIX_KEEP
-    return BEAMS[method.oracle.symbol_bits]
+    from sfumato.local.tree_planner import detectable_share
+
+    usual = BEAMS[method.oracle.symbol_bits]
+    # The detectable share hardly depends on the room, so it is taken once.
+    wanted = min(MOST_ROOM, math.ceil(RIVALS / detectable_share(method, reports, FOUND)))
+    return max(usual, 1 << (wanted - 1).bit_length())
 
 
 @dataclass(frozen=True)
@@ -73,11 +86,15 @@ class Search:
             method.oracle.reader(server.tally(role)) for role in range(len(method.levels) + 1)
         ]
         self.untouched = [reader.untouched() for reader in self.readers]
-        self.final = method.oracle.reader(server.tally(len(method.levels) + 1))
         self.reports = tuple(reader.reports for reader in self.readers)
         self.total = sum(self.reports)
         self.false_items = false_items
+        self.room = beam(method, server.plan.users * server.plan.reports)
+        usual = BEAMS[method.oracle.symbol_bits]
+        self.leaves = LEAVES * max(self.room, usual) // usual
         self.cuts = np.array(tree_cutoffs(method.oracle, method.levels, self.reports, false_items))
+        self.kept: list[Bar] = []
+        """What prefixes had to reach to stay in the search, in the last descent."""
 
     def error(self, reports: float) -> float:
         """Return the standard error of the estimate of an absent item."""
@@ -92,6 +109,7 @@ class Search:
         rows = _all_prefixes(first, self.items.row_bytes)
         history = np.zeros((len(rows), 0), dtype=np.float32)
         lineage = np.zeros((len(rows), 0), dtype=np.int32)
+        self.kept = []
         for level, length in enumerate(levels):
             added = self.encoder.child_bits[level]
             reader = self.readers[level]
@@ -112,9 +130,11 @@ class Search:
             score = here.ravel()
             least = cutoff(self.method.oracle, max(1, self.reports[level]), math.log(PREFIX_CHANCE))
             good = np.flatnonzero(score >= least)
-            return _largest(score, good, beam(self.method))
+            kept = _largest(score, good, self.room)
+            self.kept.append(Bar(level, level + 1, max(least, _least_kept(score, good, kept))))
+            return kept
         score = (history.sum(axis=1, dtype=np.float32)[:, None] + here).ravel()
-        room = beam(self.method)
+        room = self.room
         most = room // FAMILIES
         passes = np.ones(len(score), dtype=np.bool_)
         if level:
@@ -129,7 +149,9 @@ class Search:
             # If enough of them stay, all others would have been worse.
             if passes.sum() >= room or len(among) == len(everyone):
                 break
-        return _largest(score, among[passes], room)
+        kept = _largest(score, among[passes], room)
+        self.kept.append(Bar(0, level + 1, _least_kept(score, among[passes], kept)))
+        return kept
 
     def _leaves(self, rows: Any, history: Any, lineage: Any) -> Leaves:
         verify = len(self.method.levels)
@@ -137,8 +159,9 @@ class Search:
         total = history.sum(axis=1, dtype=np.float64) + self.readers[verify].counts(points)
         passes = np.ones(len(rows), dtype=np.bool_)
         for back in (back for back in (1, *GENERATIONS) if back < verify):
-            thin_families(lineage[:, verify - 1 - back], total, passes, LEAVES // FAMILIES)
-        best = _largest(total, np.flatnonzero(passes), LEAVES)
+            thin_families(lineage[:, verify - 1 - back], total, passes, self.leaves // FAMILIES)
+        best = _largest(total, np.flatnonzero(passes), self.leaves)
+        self.kept.append(Bar(0, verify + 1, _least_kept(total, np.flatnonzero(passes), best)))
         chosen = rows[best]
         return Leaves(chosen, [self.encoder.prefix_points(chosen, role) for role in range(verify + 1)])
 
@@ -147,36 +170,38 @@ class Search:
         columns = [reader.counts(points) for reader, points in zip(readers, leaves.points, strict=True)]
         return np.cumsum(np.stack(columns, axis=1)[:, ::-1], axis=1)[:, ::-1]
 
-    def passing(self, suffixes: Any, before: Any) -> Any:
-        """Return the places of the leaves that pass every cut; `before` is their evidence before all peeling."""
+    def needed(self, suffixes: Any, before: Any) -> Any:
+        """Return what every leaf has to reach from every part on; `before` is its evidence before all peeling."""
         count = len(self.cuts)
         reports = np.cumsum(self.reports[::-1])[::-1]
-        wider = crowded(self.method.oracle, reports[:count], (before - suffixes)[:, :count])
-        return np.flatnonzero((suffixes[:, :count] >= self.cuts * wider).all(axis=1))
+        return self.cuts * crowded(self.method.oracle, reports[:count], (before - suffixes)[:, :count])
 
-    def accept(self, leaves: Leaves) -> list[tuple[bytes, float]]:
+    def accept(self, leaves: Leaves) -> list[tuple[bytes, Passed]]:
         """Take the best acceptable leaf, peel it from all tables, and look again, until none is left."""
-        found: list[tuple[bytes, float]] = []
+        found: list[tuple[bytes, Passed]] = []
         before = self.evidence(leaves, self.untouched) if len(leaves) else None
         while len(leaves):
             suffixes = self.evidence(leaves, self.readers)
-            passing = self.passing(suffixes, before)
+            needed = self.needed(suffixes, before)
+            passing = np.flatnonzero((suffixes[:, : len(self.cuts)] >= needed).all(axis=1))
             if not len(passing):
                 break
             best = passing[np.argmax(suffixes[passing, 0])]
             count = float(suffixes[best, 0])
-            found.append((leaves.rows[best].tobytes(), count / self.error(self.total)))
+            ends = len(self.readers)
+            cuts = [Bar(start, ends, cut) for start, cut in enumerate(needed[best].tolist())]
+            found.append((leaves.rows[best].tobytes(), (count / self.error(self.total), (*self.kept, *cuts))))
             for reader, points, reports in zip(self.readers, leaves.points, self.reports, strict=True):
                 reader.peel(points[best], count * reports / self.total)
         return found
 
-    def run(self) -> dict[bytes, float]:
-        """Return whitened items with their scores."""
-        found: dict[bytes, float] = {}
+    def run(self) -> dict[bytes, Passed]:
+        """Return whitened items with their scores, and all that they had to reach."""
+        found: dict[bytes, Passed] = {}
         for _ in range(PASSES):
-            new = [(row, score) for row, score in self.accept(self.descend()) if row not in found]
+            new = [(row, passed) for row, passed in self.accept(self.descend()) if row not in found]
             found.update(new)
-            if not self._worth_another_pass([score for _, score in new]):
+            if not self._worth_another_pass([score for _, (score, _) in new]):
                 break
         return found
 
@@ -189,32 +214,18 @@ class Search:
         spilled = sum(score**2 for score in scores) * largest / self.method.oracle.outcomes
         return len(scores) * CROWD > FAMILIES or spilled > SPILLED
 
-    def estimate(self, rows: Any) -> tuple[Any, Any]:
-        """Return counts and errors among the devices that took no part in the search.
 
-        Items whose hashes overlap are estimated together: each is peeled before the others are read.
-        """
-        points = self.encoder.prefix_points(rows, len(self.method.levels) + 1)
-        counts = self.final.jointly(points)
-        return counts, self.final.errors(points, counts)
-
-
-def search(server: Server, false_items: float) -> Popular:
+def search(server: Server, false_items: float) -> list[Find]:
     """Return the popular items that a sketch of a tree shows."""
     run = Search(server, false_items)
     found = run.run() if run.total else {}
-    if not found:
-        return Popular((), false_items, server.accepted)
-    rows = np.frombuffer(b"".join(found), dtype=np.uint8).reshape(len(found), -1)
-    counts, errors = run.estimate(rows)
-    shift = 8 * rows.shape[1] - run.items.bits
-    items = []
-    for row, count, error, score in zip(rows, counts, errors, found.values(), strict=True):
-        value = run.items.value(run.encoder.white.invert(int.from_bytes(row.tobytes(), "big") >> shift))
-        if value is not None:
-            estimate = share_of_all(float(count), float(error), run.final.reports, server.accepted)
-            items.append(Item(value, *estimate, score))
-    return Popular(tuple(sorted(items, key=lambda item: -item.share)), false_items, server.accepted)
+    shift = 8 * run.items.row_bytes - run.items.bits
+    finds = []
+    for row, (score, bars) in found.items():
+        code = run.encoder.white.invert(int.from_bytes(row, "big") >> shift)
+        if run.items.value(code) is not None:
+            finds.append(Find(code, score, bars))
+    return finds
 
 
 def _all_prefixes(bits: int, width: int) -> Any:
@@ -245,6 +256,11 @@ def first_bits_kept(rows: Any, length: int) -> Any:
         head = first_bits(rows, length)
         kept[:, : head.shape[1]] = head
     return kept
+
+
+def _least_kept(score: Any, among: Any, kept: Any) -> float:
+    """Return the smallest score that stayed, or minus infinity if nothing had to go."""
+    return float(score[kept].min()) if len(kept) < len(among) else -math.inf
 
 
 def _largest(score: Any, among: Any, count: int) -> Any:

@@ -3,5 +3,6 @@
 from sfumato.model.base import Model, model_from_json
 from sfumato.model.factored import Component, Factored
 from sfumato.model.mixture import Mixture
+from sfumato.model.refined import ColumnBins, Refined
 
-__all__ = ["Component", "Factored", "Mixture", "Model", "model_from_json"]
+__all__ = ["ColumnBins", "Component", "Factored", "Mixture", "Model", "Refined", "model_from_json"]

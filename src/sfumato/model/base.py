@@ -126,7 +126,12 @@ class Model(ABC):
 
 def model_from_json(record: Mapping[str, Any], schema: Schema) -> Model:
     """Read what `Model.to_json` wrote; the schema says what the codes of the columns mean."""
-    return _MODELS[record.get("model")]._read(Space.from_json(record["space"], schema), float(record["total"]), record)
+    return read_model(record, Space.from_json(record["space"], schema))
+
+
+def read_model(record: Mapping[str, Any], space: Space) -> Model:
+    """Read what `Model.to_json` wrote, over a space that is known."""
+    return _MODELS[record.get("model")]._read(space, float(record["total"]), record)
 
 
 def packed(numbers: NDArray[Any]) -> dict[str, Any]:

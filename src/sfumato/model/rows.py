@@ -20,6 +20,9 @@ BATCH = 2**20
 BYTES_A_CELL = 40
 """What a cell of a sampled row takes while it is made: codes, an order, the decoded value."""
 
+LISTED = 2**16
+"""Up to so many values of a column are written out to be chosen from."""
+
 FINE = 2**53
 """Random fractions are drawn in steps of one part in this many."""
 
@@ -62,8 +65,13 @@ def as_arrow(space: Space, codes: NDArray[np.int64]) -> Any:
 
     columns = {}
     for at, (name, domain) in enumerate(zip(space.names, space.domains, strict=True)):
-        values = [domain.decode(domain.first + place) for place in range(space.sizes[at])]
-        columns[name] = pyarrow.array(_plain(values)).take(pyarrow.array(codes[:, at]))
+        listed: Any = range(space.sizes[at])
+        if space.sizes[at] > LISTED:
+            # Of a column of very many values those that occur, and the first two, which tell the type of all.
+            listed = np.unique(np.concatenate(([0, 1], codes[:, at])))
+        values = [domain.decode(domain.first + int(place)) for place in listed]
+        places = codes[:, at] if len(listed) == space.sizes[at] else np.searchsorted(listed, codes[:, at])
+        columns[name] = pyarrow.array(_plain(values)).take(pyarrow.array(places))
     return pyarrow.table(columns)
 
 

@@ -31,6 +31,8 @@ Lengths = Sequence[int] | NDArray[Any]
 SPARE_LEVELS = 128
 """The last level weighs at most 2^-128 of the best index, so what it holds is hardly ever proposed."""
 LOG_BITS = 128
+AT_ONCE = 1 << 20
+"""So many scores are sorted into levels at a time."""
 
 
 def choose(stream: Stream, scores: Scores, rate: Fraction, lengths: Lengths | None) -> int:
@@ -38,7 +40,7 @@ def choose(stream: Stream, scores: Scores, rate: Fraction, lengths: Lengths | No
     candidates = _candidates(scores, rate, lengths)
     while True:
         index, level = candidates.propose(stream)
-        exponent = -int(candidates.distances[index]) * abs(rate)
+        exponent = -abs(candidates.best - int(candidates.scores[index])) * abs(rate)
         if _accepts(stream, exponent, level):
             return index
 
@@ -55,11 +57,12 @@ def _chance(exponent: Fraction, level: int) -> Ball:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Indices with their distance from the best score, their level, and the total length of each level."""
+    """Indices with their scores, the best of these, their level, and the total length of each level."""
 
-    distances: Sequence[int] | NDArray[np.uint64]
-    levels: NDArray[np.int64]
-    lengths: Sequence[int] | None
+    scores: list[int] | NDArray[np.int64]
+    best: int
+    levels: NDArray[Any]
+    lengths: list[int] | NDArray[np.int64] | None
     totals: list[int]
 
     def propose(self, stream: Stream) -> tuple[int, int]:
@@ -73,6 +76,9 @@ class Candidates:
         members = np.flatnonzero(self.levels == level)
         if self.lengths is None:
             return int(members[place]), level
+        if isinstance(self.lengths, np.ndarray):
+            ends_inside = np.cumsum(self.lengths[members])
+            return int(members[np.searchsorted(ends_inside, place, side="right")]), level
         inside = list(accumulate(self.lengths[member] for member in members.tolist()))
         return int(members[bisect_right(inside, place)]), level
 
@@ -82,34 +88,38 @@ def _candidates(scores: Scores, rate: Fraction, lengths: Lengths | None) -> Cand
     if len(numbers) == 0:
         raise ParameterError("scores must not be empty; write one score for each candidate.")
     if lengths is None:
-        distances = _distances(numbers, rate, None)
-        levels = _levels(distances, rate, SPARE_LEVELS + len(numbers).bit_length())
-        return Candidates(distances, levels, None, np.bincount(levels).tolist())
+        best, whole = _best(numbers, rate), len(numbers)
+        levels = _levels(numbers, best, rate, SPARE_LEVELS + whole.bit_length())
+        return Candidates(numbers, best, levels, None, np.bincount(levels).tolist())
     sizes = _checked_lengths(lengths, len(numbers))
-    distances = _distances(numbers, rate, sizes)
-    levels = _levels(distances, rate, SPARE_LEVELS + sum(sizes).bit_length())
+    if isinstance(sizes, list) or isinstance(numbers, list):
+        numbers, sizes = _plain(numbers), _plain(sizes)
+        best = _best([number for number, size in zip(numbers, sizes, strict=True) if size], rate)
+        # An index of length zero is never chosen; the best score in its place keeps distances at zero or more.
+        numbers = [number if size else best for number, size in zip(numbers, sizes, strict=True)]
+    elif sizes.all():
+        best = _best(numbers, rate)
+    else:
+        best = _best(numbers[sizes > 0], rate)
+        numbers = np.where(sizes > 0, numbers, np.int64(best))
+    levels = _levels(
+        numbers, best, rate, SPARE_LEVELS + int(sum(sizes) if isinstance(sizes, list) else sizes.sum()).bit_length()
+    )
     # Indices of length zero have no say in where the levels begin, and none in how many there are.
-    totals = [0] * (int(levels.max()) + 1)
+    return Candidates(numbers, best, levels, sizes, _totals(levels, sizes))
+
+
+def _totals(levels: NDArray[Any], sizes: list[int] | NDArray[np.int64]) -> list[int]:
+    """Return the length of each level."""
+    count = int(levels.max()) + 1
+    if isinstance(sizes, np.ndarray):
+        found = np.zeros(count, np.int64)
+        np.add.at(found, levels, sizes)
+        return found.tolist()
+    totals = [0] * count
     for level, size in zip(levels.tolist(), sizes, strict=True):
         totals[level] += size
-    return Candidates(distances, levels, sizes, totals)
-
-
-def _distances(
-    numbers: list[int] | NDArray[np.int64], rate: Fraction, sizes: list[int] | None
-) -> list[int] | NDArray[np.uint64]:
-    """Return how far each score is from the best one that has a positive length."""
-    if sizes is not None:
-        # An index of length zero is never chosen; the best score in its place keeps distances at zero or more.
-        best = _best([n for n, size in zip(_plain(numbers), sizes, strict=True) if size], rate)
-        numbers = [n if size else best for n, size in zip(_plain(numbers), sizes, strict=True)]
-        return [abs(best - n) for n in numbers]
-    best = _best(numbers, rate)
-    if isinstance(numbers, list):
-        return [abs(best - n) for n in numbers]
-    near, far = (numbers, np.int64(best)) if rate > 0 else (np.int64(best), numbers)
-    # The difference of two int64 fits uint64, and wrapping arithmetic finds it.
-    return np.subtract(far, near).view(np.uint64)
+    return totals
 
 
 def _best(numbers: list[int] | NDArray[np.int64], rate: Fraction) -> int:
@@ -118,12 +128,23 @@ def _best(numbers: list[int] | NDArray[np.int64], rate: Fraction) -> int:
     return max(numbers) if rate > 0 else min(numbers)
 
 
-def _levels(distances: list[int] | NDArray[np.uint64], rate: Fraction, most: int) -> NDArray[np.int64]:
-    """Return the level of each distance, at most `most`."""
-    edges = _edges(abs(rate), most, int(max(distances) if isinstance(distances, list) else distances.max()))
-    if isinstance(distances, list):
-        return np.array([bisect_right(edges, distance) for distance in distances], dtype=np.int64)
-    return np.searchsorted(np.array(edges, dtype=np.uint64), distances, side="right").astype(np.int64)
+def _levels(numbers: list[int] | NDArray[np.int64], best: int, rate: Fraction, most: int) -> NDArray[Any]:
+    """Return the level of each score, at most `most`, by how far it is from the best one."""
+    worst = _best(numbers, -rate)
+    edges = _edges(abs(rate), most, abs(best - worst))
+    if isinstance(numbers, list):
+        return np.array([bisect_right(edges, abs(best - number)) for number in numbers], dtype=np.int64)
+    starts = np.array(edges, dtype=np.uint64)
+    found = np.full(len(numbers), len(edges), np.int16)
+    for first in range(0, len(numbers), AT_ONCE):
+        part = numbers[first : first + AT_ONCE]
+        near, far = (part, np.int64(best)) if rate > 0 else (np.int64(best), part)
+        # The difference of two int64 fits uint64, and wrapping arithmetic finds it.
+        distances = np.subtract(far, near).view(np.uint64)
+        # Most indices are far from the best one and lie at the last level: only the others are looked up.
+        close = np.flatnonzero(distances < starts[-1]) if edges else np.zeros(0, np.int64)
+        found[first + close] = np.searchsorted(starts, distances[close], side="right")
+    return found
 
 
 def _edges(rate: Fraction, most: int, farthest: int) -> list[int]:
@@ -166,12 +187,14 @@ def _integers(values: Scores, name: str) -> list[int] | NDArray[np.int64]:
     return [int(value) for value in values]
 
 
-def _checked_lengths(lengths: Lengths, count: int) -> list[int]:
-    sizes = _plain(_integers(lengths, "lengths"))
+def _checked_lengths(lengths: Lengths, count: int) -> list[int] | NDArray[np.int64]:
+    sizes = _integers(lengths, "lengths")
     if len(sizes) != count:
         raise ParameterError(f"lengths must be as many as scores, and {len(sizes)} are not {count}.")
-    if min(sizes) < 0:
+    if min(sizes) < 0 if isinstance(sizes, list) else sizes.min() < 0:
         raise ParameterError("lengths must be zero or more; write the number of values that share a score.")
-    if not any(sizes):
+    if not any(sizes) if isinstance(sizes, list) else not sizes.any():
         raise ParameterError("lengths must not all be zero; write a positive one for what may be chosen.")
+    if isinstance(sizes, np.ndarray) and (int((sizes >> 31).sum()) << 31) + 2**31 * count >= 2**62:
+        return _plain(sizes)  # together they may not fit an integer of the machine
     return sizes

@@ -5,6 +5,7 @@ from sfumato.moved import moved
 from sfumato.questions.counts.groups import GroupBy, Histogram
 from sfumato.questions.counts.people import People
 from sfumato.questions.distribution.question import Distribution
+from sfumato.questions.group_audit.question import GroupAudit
 from sfumato.questions.popular.question import Popular
 from sfumato.questions.quantiles import Quantiles
 from sfumato.questions.queries.question import Queries
@@ -16,6 +17,7 @@ __all__ = [
     "Aggregate",
     "Count",
     "Distribution",
+    "GroupAudit",
     "GroupBy",
     "Histogram",
     "Mean",

@@ -9,14 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from starlette.requests import ClientDisconnect
 
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.exact import positive_integer
-from sfumato.local.collector import Collector
+from sfumato.local.collector import Collector, Collectors
+from sfumato.local.collector.collection import is_collection
+from sfumato.local.collector.collectors import PLANS
 from sfumato.local.plan import Plan
 from sfumato.serve.commits import Busy, Commits
+from sfumato.serve.metrics import metrics_text
+from sfumato.serve.senders import Authorize, Retry
 
 MOST_BYTES = 1 << 22
 """The largest body of a request."""
@@ -36,15 +40,21 @@ class TooLarge(Exception):
 
 def collector_app(
     place: str | Path,
-    plan: Plan | None = None,
+    plan: Plan | Sequence[Plan] | None = None,
     *,
     ids: bool = True,
+    lanes: bool = False,
     most_bytes: int = MOST_BYTES,
     origins: Sequence[str] = (),
+    authorize: Authorize | None = None,
+    metrics: Authorize | None = None,
 ) -> FastAPI:
-    """Return the service that collects into a directory: POST /reports, GET /plan, GET /health.
+    """Return the service that collects into a directory: POST /reports, GET /plan, GET /health, GET /metrics.
 
-    Bodies above `most_bytes` are refused. `origins` lists the web pages that may send from a browser.
+    With a list of plans each report goes to the one that its tag names, and `/plan` gives the newest. `lanes=True` lets
+    several processes collect into the same directory. Bodies above `most_bytes` are refused. `origins` lists the web
+    pages that may send from a browser. `authorize` is asked about the headers before a body is read, for example
+    `senders.Tokens("tokens.txt")`; `metrics` is asked for GET /metrics, which is not there without it.
 
     >>> import tempfile
     >>> from fastapi.testclient import TestClient
@@ -62,8 +72,9 @@ def collector_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        with Collector(place, plan, ids=ids) as collector:
+        with open_collector(place, plan, ids=ids, lanes=lanes) as collector:
             app.state.commits = commits = Commits(collector)
+            app.state.kept_out = {"token": 0, "rate": 0}
             yield
             await commits.close()
 
@@ -79,12 +90,18 @@ def collector_app(
     @app.post("/reports")
     async def reports(request: Request) -> JSONResponse:
         """Take reports in their envelopes."""
-        return await _receive(request, limit, ids)
+        return _kept_out(request, authorize) or await _receive(request, limit, ids)
 
     @app.get("/plan")
     async def shown_plan(request: Request) -> JSONResponse:
-        """Give the public plan to a device."""
-        return JSONResponse(_commits(request).collector.plan.to_record())
+        """Give the public plan to a device, the newest if there are several."""
+        return JSONResponse(_plans(request)[-1].to_record())
+
+    @app.get("/plan/{digest}")
+    async def one_plan(request: Request, digest: str) -> JSONResponse:
+        """Give the public plan of a digest."""
+        found = [one for one in _plans(request) if one.digest.hex() == digest]
+        return JSONResponse(found[0].to_record()) if found else _error(404, "No plan here has this digest.")
 
     @app.get("/health")
     async def health(request: Request) -> JSONResponse:
@@ -93,7 +110,52 @@ def collector_app(
         status = "ok" if collector.is_open else "closed"
         return JSONResponse({"status": status, **collector.intake.to_json()}, 200 if collector.is_open else 503)
 
+    if metrics is not None:
+
+        @app.get("/metrics")
+        async def shown_metrics(request: Request) -> Response:
+            """Give numbers to whoever runs the collector."""
+            commits = _commits(request)
+            refused = _kept_out(request, metrics)
+            if refused is not None:
+                return refused
+            kept_out = request.app.state.kept_out
+            text = await asyncio.to_thread(metrics_text, commits.collector, commits.waiting, kept_out)
+            return Response(text, media_type="text/plain; version=0.0.4")
+
     return app
+
+
+def open_collector(
+    place: str | Path, plan: Plan | Sequence[Plan] | None, *, ids: bool, lanes: bool
+) -> Collector | Collectors:
+    """Return what collects: for one plan, or for several."""
+    if isinstance(plan, Plan) or (plan is None and is_collection(place)):
+        return Collector(place, plan, ids=ids, lanes=lanes)
+    if plan is None and not (Path(place) / PLANS).exists():
+        raise ParameterError(f"{str(place)!r} is no collection yet; give the plan to make one.")
+    return Collectors(place, plan or (), ids=ids, lanes=lanes)
+
+
+def _plans(request: Request) -> Sequence[Plan]:
+    collector = _commits(request).collector
+    return (collector.plan,) if isinstance(collector, Collector) else collector.plans
+
+
+def _kept_out(request: Request, authorize: Authorize | None) -> JSONResponse | None:
+    """Return the refusal of a request, or None if it is let in; its body is not read for that."""
+    if authorize is None:
+        return None
+    said = authorize(request.headers)
+    if isinstance(said, Retry):
+        request.app.state.kept_out["rate"] += 1
+        refusal = _error(429, "This token comes too often; send these again later.", retry=True)
+        refusal.headers["Retry-After"] = str(said.seconds)
+        return refusal
+    if not said:
+        request.app.state.kept_out["token"] += 1
+        return _error(401, "Send with a header Authorization: Bearer and a token that is known here.")
+    return None
 
 
 def _commits(request: Request) -> Commits:

@@ -7,13 +7,17 @@ from typing import Annotated
 
 import typer
 
-from sfumato.errors import SfumatoError
+from sfumato.errors import ParameterError, SfumatoError
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def serve(
     collection: Annotated[Path, typer.Argument(help="The directory to collect into; made if it is new.")],
     *,
-    plan: Annotated[Path | None, typer.Option(help="The plan of a new collection.")] = None,
+    plan: Annotated[
+        list[Path] | None, typer.Option(help="The plan of a new collection; several for a collection of each.")
+    ] = None,
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port to listen at.")] = 8000,
     ids: Annotated[bool, typer.Option(help="Whether reports carry ids.")] = True,
@@ -21,25 +25,44 @@ def serve(
     origin: Annotated[
         list[str] | None, typer.Option(help="A web page that may send, for example https://a.org.")
     ] = None,
+    tokens: Annotated[Path | None, typer.Option(help="A file of tokens, one a line: only they may send.")] = None,
+    rate: Annotated[int | None, typer.Option(help="How many requests a minute a token may send.")] = None,
+    metrics: Annotated[Path | None, typer.Option(help="A file of tokens that may read GET /metrics.")] = None,
+    lanes: Annotated[bool, typer.Option(help="Let several of these processes collect into one directory.")] = False,
 ) -> None:
-    """Collect reports by HTTP: POST /reports, GET /plan, GET /health."""
-    from sfumato.local import Collector, read_plan
+    """Collect reports by HTTP: POST /reports, GET /plan, GET /health, GET /metrics."""
+    from sfumato.local import read_plan
     from sfumato.serve import MISSING
 
     try:
         import uvicorn
 
-        from sfumato.serve.collector import collector_app
+        from sfumato.serve.collector import collector_app, open_collector
+        from sfumato.serve.senders import Tokens
     except ImportError as missing:
         typer.echo(f"Error: {MISSING}", err=True)
         raise typer.Exit(2) from missing
     try:
-        made = None if plan is None else read_plan(plan)
+        read = [read_plan(path) for path in plan or ()]
+        made = None if not read else read[0] if len(read) == 1 else read
         # Open it once before anything listens, so that a mistake is one sentence and not a failed start.
-        Collector(collection, made, ids=ids).close()
-        service = collector_app(collection, made, ids=ids, most_bytes=most_bytes, origins=origin or ())
+        open_collector(collection, made, ids=ids, lanes=lanes).close()
+        if rate is not None and tokens is None:
+            raise ParameterError("--rate is for each token; add --tokens.")
+        service = collector_app(
+            collection,
+            made,
+            ids=ids,
+            lanes=lanes,
+            most_bytes=most_bytes,
+            origins=origin or (),
+            authorize=None if tokens is None else Tokens(tokens, rate),
+            metrics=None if metrics is None else Tokens(metrics),
+        )
     except (SfumatoError, OSError) as problem:
         typer.echo(f"Error: {problem}", err=True)
         raise typer.Exit(2) from problem
+    if tokens is None and host not in LOOPBACK:
+        typer.echo(f"Warning: whoever reaches {host} can send made-up reports; add --tokens.", err=True)
     # Who sent what, from where and when is nobody's business: no access log.
     uvicorn.run(service, host=host, port=port, access_log=False, log_level="warning", timeout_graceful_shutdown=10)

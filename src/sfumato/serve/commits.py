@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
-from sfumato.local.collector import Batch, Collector, Intake
+from sfumato.local.collector import Collector, Collectors, Intake
 
 MOST_WAITING = 256
 """So many requests wait for the disk at most; further ones are asked to come again."""
@@ -18,19 +19,24 @@ class Busy(Exception):
 
 @dataclass(frozen=True)
 class _Request:
-    batch: Batch
+    batch: Any
     answer: asyncio.Future[Intake]
 
 
 class Commits:
     """Writes batches one after the other in a thread, as many together as are waiting."""
 
-    def __init__(self, collector: Collector) -> None:
+    def __init__(self, collector: Collector | Collectors) -> None:
         self.collector = collector
         self._waiting: asyncio.Queue[_Request] = asyncio.Queue(MOST_WAITING)
         self._task = asyncio.create_task(self._run())
 
-    async def add(self, batch: Batch) -> Intake:
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for the disk."""
+        return self._waiting.qsize()
+
+    async def add(self, batch: Any) -> Intake:
         """Return what became of a batch, once it is safe on the disk."""
         request = _Request(batch, asyncio.get_running_loop().create_future())
         try:

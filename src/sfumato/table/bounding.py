@@ -27,8 +27,12 @@ from sfumato.table.schema import Schema
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
+    from sfumato.table.engine import Source
+
 WEIGHT = "sfumato_weight"
 ORDER = "sfumato_order"
+MANY_PARTS = 16
+"""From more numbers on the hash of a row is computed in steps that have names."""
 SCALE = 2**20
 """Units in which weighed rows are counted."""
 
@@ -112,8 +116,8 @@ def weighed(coded: ir.Table, counted: ir.Table, rule: Bounding) -> ir.Table:
     return joined.select(*coded.columns, **{WEIGHT: weight})
 
 
-def weigh_in_memory(table: Any, rule: Bounding) -> tuple[Any, int]:
-    """Add the same weights to an Arrow table, and count the people: the twin of `weighed`, thrice as fast."""
+def weigh_in_memory(table: Any, rule: Bounding) -> Any:
+    """Add the same weights to an Arrow table: the twin of `weighed`, thrice as fast."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -122,7 +126,7 @@ def weigh_in_memory(table: Any, rule: Bounding) -> tuple[Any, int]:
     counts = np.bincount(places, minlength=len(people.dictionary)).astype(np.int64)
     shares = np.where(counts > rule.rows, rule.rows * rule.scale // np.maximum(counts, 1), rule.scale)
     weights = pa.array(shares.astype(np.int32)[places])
-    return table.append_column(WEIGHT, weights), len(people.dictionary)
+    return table.append_column(WEIGHT, weights)
 
 
 def told_apart(coded: ir.Table, schema: Schema) -> ir.Table:
@@ -151,37 +155,51 @@ def _missing(schema: Schema, name: str, kind: Any) -> Any:
     return ibis.null(kind) if code is None else ibis.literal(code, kind)
 
 
-def ordered(coded: ir.Table, schema: Schema, rule: Bounding, engine: str) -> ir.Table:
+def ordered(coded: ir.Table, schema: Schema, rule: Bounding, source: Source) -> ir.Table:
     """Add the order in which the rows of a person are picked, a hash of person and row key, or of all contents."""
-    parts = _person(coded, engine)
+    parts = _person(coded, source)
     if schema.row_key:
-        parts += limbs(engine_text_number(coded[KEY], engine), 0, 2**60 - 1)
+        parts += limbs(engine_text_number(coded[KEY], source.engine.name), 0, 2**60 - 1)
     else:
         for name in sorted(schema.names):
             if schema.base(name) == name:
-                parts += _cell(coded, schema, name, engine)
-    return coded.mutate(**{ORDER: keyed_hash(parts, f"rows {rule.key}").cast("int32")})
+                parts += _cell(coded, schema, name, source)
+    return _hashed(coded, parts, f"rows {rule.key}", source)
 
 
-def ordered_groups(grouped: ir.Table, schema: Schema, keys: Sequence[str], rule: Bounding, engine: str) -> ir.Table:
+def _hashed(table: ir.Table, parts: Sequence[Any], key: str, source: Source) -> ir.Table:
+    """Add the hash of some numbers, level by level: Spark reads an expression as text, the slower the deeper it is."""
+    kept, holder = table.columns, [table]
+
+    def settle(level: list[Any]) -> list[Any]:
+        names = [f"sfumato_hash_{place}" for place in range(len(level))]
+        holder[0] = source.named(holder[0].select(*kept, **dict(zip(names, level, strict=True))))
+        return [holder[0][name] for name in names]
+
+    # A name for every level pays only where there are many.
+    hashed = keyed_hash(parts, key, settle if len(parts) > MANY_PARTS else list)
+    return holder[0].select(*kept, **{ORDER: hashed.cast("int32")})
+
+
+def ordered_groups(grouped: ir.Table, schema: Schema, keys: Sequence[str], rule: Bounding, source: Source) -> ir.Table:
     """Add the order in which the groups of a person are picked, a hash of person and key."""
-    parts = _person(grouped, engine)
+    parts = _person(grouped, source)
     for name in keys:
-        parts += _cell(grouped, schema, name, engine)
-    return grouped.mutate(**{ORDER: keyed_hash(parts, f"groups {rule.key}").cast("int32")})
+        parts += _cell(grouped, schema, name, source)
+    return _hashed(grouped, parts, f"groups {rule.key}", source)
 
 
-def _person(table: ir.Table, engine: str) -> list[Any]:
+def _person(table: ir.Table, source: Source) -> list[Any]:
     person = table[PERSON]
     if person.type().is_string():
-        return limbs(engine_text_number(person, engine), 0, 2**60 - 1)
+        return limbs(engine_text_number(person, source.engine.name), 0, 2**60 - 1)
     return [limb.cast("int64") for limb in person_limbs(person)]
 
 
-def _cell(table: ir.Table, schema: Schema, name: str, engine: str) -> list[Any]:
+def _cell(table: ir.Table, schema: Schema, name: str, source: Source) -> list[Any]:
     domain = schema.domain(name)
     if isinstance(domain, Text):
-        return limbs(engine_text_number(table[name], engine), 0, 2**60 - 1)
+        return limbs(engine_text_number(table[name], source.engine.name), 0, 2**60 - 1)
     assert domain.last is not None
     return limbs(table[name].cast("int64"), domain.first, domain.last)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,9 +22,11 @@ from sfumato.table.bounding import (
     weighed,
 )
 from sfumato.table.engine import Source
+from sfumato.table.failures import guarded
 from sfumato.table.identity import Files, files_of
-from sfumato.table.reading import guarded, readable
+from sfumato.table.reading import readable
 from sfumato.table.repair import KEY, PERSON, check_columns, repaired
+from sfumato.table.resources import Resources
 from sfumato.table.schema import Schema
 from sfumato.table.source import open_source
 
@@ -40,21 +42,34 @@ CELLS_AT_ONCE = 2**26
 PEOPLE_AT_ONCE = 2**18
 """How many people's rows are arranged in memory at a time."""
 
+ROWS_AT_ONCE = 2**20
+"""How many rows are looked at together where they come past in batches."""
+
+NARROW = 32
+"""Up to so many columns all are kept when the first question is asked; of more only those that a question reads."""
+
 
 def open_table(
-    source: Any, schema: Schema, *, snapshot: str = "", table: str | None = None, order_key: str = ""
+    source: Any,
+    schema: Schema,
+    *,
+    snapshot: str = "",
+    table: str | None = None,
+    order_key: str = "",
+    resources: Resources | None = None,
 ) -> Table:
     """Open a source under a schema; raises on public facts only.
 
     `snapshot` is the caller's own name for this state of the data: it says nothing about their content.
-    `order_key` chooses which rows are picked of people who have too many. The people are counted and their rows
-    weighed here, once, because no question can change that.
+    `order_key` chooses which rows are picked of people who have too many; `resources` are what may be used of the
+    machine. Every declared column is checked and the people are counted here; what a person may count is worked out
+    when the first question is asked, of the columns that questions read.
     """
     if not isinstance(schema, Schema):
         raise SchemaError(f"A table needs a Schema, not {type(schema).__name__}; draft_schema(source) drafts one.")
     files = files_of(source, table)
     before = None if files is None else files.identity()  # taken before the first byte is read
-    opened = open_source(source, table=table)
+    opened = open_source(source, table=table).using(resources or Resources())
     try:
         if files is not None and opened.kind == "duckdb" and files.identity() == before:
             files = Files(files.source, opened.table.get_name())
@@ -64,7 +79,7 @@ def open_table(
         found = Table(opened, schema, snapshot, order_key)
         found.files, found.identity = files, before
         if schema.person is not None:
-            found.bounded(found.rule())
+            found.people  # noqa: B018  counted here, before anything is asked
     except BaseException:
         opened.close()
         raise
@@ -80,8 +95,10 @@ class Table:
         self.order_key = order_key
         self.files: Files | None = None
         self.identity: str | None = None  # private: sizes and times of files depend on cells
+        self.planned: set[Any] = set()  # gauges whose queries the engine has planned
         self._source = source
-        self._kept: dict[Bounding, ir.Table] = {}
+        self.public_people: int | None = None  # what a plan may know; everybody who only runs queries need not
+        self._kept: dict[tuple[Bounding, frozenset[str]], ir.Table] = {}
 
     def __repr__(self) -> str:
         return f"Table({self._source.kind}, {len(self.schema.names)} columns, snapshot {self.snapshot!r})"
@@ -93,6 +110,11 @@ class Table:
                 "The data changed since they were opened; open them again. What was asked before stays stored under "
                 f"the snapshot {self.snapshot!r}."
             )
+
+    @property
+    def source(self) -> Source:
+        """The table inside its engine."""
+        return self._source
 
     @property
     def engine(self) -> str:
@@ -115,19 +137,29 @@ class Table:
 
         return View(self, columns, self.rule() if rule is None else rule)
 
-    def bounded(self, rule: Bounding) -> ir.Table:
-        """Return the codes of all columns, cut to what a person may count; computed once and kept."""
+    def bounded(self, rule: Bounding, names: Iterable[str]) -> ir.Table:
+        """Return the codes of some columns, cut to what a person may count; computed once and kept.
+
+        Of a narrow table all columns are kept at once: telling people apart costs more than a few columns do.
+        """
         # Groups are cut question by question; what is kept is the same with them and without.
         cut = replace(rule, groups=None if rule.way is Way.ROWS else self.schema.groups_per_person)
-        if cut not in self._kept:
-            self._kept[cut] = self._bound(cut)
-        return self._kept[cut]
+        wanted = frozenset(self.schema.names if len(self.schema.names) <= NARROW else names)
+        for (known, held), table in self._kept.items():
+            if known == cut and wanted <= held:
+                return table
+        found = self._bound(cut, tuple(name for name in self.schema.names if name in wanted))
+        return self._keep((cut, wanted), found)
+
+    def _keep(self, key: tuple[Bounding, frozenset[str]], table: ir.Table) -> ir.Table:
+        self._kept[key] = table
+        return table
 
     def everybody(self) -> ir.Table:
         """Return the codes of all rows, uncut, with the person of each."""
         return self._coded
 
-    def _bound(self, rule: Bounding) -> ir.Table:
+    def _bound(self, rule: Bounding, names: Sequence[str]) -> ir.Table:
         if self.schema.person is None:
             return self._coded
         if rule.way is Way.ROWS:
@@ -135,12 +167,12 @@ class Table:
         # Whose row it is matters again only where groups are picked.
         hidden = [] if rule.groups is not None else [PERSON]
         if rule.way is Way.PICK:
-            return self._picked(rule, hidden)
-        rows = self._coded.drop(KEY) if self.schema.row_key else self._coded
-        if not self._fits_memory():
+            unread = [name for name in self.schema.names if name not in names]
+            return self._picked(rule, [*hidden, *unread])
+        rows = self._coded.select(*names, PERSON)
+        if not self._fits_memory(len(names)):
             return self._cached(weighed(rows, self._rows_by_person, rule).drop(*hidden))
-        weighted, people = weigh_in_memory(self.run(rows), rule)
-        self.__dict__["people"] = people  # counted on the way
+        weighted = weigh_in_memory(self.run(rows), rule)
         shown = self._source.registered(weighted.drop_columns(hidden))
         kept = self._cached(shown)
         self._source.forget(shown)
@@ -150,7 +182,7 @@ class Table:
         keyed = bool(self.schema.row_key)
         return self.keep_first(
             told_apart(self._coded, self.schema) if keyed else self._coded,
-            lambda rows: ordered(rows, self.schema, rule, self.engine),
+            lambda rows: ordered(rows, self.schema, rule, self.source),
             rule.rows,
             # Equal hashes are told apart by the bytes of the key, and never by a cell where there is one.
             [KEY] if keyed else self.schema.names,
@@ -164,12 +196,12 @@ class Table:
             return self._coded
         return self._cached(told_apart(self._coded, self.schema).drop(PERSON))
 
-    def _fits_memory(self) -> bool:
-        """Tell whether all codes fit memory comfortably; the answer changes the speed and not one number."""
+    def _fits_memory(self, columns: int) -> bool:
+        """Tell whether the codes fit memory comfortably; the answer changes the speed and not one number."""
         if not self._source.is_duckdb:
             return False
         rows = self.run(self._source.table.aggregate(rows=self._source.table.count())).column("rows")[0].as_py()
-        return bool(rows * (len(self.schema.names) + 2) <= CELLS_AT_ONCE)
+        return bool(rows * (columns + 2) <= CELLS_AT_ONCE)
 
     def keep_first(
         self,
@@ -209,10 +241,21 @@ class Table:
         """Let go of a table that `keep_first` made for one question."""
         self._source.forget(table)
 
-    def run(self, query: ir.Table) -> Any:
-        """Run a query and return an Arrow table."""
+    def run(self, query: ir.Table, most: int | None = None) -> Any:
+        """Run a query and return an Arrow table; `most` is a public bound on its rows."""
         with watched("Reading the table", self._source.part_done):
-            return guarded(query.to_pyarrow)
+            return guarded(lambda: self._source.fetched(query, most))
+
+    def batches(self, query: ir.Table) -> Iterator[Any]:
+        """Yield the answer to a query of DuckDB in batches, without holding it as a whole."""
+        with watched("Counting the rows", self._source.part_done):
+            handed = self._source.batches(query, ROWS_AT_ONCE)
+            while (batch := guarded(lambda: next(handed, None))) is not None:
+                yield batch
+
+    def run_sql(self, rows: ir.Table, sql: str, most: int) -> Any:
+        """Run a query of Spark in SQL over some rows, called {rows} there; `most` is a public bound on its answer."""
+        return guarded(lambda: self._source.fetched_sql(rows, sql, most))
 
     def close(self) -> None:
         """Let go of the source and of what was kept."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import SchemaError
 from sfumato.table.frames import Frame, arrow_frame
+from sfumato.table.resources import Resources, in_bytes
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -31,6 +32,7 @@ class Source:
     load: Callable[[Sequence[str], str | None], Any] | None = field(default=None, repr=False)
     refused: Mapping[str, str] = field(default_factory=dict, repr=False)
     scan: str = field(default="", repr=False)
+    resources: Resources = field(default_factory=Resources, repr=False)
     _closers: list[Callable[[], Any]] = field(default_factory=list, repr=False)
     _kept: dict[str, Callable[[], Any]] = field(default_factory=dict, repr=False)
 
@@ -44,6 +46,12 @@ class Source:
         """The table as SQL names it after FROM."""
         return self.scan or f"({self.engine.compile(self.table)})"
 
+    def using(self, resources: Resources) -> Source:
+        """Return the source with what it may use of the machine; a connection that was handed in stays as it is."""
+        if self.is_duckdb and self.kind != "ibis":
+            self._closers.append(resources.apply(self.engine))
+        return replace(self, resources=resources)
+
     def loaded(self, names: Sequence[str], person: str | None = None) -> Source:
         """Return the source with some columns in a DuckDB of this process; files and clusters stay where they are.
 
@@ -55,7 +63,7 @@ class Source:
         if self.is_duckdb:
             self.engine.con.unregister(self.table.get_name())  # it was there for its types
             return replace(self, table=self.registered(data), load=None)
-        opened = frame_source(arrow_frame(data), self.kind)
+        opened = frame_source(arrow_frame(data), self.kind).using(self.resources)
         return replace(opened, load=None)
 
     def part_done(self) -> float | None:
@@ -70,18 +78,84 @@ class Source:
             self.engine.create_table(name, table, temp=True)
             self._kept[name] = lambda: self.engine.con.execute(f'DROP TABLE IF EXISTS "{name}"')
         else:
-            frame = self.engine.raw_sql(self.engine.compile(table)).persist()
+            frame = self.frame(table).persist(self._level())
             frame.createOrReplaceTempView(name)
             self._kept[name] = lambda: (frame.unpersist(), frame.sparkSession.catalog.dropTempView(name))
         return self.engine.table(name)
 
+    def frame(self, table: ir.Table) -> Any:
+        """Return a query as a frame of Spark: parsed, analysed, and not run."""
+        return self.engine.raw_sql(self.engine.compile(table))
+
+    def _level(self) -> Any:
+        from pyspark import StorageLevel
+
+        return getattr(StorageLevel, self.resources.storage)
+
+    def planned(self, table: ir.Table) -> None:
+        """Have the engine read and plan a query, and run nothing: what it cannot do at all, it says here."""
+        if self.is_duckdb:
+            self.engine.con.execute(f"EXPLAIN {self.engine.compile(table)}").fetchall()
+        else:
+            self.frame(table)
+
+    def fetched(self, table: ir.Table, most: int | None = None) -> Any:
+        """Run a query and return an Arrow table; `most` is a public bound on its rows, None if nobody knows one.
+
+        Spark hands over at most maxResultSize at once. A larger answer is kept where it was computed and handed over in
+        parts: every row is in the part of its own hash.
+        """
+        if self.is_duckdb:
+            return table.to_pyarrow()
+        return self._handed_over(self.frame(table), table.schema().to_pyarrow(), most)
+
+    def batches(self, table: ir.Table, rows: int) -> Iterator[Any]:
+        """Yield the answer of DuckDB to a query in Arrow batches, without holding it as a whole."""
+        reader = self.engine.con.sql(self.engine.compile(table)).to_arrow_reader(rows)
+        try:
+            yield from reader
+        finally:
+            reader.close()  # whatever was left of it, if somebody stopped looking
+
+    def fetched_sql(self, rows: ir.Table, sql: str, most: int | None = None) -> Any:
+        """Run a query of Spark that is written in SQL over some rows, called {rows} in it."""
+        frame = self.engine.raw_sql(sql.format(rows=f"({self.engine.compile(rows)})"))
+        return self._handed_over(frame, None, most)
+
+    def _handed_over(self, frame: Any, kind: Any, most: int | None) -> Any:
+        import pyarrow
+        from pyspark.sql import functions
+
+        def handed(part: Any) -> Any:
+            found = part.toArrow()
+            return found if kind is None else found.cast(kind)
+
+        room, each = self._room(), 16 * (len(frame.columns) + 1)
+        if most is not None and most * each <= room:
+            return handed(frame)
+        kept = frame.persist(self._level())
+        try:
+            parts = 1 + kept.count() * each // room
+            place = functions.pmod(functions.hash(*kept.columns), functions.lit(parts))
+            return pyarrow.concat_tables([handed(kept.where(place == part)) for part in range(parts)])
+        finally:
+            kept.unpersist()
+
+    def _room(self) -> int:
+        """Return how many bytes Spark may hand over at once, a quarter of what it allows."""
+        size = in_bytes(self.engine._session.conf.get("spark.driver.maxResultSize", "1g"))
+        return (size or 2**30) // 4
+
     def named(self, table: ir.Table) -> ir.Table:
-        """Give a query a name inside DuckDB, so that Ibis does not write it out again for every question."""
-        if not self.is_duckdb:
-            return table
+        """Give a query a name inside the engine, so that it is not written out and read again for every question."""
         name = fresh_name()
-        self.engine.con.execute(f'CREATE TEMP VIEW "{name}" AS {self.engine.compile(table)}')
-        self._kept[name] = lambda: self.engine.con.execute(f'DROP VIEW IF EXISTS "{name}"')
+        if self.is_duckdb:
+            self.engine.con.execute(f'CREATE TEMP VIEW "{name}" AS {self.engine.compile(table)}')
+            self._kept[name] = lambda: self.engine.con.execute(f'DROP VIEW IF EXISTS "{name}"')
+        else:
+            frame = self.frame(table)
+            frame.createOrReplaceTempView(name)
+            self._kept[name] = lambda: frame.sparkSession.catalog.dropTempView(name)
         return self.engine.table(name)
 
     def selected(self, cells: Mapping[str, str]) -> ir.Table:

@@ -30,6 +30,7 @@ from sfumato.table.sensitivity import (
     person_there_or_not,
 )
 from sfumato.table.statistics import COUNT, Part, check_fits
+from sfumato.table.view import View
 
 if TYPE_CHECKING:
     from sfumato.mechanism import Promise
@@ -241,6 +242,14 @@ class Gauge:
         return notes_of(self)
 
     # The one door to the data
+
+    def check(self, table: Table) -> None:
+        """Refuse what the engine could not read, or what would not fit memory, from public facts and for nothing."""
+        from sfumato.table.planned import PlannedTable
+
+        if self not in table.planned:
+            self.measure.query(View(PlannedTable(table, self.people), self.measure.columns(), self.rule))
+            table.planned.add(self)
 
     def read(self, table: Table) -> Any:
         """Return the exact integers of the measure, and of nothing else."""

@@ -15,9 +15,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from sfumato.table.marginals import Binned
 from sfumato.table.predicate import EVERY_ROW, Predicate
 from sfumato.table.predicate import columns as predicate_columns
-from sfumato.table.sparse import sparse_totals
+from sfumato.table.sparse import Sparse, sparse_totals
 from sfumato.table.statistics import COUNT, Part
 from sfumato.table.view import View
 
@@ -90,7 +91,7 @@ class Occurring(Measure):
         """Return keys, columns that are added up, and those of the filter."""
         return _columns(self.keys, self.parts, self.where)
 
-    def query(self, view: View) -> dict[tuple[int, ...], tuple[int, ...]]:
+    def query(self, view: View) -> Sparse:
         """Return the totals of every cell that occurs, by its codes."""
         return sparse_totals(view, self.keys, self.parts, self.where)
 
@@ -145,6 +146,25 @@ class Rows(Measure):
         for place, key in enumerate(found):
             codes[place, :] = key
         return Distinct(self.names, codes, np.array(list(found.values()), np.int64))
+
+
+@dataclass(frozen=True)
+class Marginals(Measure):
+    """Whole rows, of which only the counts over some sets of columns are read: they are counted where the rows are."""
+
+    sets: tuple[tuple[str, ...], ...]
+    names: tuple[str, ...]
+    binned: tuple[Binned, ...] = ()
+    """Columns in public bins that the sets may name beside those of the table."""
+    whole: ClassVar[bool] = True
+
+    def columns(self) -> frozenset[str]:
+        """Return all columns that may be looked at."""
+        return frozenset(self.names)
+
+    def query(self, view: View) -> list[Any]:
+        """Return an array of counts over the cells of each set."""
+        return view.margins(self.sets, self.binned)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ columns, numpy arrays and Python integers alike, because it uses three operators
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from typing import Any
 
 LIMB = 2**31 - 1
@@ -16,31 +17,46 @@ LIMB = 2**31 - 1
 
 LAST_ROUNDS = 3
 
+FAN = 4
+"""How many numbers are hashed into one before their hashes are hashed in turn: engines nest expressions, and neither
+Ibis nor the engines go a few hundred deep, so that a wide row is a tree and not a chain."""
 
-def keyed_hash(limbs: Sequence[Any], key: str) -> Any:
+
+def keyed_hash(limbs: Sequence[Any], key: str, settle: Callable[[list[Any]], list[Any]] = list) -> Any:
     """Return a number below 2^31 that depends on all limbs, each an integer from 0 to 2^31 - 1.
 
     Every round is h ← ((h xor x)·a) mod p. Exclusive or is what makes it even: additions instead of it leave a linear
     map, which favours some groups by several percent. The state is used once a round, because an engine expression
-    that uses it twice doubles in size with every round.
+    that uses it twice doubles in size with every round. Four limbs become one, and so on up a tree, so that the rounds
+    above a limb grow as the logarithm of their number. `settle` is handed the hashes of every level and returns them
+    by other names, for engines that read nested text slowly.
 
     >>> keyed_hash([1, 2], "key") == keyed_hash([1, 2], "key") != keyed_hash([2, 1], "key")
     True
     """
-    numbers = _multipliers(key, 1 + len(limbs) + 2 * LAST_ROUNDS)
-    state: Any = numbers[0]
-    for limb, factor in zip(limbs, numbers[1:], strict=False):
-        # The column stands first, so that a column's own operators are used.
-        state = ((limb ^ state) * factor) % LIMB
-    last = numbers[1 + len(limbs) :]
-    for mask, factor in zip(last[::2], last[1::2], strict=True):
-        state = ((state ^ mask) * factor) % LIMB
+    numbers = _multipliers(key)
+    level = list(limbs)
+    while len(level) > FAN:
+        level = settle([_chained(level[start : start + FAN], numbers) for start in range(0, len(level), FAN)])
+    state = _chained(level, numbers)
+    for _ in range(LAST_ROUNDS):
+        state = ((state ^ next(numbers)) * next(numbers)) % LIMB
     return state
 
 
-def _multipliers(key: str, count: int) -> list[int]:
-    seeds = (hashlib.sha256(f"sfumato order {place} {key}".encode()).digest() for place in range(count))
-    return [int.from_bytes(seed[:8], "big") % (LIMB - 1) + 1 for seed in seeds]
+def _chained(parts: Sequence[Any], numbers: Iterator[int]) -> Any:
+    """Hash few numbers one after the other."""
+    state: Any = next(numbers)
+    for part in parts:
+        # The column stands first, so that a column's own operators are used.
+        state = ((part ^ state) * next(numbers)) % LIMB
+    return state
+
+
+def _multipliers(key: str) -> Iterator[int]:
+    for place in count():
+        seed = hashlib.sha256(f"sfumato order {place} {key}".encode()).digest()
+        yield int.from_bytes(seed[:8], "big") % (LIMB - 1) + 1
 
 
 def limbs(value: Any, first: int, last: int) -> list[Any]:

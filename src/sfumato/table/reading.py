@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from sfumato.domain import Categories, nearest
-from sfumato.errors import SchemaError
+from sfumato.errors import EngineError, SchemaError
 from sfumato.show.progress import watched
 from sfumato.table.cells import (
     FEW_LABELS,
@@ -20,9 +19,8 @@ from sfumato.table.cells import (
     spark_label,
 )
 from sfumato.table.engine import Source, quoted
+from sfumato.table.failures import guarded
 from sfumato.table.schema import Schema
-
-Result = TypeVar("Result")
 
 
 def readable(source: Source, schema: Schema) -> Source:
@@ -113,21 +111,22 @@ def _pass(source: Source, names: Sequence[str]) -> None:
     """
     with watched("Checking the columns", source.part_done):
         failure = _failure(source, names)
-        broken = [name for name in names if failure and _DAMAGED in failure and _failure(source, [name])]
+        damaged = failure is not None and failure.cause == "damaged"
+        broken = [name for name in names if damaged and _failure(source, [name])]
     if broken:
         raise SchemaError(
             f"The column {broken[0]!r} breaks the format of its own file: it holds bytes that are no UTF-8, a moment "
             "beyond the calendar, a damaged page, or another type in another file; write the file again."
         )
     if failure:
-        raise SchemaError(failure)
+        raise failure
 
 
-def _failure(source: Source, names: Sequence[str]) -> str | None:
+def _failure(source: Source, names: Sequence[str]) -> EngineError | None:
     try:
         guarded(lambda: _hashed(source, names))
-    except SchemaError as error:
-        return str(error)
+    except EngineError as error:
+        return error.with_traceback(None)
     return None
 
 
@@ -141,34 +140,3 @@ def _hashed(source: Source, names: Sequence[str]) -> None:
         source.engine.con.execute(query).fetchall()
     else:
         source.engine.raw_sql(query).collect()
-
-
-# Failures of engines
-
-_DAMAGED = "what is stored is damaged, or breaks its own format; check it with the tool that wrote it"
-_REASONS = {
-    _DAMAGED: ("SerializationException",),  # which DuckDB counts among the operational ones
-    "it ran out of memory; close other programs, or set a larger memory limit": ("MemoryError", "OutOfMemoryException"),
-    "a file may not be opened by this user; check its permissions": ("PermissionError", "PermissionException"),
-    "a file could not be read or written: it was moved or cut short, or a disk is full": ("IOException", "OSError"),
-    "somebody stopped it; ask again": ("InterruptException",),
-    "it failed by itself, which is an error of the engine": ("InternalException", "FatalException"),
-    "the connection was lost; open the source again": ("ConnectionException", "OperationalError", "Py4JNetworkError"),
-}
-
-
-def _reason(error: Exception) -> str:
-    """Return what a failure means, from the classes of the exception alone: its text can quote a cell."""
-    names = {kind.__name__ for kind in type(error).__mro__}
-    return next((reason for reason, kinds in _REASONS.items() if names & set(kinds)), _DAMAGED)
-
-
-def guarded(work: Callable[[], Result]) -> Result:
-    """Run engine work; an engine's message can quote a cell, so only the kind of failure leaves."""
-    try:
-        return work()
-    except (AttributeError, NameError, TypeError, NotImplementedError, SchemaError):
-        raise  # a bug of ours or of a library, or a public fact; not a word about the data
-    except Exception as error:
-        kind, reason = type(error).__name__, _reason(error)
-    raise SchemaError(f"The engine could not read the source ({kind}): {reason}.")

@@ -279,7 +279,7 @@ def _derived(cell: Any, domain: Derived) -> Any:
 
 def _bin(code: Any, rule: Bins, domain: Derived) -> Any:
     if rule.step is None:
-        return _place(code, list(rule.edge_codes(domain.base)))
+        return bin_place(code, list(rule.edge_codes(domain.base)))
     width = rule.width(domain.base)
     # Engines round the quotient of negative numbers in different ways, so the dividend starts at zero.
     start = domain.first * width
@@ -287,13 +287,13 @@ def _bin(code: Any, rule: Bins, domain: Derived) -> Any:
     return ((shifted - shifted % width) / width).cast("int64") + domain.first
 
 
-def _place(code: Any, starts: list[int], before: int = 0) -> Any:
+def bin_place(code: Any, starts: Sequence[int], before: int = 0) -> Any:
     """Count the bins that start at or below a code, by halving."""
     import ibis
 
     if not starts:
         return _literal(before)
     middle = len(starts) // 2
-    below = _place(code, starts[:middle], before)
-    above = _place(code, starts[middle + 1 :], before + middle + 1)
+    below = bin_place(code, starts[:middle], before)
+    above = bin_place(code, starts[middle + 1 :], before + middle + 1)
     return ibis.ifelse(code < starts[middle], below, above)

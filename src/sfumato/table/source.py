@@ -170,7 +170,7 @@ def _require_stored(engine: Any, table: ir.Table) -> None:
 
 def _require_bytes(engine: Any) -> None:
     """Refuse a connection that takes different texts for equal ones: whose spelling is shown would depend on others."""
-    (collation,) = engine.con.execute("SELECT current_setting('default_collation')").fetchone()
+    ((collation,),) = engine.con.execute("SELECT current_setting('default_collation')").fetchall()
     if str(collation).lower() not in ("", "binary"):
         raise SchemaError(
             f"This connection compares texts by the collation {collation!r}, so that different ones are equal; write "

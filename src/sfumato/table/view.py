@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.table.bounding import Bounding, Way, ordered_groups
+from sfumato.table.marginals import Binned, count_sets
 from sfumato.table.predicate import EVERY_ROW, columns, expression
 from sfumato.table.repair import PERSON
 from sfumato.table.statistics import (
     CELL,
     COUNT,
+    DENSE_CELLS,
     MOST_ROWS,
     Part,
     Power,
@@ -129,6 +132,15 @@ class View:
             codes[:, place] = column[arranged]
         return codes, read_total(answer, _part(0))[arranged]
 
+    def margins(self, sets: Sequence[tuple[str, ...]], binned: Sequence[Binned] = ()) -> list[Any]:
+        """Return the counts of all cells over several sets of columns; only these reach this process."""
+        bases = {one.name: one.base for one in binned}
+        read = {bases.get(name, name) for one in sets for name in one}
+        self._check(read)
+        if self.rule.way is Way.WEIGH:
+            raise ParameterError("Tables of several sets are of whole rows; ask for counts of weighed ones.")
+        return count_sets(self.table, self.table.bounded(self.rule, read), sets, binned)
+
     def people_in(self, keys: Sequence[str], where: Any = None) -> Any:
         """Return in how many people's rows each cell of some columns occurs; all rows of a person are looked at.
 
@@ -148,12 +160,13 @@ class View:
             rule = Bounding(Way.PICK, 1, schema.groups_per_person, key=self.rule.key)
             rows = self.table.keep_first(
                 rows,
-                lambda part: ordered_groups(part, schema, keys, rule, self.table.engine),
+                lambda part: ordered_groups(part, schema, keys, rule, self.table.source),
                 schema.groups_per_person or 1,
                 keys,
             )
         shape = sizes(schema, keys)
-        answer = self.table.run(_grouped(rows, self._groups(rows, keys, True), {_part(0): rows.count()}))
+        query = _grouped(rows, self._groups(rows, keys, True), {_part(0): rows.count()})
+        answer = self.table.run(query, prod(shape))
         if limited:
             self.table.forget(rows)
         return dense(answer, _part(0), shape)
@@ -196,10 +209,11 @@ class View:
         """Return the Arrow answer to one query; the totals of a measure are called by its place."""
         schema = self.table.schema
         predicate = read_where(where, schema)
-        self._check({*keys, *columns(predicate), *(measure.column for measure in measures if measure.column)})
+        read = {*keys, *columns(predicate), *(measure.column for measure in measures if measure.column)}
+        self._check(read)
         for measure in measures:
             check_fits(measure, schema, self.rule)
-        rows = self.table.bounded(self.rule)
+        rows = self.table.bounded(self.rule, read)
         if predicate != EVERY_ROW:
             rows = rows.filter(expression(predicate, rows, schema))
         limited = self.rule.groups is not None and bool(keys)
@@ -210,10 +224,25 @@ class View:
             values = {_part(place): value for place, value in enumerate(parts(rows, measures, schema))}
         share = self.rule.scale * (self.rule.rows if limited else 1)
         largest = [engine_largest(measure, schema) * share for measure in measures]
-        answer = self.table.run(_grouped(rows, self._groups(rows, keys, as_cells), totals(rows, values, largest)))
+        query = _grouped(rows, self._groups(rows, keys, as_cells), totals(rows, values, largest))
+        answer = self.table.run(query, self._most(keys))
         if limited:
             self.table.forget(rows)
         return answer
+
+    def _most(self, keys: Sequence[str]) -> int | None:
+        """Return how many cells there can be at most: all that exist, or one for every row that counts.
+
+        None where neither says much: how many rows are weighed, and of how many people where they come and go, nobody
+        knows beforehand, and of a wide column hardly any value may occur.
+        """
+        sizes = [self.table.schema.domain(name).size for name in keys]
+        cells = None if None in sizes else prod(size or 1 for size in sizes)
+        people = self.table.public_people
+        if people is None or self.rule.way is Way.WEIGH:
+            return cells if cells is not None and cells <= DENSE_CELLS else None
+        rows = people * self.rule.rows
+        return rows if cells is None else min(cells, rows)
 
     def _groups(self, rows: ir.Table, keys: tuple[str, ...], as_cells: bool) -> dict[str, Any]:
         if not as_cells:
@@ -223,7 +252,7 @@ class View:
 
     def _first_groups(self, rows: ir.Table, keys: tuple[str, ...], measures: Sequence[Part]) -> ir.Table:
         """Add up each person's rows by group, then keep the first groups of each person."""
-        rule, schema, engine = self.rule, self.table.schema, self.table.engine
+        rule, schema, source = self.rule, self.table.schema, self.table.source
 
         def place(rows: ir.Table) -> ir.Table:
             # The schema proved that a share fits 62 bits; the cast says so to an engine that adds in 128.
@@ -231,7 +260,7 @@ class View:
                 _part(number): rows.count() if value is None else value.sum().try_cast("int64").fill_null(0)
                 for number, value in enumerate(parts(rows, measures, schema))
             }
-            return ordered_groups(rows.group_by([PERSON, *keys]).agg(**shares), schema, keys, rule, engine)
+            return ordered_groups(rows.group_by([PERSON, *keys]).agg(**shares), schema, keys, rule, source)
 
         assert rule.groups is not None
         return self.table.keep_first(rows, place, rule.groups, keys)

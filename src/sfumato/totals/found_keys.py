@@ -20,6 +20,7 @@ from sfumato.table.gauge import Basis
 from sfumato.table.measure import Found, Occurring
 from sfumato.table.predicate import Predicate
 from sfumato.table.schema import Schema
+from sfumato.table.sparse import Sparse, integers
 from sfumato.table.statistics import COUNT
 from sfumato.totals.aggregates import Aggregate
 from sfumato.totals.noisy import Moves, Total, noise_on_grid, noisy_total
@@ -56,14 +57,13 @@ class FoundGroups(Mechanism):
 
     def run(self, exact: Mapping[Key, tuple[int, ...]], noise: Noise) -> tuple[Any, ...]:
         """Find the groups, then draw the totals of those found."""
-        found = self.counts.run({key: values[0] for key, values in exact.items()}, noise)
-        keys = [key for key, _ in found]
-        released = []
-        for place, mechanism in enumerate(self.totals, start=1):
-            column = np.empty(len(keys), dtype=object)
-            column[:] = [exact[key][place] for key in keys]
-            released.append(mechanism.run(column, noise))
-        return tuple(keys), tuple(count for _, count in found), *released
+        held = Sparse.of(exact)
+        places, counts = self.counts.found(held.totals[0], noise)
+        released = [
+            mechanism.run(total[places].astype(object), noise)
+            for mechanism, total in zip(self.totals, held.totals[1:], strict=True)
+        ]
+        return tuple(held.keys_at(places)), tuple(counts), *released
 
 
 def plan_found(
@@ -86,8 +86,9 @@ def plan_found(
     domains = [basis.schema.domain(name) for name in keys]
     facts = {name: fact for aggregate in aggregates for name, fact in aggregate.facts(basis.schema).items()}
 
-    def arrange(found: Mapping[Key, tuple[int, ...]]) -> dict[Key, tuple[int, ...]]:
-        return {key: (values[0], *_rounded(totals, values[1:])) for key, values in found.items()}
+    def arrange(found: Sparse) -> Sparse:
+        rounded = (_rounded(total, values) for total, values in zip(totals, found.totals[1:], strict=True))
+        return Sparse(found.codes, (found.totals[0], *rounded))
 
     def finish(raw: tuple[Any, ...]) -> Released:
         published, counted, *released = raw
@@ -101,8 +102,10 @@ def plan_found(
     return Prepared(gauge, mechanism, finish, arrange)
 
 
-def _rounded(totals: Sequence[Total], values: Sequence[int]) -> list[int]:
-    return [total.rounded(value) for total, value in zip(totals, values, strict=True)]
+def _rounded(total: Total, values: Any) -> Any:
+    # In Python integers: half of a grid more may pass 64 bits.
+    found = total.rounded(values.astype(object))
+    return integers(np.broadcast_to(found, values.shape).tolist())
 
 
 def plan_sparse(basis: Basis, spend: Bound, keys: tuple[str, ...], where: Predicate) -> Prepared:
@@ -116,8 +119,9 @@ def plan_sparse(basis: Basis, spend: Bound, keys: tuple[str, ...], where: Predic
     total = Total(noise, noise.law, grid, moves.unit * grid)
     domains = [basis.schema.domain(name) for name in keys]
 
-    def arrange(found: Mapping[Key, tuple[int, ...]]) -> dict[int, int]:
-        return {place_of(key, firsts, sizes): total.rounded(count) for key, (count,) in found.items()}
+    def arrange(found: Sparse) -> dict[int, int]:
+        places = place_of([column.astype(object) for column in found.codes.T], firsts, sizes)
+        return dict(zip(np.asarray(places).tolist(), _rounded(total, found.totals[0]).tolist(), strict=True))
 
     def finish(raw: Sequence[tuple[int, int]]) -> Released:
         codes = [cell_at(place, firsts, sizes) for place, _ in raw]

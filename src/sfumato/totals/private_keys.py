@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
 
 from sfumato.errors import ParameterError, UnsupportedSpend
 from sfumato.exact import Number, between_zero_and_one
@@ -16,6 +18,7 @@ from sfumato.privacy import Approximate, Bound, Cost, Loss, Relation
 from sfumato.privacy.attributes import EVERYTHING, Attributes
 from sfumato.privacy.relations import REPLACE_ONE
 from sfumato.select.threshold import exceedance, rare_level
+from sfumato.table.sparse import Sparse
 
 Key = tuple[int, ...]
 
@@ -72,12 +75,20 @@ class StableHistogram(Mechanism):
         """Return l1/scale, and the leak."""
         return Loss.flat(Cost.leaking(self.l1 / self.scale, self.leak()), self.reads, self.relation)
 
-    def run(self, exact: Mapping[Key, int], noise: Noise) -> tuple[tuple[Key, int], ...]:
+    def run(self, exact: Mapping[Key, Any], noise: Noise) -> tuple[tuple[Key, int], ...]:
         """Add noise to every count that is not zero and keep the large ones, in the order of the keys."""
-        keys = sorted(key for key, count in exact.items() if count > 0)
-        drawn = noise.draw(self.law, len(keys)).tolist()
-        noisy = ((key, exact[key] + draw) for key, draw in zip(keys, drawn, strict=True))
-        return tuple((key, count) for key, count in noisy if count >= self.threshold)
+        held = Sparse.of(exact)
+        places, noisy = self.found(held.totals[0], noise)
+        return tuple(zip(held.keys_at(places), noisy, strict=True))
+
+    def found(self, counts: Any, noise: Noise) -> tuple[Any, list[int]]:
+        """Return the places of the counts that are published, and what is published of each."""
+        occupied = np.flatnonzero(counts > 0)
+        drawn = noise.draw(self.law, len(occupied))
+        # Noise beyond 63 bits was refused when it was drawn, and counts are of rows.
+        noisy = counts[occupied] + drawn
+        kept = np.flatnonzero(noisy >= self.threshold)
+        return occupied[kept], noisy[kept].tolist()
 
     def smallest_published(self, confidence: Number = Fraction(95, 100)) -> int:
         """Return the count from which a key is published with at least this probability."""

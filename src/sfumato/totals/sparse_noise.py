@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Above, Between, Binomial, Noise
@@ -74,13 +74,13 @@ def sparse_noise(noise: AdditiveNoise, cells: int) -> SparseNoise:
     return SparseNoise(noise=noise, cells=cells, threshold=noise.error(1 - SPURIOUS, cells))
 
 
-def place_of(codes: Sequence[int], firsts: Sequence[int], sizes: Sequence[int]) -> int:
-    """Return the place of a cell among all cells, in the order of their codes.
+def place_of(codes: Sequence[Any], firsts: Sequence[int], sizes: Sequence[int]) -> Any:
+    """Return the place of a cell among all cells, in the order of their codes; of many cells, an array for each column.
 
     >>> place_of((1, 5), (0, 3), (2, 4)), cell_at(6, (0, 3), (2, 4))
     (6, (1, 5))
     """
-    place = 0
+    place: Any = 0
     for code, first, size in zip(codes, firsts, sizes, strict=True):
         place = place * size + code - first
     return place

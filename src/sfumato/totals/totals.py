@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 from sfumato.answer import Frame, Measured, Released
 from sfumato.ask.prepared import Prepared, Several
@@ -22,6 +22,8 @@ from sfumato.table.statistics import DENSE_CELLS
 from sfumato.totals.aggregates import Aggregate, Mean, Term, intervals, points
 from sfumato.totals.means import MeanTotals, mean_totals, pairs_of
 from sfumato.totals.noisy import Moves, Total, noisy_total
+
+Made = TypeVar("Made")
 
 
 def plan_totals(
@@ -134,22 +136,39 @@ def all_cells(schema: Schema, keys: tuple[str, ...]) -> tuple[tuple[Any, ...], .
 
 def table_of(released: Released, aggregates: Sequence[Aggregate]) -> Frame:
     """Return the aggregates of every cell as a table."""
-    every = [points(released, cell) for cell in range(len(released.cells))]
-    columns = {
-        aggregate.label: tuple(aggregate.shown(aggregate.combine(cell, released.facts)[0]) for cell in every)
-        for aggregate in aggregates
-    }
+    columns = {}
+    for aggregate in aggregates:
+
+        def value(cell: int, aggregate: Aggregate = aggregate) -> int | float:
+            return aggregate.shown(aggregate.combine(points(released, cell), released.facts)[0])
+
+        columns[aggregate.label] = tuple(_for_all_cells(released, aggregate, value))
     return released.frame(columns)
+
+
+def _for_all_cells(released: Released, aggregate: Aggregate, make: Callable[[int], Made]) -> list[Made]:
+    """Return what is made of every cell, worked out once for cells of equal released numbers: in large tables most."""
+    own = [part.released for part in released.parts if part.name in aggregate.names]
+    known: dict[tuple[int, ...], Made] = {}
+    found = []
+    for cell, numbers in enumerate(zip(*own, strict=True)):
+        made = known.get(numbers)
+        if made is None:
+            made = known[numbers] = make(cell)
+        found.append(made)
+    return found
 
 
 def table_between(released: Released, aggregates: Sequence[Aggregate], confidence: Any) -> Frame:
     """Return lower and upper ends of the aggregates of every cell; each row on its own has the confidence."""
     columns: dict[str, tuple[Any, ...]] = {}
     for aggregate in aggregates:
-        found = [
-            aggregate.combine(intervals(released, aggregate, cell, confidence), released.facts)
-            for cell in range(len(released.cells))
-        ]
-        low, high = zip(*map(aggregate.between, found), strict=True) if found else ((), ())
+
+        def between(cell: int, aggregate: Aggregate = aggregate) -> tuple[int | float, int | float]:
+            ends = intervals(released, aggregate, cell, confidence)
+            return aggregate.between(aggregate.combine(ends, released.facts))
+
+        found = _for_all_cells(released, aggregate, between)
+        low, high = zip(*found, strict=True) if found else ((), ())
         columns[f"{aggregate.label}, low"], columns[f"{aggregate.label}, high"] = low, high
     return released.frame(columns)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.table.measure import Distinct
+from sfumato.table.gauge import Gauge
+from sfumato.table.marginals import Binned
+from sfumato.table.measure import Distinct, Marginals, Rows
 from sfumato.workload.space import Space
 
 
@@ -71,3 +75,77 @@ class Records:
             index += self.codes[:, place]
         found = np.bincount(index, weights=self.counts, minlength=cells)
         return found.astype(np.int64).reshape(shape)
+
+
+FEW_ROWS = 2**16
+"""Up to so many different rows are read as they are; of more only the tables that are looked at."""
+MOST_CELLS = 2**25
+"""So many cells all tables of one reading have together at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Margins:
+    """The exact counts over some sets of columns of one set of records: what `Records` would count, and nothing else.
+
+    They are counted where the data are, so that time and memory here do not grow with the number of different rows.
+    """
+
+    space: Space
+    tables: Mapping[tuple[str, ...], NDArray[np.int64]]
+
+    def table(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """Return the exact counts over one of the sets."""
+        return self.tables[tuple(names)]
+
+    @property
+    def total(self) -> int:
+        """How many rows there are: what every table adds up to."""
+        return int(next(iter(self.tables.values())).sum())
+
+
+Tabled = Records | Margins
+"""What tables can be looked up in."""
+
+Arrange = Callable[[Any], Tabled]
+
+
+def tabled(gauge: Gauge, space: Space, sets: Iterable[Sequence[str]]) -> tuple[Gauge, Arrange]:
+    """Return the gauge that reads what tables over some sets of columns need, and what brings it into their form.
+
+    Decided by public facts: rows are read where there can be few different ones, and counted elsewhere. Both depend on
+    the same columns of the same whole rows, so that they cost the same.
+    """
+    wanted = tuple(dict.fromkeys(tuple(one) for one in sets))
+    most = min(space.cells, space.cells if gauge.people is None else gauge.people * gauge.rows)
+    cells = sum(prod(space.shape(one)) for one in wanted)
+    if most <= FEW_ROWS or cells > MOST_CELLS:
+        return gauge.basis.gauge(Rows(space.names)), lambda found: Records.of(space, found)
+    counted = gauge.basis.gauge(Marginals(wanted, space.names))
+    return counted, lambda found: Margins(space, dict(zip(wanted, found, strict=True)))
+
+
+def binned(
+    gauge: Gauge, coarse: Space, finer: Space, bins: Mapping[str, Any], looks: Sequence[Sequence[int]]
+) -> tuple[Gauge, Callable[[Any], tuple[Margins, Margins]]]:
+    """Return the gauge that counts some tables of columns in bins, and the one-way tables of their finer bins.
+
+    `bins` says, for every wide column, the first code of each of its bins and finer bins, from 0 on.
+    """
+    first = {name: domain.first for name, domain in zip(coarse.names, coarse.domains, strict=True)}
+    named = {name: (f"{name} in bins", f"{name} in finer bins") for name in bins}
+    columns = tuple(
+        Binned(own, name, tuple(first[name] + start for start in starts))
+        for name, held in bins.items()
+        for own, starts in zip(named[name], (held.starts, held.finer), strict=True)
+    )
+    sets = [tuple(coarse.names[place] for place in one) for one in looks]
+    inside = [(name,) for name in coarse.names if name in bins]
+    counted = [tuple(named[name][0] if name in bins else name for name in one) for one in sets]
+    counted += [(named[name][1],) for (name,) in inside]
+    measured = gauge.basis.gauge(Marginals(tuple(counted), coarse.names, columns))
+
+    def arrange(found: Any) -> tuple[Margins, Margins]:
+        tables = dict(zip(sets, found[: len(sets)], strict=True))
+        return Margins(coarse, tables), Margins(finer, dict(zip(inside, found[len(sets) :], strict=True)))
+
+    return measured, arrange

@@ -20,7 +20,7 @@ from sfumato.table.schema import Schema
 from sfumato.workload.blocks import BLOCKS, Block, Conjunction, Marginal, Parity
 from sfumato.workload.moves import PAIRED, added_to, odd_moves, repeated, replaced_in, stacked
 from sfumato.workload.reach import MOST_BLOCKS, Reach
-from sfumato.workload.records import Records
+from sfumato.workload.records import Tabled
 from sfumato.workload.space import Space
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Workload:
         """The private attributes that the answers depend on."""
         return self.space.reads(self.columns)
 
-    def answers(self, records: Records) -> list[NDArray[np.int64]]:
+    def answers(self, records: Tabled) -> list[NDArray[np.int64]]:
         """Return the exact integers of every block; blocks over the same columns share one table."""
         found: list[NDArray[np.int64]] = []
         last: tuple[tuple[str, ...], NDArray[np.int64]] | None = None

@@ -37,6 +37,36 @@ const tasks = {
     const plansOf = () => Object.values(JSON.parse(kept.get("sfumato device")).plans);
     return { told, spent: damage === undefined ? plansOf().map(({ units }) => units / 2 ** 40) : [] };
   },
+  // One device, asked at one moment after the other.
+  periods: async () => {
+    const { plan, moments, period, lifetime } = JSON.parse(input);
+    const kept = new Map();
+    const storage = { getItem: (name) => kept.get(name) ?? null, setItem: (name, text) => kept.set(name, text) };
+    let moment;
+    const device = new Device(new Client(plan), storage, { lifetime, period, now: () => new Date(moment) });
+    const told = [];
+    for (moment of moments) {
+      try {
+        told.push((await device.report("a")).length);
+      } catch (reason) {
+        told.push(reason.message);
+      }
+    }
+    return told;
+  },
+  // How a device names the period of each moment, read from its memory.
+  "period names": async () => {
+    const { plan, kind, moments } = JSON.parse(input);
+    const names = [];
+    for (const moment of moments) {
+      const kept = new Map();
+      const storage = { getItem: (name) => kept.get(name) ?? null, setItem: (name, text) => kept.set(name, text) };
+      const device = new Device(new Client(plan), storage, { lifetime: 8, period: [kind, 8], now: () => new Date(moment) });
+      await device.report("a");
+      names.push(JSON.parse(kept.get("sfumato device")).period.latest);
+    }
+    return names;
+  },
   // What devices POST: one line for each item, and one with an id that was given.
   envelopes: () => {
     const { plan, items, id } = JSON.parse(input);

@@ -1,4 +1,4 @@
-"""Inspect a model, a table of decisions or a function: Lipschitz audit, catalogue of evils, report."""
+"""Inspect a model, a table of decisions or a function: Lipschitz audit, nine checks, report."""
 
 from sfumato.fair.audits.lipschitz import LipschitzReport, lipschitz_audit
 from sfumato.fair.audits.private import PrivateAudit, private_audit

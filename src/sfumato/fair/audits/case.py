@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError, SchemaError
+from sfumato.fair.audits.group_counts import known
 from sfumato.fair.audits.nearby import Matched, match, positions, smooth
 from sfumato.fair.caution import FairnessWarning
 from sfumato.fair.grid import Floats, Integers, check_probabilities
@@ -37,8 +38,14 @@ class Case:
     merit: Floats | None
     segments: NDArray[Any] | None
     protected_column: str | int | None
+    labels: NDArray[np.str_]
     model: Callable[[Any], Floats] | None = None
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def protected_name(self) -> str:
+        """What the protected column is called."""
+        return "group" if self.protected_column is None else str(self.protected_column)
 
     @property
     def size(self) -> int:
@@ -103,7 +110,7 @@ def make_case(
 ) -> Case:  # fmt: skip
     """Return a checked case; see `audit` for what each argument may be."""
     count = people_count(people)
-    name, inside, names = _protected(people, protected, group, count)
+    name, labels, inside, names = _protected(people, protected, group, count)
     ask = _asker(model, people)
     raw = ask(people) if ask is not None else model
     probabilities, only_decisions, place = _treatment(raw, model, favourable, count)
@@ -117,12 +124,14 @@ def make_case(
         )
     return Case(
         people, inside, names, probabilities, probabilities[:, place], only_decisions, bound,
-        _merit(people, qualification, count), _segments(people, segments, count), name,
+        _merit(people, qualification, count), _segments(people, segments, count), name, known(labels),
         ask if name is not None else None,
     )  # fmt: skip
 
 
-def _protected(people: Any, protected: Any, group: Any, count: int) -> tuple[str | int | None, Any, tuple[str, str]]:
+def _protected(
+    people: Any, protected: Any, group: Any, count: int
+) -> tuple[str | int | None, Any, Any, tuple[str, str]]:
     named = isinstance(protected, (str, int)) and not isinstance(protected, bool)
     if named and protected not in column_names(people):
         raise SchemaError(
@@ -146,7 +155,8 @@ def _protected(people: Any, protected: Any, group: Any, count: int) -> tuple[str
             f"{(~inside).sum()} have another. Known values are {labels.tolist()[:10]}."
         )
     others = [str(label) for label in labels if str(label) != str(group)]
-    return (protected if named else None), inside, (str(group), others[0] if len(others) == 1 else f"not {group}")
+    pair = (str(group), others[0] if len(others) == 1 else f"not {group}")
+    return (protected if named else None), values, inside, pair
 
 
 def _asker(model: Any, people: Any) -> Callable[[Any], Floats] | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+LIPSCHITZ = "LIP"
+"""The code of similar people who are treated differently, on the pairs that were looked at."""
 NAMES = {
     "E1": "Blatant denial",
     "E2": "Redundant encoding",
@@ -20,7 +22,7 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One check of the catalogue of evils.
+    """One check of the list of nine.
 
     `p_value` is None where the check did not run, and `sentence` then says what it lacks. `effect` and `tolerated` are
     in the unit that `measure` names: a finding is raised only if it is both significant and larger than tolerated.
@@ -36,7 +38,7 @@ class Finding:
 
     @property
     def name(self) -> str:
-        """Return the evil's name."""
+        """Return the name of what is looked for."""
         return NAMES[self.code]
 
     @property

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sfumato.fair.audits.findings import LIPSCHITZ
 from sfumato.fair.grid import Floats
 from sfumato.show import Line, Panel, Picture, html, picture, table
 from sfumato.show.pages import Shown
@@ -47,10 +48,12 @@ def page(report: AuditReport) -> str:
     """Return the whole page."""
     first, second = report.groups
     title = f"Fairness audit: {first} and {second}"
-    parts: list[Shown] = [*_lead(report), Words(report.verdict(), "lead")]
-    parts += [Words("Figures", "heading"), report.figures()]
+    parts: list[Shown] = [*_lead(report)]
+    for shown in report.by_group.tables():
+        parts += [Words(shown.title, "heading"), shown]
+    parts += [Words("Figures", "heading"), Words(report.verdict(), "lead"), report.figures()]
     parts += [
-        Words("Catalogue of evils", "heading"),
+        Words("Nine checks", "heading"),
         Words(
             f"A check is raised if it is significant after control of all of them (Benjamini and Hochberg at "
             f"{report.alpha:g}) and its effect is larger than tolerated."
@@ -77,18 +80,17 @@ def page(report: AuditReport) -> str:
 
 
 def _lead(report: AuditReport) -> list[Words]:
-    if report.ok:
-        return [Words("Nothing was raised.", "lead")]
-    names = [finding.name.lower() for finding in report.findings if finding.code in report.raised]
-    out = []
-    if names:
-        out.append(Words(f"Raised: {', '.join(names)}.", "lead raised"))
-    if report.lipschitz is not None and not report.lipschitz.ok and not report.only_decisions:
+    kind = "lead" if report.ok else "lead raised"
+    out = [
+        Words(report.headline(), kind),
+        Words(report.by_group.headline(), kind if report.by_group.raised else "lead"),
+    ]
+    if LIPSCHITZ in report.raised and report.lipschitz is not None:
         share = report.lipschitz.violating
         out.append(
             Words(
                 f"Similar people are treated differently: {share:.2%} of all pairs, more than their distance allows.",
-                "lead raised",
+                kind,
             )
         )
     return out

@@ -12,6 +12,7 @@ import numpy as np
 
 from sfumato.errors import ParameterError
 from sfumato.fair.audits.findings import Finding
+from sfumato.fair.audits.group_report import GroupReport
 from sfumato.fair.audits.lipschitz import LipschitzReport
 from sfumato.fair.groups.bias import BiasCertificate
 from sfumato.fair.groups.parity import ParityGap
@@ -21,10 +22,12 @@ from sfumato.show import Table, table
 
 @dataclass(frozen=True, eq=False)
 class AuditReport:
-    """Certificates, worst pairs and the catalogue of evils.
+    """Figures by group, certificates, worst pairs and nine checks.
 
-    `ok` is False if a check was raised after control for their number, or if similar people are treated differently on
-    the pairs that were looked at. The numbers are not differentially private; do not publish them about private data.
+    `ok` is True exactly when `raised` is empty. `raised` holds FOUR-FIFTHS if a group is surely chosen less than four
+    fifths as often as another, the codes of checks that stand after control for their number, and LIP if similar people
+    are treated differently on the pairs that were looked at. The numbers are not differentially private; do not publish
+    them about private data.
     """
 
     people: int
@@ -42,11 +45,27 @@ class AuditReport:
     repair: RepairCost | None
     worst_pairs: tuple[dict[str, Any], ...]
     only_decisions: bool
+    by_group: GroupReport
 
     @property
     def ok(self) -> bool:
         """Return whether nothing was raised."""
-        return not self.raised and (self.lipschitz is None or self.lipschitz.ok or self.only_decisions)
+        return self.raised == ()
+
+    @property
+    def not_run(self) -> tuple[str, ...]:
+        """Return the codes of the checks that lacked something."""
+        return tuple(finding.code for finding in self.findings if not finding.ran)
+
+    def headline(self) -> str:
+        """Return what was raised and what was not looked at, in one or two sentences."""
+        head = f"Raised: {', '.join(self.raised)}." if self.raised else "Nothing was raised."
+        if not self.not_run:
+            return head
+        return (
+            f"{head} {len(self.not_run)} of {len(self.findings)} checks were not run ({', '.join(self.not_run)}); the "
+            "list below says what each one needs."
+        )
 
     def summary(self) -> Table:
         """Return one line a check."""
@@ -55,7 +74,7 @@ class AuditReport:
             verdict = "RAISED" if finding.code in self.raised else ("clear" if finding.ran else "not run")
             p_value = "" if finding.p_value is None else _p_text(finding.p_value)
             rows.append([finding.code, finding.name, verdict, p_value, finding.sentence])
-        return table("Catalogue of evils", ["check", "name", "verdict", "p", "what was seen"], rows)
+        return table("Nine checks", ["check", "name", "verdict", "p", "what was seen"], rows)
 
     def figures(self) -> Table:
         """Return the figures that hold whatever the model is inside."""
@@ -100,12 +119,8 @@ class AuditReport:
         return f"{beyond}, but it may be chance ({low:.3g} to {high:.3g})."
 
     def __str__(self) -> str:
-        head = (
-            "Nothing was raised."
-            if self.ok
-            else f"Raised: {', '.join(self.raised) or 'similar people are treated differently'}."
-        )
-        return "\n".join([head, self.verdict(), "", self.figures().text(), self.summary().text()])
+        figures = [self.figures().text(), self.summary().text()]
+        return "\n".join([self.headline(), "", str(self.by_group), "", self.verdict(), "", *figures])
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as a JSON object."""
@@ -118,7 +133,9 @@ class AuditReport:
             for finding in self.findings
         ]  # fmt: skip
         out: dict[str, Any] = {
-            "ok": self.ok, "people": self.people, "groups": list(self.groups), "sizes": list(self.sizes),
+            "ok": self.ok, "raised": list(self.raised), "not_run": list(self.not_run),
+            "by_group": self.by_group.to_json(), "people": self.people, "groups": list(self.groups),
+            "sizes": list(self.sizes),
             "rates": list(self.rates), "alpha": self.alpha, "verdict": self.verdict(), "findings": found,
             "parity": {"gap": self.parity.value, "interval": list(self.parity.interval)},
         }  # fmt: skip

@@ -9,7 +9,9 @@ import numpy as np
 from sfumato.errors import ParameterError
 from sfumato.fair.audits import evils, evils_merit, evils_segment
 from sfumato.fair.audits.case import Case, make_case
-from sfumato.fair.audits.findings import Finding
+from sfumato.fair.audits.findings import LIPSCHITZ, Finding
+from sfumato.fair.audits.group_counts import Treatment, tally
+from sfumato.fair.audits.group_report import GroupReport
 from sfumato.fair.audits.lipschitz import LipschitzReport, lipschitz_audit
 from sfumato.fair.audits.report import AuditReport
 from sfumato.fair.audits.significance import benjamini_hochberg
@@ -60,10 +62,13 @@ def audit(
         favourable=favourable,
     )  # fmt: skip
     findings = run_checks(case)
-    raised = raise_findings(findings, alpha)
+    lipschitz = _lipschitz(case)
+    groups = _group_report(case, alpha)
+    raised = [*groups.raised, *raise_findings(findings, alpha)]
+    if lipschitz is not None and not lipschitz.ok and not case.only_decisions:
+        raised.append(LIPSCHITZ)
     outside = ~case.inside
     gap = parity_gap(case.probabilities, case.inside, outside)
-    lipschitz = _lipschitz(case)
     bias, used, seen = _bias(case)
     repair = None
     if case.metric is not None and not case.only_decisions:
@@ -73,7 +78,17 @@ def audit(
     return AuditReport(
         case.size, case.group_names, (int(case.inside.sum()), int(outside.sum())), rates, gap, tuple(findings),
         tuple(raised), alpha, lipschitz, bias, used, seen, repair, _side_by_side(case, lipschitz), case.only_decisions,
+        groups,
     )  # fmt: skip
+
+
+def _group_report(case: Case, alpha: float) -> GroupReport:
+    """Return the figures of all groups of the protected column; error rates where merit is a label of 0 and 1."""
+    binary = case.merit is not None and bool(np.isin(case.merit, (0.0, 1.0)).all())
+    treatment = Treatment(
+        case.favourable, case.only_decisions, case.merit == 1.0 if binary and case.merit is not None else None
+    )
+    return GroupReport(tally({case.protected_name: case.labels}, 1, treatment), (), 1 - alpha)
 
 
 def run_checks(case: Case) -> list[Finding]:

@@ -16,7 +16,7 @@ from sfumato.errors import DomainTooLarge
 from sfumato.fair.grid import Floats, Integers, binary_rows
 from sfumato.fair.mapping.problem import Problem
 from sfumato.fair.metric.base import DENSE_PEOPLE, Metric
-from sfumato.fair.pairs.envelope import lower_envelope
+from sfumato.fair.pairs.envelope import lower_envelope, settled
 
 PIVOTS = 50_000_000
 LARGEST_EDGES = 120_000_000
@@ -50,7 +50,7 @@ def _to_everybody(metric: Metric, takes: Integers, value: Floats) -> Floats:
     # Whole units keep the sums with distances exact, so the extension is exactly Lipschitz.
     start = binary_rows(value)[:, 1]
     reached = lower_envelope(metric.subset(takes), start, metric)
-    return np.clip(np.minimum(reached, 1.0), 0.0, 1.0)
+    return settled(metric, np.clip(np.minimum(reached, 1.0), 0.0, 1.0))
 
 
 def _transport(metric: Metric, gives: Integers, takes: Integers, supply: Floats, demand: Floats) -> tuple[Floats, Flow]:

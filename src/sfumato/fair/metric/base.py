@@ -127,6 +127,22 @@ class Metric(ABC):
         return from_features(people, weights, norm, cap)
 
     @staticmethod
+    def typical(people: Any) -> Metric:
+        """Return `from_features` without weights, scaled so that half of all pairs of people are closer than 1.
+
+        A place to begin that is not empty: at a distance of 1 or more a metric allows any difference. Missing numbers
+        count as the median of their column.
+
+        >>> import numpy as np
+        >>> metric = Metric.typical({"age": [20, 30, 40, 50, 60], "sex": ["f", "m", "f", "m", "f"]})
+        >>> float(np.median(metric.block()[np.triu_indices(5, 1)]).round(6))
+        1.0
+        """
+        from sfumato.fair.metric.features import typical
+
+        return typical(people)
+
+    @staticmethod
     def from_covariance(people: Any, covariance: object, *, cap: float | None = None) -> Metric:
         """Return Mahalanobis' distance of all numeric columns: Euclidean after whitening with the covariance."""
         from sfumato.fair.metric.features import from_covariance

@@ -15,6 +15,9 @@ from sfumato.fair.grid import Floats
 from sfumato.fair.metric.points import PointMetric
 from sfumato.fair.people import as_text, column, column_names, is_numeric, people_count
 
+TYPICAL_PEOPLE = 2000
+"""Of so many people all pairs are looked at to find the typical distance."""
+
 
 @dataclass(frozen=True)
 class Feature:
@@ -23,6 +26,8 @@ class Feature:
     name: str | int
     weight: float
     categories: tuple[str, ...] | None = None
+    fill: float | None = None
+    """What a missing number counts as; None refuses it."""
 
     def coordinates(self, people: Any, share: float) -> Floats:
         """Return one coordinate for a number, or a share of the weight in one coordinate a category.
@@ -32,7 +37,7 @@ class Feature:
         """
         values = column(people, self.name)
         if self.categories is None:
-            return (_numbers(values, self.name) * self.weight)[:, None]
+            return (_numbers(values, self.name, self.fill) * self.weight)[:, None]
         text = as_text(values)
         known = text[:, None] == np.array(self.categories)[None, :]
         return np.hstack([known, ~known.any(axis=1, keepdims=True)]) * (self.weight * share)
@@ -93,6 +98,37 @@ def from_features(
         raise ParameterError('Categories have no Euclidean distance; write norm="sum", or give their codes as numbers.')
     reader = FeatureReader(features, norm)
     return PointMetric.of_points(reader.points(people), norm, cap, reader)
+
+
+def typical(people: Any) -> PointMetric:
+    """Return the default metric, scaled by the median pair; see `Metric.typical`."""
+    if people_count(people) == 0:
+        raise ParameterError("A metric needs at least one person, one row each.")
+    names = column_names(people)
+    features = tuple(_filled_feature(people, name) for name in names)
+    reader = FeatureReader(tuple(feature for feature in features if feature.weight > 0))
+    metric = PointMetric.of_points(reader.points(people), "sum", None, reader)
+    scale = _median_distance(metric)
+    return metric if scale == 0 else metric.scaled(1 / scale)
+
+
+def _filled_feature(people: Any, name: str | int) -> Feature:
+    values = column(people, name)
+    if not is_numeric(values):
+        return _feature(people, name, 1.0)
+    numbers = np.asarray(values, dtype=np.float64)
+    known = numbers[~np.isnan(numbers)]
+    fill = float(np.median(known)) if len(known) else 0.0
+    spread = float(np.std(_numbers(values, name, fill)))
+    return Feature(name, 1.0 / spread if spread > 0 else 0.0, None, fill)
+
+
+def _median_distance(metric: PointMetric) -> float:
+    """Return the median distance of evenly spread people, or the smallest above zero if that is zero."""
+    rows = np.unique(np.linspace(0, metric.size - 1, min(metric.size, TYPICAL_PEOPLE)).astype(np.int64))
+    apart = metric.subset(rows).block()[np.triu_indices(len(rows), 1)]
+    middle = float(np.median(apart)) if len(apart) else 0.0
+    return middle if middle > 0 else float(apart[apart > 0].min(initial=np.inf)) if (apart > 0).any() else 0.0
 
 
 def from_covariance(people: Any, covariance: object, cap: float | None) -> PointMetric:
@@ -172,11 +208,13 @@ def _feature(people: Any, name: str | int, weight: float) -> Feature:
     return Feature(name, weight, None if is_numeric(values) else tuple(np.unique(as_text(values)).tolist()))
 
 
-def _numbers(values: Any, name: str | int) -> Floats:
+def _numbers(values: Any, name: str | int, fill: float | None = None) -> Floats:
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise SchemaError(f"Column {name!r} held numbers when the metric was made and now holds text.") from None
+    if fill is not None:
+        numbers = np.where(np.isnan(numbers), fill, numbers)
     if not np.all(np.isfinite(numbers)):
         raise ParameterError(f"Column {name!r} has missing or infinite values; fill them in before making a metric.")
     return numbers

@@ -25,7 +25,9 @@ class MatrixMetric(Metric):
     @classmethod
     def of_matrix(cls, matrix: Floats) -> MatrixMetric:
         """Return the metric of a checked matrix."""
-        return cls(np.minimum(on_grid(matrix), np.where(np.isinf(matrix), np.inf, LARGEST)), np.arange(len(matrix)))
+        return cls(
+            _metric_on_grid(np.minimum(matrix, np.where(np.isinf(matrix), np.inf, LARGEST))), np.arange(len(matrix))
+        )
 
     @property
     def size(self) -> int:
@@ -69,7 +71,7 @@ class MatrixMetric(Metric):
         """Return the metric factor · d."""
         if not factor > 0:
             raise ParameterError(f"A metric is scaled by a number above zero, and {factor} is none.")
-        return replace(self, matrix=on_grid(self.matrix * factor))
+        return replace(self, matrix=_metric_on_grid(self.matrix * factor))
 
     def neighbours(self, count: int) -> Integers:
         """Return for each person the indices of the `count` nearest others."""
@@ -77,6 +79,17 @@ class MatrixMetric(Metric):
         distances = self.block().copy()
         np.fill_diagonal(distances, -1.0)
         return np.argsort(distances, axis=1, kind="stable")[:, 1 : count + 1]
+
+
+def _metric_on_grid(matrix: Floats) -> Floats:
+    """Return the nearest distances on the grid, lowered by a few steps where rounding broke a triangle.
+
+    Sums of distances on the grid are exact, so the lengths of shortest paths are a metric to the last digit.
+    """
+    rounded = on_grid(matrix)
+    if len(rounded) > EXACT_TRIANGLES or triangle_excess(rounded)[0] <= 0:
+        return rounded
+    return metric_closure(rounded)
 
 
 def from_matrix(distances: object, repair: bool) -> MatrixMetric:

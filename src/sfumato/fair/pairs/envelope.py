@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.fair.grid import STEP, Floats
+from sfumato.fair.grid import STEP, Floats, binary_rows
 from sfumato.fair.metric.base import Metric
+from sfumato.fair.metric.matrix import MatrixMetric
 from sfumato.fair.metric.points import PointMetric
+from sfumato.fair.pairs.certificate import certify
 
 BLOCK_PAIRS = 30_000_000
 """Up to so many pairs, blocks are quicker than a tree."""
@@ -43,6 +45,18 @@ def upper_envelope(sources: Metric, values: Floats, queries: Metric) -> Floats:
 def lower_envelope(sources: Metric, values: Floats, queries: Metric) -> Floats:
     """Return min over sources y of values[y] + d(x, y) for each query x."""
     return -upper_envelope(sources, -values, queries)
+
+
+def settled(metric: Metric, values: Floats) -> Floats:
+    """Return the values after enough lower envelopes that no pair is too far apart.
+
+    On a metric one envelope is enough. A large matrix, whose triangles nobody checked, may miss the triangle inequality
+    by a last digit, and needs another pass.
+    """
+    if isinstance(metric, MatrixMetric):
+        while not certify(metric, binary_rows(values)).ok:
+            values = lower_envelope(metric, values, metric)
+    return values
 
 
 def _by_blocks(sources: Metric, values: Floats, queries: Metric) -> Floats:

@@ -9,10 +9,13 @@
 // them; vectors.json tests them.
 
 import { bitLength, join, sha256, toBytes, toHex, toNumber, utf8, wordsToBytes } from "./bytes.mjs";
-import { canonical, fraction, ITEMS, readJson, refuse } from "./items.mjs";
+import { canonical, dayNumber, fraction, ITEMS, oddsWithin, readJson, refuse, show } from "./items.mjs";
 import { COIN, METHODS, Seed } from "./methods.mjs";
 
-const FORMAT = 1;
+const FORMATS = [1, 2];
+const DATES = ["not_before", "not_after", "epoch"];
+/** What a device spends on one plan at most, unless it is told another limit; the Python client has the same. */
+const MOST_SPENT = 8;
 const VERSION = 1;
 const TAG_BYTES = 4;
 const MOST_BITS = 1024;
@@ -51,15 +54,17 @@ export function envelope(report, id = toBytes(secureSource.uniform(1n << BigInt(
 export class Client {
   /**
    * `text` is the plan as it was saved. Refuses a plan that is damaged or costs more than it says, and one whose
-   * reports cost a device more than `mostEpsilon` together.
+   * reports cost a device more than `mostEpsilon` together, by default 8. `pinned` are the digests of the plans that the
+   * device may answer, shipped with its code; without them whoever publishes plans can mark devices by them.
    */
-  constructor(text, { mostEpsilon = Infinity } = {}) {
+  constructor(text, { mostEpsilon = MOST_SPENT, pinned = null, now = () => new Date() } = {}) {
     if (typeof text !== "string") refuse("Give the plan as text; a parsed plan has lost digits of its large numbers.");
     let plan, kept;
     try {
       plan = readJson(text);
       kept = readJson(text, true);
-      if (plan.format !== FORMAT) refuse(`This plan has format ${plan.format}, and this client reads ${FORMAT}.`);
+      if (!FORMATS.includes(plan.format)) refuse(`This plan has format ${plan.format}, and this client reads 1 and 2.`);
+      this.#date(plan, now);
       this.#build(plan, kept);
     } catch (reason) {
       throw reason instanceof TypeError || reason instanceof SyntaxError || reason instanceof RangeError
@@ -71,12 +76,38 @@ export class Client {
     const gain = Math.max(...this.#roles.map((role) => role.oracle.gain));
     /** What one device loses with all of its reports, as a double; the exact odds are in the integers of the plan. */
     this.epsilon = this.reports * Math.log1p(gain);
-    if (plan.spend.bound !== "Pure" || !spend || !(this.epsilon <= (Number(spend[0]) / Number(spend[1])) * (1 + 1e-12))) {
-      refuse(`The coins of this plan spend ${this.epsilon}, more than its spend; do not use it.`);
+    const within = (limit) => this.#roles.every((role) => oddsWithin(role.oracle.odds, this.reports, limit));
+    if (plan.spend.bound !== "Pure" || !within(spend)) {
+      refuse(`The coins of this plan spend ${show(this.epsilon)}, more than its spend; do not use it.`);
     }
-    if (!(this.epsilon <= mostEpsilon * (1 + 1e-12))) {
-      refuse(`This plan spends an epsilon of ${this.epsilon}, more than the ${mostEpsilon} that this device allows.`);
+    if (!(mostEpsilon === Infinity || within(fraction(String(mostEpsilon))))) {
+      refuse(
+        `This plan spends an epsilon of ${show(this.epsilon)}, more than the ${mostEpsilon} that this device spends on ` +
+          "one plan; do not answer it.",
+      );
     }
+    if (pinned !== null && !pinned.map((one) => one.toLowerCase()).includes(this.digest)) {
+      refuse("This plan is none of those that this device knows; do not answer it.");
+    }
+    /** Whether the plan is one of those that the device was shipped with. */
+    this.pinned = pinned !== null;
+  }
+
+  #date(plan, now) {
+    const said = DATES.filter((name) => plan[name] !== undefined);
+    if ((plan.format === 2) !== said.length > 0) {
+      refuse("A plan of format 2 says when it is valid, and one of format 1 does not.");
+    }
+    const [first, last] = DATES.slice(0, 2).map((name) => plan[name]);
+    for (const day of [first, last]) {
+      if (day !== undefined && dayNumber(day) === null) refuse("This is no plan: its days are no days.");
+    }
+    /** Refuse a moment at which the plan is not answered; this looks at the clock, never at an item. */
+    this.requireValid = () => {
+      const day = now().toISOString().slice(0, 10);
+      if (first !== undefined && day < first) refuse(`This plan is answered from ${first} on; do not answer it before.`);
+      if (last !== undefined && day > last) refuse(`This plan was answered until ${last}; do not answer it any more.`);
+    };
   }
 
   #items;
@@ -144,6 +175,7 @@ export class Client {
 
   /** Return the report of an item; one that does not fit sends noise of the same size. Never fails for an item. */
   report(item) {
+    this.requireValid();
     return this.reportFrom(item, secureSource);
   }
 

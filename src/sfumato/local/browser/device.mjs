@@ -17,6 +17,20 @@ const UNIT = 2 ** 40;
  */
 const units = (epsilon) => Math.ceil(epsilon * UNIT - 0.01);
 
+/** The name of the day, week, month or quarter of a moment, in UTC; later ones are later in the alphabet. */
+const PERIODS = {
+  day: (moment) => moment.toISOString().slice(0, 10),
+  week: (moment) => {
+    // The week of a day is that of its Thursday.
+    const thursday = new Date(moment.getTime() + (3 - ((moment.getUTCDay() + 6) % 7)) * 86400000);
+    const first = Date.UTC(thursday.getUTCFullYear(), 0, 1);
+    const number = Math.floor((thursday.getTime() - first) / 604800000) + 1;
+    return `${String(thursday.getUTCFullYear()).padStart(4, "0")}-W${String(number).padStart(2, "0")}`;
+  },
+  month: (moment) => moment.toISOString().slice(0, 7),
+  quarter: (moment) => `${moment.toISOString().slice(0, 4)}-Q${Math.floor(moment.getUTCMonth() / 3) + 1}`,
+};
+
 /** Do something that no other page of this site does at the same time, where the runtime has locks. */
 const alone = (name, act) => {
   const locks = globalThis.navigator?.locks;
@@ -30,18 +44,36 @@ export class Device {
   #name;
   #lifetime;
 
-  /** `storage` has getItem and setItem, as localStorage has; `lifetime` is the epsilon of the whole device. */
-  constructor(client, storage, { lifetime, name = "sfumato device" }) {
+  #period;
+  #now;
+
+  /**
+   * `storage` has getItem and setItem, as localStorage has; `lifetime` is the epsilon of the whole device. `period`, for
+   * example ["month", 4], also bounds the reports of each day, week, month or quarter by the device's clock, in UTC. A
+   * clock that goes back opens no new period; one that is put forward does, so the lifetime stays the guarantee.
+   */
+  constructor(client, storage, { lifetime, period = null, name = "sfumato device", now = () => new Date() }) {
     if (!(Number.isFinite(lifetime) && lifetime > 0)) refuse("lifetime is an epsilon above zero; write for example 8.");
+    if (period !== null && !(Object.hasOwn(PERIODS, period?.[0]) && Number.isFinite(period[1]) && period[1] > 0)) {
+      refuse(`period is one of ${Object.keys(PERIODS).join(", ")} and an epsilon; write for example ["month", 4].`);
+    }
+    this.#period = period;
+    this.#now = now;
     this.#client = client;
     this.#storage = storage;
     this.#name = name;
     this.#lifetime = lifetime;
-    if (this.#read().lifetime !== lifetime) refuse("The lifetime of a device is fixed when its memory is made.");
+    const memory = this.#read();
+    if (memory.lifetime !== lifetime) refuse("The lifetime of a device is fixed when its memory is made.");
+    const kept = memory.period ?? null;
+    if ((kept === null) !== (period === null) || (kept && (kept.kind !== period[0] || kept.epsilon !== period[1]))) {
+      refuse("The period of a device is fixed when its memory is made.");
+    }
   }
 
   /** Return a report of an item, charged first. Whether it refuses depends on what was sent, never on the item. */
   async report(item) {
+    this.#client.requireValid();
     await alone(this.#name, () => this.#charge());
     return this.#client.report(item);
   }
@@ -50,7 +82,7 @@ export class Device {
   get left() {
     const memory = this.#read();
     const answered = memory.plans[this.#client.digest]?.reports ?? 0;
-    const affordable = Math.floor((this.#lifetime * UNIT - total(memory)) / this.#cost());
+    const affordable = Math.floor(this.#affordable(memory) / this.#cost());
     return Math.max(0, Math.min(this.#client.reports - answered, affordable));
   }
 
@@ -63,6 +95,15 @@ export class Device {
     return units(this.#client.epsilon / this.#client.reports);
   }
 
+  /** Return the units that a report may cost now, by both limits; a new period begins when the clock shows one. */
+  #affordable(memory) {
+    const left = this.#lifetime * UNIT - total(memory);
+    if (!memory.period) return left;
+    const current = PERIODS[memory.period.kind](this.#now());
+    if (current > memory.period.latest) Object.assign(memory.period, { latest: current, units: 0 });
+    return Math.min(left, memory.period.epsilon * UNIT - memory.period.units);
+  }
+
   #charge() {
     const memory = this.#read();
     const { digest, reports } = this.#client;
@@ -72,7 +113,11 @@ export class Device {
     if (total(memory) + cost > this.#lifetime * UNIT) {
       refuse("The lifetime of this device is used up; it sends no more for this plan.");
     }
+    if (cost > this.#affordable(memory)) {
+      refuse(`What this device spends in one ${memory.period.kind} is used up; it sends no more before the next one.`);
+    }
     memory.plans[digest] = { reports: entry.reports + 1, units: entry.units + cost };
+    if (memory.period) memory.period.units += cost;
     this.#write(memory);
   }
 
@@ -80,6 +125,7 @@ export class Device {
     const text = this.#storage.getItem(this.#name);
     if (text === null || text === undefined) {
       const fresh = { format: FORMAT, lifetime: this.#lifetime, plans: {} };
+      if (this.#period) fresh.period = { kind: this.#period[0], epsilon: this.#period[1], latest: "", units: 0 };
       this.#write(fresh);
       return fresh;
     }
@@ -91,7 +137,11 @@ export class Device {
     }
     const whole = (number) => Number.isSafeInteger(number) && number >= 0;
     const entries = Object.values(memory?.plans ?? {});
-    if (memory?.format !== FORMAT || !memory.plans || !entries.every((one) => whole(one?.reports) && whole(one?.units))) {
+    const kept = memory?.period;
+    const dated =
+      kept === undefined ||
+      (Object.hasOwn(PERIODS, kept?.kind) && typeof kept.latest === "string" && whole(kept.units) && kept.epsilon > 0);
+    if (memory?.format !== FORMAT || !dated || !memory.plans || !entries.every((one) => whole(one?.reports) && whole(one?.units))) {
       // A memory that cannot be read might have been full.
       refuse("The memory of this device is damaged; it sends nothing.");
     }

@@ -50,6 +50,29 @@ export function fraction(text) {
   return bottom === 0n ? null : [top, bottom];
 }
 
+const FIXED = 1n << 256n;
+
+/**
+ * Return whether odds [numerator, denominator], taken `times` over, are at most e^limit, limit an exact fraction. All in
+ * whole numbers: e^(limit / times) is summed downwards in steps of 2^-256, so what is said to fit does.
+ */
+export function oddsWithin([top, bottom], times, limit) {
+  if (limit === null || limit[0] <= 0n) return false;
+  const [up, down] = [limit[0], limit[1] * BigInt(times)];
+  // No plan has larger odds, and the sum would be long.
+  if (up > 200n * down) return true;
+  let sum = FIXED;
+  let term = FIXED;
+  for (let k = 1n; term > 0n; k++) {
+    term = (term * up) / (down * k);
+    sum += term;
+  }
+  return top * FIXED <= sum * bottom;
+}
+
+/** Return a number as people read it, with six digits. */
+export const show = (number) => String(Number(number.toPrecision(6)));
+
 // Items: each reader returns { bits, last, code }, where code(item) is a BigInt up to last, or null if it does not fit.
 
 const wholeNumber = (item) => {
@@ -66,7 +89,7 @@ const ranged = (low, high, read) => ({
   },
 });
 
-const dayNumber = (text) => {
+export const dayNumber = (text) => {
   if (typeof text !== "string" || !/^\d{4}-\d\d-\d\d$/.test(text)) return null;
   const moment = new Date(text + "T00:00:00Z");
   const real = !Number.isNaN(moment.getTime()) && moment.toISOString().slice(0, 10) === text;

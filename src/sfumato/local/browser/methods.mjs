@@ -74,7 +74,10 @@ const ORACLES = {
     },
   }),
   response: ({ answers }) => ({ outcomes: answers, spread: answers, place: (point) => point }),
-  mean: ({ steps }) => ({ outcomes: 2, spread: 2, steps: BigInt(steps), place: (point) => point }),
+  mean: ({ steps }) => {
+    if (!(steps >= 1)) refuse("This is no plan: steps must be a whole number of at least 1.");
+    return { outcomes: 2, spread: 2, steps: BigInt(steps), place: (point) => point };
+  },
 };
 
 function oracle(record) {
@@ -90,7 +93,8 @@ function oracle(record) {
   if (record.kind === "linear" && !(record.symbol_bits >= 1 && record.symbol_bits <= 8 && record.symbol_bits < record.table_bits)) {
     refuse("This is no plan: symbol_bits lies between 1 and 8, and table_bits above it.");
   }
-  return { ...made, weight, gain: Number(BigInt(made.spread) * (COIN - weight)) / Number(weight) };
+  const gain = [BigInt(made.spread) * (COIN - weight), weight];
+  return { ...made, weight, gain: Number(gain[0]) / Number(gain[1]), odds: [gain[0] + gain[1], gain[1]] };
 }
 
 // Methods: each returns its roles, and point(code, role).

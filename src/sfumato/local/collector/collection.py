@@ -11,14 +11,17 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import ParameterError, SketchError
-from sfumato.local.collector.ids import IdTable
+from sfumato.local.collector.ids import first_of_each, merged
 from sfumato.local.collector.intake import Intake
 from sfumato.local.collector.shards import Layout, Shard, read_shard, shard_paths
 from sfumato.local.durable import UNREADABLE, why, write_durably
 from sfumato.local.plan import Plan
 from sfumato.local.server import Server
+from sfumato.local.sketch import load
 
 DESCRIPTION = "collection.json"
+CLOSED = "closed.sketch"
+LANE = "lane-"
 FORMAT = 1
 _TRIES = 20
 
@@ -41,6 +44,10 @@ class Collection:
     directory: Path
     plan: Plan
     ids: bool
+    shuffled: int = 0
+    """The least number of reports of a batch, where only whole shuffled batches without ids are taken."""
+    closed: Intake | None = None
+    """What had come when its epoch was closed: then a sketch stands for all reports, and nothing more is taken."""
 
     @property
     def layout(self) -> Layout:
@@ -49,7 +56,11 @@ class Collection:
 
     def write(self) -> None:
         """Write the description of a new collection."""
-        record = {"format": FORMAT, "ids": self.ids, "plan": self.plan.to_record()}
+        record: dict[str, Any] = {"format": FORMAT, "ids": self.ids, "plan": self.plan.to_record()}
+        if self.shuffled:
+            record["shuffled"] = self.shuffled
+        if self.closed is not None:
+            record["closed"] = self.closed.to_json()
         write_durably(self.directory / DESCRIPTION, [json.dumps(record, indent=1).encode() + b"\n"])
 
 
@@ -67,7 +78,9 @@ def open_collection(place: str | Path) -> Collection:
         record = json.loads(path.read_bytes())
         if record["format"] != FORMAT:
             raise SketchError(f"This collection has format {record['format']!r}, and this version reads {FORMAT}.")
-        return Collection(Path(place), Plan.from_json(record["plan"]), bool(record["ids"]))
+        closed = Intake.from_json(record["closed"]) if "closed" in record else None
+        shuffled = int(record.get("shuffled", 0))
+        return Collection(Path(place), Plan.from_json(record["plan"]), bool(record["ids"]), shuffled, closed)
     except UNREADABLE as reason:
         raise SketchError(
             f"{path.name} of {str(place)!r} cannot be read; take another copy of it. The reason: {why(reason)}"
@@ -75,25 +88,16 @@ def open_collection(place: str | Path) -> Collection:
 
 
 class State:
-    """What some shards say together: counts, ids, batches and numbers of reports."""
+    """What some shards say together: counts, records on the disk, batches and numbers of reports."""
 
-    def __init__(self, plan: Plan, ids: bool, expected: int = 0) -> None:
+    def __init__(self, plan: Plan, ids: bool) -> None:
         self.server = Server(plan)
-        self.ids = IdTable(expected) if ids else None
+        self.ids = ids
+        self.files: dict[Path, Any] = {}
+        """The records of every shard, sorted, most of them mapped: where ids are found again."""
         self.batches: set[str] = set()
         self.good = 0
         self.wrong = Intake()
-
-    def apply(self, ids: Any, values: Any) -> Any:
-        """Count values under their ids; return for each record whether it changed anything, see `IdTable.put`."""
-        counts = self.server.counts
-        if self.ids is None:
-            np.add.at(counts, values, 1)
-            changed = np.ones(len(values), dtype=np.uint8)
-        else:
-            changed = self.ids.put(ids, values, counts)
-        self.server.accepted += int((changed == 1).sum())
-        return changed
 
     def note(self, intake: Intake, batches: Sequence[str]) -> None:
         """Note what came besides the records."""
@@ -102,16 +106,41 @@ class State:
         self.server.refused += intake.refused
         self.batches.update(batches)
 
-    def add(self, layout: Layout, shard: Shard) -> None:
-        """Add a shard."""
-        self.apply(layout.ids_of(shard.records), layout.values_of(shard.records))
+    def add(self, path: Path, shard: Shard) -> None:
+        """Add a shard; `count` counts the records of all."""
+        self.files[path] = shard.records
         self.note(shard.intake, shard.batches)
+
+    def count(self, layout: Layout) -> None:
+        """Count the records of all shards, each id once."""
+        files = list(self.files.values())
+        for rows in map(first_of_each, merged(files)) if self.ids else files:
+            np.add.at(self.server.counts, layout.values_of(rows), 1)
+            self.server.accepted += len(rows)
 
     @property
     def intake(self) -> Intake:
         """The numbers of all reports."""
         accepted = self.server.accepted
         return replace(self.wrong, accepted=accepted, duplicates=self.good - accepted)
+
+
+def lanes_of(collection: Collection) -> list[Collection]:
+    """Return the collection and its lanes, one for each process that has written into it."""
+    if collection.closed is not None:
+        return []
+    lanes = sorted(path for path in collection.directory.glob(f"{LANE}*") if path.is_dir())
+    return [collection, *(replace(collection, directory=lane) for lane in lanes)]
+
+
+def _with_closed(state: State, collections: Sequence[Collection]) -> Collected:
+    """Add what is left of collections whose epoch was closed: their sketches."""
+    intake = state.intake
+    for collection in collections:
+        if collection.closed is not None:
+            state.server.merge(load(collection.directory / CLOSED))
+            intake += collection.closed
+    return Collected(state.server, intake)
 
 
 def live_shards(collection: Collection) -> Iterator[tuple[Path, Shard]]:
@@ -122,11 +151,6 @@ def live_shards(collection: Collection) -> Iterator[tuple[Path, Shard]]:
             shard = read_shard(path, collection.layout)
             void.update(shard.replaces)
             yield path, shard
-
-
-def most_records(collection: Collection) -> int:
-    """Return a number that the records of a collection do not exceed."""
-    return sum(path.stat().st_size for path in _listed(collection.directory)) // collection.layout.width
 
 
 def _listed(directory: Path) -> list[Path]:
@@ -165,11 +189,12 @@ def read_collection(*places: str | Path) -> Collected:
         raise SketchError("Only collections of the same plan, all with ids or all without, can be read together.")
     for _ in range(_TRIES):
         try:
-            state = State(first.plan, first.ids, sum(map(most_records, collections)))
-            for collection in collections:
-                for _, shard in live_shards(collection):
-                    state.add(collection.layout, shard)
-            return Collected(state.server, state.intake)
+            state = State(first.plan, first.ids)
+            for collection in (lane for one in collections for lane in lanes_of(one)):
+                for path, shard in live_shards(collection):
+                    state.add(path, shard)
+            state.count(first.layout)
+            return _with_closed(state, collections)
         except FileNotFoundError:
             # A writer replaced some shards while they were read.
             continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import RLock
@@ -13,20 +14,27 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 
 from sfumato.errors import ParameterError, SketchError
+from sfumato.exact import positive_integer
 from sfumato.local.collector.collection import (
+    CLOSED,
+    LANE,
     Collection,
     State,
     is_collection,
+    lanes_of,
     live_shards,
-    most_records,
     open_collection,
+    read_collection,
 )
 from sfumato.local.collector.envelope import Parcel, open_envelopes
+from sfumato.local.collector.ids import ID_BYTES, fresh
 from sfumato.local.collector.intake import Intake
 from sfumato.local.collector.shards import (
+    MAPPED,
     Layout,
     Shard,
     delete,
+    read_shard,
     replace_shards,
     shard_name,
     shard_paths,
@@ -38,8 +46,9 @@ from sfumato.local.plan import Plan
 from sfumato.local.server import Server
 from sfumato.local.wire import Refused
 
-MANY = 64
+MANY = 8
 """So many shards of one tier become one of the next."""
+MOST_LANES = 1000
 LOCK = "collection.lock"
 
 
@@ -54,8 +63,12 @@ class Batch:
 class Collector:
     """Collects reports into a directory; what was accepted survives a crash, and counts once.
 
-    The directory is made if it does not exist, and continued if it does. One process writes into it at a time.
-    `ids=False` makes a collection of reports without ids, which cannot tell a report that was sent twice.
+    The directory is made if it does not exist, and continued if it does. One process writes into it at a time; with
+    `lanes=True` each process that opens it gets a lane of its own in it, and `read_collection` reads them together, an
+    id that came to several of them once. `intake` and `server()` are then those of the lane. `ids=False` makes a
+    collection of reports without ids, which cannot tell a report that was sent twice. `shuffled=80_000` makes one that
+    takes whole batches of a relay only: without ids, of at least so many reports, each batch once; what comes otherwise
+    is refused as an envelope that cannot be opened.
 
     >>> from sfumato import Pure, local
     >>> plan = local.plan(users=1000, spend=Pure(1), candidates=["red", "green", "blue"])
@@ -66,10 +79,24 @@ class Collector:
     1 report accepted, 1 duplicate dropped, 1 refused (envelope 1).
     """
 
-    def __init__(self, place: str | Path, plan: Plan | None = None, *, ids: bool = True) -> None:
-        self.collection = _described(Path(place), plan, ids)
+    def __init__(
+        self,
+        place: str | Path,
+        plan: Plan | None = None,
+        *,
+        ids: bool = True,
+        lanes: bool = False,
+        shuffled: int | None = None,
+    ) -> None:
+        self.place = Path(place)
+        least = 0 if shuffled is None else positive_integer(shuffled, "shuffled")
+        self.collection = _described(self.place, plan, ids and not least, least)
         self._lock = RLock()
-        self._held: BinaryIO | None = _hold(self.collection.directory)
+        self._held: BinaryIO | None
+        if lanes:
+            self.collection, self._held = _take_lane(self.collection)
+        else:
+            self._held = _hold(self.collection.directory)
         try:
             self._load()
         except BaseException:
@@ -90,14 +117,45 @@ class Collector:
     def intake(self) -> Intake:
         """What became of all reports so far."""
         with self._lock:
-            return self._state.intake
+            if self.collection.closed is not None:
+                return self.collection.closed + self._late
+            return self._state.intake + self._late
 
     def server(self) -> Server:
         """Return the sketch of all accepted reports, as it is now."""
         with self._lock:
+            if self.collection.closed is not None:
+                return read_collection(self.place).server
             copy = Server(self.plan)
             copy.merge(self._state.server)
             return copy
+
+    def close_epoch(self) -> Server:
+        """End the collection: keep the sketch, delete all ids, and count what comes later as late.
+
+        A report that is sent again after that would count twice, so none is taken. Other processes must have let go of
+        their lanes.
+        """
+        with self._lock:
+            self._require_open()
+            if self.collection.closed is None:
+                self._end()
+            return self.server()
+
+    def _end(self) -> None:
+        whole = open_collection(self.place)
+        with ExitStack() as held:
+            for lane in lanes_of(whole):
+                if lane.directory != self.collection.directory:
+                    held.enter_context(_hold(lane.directory))
+            found = read_collection(self.place)
+            # The sketch is there before the description names it, and shards go after: a crash between loses nothing.
+            found.server.save(self.place / CLOSED)
+            closed = replace(whole, closed=found.intake)
+            closed.write()
+            self.collection = replace(self.collection, closed=closed.closed)
+            for lane in lanes_of(whole):
+                delete(shard_paths(lane.directory))
 
     def add(self, data: bytes, format: str = "json", *, batch: str | None = None) -> Intake:
         """Add reports in their envelopes, and return when they are safe on the disk.
@@ -117,13 +175,11 @@ class Collector:
         """Add several batches by one write, and return what became of each."""
         with self._lock:
             self._require_open()
+            if self.collection.closed is not None:
+                return [self._too_late(batch) for batch in batches]
             before = self._number
-            records: list[Any] = []
-            names: list[str] = []
-            said: list[Intake] = []
             try:
-                for batch in batches:
-                    said.append(self._count(batch, records, names))
+                said, records, names = self._count(batches)
                 self._write(records, names, sum(said, Intake()))
                 self._merge_shards()
             except BaseException:
@@ -161,11 +217,13 @@ class Collector:
     def _load(self) -> None:
         directory = self.collection.directory
         delete(unfinished(directory))
-        state = State(self.plan, self.collection.ids, most_records(self.collection))
+        state = State(self.plan, self.collection.ids)
         tiers: dict[Path, int] = {}
-        for path, shard in live_shards(self.collection):
-            state.add(self._layout, shard)
+        self._late = Intake()
+        for path, shard in live_shards(self.collection) if self.collection.closed is None else ():
+            state.add(path, shard)
             tiers[path] = shard.tier
+        state.count(self._layout)
         delete([path for path in shard_paths(directory) if path not in tiers])
         self._state, self._tiers = state, tiers
         self._number = 1 + max((int(path.stem) for path in tiers), default=0)
@@ -182,36 +240,76 @@ class Collector:
     def _layout(self) -> Layout:
         return self.collection.layout
 
-    def _count(self, batch: Batch, records: list[Any], names: list[str]) -> Intake:
-        """Count one batch in memory, and set aside what must be written."""
-        name = None if batch.name is None else _key(batch.name)
+    def _too_late(self, batch: Batch) -> Intake:
+        parcel = batch.parcel
+        said = Intake(late=len(parcel.reports), envelope=parcel.envelope, refused=Refused(length=parcel.length))
+        self._late += said
+        return said
+
+    def _count(self, batches: Sequence[Batch]) -> tuple[list[Intake], Any, list[str]]:
+        """Count batches in memory; return what became of each, the records to be written, and names of batches."""
+        names: list[str] = []
+        said: list[Intake] = []
+        ids, values = [np.zeros((0, ID_BYTES), dtype=np.uint8)], [np.zeros(0, dtype=np.int64)]
+        for batch in batches:
+            found, good_ids, good_values = self._open(batch, names)
+            said.append(found)
+            ids.append(good_ids)
+            values.append(good_values)
+        owners = np.repeat(np.arange(len(batches)), [len(part) for part in values[1:]])
+        counts, layout = self._state.server.counts, self._layout
+        numbers = np.concatenate(values)
+        if not layout.ids:
+            np.add.at(counts, numbers, 1)
+            records, accepted = layout.records(None, numbers), owners
+        else:
+            new = fresh(np.concatenate(ids), numbers, list(self._state.files.values()))
+            new.count(counts)
+            records, accepted = layout.records(new.ids[new.kept], new.values[new.kept]), owners[new.first[new.new]]
+        self._state.server.accepted += len(accepted)
+        each, all_good = (np.bincount(part, minlength=len(batches)).tolist() for part in (accepted, owners))
+        told = zip(said, each, all_good, strict=True)
+        return [replace(one, accepted=took, duplicates=good - took) for one, took, good in told], records, names
+
+    def _name(self, batch: Batch) -> str | None:
+        """Return the name under which a batch counts once; shuffled ones are named by their bytes."""
+        if self.collection.shuffled:
+            return hashlib.sha256(np.ascontiguousarray(batch.parcel.reports).tobytes()).hexdigest()[:32]
+        return None if batch.name is None else _key(batch.name)
+
+    def _open(self, batch: Batch, names: list[str]) -> tuple[Intake, Any, Any]:
+        """Return what is wrong with a batch, and the ids and values of its good reports."""
+        nothing = np.zeros((0, ID_BYTES), dtype=np.uint8), np.zeros(0, dtype=np.int64)
+        name = self._name(batch)
         if name is not None and (name in self._state.batches or name in names):
-            return Intake(repeated=1)
-        parcel, layout = batch.parcel, self._layout
-        if layout.ids and parcel.ids is None:
+            return Intake(repeated=1), *nothing
+        parcel = batch.parcel
+        least = self.collection.shuffled
+        if least and (parcel.ids is not None or len(parcel.reports) < least):
+            # With its id a report is not shuffled, and in a small batch it does not hide.
+            return Intake(envelope=parcel.envelope + parcel.length + len(parcel.reports)), *nothing
+        if self._layout.ids and parcel.ids is None:
             # Without its id a report could be counted twice.
-            return Intake(envelope=parcel.envelope + parcel.length + len(parcel.reports))
-        values, good, wrong = self.plan.wire.read_many(parcel.reports)
-        ids: Any = parcel.ids[good] if layout.ids else None
-        changed = self._state.apply(ids, values[good])
-        kept = changed > 0
-        records.append(layout.records(ids[kept] if layout.ids else None, values[good][kept]))
+            return Intake(envelope=parcel.envelope + parcel.length + len(parcel.reports)), *nothing
         if name is not None:
             names.append(name)
-        accepted = int((changed == 1).sum())
-        refused = wrong + Refused(length=parcel.length)
-        return Intake(accepted, len(changed) - accepted, parcel.envelope, refused=refused)
+        values, good, wrong = self.plan.wire.read_many(parcel.reports)
+        if wrong.total:
+            values, ids = values[good], parcel.ids[good] if self._layout.ids else nothing[0]
+        else:
+            ids = parcel.ids if self._layout.ids else nothing[0]
+        return Intake(envelope=parcel.envelope, refused=wrong + Refused(length=parcel.length)), ids, values
 
-    def _write(self, records: list[Any], names: list[str], intake: Intake) -> None:
+    def _write(self, records: Any, names: list[str], intake: Intake) -> None:
         # That a batch came again is told to its sender, and is no fact about the collection.
         intake = replace(intake, repeated=0)
         if intake == Intake() and not names:
             return
-        empty = np.zeros((0, self._layout.width), dtype=np.uint8)
-        shard = Shard(np.concatenate([empty, *records]), intake, tuple(names))
         path = self._next_path()
-        write_shard(path, self._layout, shard)
+        write_shard(path, self._layout, Shard(records, intake, tuple(names)))
         self._tiers[path] = 0
+        # A long one is mapped rather than kept.
+        self._state.files[path] = records if records.nbytes <= MAPPED else read_shard(path, self._layout).records
         self._state.note(intake, names)
 
     def _merge_shards(self) -> None:
@@ -219,10 +317,10 @@ class Collector:
             same = [path for path, other in self._tiers.items() if other == tier]
             if len(same) >= MANY:
                 path = self._next_path()
-                merged = replace_shards(path, self._layout, same)
+                joined = replace_shards(path, self._layout, same)
                 for old in same:
-                    del self._tiers[old]
-                self._tiers[path] = merged.tier
+                    del self._tiers[old], self._state.files[old]
+                self._tiers[path], self._state.files[path] = joined.tier, joined.records
 
     def _next_path(self) -> Path:
         path = self.collection.directory / shard_name(self._number)
@@ -230,7 +328,7 @@ class Collector:
         return path
 
 
-def _described(directory: Path, plan: Plan | None, ids: bool) -> Collection:
+def _described(directory: Path, plan: Plan | None, ids: bool, shuffled: int) -> Collection:
     """Return the collection of a directory, a new one if there is none."""
     if is_collection(directory):
         collection = open_collection(directory)
@@ -239,13 +337,17 @@ def _described(directory: Path, plan: Plan | None, ids: bool) -> Collection:
         if collection.ids != ids:
             kind = "with" if collection.ids else "without"
             raise ParameterError(f"{str(directory)!r} is a collection {kind} ids; write ids={collection.ids}.")
+        if collection.shuffled != shuffled:
+            raise ParameterError(
+                f"{str(directory)!r} was made with shuffled={collection.shuffled or None}; write the same."
+            )
         return collection
     if plan is None:
         raise ParameterError(f"{str(directory)!r} is no collection yet; give the plan to make one.")
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise ParameterError(f"{str(directory)!r} holds other things; name a directory that is empty or new.")
     make_directory(directory)
-    collection = Collection(directory, plan, ids)
+    collection = Collection(directory, plan, ids, shuffled)
     collection.write()
     return collection
 
@@ -258,6 +360,17 @@ def _hold(directory: Path) -> BinaryIO:
             f"Another process collects into {str(directory)!r}; give each its own directory and read them together."
         )
     return held
+
+
+def _take_lane(collection: Collection) -> tuple[Collection, BinaryIO]:
+    """Return the first lane of a collection that no other process holds, and its lock."""
+    for number in range(MOST_LANES):
+        directory = collection.directory / f"{LANE}{number:03d}"
+        make_directory(directory)
+        held = lock(directory / LOCK, wait=False)
+        if held is not None:
+            return replace(collection, directory=directory), held
+    raise SketchError(f"{MOST_LANES} processes collect into {str(collection.directory)!r} already; close some of them.")
 
 
 def _key(name: str) -> str:

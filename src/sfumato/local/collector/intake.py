@@ -15,7 +15,7 @@ class Intake:
 
     `envelope` counts what could not be opened: no JSON, no id, no base64, a line that is too long. `refused` counts
     reports of a wrong length, version, plan or value. `repeated` counts batches that had been counted before; their
-    reports are not looked at again.
+    reports are not looked at again. `late` counts reports that came after their epoch was closed or their plan retired.
 
     >>> print(Intake(accepted=7, duplicates=1, envelope=2))
     7 reports accepted, 1 duplicate dropped, 2 refused (envelope 2).
@@ -26,6 +26,7 @@ class Intake:
     envelope: int = 0
     repeated: int = 0
     refused: Refused = field(default_factory=Refused)
+    late: int = 0
 
     def __add__(self, other: Intake) -> Intake:
         return Intake(
@@ -34,12 +35,13 @@ class Intake:
             self.envelope + other.envelope,
             self.repeated + other.repeated,
             self.refused + other.refused,
+            self.late + other.late,
         )
 
     @property
     def total(self) -> int:
         """All reports that were looked at."""
-        return self.accepted + self.duplicates + self.envelope + self.refused.total
+        return self.accepted + self.duplicates + self.envelope + self.refused.total + self.late
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers as JSON."""
@@ -48,6 +50,7 @@ class Intake:
             "duplicates": self.duplicates,
             "repeated_batches": self.repeated,
             "refused": {"envelope": self.envelope, **vars(self.refused)},
+            **({"late": self.late} if self.late else {}),
         }
 
     @classmethod
@@ -56,11 +59,17 @@ class Intake:
         refused = dict(record["refused"])
         envelope = refused.pop("envelope")
         return cls(
-            record["accepted"], record["duplicates"], envelope, record["repeated_batches"], Refused.from_json(refused)
+            record["accepted"],
+            record["duplicates"],
+            envelope,
+            record["repeated_batches"],
+            Refused.from_json(refused),
+            record.get("late", 0),
         )
 
     def __str__(self) -> str:
-        wrong = {name: count for name, count in {"envelope": self.envelope, **vars(self.refused)}.items() if count}
+        kinds = {"envelope": self.envelope, **vars(self.refused), "late": self.late}
+        wrong = {name: count for name, count in kinds.items() if count}
         why = f" ({', '.join(f'{name} {count}' for name, count in wrong.items())})" if wrong else ""
         again = f" {_many(self.repeated, 'batch', 'batches')} had been counted before." if self.repeated else ""
         accepted, dropped = _many(self.accepted, "report", "reports"), _many(self.duplicates, "duplicate", "duplicates")

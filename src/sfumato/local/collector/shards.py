@@ -10,21 +10,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sfumato.errors import SketchError
-from sfumato.local.collector.ids import ID_BYTES
+from sfumato.local.collector.ids import ID_BYTES, by_rows, merged
 from sfumato.local.collector.intake import Intake
 from sfumato.local.durable import PART, UNREADABLE, sync_directory, why, write_durably
 
 MAGIC = b"sfumato shard 1\n"
 ENDING = ".shard"
 _CHECKSUM_BYTES = 32
+MAPPED = 1 << 20
+"""Shards of more bytes than this are mapped, and the system keeps of them in memory what it likes."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +49,12 @@ class Layout:
         return self.id_bytes + self.value_bytes
 
     def records(self, ids: Any, values: Any) -> Any:
-        """Return records, sorted: nothing of the order in which they came is kept."""
+        """Return records, sorted: nothing of the order in which they came is kept. Ids come sorted."""
         wide = np.asarray(values).astype(">u8").view(np.uint8).reshape(-1, 8)[:, 8 - self.value_bytes :]
-        rows = np.concatenate([ids, wide], axis=1) if self.ids else wide
-        return sorted_rows(np.ascontiguousarray(rows))
+        if self.ids:
+            return np.concatenate([ids, wide], axis=1)
+        rows = np.ascontiguousarray(wide)
+        return rows[by_rows(rows)]
 
     def ids_of(self, records: Any) -> Any:
         """Return the ids of records."""
@@ -74,17 +79,16 @@ class Shard:
     tier: int = 0
 
 
-def sorted_rows(rows: Any) -> Any:
-    """Return rows of bytes in their order as text."""
-    keys = rows.view(f"S{rows.shape[1]}").ravel()
-    return rows[np.argsort(keys, kind="stable")]
-
-
 def write_shard(path: Path, layout: Layout, shard: Shard) -> None:
     """Write a shard durably."""
+    _write(path, layout, shard, len(shard.records), [shard.records])
+
+
+def _write(path: Path, layout: Layout, shard: Shard, count: int, parts: Iterable[Any]) -> None:
+    """Write a shard whose records come in parts."""
     head = {
         "plan": layout.digest,
-        "records": len(shard.records),
+        "records": count,
         "width": layout.width,
         "ids": layout.ids,
         "intake": shard.intake.to_json(),
@@ -93,17 +97,25 @@ def write_shard(path: Path, layout: Layout, shard: Shard) -> None:
         "tier": shard.tier,
     }
     text = json.dumps(head, sort_keys=True, separators=(",", ":")).encode()
-    body = [MAGIC, len(text).to_bytes(4, "big"), text, shard.records.tobytes()]
     checksum = hashlib.sha256()
-    for piece in body:
-        checksum.update(piece)
-    write_durably(path, [*body, checksum.digest()])
+
+    def pieces() -> Iterator[bytes]:
+        for piece in (MAGIC, len(text).to_bytes(4, "big"), text):
+            checksum.update(piece)
+            yield piece
+        for part in parts:
+            piece = part.tobytes()
+            checksum.update(piece)
+            yield piece
+        yield checksum.digest()
+
+    write_durably(path, pieces())
 
 
 def read_shard(path: Path, layout: Layout) -> Shard:
-    """Read a shard; one that is damaged or of another collection is refused by name."""
-    data = path.read_bytes()
-    if not data.startswith(MAGIC) or hashlib.sha256(data[:-_CHECKSUM_BYTES]).digest() != data[-_CHECKSUM_BYTES:]:
+    """Read a shard; one that is damaged or of another collection is refused by name. Long ones are mapped, not read."""
+    data = _bytes_of(path)
+    if bytes(data[: len(MAGIC)]) != MAGIC or not _is_whole(data):
         raise SketchError(
             f"The shard {path.name} is damaged: its checksum is wrong. Take another copy of it, or move it away to "
             "read the collection without its reports."
@@ -119,15 +131,29 @@ def read_shard(path: Path, layout: Layout) -> Shard:
         ) from None
 
 
-def _read_head(data: bytes, name: str, layout: Layout) -> Shard:
+def _bytes_of(path: Path) -> Any:
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size <= MAPPED:
+            return np.frombuffer(file.read(), dtype=np.uint8)
+        return np.memmap(file, dtype=np.uint8, mode="r")
+
+
+def _is_whole(data: Any) -> bool:
+    checksum, end = hashlib.sha256(), len(data) - _CHECKSUM_BYTES
+    for start in range(0, max(end, 0), MAPPED):
+        checksum.update(data[start : min(start + MAPPED, end)])
+    return checksum.digest() == bytes(data[max(end, 0) :])
+
+
+def _read_head(data: Any, name: str, layout: Layout) -> Shard:
     start = len(MAGIC) + 4
-    end = start + int.from_bytes(data[len(MAGIC) : start], "big")
-    head = json.loads(data[start:end])
+    end = start + int.from_bytes(bytes(data[len(MAGIC) : start]), "big")
+    head = json.loads(bytes(data[start:end]))
     if (head["plan"], head["width"], head["ids"]) != (layout.digest, layout.width, layout.ids):
         raise SketchError(f"The shard {name} belongs to another collection; move it to where it came from.")
-    records = np.frombuffer(data, dtype=np.uint8, offset=end, count=head["records"] * layout.width)
+    records = data[end : end + head["records"] * layout.width]
     return Shard(
-        records.reshape(-1, layout.width),
+        records.reshape(head["records"], layout.width),
         Intake.from_json(head["intake"]),
         tuple(head["batches"]),
         tuple(head["replaces"]),
@@ -138,16 +164,22 @@ def _read_head(data: bytes, name: str, layout: Layout) -> Shard:
 def replace_shards(path: Path, layout: Layout, old: Sequence[Path]) -> Shard:
     """Write one shard that holds the records of all these, and delete them; return it."""
     parts = [read_shard(one, layout) for one in old]
-    merged = Shard(
-        sorted_rows(np.concatenate([part.records for part in parts])),
+    files = [part.records for part in parts]
+    empty = np.zeros((0, layout.width), dtype=np.uint8)
+    joined = Shard(
+        empty,
         sum((part.intake for part in parts), Intake()),
         tuple(batch for part in parts for batch in part.batches),
         tuple(one.name for one in old),
         max(part.tier for part in parts) + 1,
     )
-    write_shard(path, layout, merged)
+    if layout.ids:
+        _write(path, layout, joined, sum(map(len, files)), merged(files))
+    else:
+        everything = np.concatenate([empty, *files])
+        write_shard(path, layout, replace(joined, records=everything[by_rows(everything)]))
     delete([*old])
-    return merged
+    return read_shard(path, layout)
 
 
 def delete(paths: Sequence[Path]) -> None:

@@ -1,95 +1,63 @@
-"""A table from report ids of sixteen bytes to numbers: open addressing, keyed so that nobody can aim at one place."""
+"""Ids in sorted records: the smallest value under each of many sorted ids, by galloping from one to the next."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numba
 import numpy as np
 
-EMPTY = -1
+NONE = -1
+"""In place of a value where an id is not there."""
 
 
 @numba.njit(cache=True, inline="always")
-def _turn(word, bits):  # type: ignore[no-untyped-def]
-    return (word << np.uint64(bits)) | (word >> np.uint64(64 - bits))
+def _order(records, at, ids, row):  # type: ignore[no-untyped-def]
+    """Return -1, 0 or 1 as the id of a record is before, equal to or after another one."""
+    for place in range(ids.shape[1]):
+        one, other = records[at, place], ids[row, place]
+        if one != other:
+            return -1 if one < other else 1
+    return 0
 
 
 @numba.njit(cache=True, inline="always")
-def _round(a, b, c, d):  # type: ignore[no-untyped-def]
-    a += b
-    b = _turn(b, 13) ^ a
-    a = _turn(a, 32)
-    c += d
-    d = _turn(d, 16) ^ c
-    a += d
-    d = _turn(d, 21) ^ a
-    c += b
-    b = _turn(b, 17) ^ c
-    c = _turn(c, 32)
-    return a, b, c, d
-
-
-@numba.njit(cache=True)
-def keyed_hash(first, second, key):  # type: ignore[no-untyped-def]
-    """Return SipHash-1-3 of sixteen bytes, given as two words."""
-    a = key[0] ^ np.uint64(0x736F6D6570736575)
-    b = key[1] ^ np.uint64(0x646F72616E646F6D)
-    c = key[0] ^ np.uint64(0x6C7967656E657261)
-    d = key[1] ^ np.uint64(0x7465646279746573)
-    for word in (first, second, np.uint64(16 << 56)):
-        d ^= word
-        a, b, c, d = _round(a, b, c, d)
-        a ^= word
-    c ^= np.uint64(0xFF)
-    for _ in range(3):
-        a, b, c, d = _round(a, b, c, d)
-    return a ^ b ^ c ^ d
-
-
-@numba.njit(cache=True, inline="always")
-def _slot(keys, values, first, second, key):  # type: ignore[no-untyped-def]
-    """Return the place of an id, or the empty place where it belongs."""
-    mask = np.uint64(len(values) - 1)
-    at = keyed_hash(first, second, key) & mask
-    while values[at] != EMPTY and (keys[at, 0] != first or keys[at, 1] != second):
-        at = (at + np.uint64(1)) & mask
-    return at
-
-
-@numba.njit(cache=True, nogil=True)
-def put(keys, values, key, ids, numbers, counts):  # type: ignore[no-untyped-def]  # noqa: PLR0917
-    """Give every id its smallest number, keep `counts` of the numbers in step; return a mask of what changed.
-
-    The mask is 1 where an id was new, 2 where a known one got a smaller number, 0 where nothing changed.
-    """
-    changed = np.zeros(len(ids), dtype=np.uint8)
-    for row in range(len(ids)):
-        at = _slot(keys, values, ids[row, 0], ids[row, 1], key)
-        old = values[at]
-        if old == EMPTY:
-            keys[at, 0], keys[at, 1] = ids[row, 0], ids[row, 1]
-            changed[row] = 1
-        elif numbers[row] < old:
-            counts[old] -= 1
-            changed[row] = 2
+def _first(records, start, ids, row):  # type: ignore[no-untyped-def]
+    """Return the first place from `start` on whose id is not before this one."""
+    size = len(records)
+    low, high, step = start, start, 1
+    while high < size and _order(records, high, ids, row) < 0:
+        low = high + 1
+        high += step
+        step *= 2
+    high = min(high, size)
+    while low < high:
+        middle = (low + high) // 2
+        if _order(records, middle, ids, row) < 0:
+            low = middle + 1
         else:
-            continue
-        values[at] = numbers[row]
-        counts[numbers[row]] += 1
-    return changed
+            high = middle
+    return low
 
 
 @numba.njit(cache=True, nogil=True)
-def move(keys, values, key, new_keys, new_values):  # type: ignore[no-untyped-def]
-    """Move all ids into a larger table."""
-    for row in range(len(values)):
-        if values[row] != EMPTY:
-            at = _slot(new_keys, new_values, keys[row, 0], keys[row, 1], key)
-            new_keys[at, 0], new_keys[at, 1] = keys[row, 0], keys[row, 1]
-            new_values[at] = values[row]
+def look_up(records, ids, found):  # type: ignore[no-untyped-def]
+    """Lower `found` to the smallest value that the records hold under each id; both are sorted."""
+    at = 0
+    for row in range(len(ids)):
+        at = _first(records, at, ids, row)
+        if at < len(records) and _order(records, at, ids, row) == 0:
+            value = np.int64(0)
+            for place in range(ids.shape[1], records.shape[1]):
+                value = value << 8 | np.int64(records[at, place])
+            if found[row] == NONE or value < found[row]:
+                found[row] = value
 
 
-def empty_table(slots: int) -> tuple[Any, Any]:
-    """Return keys and values of a table with a power of two of places."""
-    return np.zeros((slots, 2), dtype=np.uint64), np.full(slots, EMPTY, dtype=np.int64)
+@numba.njit(cache=True, nogil=True)
+def places(records, ids):  # type: ignore[no-untyped-def]
+    """Return where each of some sorted ids begins, or would begin, in sorted records."""
+    out = np.zeros(len(ids), dtype=np.int64)
+    at = 0
+    for row in range(len(ids)):
+        at = _first(records, at, ids, row)
+        out[row] = at
+    return out

@@ -99,15 +99,17 @@ def look_up_children(table: Any, words: Any, children: Any, column_bits: int) ->
 
 
 @numba.njit(cache=True, nogil=True)
-def _take_out(table, words, column_bits, amount):  # type: ignore[no-untyped-def]
-    size = 1 << len(words)
+def _take_out(table, words, column_bits, amounts):  # type: ignore[no-untyped-def]
+    size = 1 << words.shape[1]
     sums = np.zeros(size, dtype=np.uint32)
-    _load(words, column_bits, True, sums)
-    for at in range(1, size):
-        sign = 1.0 - 2.0 * (sums[at] >> np.uint32(31))
-        table[sums[at] & np.uint32(len(table) - 1)] -= sign * amount
+    mask = np.uint32(len(table) - 1)
+    for row in range(len(words)):
+        _load(words[row], column_bits, True, sums)
+        for at in range(1, size):
+            sign = 1.0 - 2.0 * (sums[at] >> np.uint32(31))
+            table[sums[at] & mask] -= sign * amounts[row]
 
 
-def take_out(table: Any, words: Any, column_bits: int, amount: float) -> None:
-    """Subtract an item's signed amount from its q - 1 cells, in place."""
-    _take_out(table, words, column_bits, amount)
+def take_out(table: Any, words: Any, column_bits: int, amounts: Any) -> None:
+    """Subtract the signed amount of each hashed item from its q - 1 cells, in place."""
+    _take_out(table, words, column_bits, np.asarray(amounts, dtype=np.float64))

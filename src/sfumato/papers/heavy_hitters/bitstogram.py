@@ -34,7 +34,7 @@ from sfumato.local.seed import Seed, words
 from sfumato.privacy import Pure
 
 if TYPE_CHECKING:
-    from sfumato.local.popular import Popular
+    from sfumato.local.evidence import Find
     from sfumato.local.server import Server
 
 MOST_GROUPS = 1 << 15
@@ -86,14 +86,14 @@ class BitstogramMethod(Method):
             )
         return BitstogramEncoder(self, seed, items)
 
-    def search(self, server: Server, false_items: float) -> Popular:
+    def search(self, server: Server, false_items: float) -> list[Find]:
         """Read one candidate from every bucket of every repetition, and confirm."""
         encoder = server.plan.encoder
         assert isinstance(encoder, BitstogramEncoder)
         codes = [code for number in range(self.repetitions) for code in _majorities(server, self, encoder, number)]
         return confirm(server, encoder.whole, self.oracle, codes if server.accepted else [], false_items)
 
-    def decoding_bytes(self, cell: int, row_bytes: int) -> int:
+    def decoding_bytes(self, cell: int, row_bytes: int, reports: int) -> int:
         """Return the memory of the largest table, twice as much to arrange it, and of all candidates."""
         return 3 * cell * self.largest_oracle + CANDIDATE * (self.repetitions << self.bucket_bits)
 

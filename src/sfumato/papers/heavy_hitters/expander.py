@@ -39,7 +39,7 @@ from sfumato.papers.heavy_hitters.codes import DECODERS, UniqueListCode, best_of
 from sfumato.privacy import Pure
 
 if TYPE_CHECKING:
-    from sfumato.local.popular import Popular
+    from sfumato.local.evidence import Find
     from sfumato.local.server import Server
 
 LABEL_BITS = 2
@@ -111,13 +111,13 @@ class ExpanderMethod(Method):
             )
         return ExpanderEncoder(self, seed, items)
 
-    def search(self, server: Server, false_items: float) -> Popular:
+    def search(self, server: Server, false_items: float) -> list[Find]:
         """Recover the code in every bucket."""
         from sfumato.papers.heavy_hitters.expander_search import search
 
         return search(server, self, false_items)
 
-    def decoding_bytes(self, cell: int, row_bytes: int) -> int:
+    def decoding_bytes(self, cell: int, row_bytes: int, reports: int) -> int:
         """Return the memory of one coordinate's estimates, twice as much to arrange them, and of all candidates."""
         return 3 * cell * self.largest_oracle + CANDIDATE * (1 << self.bucket_bits)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.local.confirm import confirm
 from sfumato.local.cutoffs import cell_cutoff
-from sfumato.local.popular import Popular
+from sfumato.local.evidence import Find
 from sfumato.papers.heavy_hitters.codes.votes import VoteDecoder
 from sfumato.papers.heavy_hitters.expander import ENTRY, SEED, ExpanderEncoder, ExpanderMethod
 
@@ -74,7 +74,7 @@ def candidates(server: Server, method: ExpanderMethod) -> list[int]:
     return found
 
 
-def search(server: Server, method: ExpanderMethod, false_items: float) -> Popular:
+def search(server: Server, method: ExpanderMethod, false_items: float) -> list[Find]:
     """Return the popular items that a sketch shows."""
     encoder = server.plan.encoder
     assert isinstance(encoder, ExpanderEncoder)

@@ -27,6 +27,7 @@ from sfumato.questions.conversation.planning import Method, plan_conversation
 from sfumato.questions.conversation.priors import Prior, Start, start_of
 from sfumato.questions.conversation.session import Conversation
 from sfumato.questions.conversation.support import Support, reduce_support
+from sfumato.questions.conversation.tables import require_askable
 from sfumato.select.fit import pure_epsilon
 from sfumato.table.data import Table
 from sfumato.table.gauge import Basis, Gauge
@@ -220,6 +221,9 @@ def open_conversation(
         if not known:
             _warn_of_plan(asked.plan(gauge.total))
     table.require_unchanged()
+    if not known:
+        require_askable(space)
+        gauge.check(table)
     steps = _opened(ledger, wanted, asked, asked.event(table.snapshot), analyst)
     source = Source(
         basis.schema,

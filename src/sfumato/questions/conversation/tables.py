@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.errors import DomainTooLarge
 from sfumato.questions.conversation.queries import Box, LinearQuery
 from sfumato.workload.space import LISTED, Space
 
@@ -184,6 +185,19 @@ def quick_counts(space: Space, table: Callable[[Sequence[str]], NDArray[np.int64
         return np.transpose(sums.over(kept), [kept.index(place) for place in places])
 
     return counts
+
+
+def require_askable(space: Space) -> None:
+    """Refuse to open a conversation in which a question about two of its columns could not be asked."""
+    widest = sorted(space.names, key=lambda name: space.shape((name,)), reverse=True)[:2]
+    cells = prod(space.shape(widest))
+    if cells > LISTED:
+        raise DomainTooLarge(
+            f"A question about {' and '.join(map(repr, widest))} together needs a table of {cells} cells, more than "
+            f"{LISTED}, so it could not be asked, and nothing was spent; derive coarser bins in the schema, or leave "
+            "one of them out by domain=.",
+            method="bins",
+        )
 
 
 def refuse_wide(space: Space, query: LinearQuery) -> None:

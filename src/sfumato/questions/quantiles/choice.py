@@ -22,7 +22,7 @@ METHODS = get_args(Method)
 
 UNKNOWN_ROWS = 1 << 28
 """How many units rounding is charged for where their number is not public: more than a machine could weigh."""
-MOST_WORK, MOST_CELLS = 1 << 29, 1 << 26
+MOST_WORK, MOST_CELLS = 1 << 27, 1 << 24
 """The units times the square of the quantiles drawn in one go, and the numbers of 16 bytes kept for them, at most."""
 MOST_CUTS = 64
 """Where the number of rows is not public, so many quantiles at most are drawn in one go."""

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sfumato.noise import Noise
 
 GRADED_FROM = 1 << 20
@@ -55,6 +58,22 @@ class Measure:
         """Return the weight of all places below one."""
         at = bisect_right(self.starts, place) - 1
         return self._below[at] + (place - self.starts[at]) * self.weights[at]
+
+    def weights_below(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the same for many places, where the weight of the whole domain fits 62 bits."""
+        at = self._pieces_of(places)
+        return np.array(self._below, np.int64)[at] + (places - self._starts[at]) * self.weights_at(places)
+
+    def weights_at(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the weight of many places."""
+        return np.array(self.weights, np.int64)[self._pieces_of(places)]
+
+    def _pieces_of(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.searchsorted(self._starts, places, side="right") - 1
+
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        return np.array(self.starts, np.int64)
 
     @cached_property
     def _below(self) -> list[int]:

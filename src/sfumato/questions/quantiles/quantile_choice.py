@@ -62,14 +62,13 @@ class QuantileChoice(Mechanism):
 
     def run(self, exact: Distribution, noise: Noise) -> tuple[int, ...]:
         """Choose a code for each probability; sorting afterwards costs nothing."""
-        pieces = _pieces(*exact, self.size)
+        pieces = Pieces.of(*exact, self.size)
         measure = Measure(self.size, self.zero)
         weights = pieces.weights(measure)
         chosen = []
         for probability in self.probabilities:
             piece = noise.choose(pieces.scores(probability), self.rate(probability), weights)
-            start = pieces.starts[piece]
-            chosen.append(measure.draw(start, start + pieces.lengths[piece], noise))
+            chosen.append(measure.draw(*pieces.run(piece), noise))
         return tuple(sorted(chosen))
 
     def steepness(self) -> Fraction:
@@ -89,37 +88,66 @@ def rank_error(size: int, steepness: Fraction, count: int, confidence: Number) -
 
 @dataclass(frozen=True)
 class Pieces:
-    """Runs of codes of equal score: where they start, how long they are, the units below them and up to them."""
+    """Runs of codes of equal score: every value that occurs is one, and so is every gap before, between and after them.
 
-    starts: list[int]
-    lengths: list[int]
-    below: Codes
-    up_to: Codes
+    Gap 0, value 0, gap 1, value 1, … in this order. `running` counts the units up to each value.
+    """
 
-    def weights(self, measure: Measure) -> list[int]:
+    values: NDArray[Any]
+    counts: Codes
+    running: Codes
+    size: int
+
+    @classmethod
+    def of(cls, values: NDArray[Any], counts: Codes, size: int) -> Pieces:
+        """Return the runs of some sorted places of a domain of `size`, and of how much each one counts."""
+        return cls(values, counts, np.cumsum(counts, dtype=np.int64), size)
+
+    def run(self, piece: int) -> tuple[int, int]:
+        """Return where a run starts, and the first place after it."""
+        place, is_value = divmod(piece, 2)
+        if is_value:
+            start = int(self.values[place])
+            return start, start + 1
+        after = int(self.values[place]) if place < len(self.values) else self.size
+        return (int(self.values[place - 1]) + 1 if place else 0), after
+
+    def weights(self, measure: Measure) -> NDArray[Any] | list[int]:
         """Return the public weight of each run."""
-        if len(measure.starts) == 1:
-            return self.lengths
-        below = [measure.weight_below(start) for start in [*self.starts, measure.size]]
-        return [after - before for before, after in pairwise(below)]
+        total = measure.weight_below(self.size)
+        if total < 2**62 and self.values.dtype != object:
+            below = measure.weights_below(self.values)
+            found = np.empty(2 * len(self.values) + 1, np.int64)
+            found[1::2] = measure.weights_at(self.values)
+            found[0], found[2:-1:2], found[-1] = 0, below[1:], total
+            found[2::2] -= below + found[1::2]
+            found[0] = below[0] if len(below) else total
+            return found
+        # Places of a wide domain pass 2^63, so they are Python integers from here on.
+        edges = [0, *(place for value in self.values.tolist() for place in (value, value + 1)), self.size]
+        below_each = [measure.weight_below(edge) for edge in edges]
+        return [after - before for before, after in pairwise(below_each)]
 
     def scores(self, probability: Fraction) -> Codes | list[int]:
-        """Return min(b·up_to - a·m, a·m - b·below) for the probability a/b, exactly."""
+        """Return min(b·up_to - a·m, a·m - b·below) for the probability a/b, exactly.
+
+        Below a gap lie as many units as up to it, so that its score is -|b·up_to - a·m|.
+        """
         above, parts = probability.numerator, probability.denominator
-        count = int(self.up_to[-1])
-        if parts * count < 2**62:
-            return np.minimum(parts * self.up_to - above * count, above * count - parts * self.below)
-        # Wrapped around, scores would jump by 2^64 for one row; Python's integers are as long as they need to be.
-        pairs = zip(self.up_to.tolist(), self.below.tolist(), strict=True)
-        return [min(parts * up_to - above * count, above * count - parts * below) for up_to, below in pairs]
+        count = int(self.running[-1]) if len(self.running) else 0
+        if parts * count >= 2**62:
+            # Wrapped around, scores would jump by 2^64 for one row; Python's integers are as long as they need to be.
+            return self._long_scores(above * count, parts)
+        found = np.empty(2 * len(self.running) + 1, np.int64)
+        over = parts * self.running - above * count
+        found[0] = -above * count
+        np.negative(np.abs(over), out=found[2::2])
+        np.minimum(over, parts * self.counts - over, out=found[1::2])
+        return found
 
-
-def _pieces(values: Codes, counts: Codes, size: int) -> Pieces:
-    """Return the runs: each value is one of its own, and so is each gap before, between and after the values."""
-    running = np.cumsum(counts)
-    # Places of a wide domain pass 2^63, so they are Python integers from here on.
-    edges = [0, *(place for value in values.tolist() for place in (value, value + 1))]
-    lengths = [after - before for before, after in zip(edges, [*edges[1:], size], strict=True)]
-    below = np.concatenate(([0], np.stack((running - counts, running), axis=1).ravel())).astype(np.int64)
-    up_to = np.concatenate(([0], np.repeat(running, 2))).astype(np.int64)
-    return Pieces(edges, lengths, below, up_to)
+    def _long_scores(self, wanted: int, parts: int) -> list[int]:
+        found = [-wanted]
+        for running, held in zip(self.running.tolist(), self.counts.tolist(), strict=True):
+            over = parts * running - wanted
+            found += [min(over, parts * held - over), -abs(over)]
+        return found

@@ -22,7 +22,7 @@ from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.table.gauge import Gauge
 from sfumato.workload.blocks import Conjunction, Marginal, Parity
 from sfumato.workload.moves import counted, repeated
-from sfumato.workload.records import Records
+from sfumato.workload.records import Tabled
 from sfumato.workload.workload import Workload
 
 MOST_PARTS = 2_000
@@ -50,7 +50,7 @@ class NoisyWorkload(Mechanism):
     law: Priced
     rows: int = 1
 
-    def run(self, exact: Records, noise: Noise) -> tuple[NDArray[np.int64], ...]:
+    def run(self, exact: Tabled, noise: Noise) -> tuple[NDArray[np.int64], ...]:
         """Count, then add one independent draw to each number."""
         answers = self.workload.answers(exact)
         drawn = noise.draw(self.law, sum(map(len, answers)))

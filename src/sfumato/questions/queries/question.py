@@ -23,7 +23,7 @@ from sfumato.table.gauge import Basis
 from sfumato.table.measure import Rows
 from sfumato.table.schema import Schema
 from sfumato.workload.floors import CONFIDENCE, beside_tables
-from sfumato.workload.records import Records
+from sfumato.workload.records import tabled
 from sfumato.workload.space import Space
 from sfumato.workload.workload import Workload
 
@@ -102,7 +102,8 @@ class Queries(Question):
             found = project(workload, raw, method, people, _variance(law))
             return Released(parts, facts=facts, made={**_stored(found), **beside.made()})
 
-        return Prepared(gauge, mechanism, finish, lambda found: Records.of(space, found))
+        counted, arrange = tabled(gauge, space, (block.columns for block in workload.blocks))
+        return Prepared(counted, mechanism, finish, arrange)
 
     def value(self, released: Released) -> Tables:
         """Return the tables of the answers."""

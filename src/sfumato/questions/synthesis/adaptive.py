@@ -21,9 +21,9 @@ from sfumato.questions.synthesis.contrasts import contrasted
 from sfumato.questions.synthesis.fit import fitted
 from sfumato.questions.synthesis.gather import Gathered, gather
 from sfumato.questions.synthesis.guarded import GuardedTables, dearer
-from sfumato.questions.synthesis.parts import Part
+from sfumato.questions.synthesis.parts import Columns, Part
 from sfumato.questions.synthesis.stack import TableStack
-from sfumato.workload.records import Records
+from sfumato.workload.records import Tabled
 
 Integers = NDArray[np.int64]
 Chosen = tuple[int, Integers]
@@ -87,7 +87,12 @@ class ChosenTables(Mechanism):
         """Return the loss of the stack and of all looks after it; a choice reads everything."""
         return self.stack.loss() + Loss.flat(self.later_cost(), self.reads, self.relation)
 
-    def run(self, exact: Records, noise: Noise) -> tuple[Any, tuple[Chosen, ...], tuple[Integers, ...]]:
+    def looks(self) -> frozenset[Columns]:
+        """Return the sets of columns whose tables a run may look at, whatever it chooses."""
+        others = [other.looks() for other in (self.stack, self.fallback, self.poor) if other is not None]
+        return frozenset(part.columns for part in self.candidates).union(*others)
+
+    def run(self, exact: Tabled, noise: Noise) -> tuple[Any, tuple[Chosen, ...], tuple[Integers, ...]]:
         """Return what the stack released, the chosen tables, and others instead; one of the last two is empty."""
         first: Any = self.stack.run(exact, noise)
         parts, numbers = self.stack.released(first)
@@ -153,7 +158,7 @@ def _dearest(candidates: tuple[Part, ...], replaced: bool, several: bool) -> Fra
 class _Looks:
     """The only way from a batch to the records: scores stay inside, choices and noisy tables come out."""
 
-    def __init__(self, plan: ChosenTables, records: Records, noise: Noise) -> None:
+    def __init__(self, plan: ChosenTables, records: Tabled, noise: Noise) -> None:
         self._plan = plan
         self._noise = noise
         names = records.space.names

@@ -11,9 +11,9 @@ from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import Cost, Loss
 from sfumato.questions.synthesis.gather import Integers, gather
-from sfumato.questions.synthesis.parts import Part
+from sfumato.questions.synthesis.parts import Columns, Part
 from sfumato.questions.synthesis.stack import TableStack
-from sfumato.workload.records import Records
+from sfumato.workload.records import Tabled
 
 Tables = tuple[Integers, ...]
 
@@ -54,7 +54,11 @@ class GuardedTables(Mechanism):
         later = dearer(self.rich.loss().person, self.poor.loss().person, pure=self.pure)
         return self.first.loss() + Loss.flat(later, self.reads, self.relation)
 
-    def run(self, exact: Records, noise: Noise) -> tuple[Tables, Tables, Tables]:
+    def looks(self) -> frozenset[Columns]:
+        """Return the sets of columns whose tables a run may look at."""
+        return self.first.looks() | self.rich.looks() | self.poor.looks()
+
+    def run(self, exact: Tabled, noise: Noise) -> tuple[Tables, Tables, Tables]:
         """Return the tables of the first stack, of the rich one and of the poor one; one of the last two is empty."""
         first = self.first.run(exact, noise)
         if gather(self.first.parts, first, exact.space.sizes, None).total < self.fewest:

@@ -10,16 +10,18 @@ from math import prod
 from typing import Any, ClassVar, Self
 
 from sfumato.answer import ErrorUnit, Measured, Released
-from sfumato.ask.prepared import Prepared
+from sfumato.ask.prepared import Prepared, Several
 from sfumato.ask.question import Question
 from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
 from sfumato.model.base import Model, model_from_json
+from sfumato.model.refined import ColumnBins, coarse_space
 from sfumato.privacy import Bound
 from sfumato.questions.synthesis.adaptive import ChosenTables
 from sfumato.questions.synthesis.building import SynthesisFacts
+from sfumato.questions.synthesis.coarse import bins_of, finer_space, inside_tables, parted, refined
 from sfumato.questions.synthesis.design import design
 from sfumato.questions.synthesis.fit import fitted, judged_tables, predicted_error
-from sfumato.questions.synthesis.gather import Gathered, gather
+from sfumato.questions.synthesis.gather import gather
 from sfumato.questions.synthesis.methods import METHODS
 from sfumato.questions.synthesis.parts import Columns, Part
 from sfumato.show.progress import watched
@@ -27,12 +29,12 @@ from sfumato.table.gauge import Basis
 from sfumato.table.measure import Rows
 from sfumato.table.schema import Schema
 from sfumato.workload.floors import beside_model
-from sfumato.workload.records import Records
+from sfumato.workload.records import binned, tabled
 from sfumato.workload.space import Space
 from sfumato.workload.workload import Workload
 
 MOST_CODES = 2048
-"""All codes of all columns together: half of their square is how many numbers are released."""
+"""All codes of all columns together: half of their square is how many numbers are released; wide ones are binned."""
 
 
 @dataclass(frozen=True, init=False)
@@ -101,23 +103,43 @@ class Synthesize(Question):
         """Prepare the measurements; the fit is what happens afterwards."""
         if self.method != "auto":
             return METHODS[self.method](basis, spend, self._asked(basis.schema), dict(self.options))
-        facts = self._facts(basis)
+        facts, bins = self._facts(basis)
+        if bins:
+            return self._wide(facts, bins, basis, spend)
         mechanism = design(facts, facts.gauge.priced(spend))
         space, schema, width = facts.space, basis.schema, self._width(facts)
         beside = beside_model(space, width, facts.gauge, spend)
 
         def finish(raw: Any) -> Released:
-            parts, numbers = mechanism.released(raw)
-            chosen = tuple(place for place, _ in raw[1]) if isinstance(mechanism, ChosenTables) else ()
-            gathered = gather(parts, numbers, space.sizes, facts.total)
-            measured = [
-                Measured(_name(space, part), _flat(found), part.law) for part, found in zip(parts, numbers, strict=True)
-            ]
-            if chosen:
-                measured.append(Measured("chosen", chosen, None))
-            return Released(tuple(measured), made={**_made(gathered, space, schema, width), **beside.made()})
+            measured, model, error = _fitted(mechanism, raw, facts, width)
+            made = {"schema": schema.to_json(), "model": model.to_json(), "error": error}
+            return Released(tuple(measured), made={**made, **beside.made()})
 
-        return Prepared(facts.gauge, mechanism, finish, lambda found: Records.of(space, found))
+        looks = sorted(mechanism.looks())
+        gauge, arrange = tabled(facts.gauge, space, ([space.names[place] for place in one] for one in looks))
+        return Prepared(gauge, mechanism, finish, arrange)
+
+    def _wide(self, facts: SynthesisFacts, bins: Mapping[str, ColumnBins], basis: Basis, spend: Bound) -> Prepared:
+        """Prepare the measurements of columns in bins, and of what lies inside the bins."""
+        space = Space.of(basis.schema, facts.space.names)
+        finer = finer_space(space, bins)
+        first, second = parted(facts.gauge.priced(spend))
+        mechanism, inside = design(facts, first), inside_tables(facts, finer, bins, second)
+        width = self._width(facts)
+        beside = beside_model(facts.space, width, facts.gauge, spend)
+        wide = [name for name in space.names if name in bins]
+
+        def finish(raw: Any) -> Released:
+            measured, model, error = _fitted(mechanism, raw[0], facts, width)
+            for name, part, found in zip(wide, inside.parts, raw[1], strict=True):
+                measured.append(Measured(f"{name} in full", _flat(found), part.law))
+            whole = refined(model, space, bins, dict(zip(wide, raw[1], strict=True)))
+            made = {"schema": basis.schema.to_json(), "model": whole.to_json(), "error": error}
+            notes = [*_notes(bins), *beside.notes]
+            return Released(tuple(measured), made={**made, **beside.made(), "notes": notes})
+
+        gauge, arrange = binned(facts.gauge, facts.space, finer, bins, sorted(mechanism.looks()))
+        return Prepared(gauge, Several(mechanisms=(mechanism, inside), relation=basis.relation), finish, arrange)
 
     def _asked(self, schema: Schema) -> Workload:
         """Return the workload; without one, all tables of up to three columns."""
@@ -128,16 +150,18 @@ class Synthesize(Question):
         space = Space.of(schema, self.columns)
         return marginals(schema, width=min(3, len(space.names)), columns=space.names)
 
-    def _facts(self, basis: Basis) -> SynthesisFacts:
+    def _facts(self, basis: Basis) -> tuple[SynthesisFacts, Mapping[str, ColumnBins]]:
+        """Return what a design is made from, with wide columns in bins, and the bins."""
         names = self.columns if self.workload is None else self.workload.columns
         space = Space.of(basis.schema, names)
-        codes = sum(space.sizes)
-        if codes > MOST_CODES:
+        bins = bins_of(space, MOST_CODES)
+        if bins is None:
             raise DomainTooLarge(
-                f"The columns have {codes} codes together, and a model holds at most {MOST_CODES}; derive coarser bins "
-                "in the schema, or choose fewer columns.",
-                method="bins",
+                f"There are {len(space.names)} columns, so many that a model of {MOST_CODES} codes has hardly any for "
+                "each; choose fewer columns by columns=.",
+                method="columns",
             )
+        space = coarse_space(space, bins)
         wide = [place for place, size in enumerate(space.sizes) if size > 1]
         if not wide:
             raise SchemaError("Every column has a single value, so there is nothing to learn; choose other columns.")
@@ -147,7 +171,7 @@ class Synthesize(Question):
             together = set(seen)
             pairs = tuple(pair for pair in pairs if any(one.issuperset(pair) for one in together))
             triples = any(len(one) > 2 for one in together)
-        return SynthesisFacts(space, pairs, triples, basis.gauge(Rows(space.names)))
+        return SynthesisFacts(space, pairs, triples, basis.gauge(Rows(space.names))), bins
 
     def _width(self, facts: SynthesisFacts) -> int:
         if self.workload is None:
@@ -167,16 +191,31 @@ class Synthesize(Question):
         return (0.0, None if error is None else float(error))
 
 
-def _made(gathered: Gathered, space: Space, schema: Schema, width: int) -> dict[str, Any]:
+def _fitted(mechanism: Any, raw: Any, facts: SynthesisFacts, width: int) -> tuple[list[Measured], Model, float | None]:
     """Fit the model, and judge it, from released numbers alone."""
+    space = facts.space
+    parts, numbers = mechanism.released(raw)
+    pairs = zip(parts, numbers, strict=True)
+    measured = [Measured(_name(space, part), _flat(found), part.law) for part, found in pairs]
+    if isinstance(mechanism, ChosenTables) and raw[1]:
+        measured.append(Measured("chosen", tuple(place for place, _ in raw[1]), None))
+    gathered = gather(parts, numbers, space.sizes, facts.total)
     evidence = gathered.evidence()
     with watched("Fitting a model") as progress:
         model = fitted(evidence, space, gathered.total, progress=progress)
     tables: list[Columns] = [
         columns for columns in judged_tables(len(space.names), width) if prod(space.sizes[c] for c in columns) <= 2**20
     ]
-    error = predicted_error(model, evidence, tables) if tables else None
-    return {"schema": schema.to_json(), "model": model.to_json(), "error": error}
+    return measured, model, predicted_error(model, evidence, tables) if tables else None
+
+
+def _notes(bins: Mapping[str, ColumnBins]) -> list[str]:
+    """Say which columns were measured in bins."""
+    return [
+        f"{name!r} has {held.size} values: other columns were measured with {len(held.starts)} bins of it, and what "
+        "lies inside a bin follows from its own table alone."
+        for name, held in bins.items()
+    ]
 
 
 def _name(space: Space, part: Part) -> str:

@@ -15,9 +15,9 @@ from sfumato.noise import DiscreteLaplace, Law, Noise
 from sfumato.perturb.additive import saturating_sum
 from sfumato.privacy import REPLACE_ONE, Cost, Everything, Loss, PerAttribute
 from sfumato.questions.synthesis.contrasts import contrasted
-from sfumato.questions.synthesis.parts import Part
+from sfumato.questions.synthesis.parts import Columns, Part
 from sfumato.questions.synthesis.prices import price_added, price_replaced
-from sfumato.workload.records import Records
+from sfumato.workload.records import Tabled
 
 Integers = NDArray[np.int64]
 
@@ -81,7 +81,11 @@ class TableStack(Mechanism):
             return Loss.flat(person, self.reads, self.relation)
         return Loss(PerAttribute(singles, person), self.relation)
 
-    def exact(self, records: Records) -> list[Integers]:
+    def looks(self) -> frozenset[Columns]:
+        """Return the sets of columns whose tables a run may look at."""
+        return frozenset(part.columns for part in self.parts)
+
+    def exact(self, records: Tabled) -> list[Integers]:
         """Return the exact integers of all tables; they never leave without noise."""
         names = records.space.names
         found = []
@@ -90,7 +94,7 @@ class TableStack(Mechanism):
             found.append(contrasted(table) if part.centred else table)
         return found
 
-    def run(self, exact: Records, noise: Noise) -> tuple[Integers, ...]:
+    def run(self, exact: Tabled, noise: Noise) -> tuple[Integers, ...]:
         """Count, and add noise; tables of equal noise are drawn together."""
         tables = self.exact(exact)
         drawn = self._drawn(noise)

@@ -1,0 +1,167 @@
+"""Who is in which group, and how many of each were chosen, deserved it, or scored high: what all figures stand on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import ParameterError
+from sfumato.fair.audits.rates import EXACT, CellNoise, Share
+from sfumato.fair.grid import Floats
+from sfumato.fair.people import as_text, column, column_names
+
+UNKNOWN = "unknown"
+"""The name of a group that nobody noted."""
+MOST_GROUPS = 200
+
+
+@dataclass(frozen=True)
+class Group:
+    """A value of one protected column, or of several together."""
+
+    columns: tuple[str, ...]
+    values: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The group in words.
+
+        >>> Group(("sex", "race"), ("F", "Black")).name
+        'F, Black'
+        """
+        return ", ".join(self.values)
+
+    @property
+    def unknown(self) -> bool:
+        """Whether some of its values are not known."""
+        return UNKNOWN in self.values
+
+
+@dataclass(frozen=True)
+class GroupCounts:
+    """The shares of one group that figures are made of; what is not known is None.
+
+    `chosen` of all; `hits` of those with the label, `alarms` of those without it, `right` of those chosen; `high` of
+    all scores; `bins` of each bin of scores, the share with the label.
+    """
+
+    group: Group
+    people: float
+    chosen: Share | None = None
+    hits: Share | None = None
+    alarms: Share | None = None
+    right: Share | None = None
+    high: Share | None = None
+    bins: tuple[Share, ...] = ()
+
+
+@dataclass(frozen=True)
+class Tallied:
+    """Everything that was counted, and the noise in each cell; `people` is the number of all."""
+
+    groups: tuple[GroupCounts, ...]
+    people: float
+    noise: CellNoise = EXACT
+    edges: tuple[float, ...] = ()
+
+    def column_sets(self) -> list[tuple[str, ...]]:
+        """Return the columns that groups were made of, single ones first."""
+        return list(dict.fromkeys(one.group.columns for one in self.groups))
+
+    def of(self, columns: tuple[str, ...]) -> list[GroupCounts]:
+        """Return the groups of one set of columns."""
+        return [one for one in self.groups if one.group.columns == columns]
+
+
+def protected_columns(protected: Any) -> dict[str, NDArray[np.str_]]:
+    """Return protected columns by name, as text; a missing value is the group `unknown`."""
+    if isinstance(protected, Mapping) or hasattr(protected, "columns"):
+        named = {str(name): column(protected, name) for name in column_names(protected)}
+    else:
+        named = {str(getattr(protected, "name", None) or "group"): np.asarray(protected)}
+    for name, values in named.items():
+        if values.ndim != 1:
+            raise ParameterError(f"The protected column {name!r} needs one entry a person; give a vector.")
+    lengths = {len(values) for values in named.values()}
+    if len(lengths) != 1 or not lengths.pop():
+        raise ParameterError("Protected columns need one entry a person each, and there must be somebody.")
+    return {name: known(as_text(values)) for name, values in named.items()}
+
+
+def known(values: NDArray[np.str_]) -> NDArray[np.str_]:
+    """Return groups as text, those that nobody noted under one name."""
+    return np.where(np.isin(values, ("missing", "", "nan", "None", "<NA>")), UNKNOWN, values)
+
+
+def column_sets(names: Sequence[str], intersections: int) -> list[tuple[str, ...]]:
+    """Return the columns of which groups are made: each alone, then together up to `intersections` of them."""
+    if intersections not in (1, 2, 3):
+        raise ParameterError(f"intersections must be 1, 2 or 3 columns at a time, and {intersections!r} is not.")
+    return [chosen for width in range(1, intersections + 1) for chosen in combinations(names, width)]
+
+
+@dataclass(frozen=True, eq=False)
+class Treatment:
+    """How everybody was treated: decisions of 0 and 1 or, where not `decided`, probabilities; labels and scores."""
+
+    chances: Floats | None = None
+    decided: bool = True
+    labels: NDArray[np.bool_] | None = None
+    scores: Floats | None = None
+    edges: tuple[float, ...] = ()
+
+    @cached_property
+    def middle(self) -> float:
+        """The median of all scores."""
+        assert self.scores is not None
+        return float(np.median(self.scores))
+
+    def counts(self, group: Group, here: NDArray[np.bool_]) -> GroupCounts:
+        """Return what is known of one group."""
+        parts: dict[str, Any] = {}
+        chances, labels, scores = self.chances, self.labels, self.scores
+        if chances is not None:
+            parts["chosen"] = _share(chances, here, self.decided)
+        if chances is not None and labels is not None:
+            parts["hits"] = _share(chances, here & labels, self.decided)
+            parts["alarms"] = _share(chances, here & ~labels, self.decided)
+            parts["right"] = Share(float(chances[here & labels].sum()), float(chances[here & ~labels].sum()))
+        if scores is not None:
+            parts["high"] = _share((scores > self.middle).astype(np.float64), here, True)
+        if scores is not None and labels is not None:
+            place = np.searchsorted(np.asarray(self.edges[1:-1]), scores, side="right")
+            parts["bins"] = tuple(
+                _share(labels.astype(np.float64), here & (place == one), True) for one in range(len(self.edges) - 1)
+            )
+        return GroupCounts(group, float(here.sum()), **parts)
+
+
+def tally(protected: Mapping[str, NDArray[np.str_]], intersections: int, treatment: Treatment) -> Tallied:
+    """Count everybody in every group."""
+    found = []
+    for columns in column_sets(list(protected), intersections):
+        stacked = np.stack([protected[name] for name in columns], axis=1)
+        levels, codes = np.unique(stacked, axis=0, return_inverse=True)
+        if len(levels) > MOST_GROUPS:
+            raise ParameterError(
+                f"{' and '.join(columns)} make {len(levels)} groups, and a report shows at most {MOST_GROUPS}; write "
+                "bins instead of numbers, or intersections=1."
+            )
+        for place, values in enumerate(levels.tolist()):
+            found.append(treatment.counts(Group(columns, tuple(values)), codes.ravel() == place))
+    size = len(next(iter(protected.values())))
+    calibrated = treatment.scores is not None and treatment.labels is not None
+    return Tallied(tuple(found), size, edges=treatment.edges if calibrated else ())
+
+
+def _share(chances: Floats, here: NDArray[np.bool_], decided: bool) -> Share:
+    values = chances[here]
+    part = float(values.sum())
+    spread = None if decided or not len(values) else float(((values - values.mean()) ** 2).sum())
+    return Share(part, len(values) - part, spread=spread)

@@ -1,0 +1,464 @@
+"""What a bank or a regulator reads first: rates, ratios and errors by group, with intervals and verdicts (MD-AUDIT)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import isfinite
+from typing import Any, Literal
+
+import numpy as np
+
+from sfumato.answer import Frame
+from sfumato.errors import ParameterError
+from sfumato.fair.audits.group_counts import GroupCounts, Tallied, Treatment, protected_columns, tally
+from sfumato.fair.audits.rates import Ends, Share, difference_interval, ratio_interval
+from sfumato.fair.grid import Floats
+from sfumato.fair.people import as_text
+from sfumato.show import Table, table
+
+FOUR_FIFTHS = 0.8
+SMALLEST_REFERENCE = 0.02
+"""A smaller part of all people is shown, and is not what others are compared with."""
+FEWEST_FOR_A_VERDICT = 5
+BINS = 10
+Verdict = Literal["raised", "watch", "clear", "cannot say"]
+IMPACT = ("chosen", "high")
+ERRORS = ("hits", "alarms", "right")
+RATES = {
+    "chosen": "selection rate",
+    "high": "scoring rate",
+    "hits": "true positive rate",
+    "alarms": "false positive rate",
+    "right": "precision",
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One rate of a group beside that of the group it is compared with.
+
+    `ratio_surely` holds for all comparisons of the report together; it decides the verdict.
+    """
+
+    figure: str
+    group: GroupCounts
+    reference: GroupCounts
+    rate: float
+    rate_interval: Ends
+    ratio: float
+    ratio_interval: Ends
+    ratio_surely: Ends
+    difference: float
+    difference_interval: Ends
+
+    @property
+    def known(self) -> bool:
+        """Whether there are enough people to say anything about the rate."""
+        return self.rate_interval != (0.0, 1.0) and isfinite(self.ratio)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return whether the ratio is below four fifths, surely or perhaps."""
+        if not self.known:
+            return "cannot say"
+        if self.ratio_surely.high < FOUR_FIFTHS:
+            return "raised"
+        if self.ratio_surely.low >= FOUR_FIFTHS:
+            return "clear"
+        return "watch" if self.ratio < FOUR_FIFTHS else "cannot say"
+
+
+@dataclass(frozen=True)
+class GroupFinding:
+    """What a report says about one group: a code, a sentence, the number and how sure it is."""
+
+    code: str
+    columns: tuple[str, ...]
+    sentence: str
+    value: float
+    interval: Ends
+    verdict: Verdict
+
+
+@dataclass(frozen=True, eq=False)
+class GroupReport:
+    """Rates by group, compared with the group that does best (or the one that was named), with intervals.
+
+    `ok` is True exactly when nothing is raised. A ratio is raised when it is surely below four fifths, whichever of all
+    comparisons is looked at; "watch" means below four fifths and perhaps by chance.
+    """
+
+    tallied: Tallied
+    reference: tuple[str, ...]
+    confidence: float
+    period: str = ""
+    source: str = ""
+    private: str = ""
+
+    @cached_property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """Return every rate of every group that can be compared."""
+        pairs = [
+            (figure, one, best)
+            for columns in self.tallied.column_sets()
+            for figure in RATES
+            for best in [self._reference(columns, figure)]
+            if best is not None
+            for one in self.tallied.of(columns)
+            if one is not best and not one.group.unknown and getattr(one, figure) is not None
+        ]
+        surely = 1 - (1 - self.confidence) / max(1, sum(figure in IMPACT for figure, _, _ in pairs))
+        return tuple(self._compare(figure, one, best, surely) for figure, one, best in pairs)
+
+    def _reference(self, columns: tuple[str, ...], figure: str) -> GroupCounts | None:
+        known = [one for one in self.tallied.of(columns) if not one.group.unknown and getattr(one, figure) is not None]
+        named = [one for one in known if self.reference and set(self.reference) <= set(one.group.values)]
+        large = named or [one for one in known if one.people >= SMALLEST_REFERENCE * self.tallied.people]
+        rated = [one for one in large if isfinite(getattr(one, figure).value)]
+        if named or not rated:
+            return named[0] if named else None
+        # Error rates are compared with the group that the selection rate is compared with.
+        leading = "chosen" if figure in ERRORS else figure
+        best: GroupCounts = max(rated, key=lambda one: getattr(one, leading).value)
+        return best
+
+    def _compare(self, figure: str, one: GroupCounts, best: GroupCounts, surely: float) -> Comparison:
+        first: Share = getattr(one, figure)
+        second: Share = getattr(best, figure)
+        noise = self.tallied.noise
+        ratio = first.value / second.value if second.value else float("nan")
+        return Comparison(
+            figure, one, best, first.value, first.interval(self.confidence, noise), ratio,
+            ratio_interval(first, second, self.confidence, noise), ratio_interval(first, second, surely, noise),
+            first.value - second.value, difference_interval(first, second, self.confidence, noise),
+        )  # fmt: skip
+
+    @cached_property
+    def findings(self) -> tuple[GroupFinding, ...]:
+        """Return one finding for every impact ratio; groups of fewer than five people have none."""
+        found = []
+        for one in self.comparisons:
+            small = not self.private and one.group.people < FEWEST_FOR_A_VERDICT
+            if one.figure in IMPACT and not small:
+                found.append(
+                    GroupFinding(
+                        "FOUR-FIFTHS",
+                        one.group.group.columns,
+                        _sentence(one),
+                        one.ratio,
+                        one.ratio_interval,
+                        one.verdict,
+                    )
+                )
+        return tuple(found)
+
+    @property
+    def raised(self) -> tuple[str, ...]:
+        """Return the codes of what is raised, each once."""
+        return tuple(dict.fromkeys(one.code for one in self.findings if one.verdict == "raised"))
+
+    @property
+    def ok(self) -> bool:
+        """Return whether nothing is raised."""
+        return self.raised == ()
+
+    def headline(self) -> str:
+        """Return the one sentence to read first: the smallest impact ratio."""
+        order = {"raised": 0, "watch": 1, "cannot say": 2, "clear": 3}
+        rated = [one for one in self.findings if isfinite(one.value)]
+        if not rated:
+            return "There are no two groups to compare."
+        return min(rated, key=lambda one: (order[one.verdict], len(one.columns), one.value)).sentence
+
+    def tables(self) -> list[Table]:
+        """Return the rates by each set of protected columns, then the error rates where labels are known."""
+        sets = self.tallied.column_sets()
+        return [
+            self._table(columns, shown)
+            for figures in (IMPACT, ERRORS)
+            for columns in sets
+            for shown in [[figure for figure in figures if self._known(columns, figure)]]
+            if shown
+        ]
+
+    def _known(self, columns: tuple[str, ...], figure: str) -> bool:
+        return any(getattr(one, figure) is not None for one in self.tallied.of(columns))
+
+    def _table(self, columns: tuple[str, ...], shown: list[str]) -> Table:
+        groups = self.tallied.of(columns)
+        compared = {(one.figure, one.group.group): one for one in self.comparisons}
+        head = [" and ".join(columns), "people"]
+        for figure in shown:
+            head += [RATES[figure], "impact ratio" if figure in IMPACT else "difference"]
+        rows = []
+        for one in groups:
+            row = [one.group.name, _people(one)]
+            for figure in shown:
+                row += self._cells(one, figure, compared.get((figure, one.group)))
+            rows.append(row)
+        title = "Error rates by" if shown[0] in ERRORS else "Rates by"
+        return table(f"{title} {' and '.join(columns)}", head, rows)
+
+    def _cells(self, one: GroupCounts, figure: str, compared: Comparison | None) -> list[str]:
+        share: Share | None = getattr(one, figure)
+        if share is None:
+            return ["", ""]
+        shown = _with_ends(share.value, share.interval(self.confidence, self.tallied.noise))
+        if compared is None:
+            return [shown, "left out" if one.group.unknown else "compared with"]
+        if not compared.known:
+            return [shown, "too few to say"]
+        if figure in IMPACT:
+            return [shown, f"{_with_ends(compared.ratio, compared.ratio_interval)} {compared.verdict}"]
+        return [shown, _with_ends(compared.difference, compared.difference_interval, signed=True)]
+
+    def calibration(self) -> Table | None:
+        """Return how many of each group had the label, by bins of scores; None without scores and labels."""
+        if not self.tallied.edges:
+            return None
+        rows = []
+        for columns in [names for names in self.tallied.column_sets() if len(names) == 1]:
+            groups = self.tallied.of(columns)
+            for place, (low, high) in enumerate(zip(self.tallied.edges, self.tallied.edges[1:], strict=False)):
+                part = sum(one.bins[place].part for one in groups)
+                total = sum(one.bins[place].total for one in groups)
+                for one in groups:
+                    share = one.bins[place]
+                    if share.total > 0 and total > 0:
+                        ends = share.interval(self.confidence, self.tallied.noise)
+                        gap = share.value - part / total
+                        rows.append([
+                            f"{low:.2g} to {high:.2g}", one.group.name, f"{share.total:,.0f}",
+                            _with_ends(share.value, ends), f"{gap:+.3f}",
+                        ])  # fmt: skip
+        return table("Calibration", ["score", "group", "people", "rate of the label", "gap to all"], rows)
+
+    def ll144(self) -> list[Table]:
+        """Return the tables that New York's Local Law 144 asks for: number, rate and impact ratio by category.
+
+        People whose category is not known are counted and left out of the ratios.
+        """
+        return [
+            self._impact(columns, figure)
+            for columns in self.tallied.column_sets()
+            for figure in IMPACT
+            if self._known(columns, figure)
+        ]
+
+    def _impact(self, columns: tuple[str, ...], figure: str) -> Table:
+        compared = {one.group.group: one for one in self.comparisons if one.figure == figure}
+        rows = []
+        for one in self.tallied.of(columns):
+            share: Share | None = getattr(one, figure)
+            ratio = compared[one.group].ratio if one.group in compared else 1.0
+            number = [_people(one)] if figure == "high" else [_people(one), _count(share)]
+            shown = "not shown" if one.group.unknown else f"{ratio:.3f}"
+            rows.append([one.group.name, *number, "" if share is None else f"{share.value:.3f}", shown])
+        counted = ["number"] if figure == "high" else ["applicants", "selected"]
+        about = [part for part in (self.source, self.period) if part]
+        title = f"{RATES[figure]} by {' and '.join(columns)}"
+        return table(
+            f"{title} ({', '.join(about)})" if about else title,
+            [" and ".join(columns), *counted, RATES[figure], "impact ratio"],
+            rows,
+        )
+
+    def model_card(self) -> str:
+        """Return the figures as Markdown, for a model card."""
+        about = [f"{self.tallied.people:,.0f} people", self.source, self.period, self.private]
+        lines = ["## Fairness by group", "", self.headline(), "", ". ".join(part for part in about if part) + ".", ""]
+        for shown in [*self.tables(), *([self.calibration()] if self.tallied.edges else [])]:
+            assert shown is not None
+            lines += [f"### {shown.title}", "", _markdown(shown), ""]
+        lines += [
+            f"Intervals hold one by one at {self.confidence:.0%}; verdicts hold for all comparisons together. A ratio "
+            "above 0.8 does not make a rule fair, and nothing here is a statement about causes or about the law.",
+        ]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        calibration = self.calibration()
+        parts = [self.headline(), *(shown.text() for shown in self.tables())]
+        return "\n\n".join([*parts, *([calibration.text()] if calibration is not None else [])])
+
+    def to_frame(self) -> Frame:
+        """Return one row for each group and figure, with intervals, to work with."""
+        rows = []
+        compared = {(one.figure, one.group.group): one for one in self.comparisons}
+        for one in self.tallied.groups:
+            for figure, name in RATES.items():
+                share: Share | None = getattr(one, figure)
+                if share is not None:
+                    beside = compared.get((figure, one.group))
+                    ends = share.interval(self.confidence, self.tallied.noise)
+                    ratio = (None, None, None) if beside is None else (beside.ratio, *beside.ratio_interval)
+                    rows.append((" and ".join(one.group.columns), one.group.name, name, one.people,
+                                 share.value, *ends, *ratio))  # fmt: skip
+        names = ("columns", "group", "figure", "people", "rate", "rate, low", "rate, high", "ratio", "ratio, low",
+                 "ratio, high")  # fmt: skip
+        return Frame(names[:3], dict(zip(names, zip(*rows, strict=True), strict=True)))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all figures as a JSON object."""
+        return {
+            "ok": self.ok, "raised": list(self.raised), "headline": self.headline(), "people": self.tallied.people,
+            "comparisons": [_comparison_json(one) for one in self.comparisons],
+            "groups": [_group_json(one, self.confidence, self.tallied) for one in self.tallied.groups],
+        }  # fmt: skip
+
+
+def group_report(
+    decisions: Any,
+    protected: Any,
+    *,
+    labels: Any = None,
+    scores: Any = None,
+    favourable: Any = None,
+    intersections: int = 2,
+    reference: str | Sequence[str] | None = None,
+    confidence: float = 0.95,
+    period: str = "",
+    source: str = "",
+) -> GroupReport:
+    """Compare groups: selection rates and impact ratios, error rates where `labels` are known, calibration of `scores`.
+
+    `decisions` are 0 and 1, True and False, words (then say which one is `favourable`), probabilities, or None where
+    there are scores alone. `protected` is a column, or a table of several; groups are made of each and of
+    `intersections` of them together. A missing value makes the group "unknown", which is counted and not compared.
+    `reference` names the group to compare with; by default the one with the largest rate that has at least 2 % of all.
+
+    >>> report = group_report([1, 0, 0, 0] * 100 + [1, 1, 1, 0] * 100, ["f"] * 400 + ["m"] * 400)
+    >>> print(report.headline())
+    Selection rate of f is 0.33 of that of m (0.28 to 0.40): below four fifths.
+    >>> report.ok, report.raised
+    (False, ('FOUR-FIFTHS',))
+    """
+    if not 0 < confidence < 1:
+        raise ParameterError(f"confidence must lie between 0 and 1, and {confidence} does not; write 0.95.")
+    if decisions is None and scores is None:
+        raise ParameterError("There is nothing to compare; give decisions, or scores=.")
+    columns = protected_columns(protected)
+    people = len(next(iter(columns.values())))
+    chances, decided = (None, True) if decisions is None else _chances(decisions, favourable, people)
+    edges = tuple(np.linspace(0, 1, BINS + 1).tolist())
+    treatment = Treatment(chances, decided, _labels(labels, people), _scores(scores, people), edges)
+    tallied = tally(columns, intersections, treatment)
+    named = () if reference is None else (reference,) if isinstance(reference, str) else tuple(reference)
+    for name in named:
+        if not any(name in one.group.values for one in tallied.groups):
+            raise ParameterError(f"No group is called {name!r}; write one of {_names(tallied)} as reference=.")
+    return GroupReport(tallied, named, confidence, period, source)
+
+
+def _chances(decisions: Any, favourable: Any, people: int) -> tuple[Floats, bool]:
+    array = np.asarray(decisions)
+    if array.shape != (people,):
+        raise ParameterError(f"There are {array.size} decisions for {people} people; give one a person.")
+    if array.dtype.kind == "f" and favourable is None:
+        if not np.all(np.isfinite(array)) or array.min() < 0 or array.max() > 1:
+            raise ParameterError("Decisions that are numbers are 0 and 1, or probabilities between them.")
+        return np.asarray(array, dtype=np.float64), bool(np.all((array == 0) | (array == 1)))
+    return _binary(array, favourable, "decisions", "favourable").astype(np.float64), True
+
+
+def _binary(array: Any, good: Any, what: str, option: str) -> Any:
+    words = as_text(array)
+    known = sorted(set(words.tolist()))
+    wanted = str(good) if good is not None else {"0": "1", "False": "True", "0.0": "1.0"}.get(known[0], known[-1])
+    if (good is None and not set(known) <= {"0", "1", "0.0", "1.0", "False", "True"}) or wanted not in known:
+        raise ParameterError(f"Say which of the {what} is the good one, with {option}=; they are {known[:10]}.")
+    return words == wanted
+
+
+def _labels(labels: Any, people: int) -> Any:
+    if labels is None:
+        return None
+    array = np.asarray(labels)
+    if array.shape != (people,):
+        raise ParameterError(f"There are {array.size} labels for {people} people; give one a person.")
+    words = set(as_text(array).tolist())
+    if not words <= {"0", "1", "0.0", "1.0", "False", "True"}:
+        raise ParameterError(
+            "labels are 0 and 1: who deserved the good outcome; write for example table['paid'] == 'yes'."
+        )
+    return np.isin(as_text(array), ("1", "1.0", "True"))
+
+
+def _scores(scores: Any, people: int) -> Floats | None:
+    if scores is None:
+        return None
+    try:
+        array = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError("scores are numbers between 0 and 1, and these hold text.") from None
+    if array.shape != (people,) or not np.all(np.isfinite(array)):
+        raise ParameterError(f"scores must be {people} finite numbers, one a person.")
+    if array.min() < 0 or array.max() > 1:
+        raise ParameterError("scores must lie between 0 and 1; rescale them, for example (score - 1) / 9 for deciles.")
+    return array
+
+
+def _names(tallied: Tallied) -> list[str]:
+    return sorted({value for one in tallied.groups for value in one.group.values})[:12]
+
+
+def _sentence(one: Comparison) -> str:
+    figure = RATES[one.figure].capitalize()
+    if not isfinite(one.ratio):
+        return f"{figure} of {one.reference.group.name} is 0, so there is no ratio for {one.group.group.name}."
+    ends = one.ratio_interval
+    words = {
+        "raised": "below four fifths",
+        "watch": "below four fifths, and it may be chance",
+        "clear": "not below four fifths",
+        "cannot say": "too few to say whether it is below four fifths",
+    }[one.verdict]
+    high = f"{ends.high:.2f}" if isfinite(ends.high) else "no limit"
+    return (
+        f"{figure} of {one.group.group.name} is {one.ratio:.2f} of that of {one.reference.group.name} "
+        f"({ends.low:.2f} to {high}): {words}."
+    )
+
+
+def _with_ends(value: float, ends: Ends, signed: bool = False) -> str:
+    sign = "+" if signed else ""
+    if ends == (0.0, 1.0) and not signed:
+        return "too few to say"
+    high = f"{ends.high:{sign}.3f}" if isfinite(ends.high) else "∞"
+    return f"{value:{sign}.3f} ({ends.low:{sign}.3f} to {high})"
+
+
+def _people(one: GroupCounts) -> str:
+    return f"{max(0.0, one.people):,.0f}"
+
+
+def _count(share: Share | None) -> str:
+    return "" if share is None else f"{max(0.0, share.part):,.0f}"
+
+
+def _markdown(shown: Table) -> str:
+    head = "| " + " | ".join(shown.columns) + " |"
+    return "\n".join([head, "|" + "---|" * len(shown.columns), *("| " + " | ".join(row) + " |" for row in shown.rows)])
+
+
+def _comparison_json(one: Comparison) -> dict[str, Any]:
+    return {
+        "figure": RATES[one.figure], "columns": list(one.group.group.columns), "group": list(one.group.group.values),
+        "reference": list(one.reference.group.values), "rate": one.rate, "rate_interval": list(one.rate_interval),
+        "ratio": one.ratio, "ratio_interval": list(one.ratio_interval), "difference": one.difference,
+        "difference_interval": list(one.difference_interval),
+        "verdict": one.verdict if one.figure in IMPACT else None,
+    }  # fmt: skip
+
+
+def _group_json(one: GroupCounts, confidence: float, tallied: Tallied) -> dict[str, Any]:
+    rates = {RATES[figure]: getattr(one, figure) for figure in RATES if getattr(one, figure) is not None}
+    return {
+        "columns": list(one.group.columns), "group": list(one.group.values), "people": one.people,
+        "rates": {
+            name: {"value": share.value, "interval": list(share.interval(confidence, tallied.noise))}
+            for name, share in rates.items()
+        },
+    }  # fmt: skip

@@ -1,0 +1,1 @@
+"""Selection rates, impact ratios and error rates by group, of private rows."""

@@ -1,0 +1,175 @@
+"""A fairness audit of private rows as one release: the table of groups, decisions and labels (MD-AUDIT)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sfumato.answer import Frame, Released
+from sfumato.ask.prepared import Prepared
+from sfumato.ask.question import Question, Where, as_columns
+from sfumato.domain import nearest
+from sfumato.errors import DomainTooLarge, ParameterError
+from sfumato.fair.audits.group_counts import UNKNOWN, Group, GroupCounts, Tallied, column_sets
+from sfumato.fair.audits.group_report import GroupReport
+from sfumato.fair.audits.rates import CellNoise, Share
+from sfumato.fair.grid import Floats
+from sfumato.noise import DiscreteLaplace
+from sfumato.privacy import Bound
+from sfumato.table.gauge import Basis
+from sfumato.table.schema import Schema
+from sfumato.table.where import read_where
+from sfumato.totals.aggregates import Count
+from sfumato.totals.totals import number_of_cells, plan_totals
+
+MOST_CELLS = 4096
+BINS = "derive coarser bins in the schema, or name fewer protected columns"
+
+
+@dataclass(frozen=True, init=False)
+class GroupAudit(Question):
+    """How often each group gets the good decision, compared with the others, from one noisy table.
+
+    The table counts people by all protected columns, decision and label together; every figure is arithmetic on it.
+    Promise: a person is in one cell, so replacing one moves the table by 2 in total and adding or removing one by 1; an
+    attribute that the table reads costs what a replaced person does. `favourable` is the good decision and `deserving`
+    the label of those who should get it; by default the last value of their columns. Time and memory: one pass, and
+    one number for each cell.
+    """
+
+    kind: ClassVar[str] = "GroupAudit"
+    decision: str
+    protected: tuple[str, ...]
+    label: str | None
+    favourable: Any
+    deserving: Any
+    intersections: int
+    where: Where
+
+    def __init__(
+        self,
+        decision: str,
+        protected: str | Sequence[str],
+        label: str | None = None,
+        *,
+        favourable: Any = None,
+        deserving: Any = None,
+        intersections: int = 2,
+        where: Where = None,
+    ) -> None:
+        columns = as_columns(protected)
+        named = [*columns, decision, *([] if label is None else [label])]
+        if not columns or len(set(named)) != len(named):
+            raise ParameterError(
+                "An audit needs a decision and protected columns, each column once; write "
+                "curator.audit(decision='hired', protected=['sex'])."
+            )
+        column_sets(columns, intersections)
+        for name, value in (
+            ("decision", decision), ("protected", columns), ("label", label), ("favourable", favourable),
+            ("deserving", deserving), ("intersections", intersections), ("where", where),
+        ):  # fmt: skip
+            object.__setattr__(self, name, value)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of the table that is released."""
+        return (*self.protected, self.decision, *(() if self.label is None else (self.label,)))
+
+    def plan(self, basis: Basis, spend: Bound) -> Prepared:
+        """Prepare the counts of all cells."""
+        size = number_of_cells(basis.schema, self.keys, BINS)
+        if size > MOST_CELLS:
+            raise DomainTooLarge(
+                f"The table of {', '.join(self.keys)} has {size} cells, and an audit takes {MOST_CELLS}; {BINS}.",
+                method="bins",
+            )
+        _value_of(basis.schema, self.decision, self.favourable, "favourable")
+        if self.label is not None:
+            _value_of(basis.schema, self.label, self.deserving, "deserving")
+        return plan_totals((Count(),), basis, spend, self.keys, read_where(self.where, basis.schema))
+
+    def canonical(self, schema: Schema) -> GroupAudit:
+        """Return the audit with its good values written out, so that equal audits have equal forms."""
+        good = _value_of(schema, self.decision, self.favourable, "favourable")
+        deserved = None if self.label is None else _value_of(schema, self.label, self.deserving, "deserving")
+        return GroupAudit(
+            self.decision, self.protected, self.label, favourable=good, deserving=deserved,
+            intersections=self.intersections, where=read_where(self.where, schema),
+        )  # fmt: skip
+
+    def value(self, released: Released) -> GroupReport:
+        """Return the report, with intervals that know the noise."""
+        return self._report(released, Fraction(95, 100))
+
+    def interval(self, released: Released, confidence: Fraction) -> Frame:
+        """Return the figures with their intervals as a table; they cover noise and sampling."""
+        return self._report(released, confidence).to_frame()
+
+    def _report(self, released: Released, confidence: Fraction) -> GroupReport:
+        (part,) = released.parts
+        levels = [list(dict.fromkeys(cell[place] for cell in released.cells)) for place in range(len(self.keys))]
+        counts = np.array([float(value) for value in part.values()]).reshape([len(found) for found in levels])
+        variance = 0.0 if part.law is None else (part.law.deviation() * float(part.unit)) ** 2
+        noise = CellNoise(variance, isinstance(part.law, DiscreteLaplace))
+        table = _Table(dict(zip(self.keys, levels, strict=True)), counts, self)
+        groups = [
+            table.group(columns, place)
+            for columns in column_sets(self.protected, self.intersections)
+            for place in np.ndindex(*(len(levels[self.protected.index(name)]) for name in columns))
+        ]
+        tallied = Tallied(tuple(groups), float(counts.sum()), noise)
+        said = "" if part.law is None else f"counts carry the noise of privacy, deviation {variance**0.5:.3g} a cell"
+        return GroupReport(tallied, (), float(confidence), private=said)
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """The released counts, and what their axes are."""
+
+    levels: Mapping[str, list[Any]]
+    counts: Floats
+    audit: GroupAudit
+
+    def group(self, columns: tuple[str, ...], place: tuple[int, ...]) -> GroupCounts:
+        """Return the shares of one group: sums of cells, and how many cells each is the sum of."""
+        audit, names = self.audit, list(self.levels)
+        index = tuple(place[columns.index(name)] if name in columns else slice(None) for name in names)
+        cells = self.counts[index]
+        chosen = self.levels[audit.decision].index(audit.favourable)
+        axis = -1 if audit.label is None else -2
+        values = tuple(_words(self.levels[name][code]) for name, code in zip(columns, place, strict=True))
+        parts: dict[str, Any] = {"chosen": _share(cells, chosen, axis)}
+        if audit.label is not None:
+            deserved = self.levels[audit.label].index(audit.deserving)
+            good, rest = np.take(cells, [deserved], -1), np.delete(cells, deserved, -1)
+            parts["hits"], parts["alarms"] = _share(good, chosen, axis), _share(rest, chosen, axis)
+            parts["right"] = _share(np.take(cells, [chosen], axis), deserved, -1)
+        return GroupCounts(Group(columns, values), float(cells.sum()), **parts)
+
+
+def _share(cells: Floats, code: int, axis: int) -> Share:
+    part, rest = np.take(cells, [code], axis), np.delete(cells, code, axis)
+    return Share(float(part.sum()), float(rest.sum()), (part.size, rest.size))
+
+
+def _words(level: Any) -> str:
+    return UNKNOWN if level is None else str(level)
+
+
+def _value_of(schema: Schema, column: str, value: Any, option: str) -> Any:
+    """Return a value of a column as the released table shows it; by default the last one."""
+    domain = schema.domain(column)
+    if domain.last is None or domain.size is None or domain.size > MOST_CELLS:
+        raise DomainTooLarge(f"{column!r} has too many values to be a decision or a label; {BINS}.", method="bins")
+    found = [domain.decode(code) for code in range(domain.first, domain.last + 1)]
+    if value is None:
+        return [level for level in found if level is not None and str(level) not in ("missing", "other")][-1]
+    for level in found:
+        if level == value or str(level) == str(value):
+            return level
+    raise ParameterError(f"{column!r} has no value {value!r}; {nearest(str(value), [str(level) for level in found])}")

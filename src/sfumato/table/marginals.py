@@ -1,0 +1,185 @@
+"""Exact tables of counts over several sets of columns, counted where the rows are: only the tables are held here.
+
+Next to DuckDB rows come past in batches, and every table adds what it finds in them; a cluster counts all sets in few
+queries. Time grows with rows times sets, memory with the cells of the tables, however many rows are different.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sfumato.errors import DomainTooLarge
+from sfumato.table.engine import quoted
+from sfumato.table.moments import quotient
+from sfumato.table.repair import bin_place
+from sfumato.table.statistics import DENSE_CELLS
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+    from sfumato.table.data import Table
+
+Set = tuple[str, ...]
+
+SETS_AT_ONCE = 64
+"""How many sets of columns a cluster counts in one query: it copies every row once for each before it counts."""
+
+MOST_NAMES = 60
+
+
+@dataclass(frozen=True)
+class Binned:
+    """A column in public bins, under a name of its own: bin k holds the codes from starts[k] to before the next."""
+
+    name: str
+    base: str
+    starts: tuple[int, ...]
+
+
+class Axis(NamedTuple):
+    """The codes of a column: the first one, and how many there are."""
+
+    first: int
+    size: int
+
+
+def count_sets(table: Table, rows: ir.Table, sets: Sequence[Set], binned: Sequence[Binned] = ()) -> list[Any]:
+    """Return the counts of all cells of each set, an array with one axis for each of its columns."""
+    for column in binned:
+        rows = rows.mutate(**{column.name: _bin(rows[column.base].cast("int64"), column.starts).cast("int32")})
+    widest = _widest(sets)
+    axes = _axes(table, widest, binned)
+    shapes = {one: tuple(axes[name].size for name in one) for one in widest}
+    found = {one: np.zeros(prod(shapes[one]), np.int64) for one in widest}
+    count = _in_batches if table.source.is_duckdb else _in_cluster
+    for one, places, counts in count(table, rows, widest, axes):
+        if counts is None:
+            found[one] += np.bincount(places, minlength=len(found[one]))
+        else:
+            found[one][places] = counts
+    shaped = {one: counts.reshape(shapes[one]) for one, counts in found.items()}
+    return [_margin(one, shaped) for one in sets]
+
+
+def _bin(code: Any, starts: Sequence[int]) -> Any:
+    """Return the bin of a code: the last that starts at or below it, and nothing lies below the first one.
+
+    Bins of one width, of which the last may have another, are found by a division, others by halving.
+    """
+    import ibis
+
+    steps = np.diff(starts)
+    if len(steps) < 2 or (steps[:-1] != steps[0]).any() or steps[-1] > steps[0]:
+        return bin_place(code, starts[1:])
+    last = ibis.literal(len(steps), "int64")
+    return ibis.ifelse(code >= starts[-1], last, quotient(code - starts[0], int(steps[0])))
+
+
+def _axes(table: Table, sets: Sequence[Set], binned: Sequence[Binned]) -> dict[str, Axis]:
+    """Return the codes of all columns of some sets, refusing a set whose table is too large to list."""
+    found = {one.name: Axis(0, len(one.starts)) for one in binned}
+    for name in {name for one in sets for name in one if name not in found}:
+        domain = table.schema.domain(name)
+        found[name] = Axis(domain.first, domain.size or DENSE_CELLS + 1)
+    for one in sets:
+        if prod(found[name].size for name in one) > DENSE_CELLS:
+            raise DomainTooLarge(
+                f"A table over {', '.join(one)} has too many cells to list; ask for fewer columns at a time.",
+                method="bins",
+            )
+    return found
+
+
+def _widest(sets: Sequence[Set]) -> list[Set]:
+    """Return the sets that no other one contains, each once: the others are sums of these."""
+    kept: list[Set] = []
+    for one in sorted({tuple(sorted(one)) for one in sets}, key=len, reverse=True):
+        if not any(set(one) <= set(other) for other in kept):
+            kept.append(one)
+    return kept
+
+
+def _margin(wanted: Set, found: dict[Set, Any]) -> Any:
+    """Return the table of a set from one that contains it."""
+    held = next(one for one in found if set(wanted) <= set(one))
+    others = tuple(place for place, name in enumerate(held) if name not in wanted)
+    left = [name for name in held if name in wanted]
+    table = found[held].sum(axis=others) if others else found[held]
+    return np.transpose(table, [left.index(name) for name in wanted]).copy()
+
+
+Counted = Iterator[tuple[Set, Any, Any]]
+"""Sets, with the places of the cells of some rows and None, or with places that occur once and their counts."""
+
+
+def _place(columns: Mapping[str, Any], axes: Mapping[str, Axis], one: Set) -> Any:
+    """Return the places of the cells of rows in the flat table of a set."""
+    index = columns[one[0]]
+    for name in one[1:]:
+        index = index * axes[name].size + columns[name]
+    return index
+
+
+def _columns(batch: Any, axes: Mapping[str, Axis], names: Sequence[str]) -> dict[str, Any]:
+    """Return codes that start at 0; the tables are small enough to be numbered in 32 bits."""
+    found = {}
+    for name in names:
+        codes = batch.column(name).to_numpy(zero_copy_only=False).astype(np.int64)
+        found[name] = (codes - axes[name].first).astype(np.int32)
+    return found
+
+
+def _in_batches(table: Table, rows: ir.Table, sets: Sequence[Set], axes: Mapping[str, Axis]) -> Counted:
+    names = sorted({name for one in sets for name in one})
+    for batch in table.batches(rows.select(*names) if names else rows):
+        columns = _columns(batch, axes, names)
+        for one in sets:
+            yield one, _place(columns, axes, one) if one else np.zeros(batch.num_rows, np.int64), None
+
+
+def _at_once(sets: Sequence[Set]) -> Iterator[list[Set]]:
+    """Yield some sets at a time: Spark tells at most 64 columns of a query apart by the bits of one number."""
+    some: list[Set] = []
+    for one in sets:
+        names = {name for other in (*some, one) for name in other}
+        if some and (len(some) >= SETS_AT_ONCE or len(names) > MOST_NAMES):
+            yield some
+            some = []
+        some.append(one)
+    yield some
+
+
+def _in_cluster(table: Table, rows: ir.Table, sets: Sequence[Set], axes: Mapping[str, Axis]) -> Counted:
+    for some in _at_once(sets):
+        names = sorted({name for one in some for name in one})
+        if not names:
+            answer = table.run(rows.aggregate(sfumato_rows=rows.count()), 1)
+            yield (), slice(None), sum(answer.column("sfumato_rows").to_pylist())
+            continue
+        cells = sum(prod(axes[name].size for name in one) for one in some)
+        answer = table.run_sql(rows.select(*names), grouping_sets(names, some), cells)
+        place = answer.column("sfumato_set").to_numpy()
+        for one in some:
+            # One bit for each column, set where the column is not part of the set; the first column is the highest.
+            mask = int("".join("0" if name in one else "1" for name in names), 2)
+            part = answer.filter(place == mask)
+            yield one, _place(_columns(part, axes, one), axes, one), part.column("sfumato_rows").to_numpy()
+
+
+def grouping_sets(names: Sequence[str], sets: Sequence[Set]) -> str:
+    """Return a query of Spark that counts several sets of columns of a table {rows} at once.
+
+    Columns are named before the sets, so that the bits of the set's number stand in their order.
+
+    >>> grouping_sets(["a", "b"], [("b",), ("a",)])[-46:]
+    'GROUP BY `a`, `b` GROUPING SETS ((`b`), (`a`))'
+    """
+    listed = ", ".join(quoted(name, "`") for name in names)
+    groups = ", ".join("(" + ", ".join(quoted(name, "`") for name in one) + ")" for one in sets)
+    counted = "grouping_id() AS sfumato_set, count(*) AS sfumato_rows"
+    return f"SELECT {listed}, {counted} FROM {{rows}} GROUP BY {listed} GROUPING SETS ({groups})"

@@ -1,0 +1,98 @@
+"""How much memory an engine may take, and where it puts what does not fit: facts about the machine, not the data."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import ParameterError
+
+_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+STORAGE_LEVELS = ("MEMORY_AND_DISK", "DISK_ONLY", "MEMORY_ONLY")
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What may be used while questions are answered.
+
+    `memory_limit` ("8GB") is what DuckDB may hold, and what a reading may need here; without it that is eight tenths of
+    the machine's memory. `temp_directory` is where DuckDB puts what does not fit: a fresh directory below it, readable
+    by this user alone and removed when the table is closed. Coded rows lie there in the clear, so it is as secret as
+    the data. `storage` is how Spark keeps what it computed once: MEMORY_AND_DISK, DISK_ONLY or MEMORY_ONLY.
+
+    >>> Resources(memory_limit="2GB").memory
+    2147483648
+    """
+
+    memory_limit: str | int | None = None
+    temp_directory: str | Path | None = None
+    storage: str = STORAGE_LEVELS[0]
+
+    def __post_init__(self) -> None:
+        if self.memory_limit is not None:
+            object.__setattr__(self, "memory_limit", in_bytes(self.memory_limit))
+        if self.storage not in STORAGE_LEVELS:
+            raise ParameterError(f"storage is one of {', '.join(STORAGE_LEVELS)}, not {self.storage!r}.")
+        if self.temp_directory is not None and not Path(self.temp_directory).is_dir():
+            raise ParameterError(f"temp_directory {str(self.temp_directory)!r} is no directory; make it first.")
+
+    @property
+    def memory(self) -> int:
+        """How many bytes a reading may take in this process."""
+        if self.memory_limit is not None:
+            return int(self.memory_limit)
+        return machine_memory() * 8 // 10
+
+    def spill(self) -> Path:
+        """Make a directory for what does not fit memory, for this user alone."""
+        return Path(tempfile.mkdtemp(prefix="sfumato-", dir=self.temp_directory))
+
+    def apply(self, engine: Any) -> Any:
+        """Tell a DuckDB of this process what it may use; return what removes its temporary files."""
+        place = self.spill()
+        engine.con.execute("SET temp_directory = ?", [str(place)])
+        if self.memory_limit is not None:
+            engine.con.execute(f"SET memory_limit = '{self.memory_limit}B'")
+        return lambda: shutil.rmtree(place, ignore_errors=True)
+
+
+def in_bytes(size: str | int) -> int:
+    """Read a size such as "8GB", "512m" or a number of bytes.
+
+    >>> in_bytes("16m"), in_bytes(1000)
+    (16777216, 1000)
+    """
+    found = re.fullmatch(r"\s*(\d+)\s*([kmgt]?)(i?b)?\s*", str(size).lower())
+    if found is None or isinstance(size, bool):
+        raise ParameterError(f"{size!r} is no size of memory; write for example '8GB'.")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def machine_memory() -> int:
+    """Return the memory that this process may have: the machine's, or what its container is allowed."""
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            text = Path(name).read_text(encoding="ascii").strip()
+        except OSError:
+            continue
+        if text.isdigit():
+            return min(whole, int(text))
+    return whole
+
+
+def shown(size: int) -> str:
+    """Return a size for people.
+
+    >>> shown(3 * 2**30), shown(5_000_000)
+    ('3.0 GiB', '4.8 MiB')
+    """
+    for name, unit in (("GiB", 2**30), ("MiB", 2**20)):
+        if size >= unit:
+            return f"{size / unit:.1f} {name}"
+    return f"{size} bytes"

@@ -1,0 +1,234 @@
+"""Figures by group: what they are, that intervals cover, that verdicts agree with them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from sfumato import fair
+from sfumato.errors import ParameterError
+from sfumato.fair.audits.rates import CellNoise, Share, difference_interval, ratio_interval
+from sfumato.noise import DiscreteLaplace, Noise
+
+
+def people(count: int, seed: int = 1) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray, np.ndarray]:
+    noise = Noise(insecure_seed=seed)
+    sex = np.array(["f", "m"])[noise.uniform(2, count)]
+    race = np.array(["a", "a", "b", "c"])[noise.uniform(4, count)]
+    deserved = noise.uniform(10, count) < np.where(sex == "f", 4, 5)
+    score = (noise.uniform(1 << 20, count) / float(1 << 20) + deserved) / 2
+    return (score > 0.6).astype(int), {"sex": sex, "race": race}, deserved.astype(int), score
+
+
+def test_figures_are_those_of_their_definitions():
+    decisions, protected, labels, scores = people(2000)
+    report = fair.group_report(decisions, protected, labels=labels, scores=scores)
+    one = {tuple(found["group"]): found for found in report.to_json()["groups"]}[("f", "b")]
+    here = (protected["sex"] == "f") & (protected["race"] == "b")
+    chosen, good = decisions == 1, labels == 1
+    expected = {
+        "selection rate": chosen[here].mean(),
+        "scoring rate": (scores[here] > np.median(scores)).mean(),
+        "true positive rate": chosen[here & good].mean(),
+        "false positive rate": chosen[here & ~good].mean(),
+        "precision": good[here & chosen].mean(),
+    }
+    assert one["people"] == here.sum()
+    for name, value in expected.items():
+        assert abs(one["rates"][name]["value"] - value) < 1e-12, name
+
+
+def test_ratios_are_to_the_largest_rate_of_the_same_columns():
+    decisions, protected, _, _ = people(3000)
+    report = fair.group_report(decisions, protected)
+    rates = {race: decisions[protected["race"] == race].mean() for race in "abc"}
+    best = max(rates, key=rates.get)
+    for one in report.comparisons:
+        if one.group.group.columns == ("race",):
+            name = one.group.group.name
+            assert one.reference.group.name == best and abs(one.ratio - rates[name] / rates[best]) < 1e-12
+    named = fair.group_report(decisions, protected["race"], reference="a")
+    assert {one.reference.group.name for one in named.comparisons} == {"a"}
+
+
+def test_groups_that_nobody_noted_are_counted_and_not_compared():
+    report = fair.group_report([1, 0] * 50 + [1] * 10, ["f", "m"] * 50 + [None] * 10)
+    assert [(one.group.name, one.people) for one in report.tallied.groups if one.group.unknown] == [("unknown", 10)]
+    assert all(not one.group.group.unknown for one in report.comparisons)
+    assert "left out" in str(report)
+
+
+def test_a_small_group_is_never_the_one_to_compare_with():
+    report = fair.group_report([1, 0] * 500 + [1] * 5, ["f", "m"] * 500 + ["x"] * 5)
+    assert {one.reference.group.name for one in report.comparisons} == {"f"}
+
+
+@pytest.mark.parametrize(("chosen", "verdict"), [(200, "raised"), (375, "watch"), (470, "clear"), (410, "cannot say")])
+def test_verdicts_follow_the_interval(chosen, verdict):
+    decisions = [1] * chosen + [0] * (1000 - chosen) + [1] * 490 + [0] * 510
+    report = fair.group_report(decisions, ["f"] * 1000 + ["m"] * 1000)
+    (found,) = report.findings
+    assert found.verdict == verdict, found.sentence
+    assert report.ok is (verdict != "raised")
+
+
+def test_fewer_than_five_people_have_no_verdict():
+    report = fair.group_report([0] * 4 + [1, 0] * 200, ["x"] * 4 + ["m", "f"] * 200)
+    assert all(one.columns == ("group",) and "x" not in one.sentence.split(" is ")[0] for one in report.findings)
+    assert any(one.group.group.name == "x" for one in report.comparisons)
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.integers(0, 10_000), st.integers(5, 60), st.booleans())
+def test_ok_means_that_nothing_is_raised(seed, count, with_metric):
+    noise = Noise(insecure_seed=seed)
+    chance = noise.uniform(1000, 2 * count) / 1000.0
+    skill = noise.uniform(50, 2 * count) / 10.0
+    metric = fair.Metric.from_scores(skill) if with_metric else None
+    report = fair.audit(chance, {"skill": skill}, np.array(["f", "m"] * count), metric=metric)
+    assert report.ok is (report.raised == ())
+    assert report.ok or report.headline().startswith("Raised")
+    assert set(report.by_group.raised) <= set(report.raised)
+    if metric is not None and not report.lipschitz.ok:
+        assert "LIP" in report.raised
+
+
+def test_a_plain_audit_of_unequal_rates_is_raised_and_says_what_was_not_run():
+    decisions = np.array([1] * 245 + [0] * 755 + [1] * 403 + [0] * 597)
+    report = fair.audit(decisions, {"sex": ["f"] * 1000 + ["m"] * 1000}, "sex")
+    assert not report.ok and report.raised[0] == "FOUR-FIFTHS"
+    assert len(report.not_run) >= 5 and "were not run" in str(report)
+    assert str(report).index("Rates by sex") < str(report).index("Nine checks")
+
+
+def test_probabilities_are_known_better_than_decisions():
+    noise = Noise(insecure_seed=3)
+    found = 0
+    for _ in range(15):
+        spread = (noise.uniform(1000, 500) - 500) / 2500.0
+        chances = np.where(np.arange(500) % 2 == 0, 0.45, 0.30) + spread
+        found += not fair.group_report(chances, np.array(["m", "f"] * 250)).ok
+    assert found >= 14
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.02, 0.3, 0.95, 1.0])
+@pytest.mark.parametrize("size", [3, 30, 100])
+def test_plain_intervals_cover_exactly(size, rate):
+    chosen = np.arange(size + 1)
+    mass = binom.pmf(chosen, size, rate)
+    for confidence in (0.95, 1 - 0.05 / 28):
+        inside = [
+            low <= rate <= high
+            for low, high in (Share(int(one), size - int(one)).interval(confidence) for one in chosen)
+        ]
+        assert mass[inside].sum() >= confidence - 1e-12
+
+
+def covered(size: int, rate: float, epsilon: float, draws: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Return how often the intervals of a rate and of a ratio hold the truth, with noise of a private table."""
+    noise = Noise(insecure_seed=size)
+    law = DiscreteLaplace(2 / epsilon)
+    kept = CellNoise(law.deviation() ** 2, heavy=True)
+    other, other_rate = 300, 0.4
+    one = binom.ppf((noise.uniform(1 << 40, draws) + 0.5) / float(1 << 40), size, rate).astype(int)
+    two = binom.ppf((noise.uniform(1 << 40, draws) + 0.5) / float(1 << 40), other, other_rate).astype(int)
+    drawn = np.asarray(noise.draw(law, 4 * draws)).reshape(4, draws)
+    rates = ratios = 0
+    for place in range(draws):
+        first = Share(int(one[place] + drawn[0, place]), int(size - one[place] + drawn[1, place]))
+        second = Share(int(two[place] + drawn[2, place]), int(other - two[place] + drawn[3, place]))
+        low, high = first.interval(confidence, kept)
+        rates += low <= rate <= high
+        low, high = ratio_interval(first, second, confidence, kept)
+        ratios += low <= rate / other_rate <= high
+    return rates / draws, ratios / draws
+
+
+@pytest.mark.parametrize(("size", "rate"), [(30, 0.3), (100, 0.02), (5, 1.0)])
+def test_intervals_of_noisy_counts_cover(size, rate):
+    assert min(covered(size, rate, 1.0, 600)) >= 0.92
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("epsilon", [1.0, 0.3, 0.1])
+@pytest.mark.parametrize("rate", [0.0, 0.02, 0.3, 0.7, 1.0])
+@pytest.mark.parametrize("size", [1, 3, 10, 30, 100, 1000])
+def test_intervals_of_noisy_counts_cover_at_length(size, rate, epsilon):
+    assert min(covered(size, rate, epsilon, 20_000)) >= 0.94
+
+
+@pytest.mark.audit
+def test_simultaneous_levels_are_missed_rarely_enough():
+    level = 1 - 0.05 / 28
+    for size, rate in ((30, 0.3), (100, 0.02), (300, 0.5)):
+        assert 1 - min(covered(size, rate, 1.0, 100_000, level)) <= 1.5 * 0.05 / 28
+
+
+def test_noise_widens_an_interval_little_from_a_hundred_people_on():
+    kept = CellNoise(8.0, heavy=True)
+    plain = ratio_interval(Share(30, 70), Share(3600, 5400))
+    private = ratio_interval(Share(30, 70), Share(3600, 5400), noise=kept)
+    assert (private.high - private.low) / (plain.high - plain.low) <= 1.3
+
+
+def test_half_the_noise_variance_covers_too_little():
+    noise = Noise(insecure_seed=8)
+    law = DiscreteLaplace(20)
+    drawn = np.asarray(noise.draw(law, 2000)).reshape(2, 1000)
+    truth = Share(300, 700)
+
+    def share_of(kept: CellNoise) -> float:
+        ends = [Share(300 + int(a), 700 + int(b)).interval(0.95, kept) for a, b in drawn.T]
+        return float(np.mean([low <= truth.value <= high for low, high in ends]))
+
+    whole = law.deviation() ** 2
+    assert share_of(CellNoise(whole, heavy=True)) > share_of(CellNoise(whole / 100, heavy=True)) + 0.02
+
+
+def test_differences_and_ratios_turn_round_with_their_groups():
+    one, two = Share(30, 70), Share(60, 40)
+    low, high = difference_interval(one, two)
+    assert np.allclose((-high, -low), difference_interval(two, one))
+    low, high = ratio_interval(one, two)
+    assert np.allclose((1 / high, 1 / low), ratio_interval(two, one))
+
+
+def test_tables_and_cards_are_for_people():
+    decisions, protected, labels, scores = people(1000)
+    report = fair.group_report(decisions, protected, labels=labels, scores=scores, source="made up", period="May")
+    first, *_ = report.ll144()
+    assert first.columns[-1] == "impact ratio" and "made up, May" in first.title
+    card = report.model_card()
+    assert report.headline() in card and "| sex |" in card and "not" in card.splitlines()[-1]
+    assert report.calibration() is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (([1, 0], ["f"]), "one a person"),
+        ((["yes", "no"], ["f", "m"]), "favourable="),
+        (([1.5, 0.2], ["f", "m"]), "probabilities between"),
+        (([], []), "somebody"),
+    ],
+)
+def test_bad_input_says_what_to_write(arguments, words):
+    with pytest.raises(ParameterError, match=words):
+        fair.group_report(*arguments)
+
+
+def test_bad_options_say_what_to_write():
+    for options, words in (
+        ({"scores": [1, 7]}, "between 0 and 1"),
+        ({"labels": ["paid", "not"]}, "labels are 0 and 1"),
+        ({"reference": "x"}, "reference="),
+        ({"intersections": 0}, "intersections"),
+        ({"confidence": 95}, "confidence"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            fair.group_report([1, 0], ["f", "m"], **options)
+    with pytest.raises(ParameterError, match="nothing to compare"):
+        fair.group_report(None, ["f", "m"])

@@ -1,0 +1,149 @@
+"""Columns of many values in a model: public bins, what lies inside them, and no refusal."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sfumato import Approximate, Concentrated, Pure, Truncated, curate
+from sfumato.ask.packing import pack, unpack
+from sfumato.domain import categories, dates, integers
+from sfumato.errors import DomainTooLarge
+from sfumato.model import Refined
+from sfumato.model.base import model_from_json
+from sfumato.model.refined import ColumnBins, coarse_space
+from sfumato.noise import Noise
+from sfumato.privacy import ADD_REMOVE, REPLACE_ONE
+from sfumato.questions import Synthesize
+from sfumato.questions.synthesis import question
+from sfumato.questions.synthesis.coarse import FINEST, bins_of
+from sfumato.table import Schema, open_table
+from sfumato.table.gauge import Basis
+from sfumato.workload.space import Space
+
+SCHEMA = Schema(
+    {"day": dates("2015-01-01", "2024-12-31"), "pay": integers(0, 1_200_000), "sex": categories("f", "m", missing="f")}
+)
+
+
+def data(rows: int = 40_000) -> Any:
+    """Pay grows with the year; what is paid ends in zeros."""
+    draw = np.random.default_rng(3)  # noqa: TID251
+    days = draw.integers(0, 3653, rows)
+    pay = np.minimum(1000 * (days // 4 + draw.integers(0, 200, rows)), 1_200_000)
+    return pa.table(
+        {
+            "day": pa.array(days + 16436, pa.int32()).cast(pa.date32()),
+            "pay": pa.array(pay, mask=draw.random(rows) < 0.05),
+            "sex": draw.choice(["f", "m"], rows),
+        }
+    )
+
+
+def test_bins_are_public_and_follow_the_calendar() -> None:
+    space = Space.of(SCHEMA)
+    bins = bins_of(space, 2048)
+    assert bins is not None and set(bins) == {"day", "pay"}
+    coarse = coarse_space(space, bins)
+    assert sum(coarse.sizes) <= 2048
+    days, pay = bins["day"], bins["pay"]
+    # Ten years have 120 months, and missing days have a bin of their own; every day is a finer bin.
+    assert len(days.starts) == 121 and days.starts[-1] == 3653 and days.finer == tuple(range(3654))
+    first = SCHEMA.domain("day").first
+    assert all(SCHEMA.domain("day").decode(first + start).day == 1 for start in days.starts[:-1])
+    assert len(pay.finer) <= FINEST and set(pay.starts) <= set(pay.finer) and pay.starts[-1] == 1_200_001
+    assert 100 < len(pay.starts) <= 256 and np.diff(pay.starts)[0] < np.diff(pay.starts)[-3]
+    assert bins_of(space, 10**8) == {}
+    many = Space.of(Schema({f"c{place}": integers(0, 99) for place in range(400)}))
+    assert bins_of(many, 2048) is None
+
+
+@pytest.mark.parametrize("spend", [Pure(1), Concentrated(0.1), Truncated(0.1, 10), Approximate(1, 1e-6)])
+@pytest.mark.parametrize("relation", [REPLACE_ONE, ADD_REMOVE])
+def test_the_parts_cost_what_they_may(spend: Any, relation: Any) -> None:
+    prepared = Synthesize().prepare(Basis(SCHEMA, 40_000, relation), spend)  # which proves the loss
+    coarse, inside = prepared.mechanism.mechanisms
+    assert not inside.loss().person.is_zero and not coarse.loss().person.is_zero
+    assert prepared.loss().person == coarse.loss().person + inside.loss().person
+    assert prepared.gauge.attributes == {"day", "pay", "sex"}
+
+
+@pytest.fixture
+def few_codes(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Let a model have few codes, so that it is fitted in a moment."""
+    monkeypatch.setattr(question, "MOST_CODES", 80)
+    return 80
+
+
+def exact_tables(table: Any) -> tuple[Any, Any]:
+    prepared = Synthesize().prepare(Basis(SCHEMA, table.num_rows), Concentrated(1))
+    with open_table(table, SCHEMA) as opened:
+        prepared.check(opened)
+        exact = prepared.exact(opened)
+    assert pack(unpack(pack(exact), SCHEMA)) == pack(exact)
+    assert unpack(pack(exact), SCHEMA)[0].space.sizes == exact[0].space.sizes
+    return prepared, exact
+
+
+def test_tables_of_bins_are_counted_where_the_rows_are(few_codes: int) -> None:
+    table = data(3000)
+    prepared, (coarse, inside) = exact_tables(table)
+    bins = bins_of(Space.of(SCHEMA), few_codes)
+    assert bins is not None
+    codes = {
+        name: np.array([SCHEMA.domain(name).encode(cell) for cell in table.column(name).to_pylist()])
+        - SCHEMA.domain(name).first
+        for name in SCHEMA.names
+    }
+    held = {name: bins[name].coarse_of(codes[name]) if name in bins else codes[name] for name in codes}
+    for names, found in coarse.tables.items():
+        expected = np.zeros(found.shape, np.int64)
+        np.add.at(expected, tuple(held[name] for name in names), 1)
+        np.testing.assert_array_equal(found, expected)
+    for (name,), found in inside.tables.items():
+        finer = np.searchsorted(bins[name].finer, codes[name], side="right") - 1
+        np.testing.assert_array_equal(found, np.bincount(finer, minlength=len(bins[name].finer)))
+    raw = prepared.mechanism.run((coarse, inside), Noise(insecure_seed=1))
+    assert [found.shape for found in raw[1]] == [found.shape for found in inside.tables.values()]
+
+
+@pytest.mark.usefixtures("few_codes")
+def test_a_model_of_days_and_money_keeps_what_lies_inside_its_bins() -> None:
+    table = data()
+    with curate(table, SCHEMA, Concentrated(50)) as curator:
+        answer = curator.ask(Synthesize(), Concentrated(20))
+    model = answer.value
+    assert isinstance(model, Refined) and any("'day' has 3654 values" in note for note in answer.notes)
+    assert model_from_json(model.to_json(), SCHEMA).marginal(["sex"]) == pytest.approx(
+        model.marginal(["sex"]), abs=1e-6
+    )
+    days = model.marginal(["day"])
+    assert days.shape == (3654,) and days.sum() == pytest.approx(1)
+    rows = model.sample(20_000, Noise(insecure_seed=5))
+    # Noise puts a little weight on missing days, of which there are none.
+    drawn, true = rows.to_pandas().dropna(subset=["day"]), table.to_pandas()
+    assert len(drawn) > 19_500
+    assert rows.column("day").type == pa.date32() and min(drawn.day) >= date(2015, 1, 1)
+    # Months follow the truth, pay follows the day through its bins, and pay has the shape it has inside a bin.
+    for frame in (drawn, true):
+        frame["year"] = [day.year for day in frame.day]
+    means = drawn.groupby("year").pay.mean() / true.groupby("year").pay.mean()
+    assert np.abs(means - 1).max() < 0.1
+    assert np.abs(drawn.pay.isna().mean() - 0.05) < 0.02
+
+
+def test_the_inside_of_a_bin_is_drawn_as_it_was_measured() -> None:
+    bins = ColumnBins((0, 3, 7), (0, 1, 2, 3, 5, 7), 8)
+    chances = bins.inside(np.array([3.0, 0, 1, 0, 0, 9]))
+    assert chances.tolist() == [0.75, 0, 0.25, 0.5, 0.5, 1]
+    assert bins.lengths.tolist() == [1, 1, 1, 2, 2, 1] and bins.owners.tolist() == [0, 0, 0, 1, 1, 2]
+
+
+def test_too_many_columns_are_refused_with_what_to_do() -> None:
+    schema = Schema({f"c{place}": integers(0, 99) for place in range(400)})
+    with pytest.raises(DomainTooLarge, match="choose fewer columns"):
+        Synthesize().prepare(Basis(schema, 1000), Pure(1))

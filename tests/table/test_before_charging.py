@@ -1,0 +1,202 @@
+"""What could not run is refused before anything is charged, from public facts; what stopped an engine is told apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sfumato import Approximate, Pure, curate
+from sfumato.domain import categories, integers
+from sfumato.errors import EngineError, ParameterError, TooLarge, Unfinished
+from sfumato.questions import GroupBy, Histogram, Mean, Quantiles, Synthesize
+from sfumato.table import Schema, data, open_table
+from sfumato.table.engine import Source
+from sfumato.table.failures import REASONS, cause_of, guarded
+from sfumato.table.gauge import Basis
+from sfumato.table.measure import Ordered, Rows
+from sfumato.table.planned import PlannedTable
+from sfumato.table.resources import Resources, in_bytes, machine_memory
+
+SCHEMA = Schema({"age": integers(0, 99), "job": categories("a", "b"), "pay": integers(0, 10**9)}, "id", 2)
+QUESTIONS = (
+    Histogram("age"),
+    GroupBy("job", [Mean("age")]),
+    Quantiles("pay"),
+    Histogram("pay", keys="private"),
+    Synthesize(columns=("age", "job")),
+)
+
+
+def table_of(people: int = 30) -> Any:
+    draw = np.random.default_rng(1)  # noqa: TID251
+    rows = 3 * people
+    return pa.table(
+        {
+            "id": draw.integers(0, people, rows),
+            "age": draw.integers(0, 100, rows),
+            "job": draw.choice(["a", "b"], rows),
+            "pay": draw.integers(0, 10**9, rows),
+        }
+    )
+
+
+def test_a_sketch_plans_every_query_and_reads_no_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_table(table_of(), SCHEMA) as table:
+        monkeypatch.setattr(Source, "fetched", lambda *_: pytest.fail("The data were read."))
+        monkeypatch.setattr(Source, "stored", lambda *_: pytest.fail("The data were read."))
+        planned: list[Any] = []
+        plan = Source.planned
+        monkeypatch.setattr(Source, "planned", lambda source, query: planned.append(query) or plan(source, query))
+        basis = Basis(SCHEMA, table.people)
+        for question in QUESTIONS:
+            question.prepare(basis, Approximate(1, 1e-6)).check(table)
+        assert len(planned) >= len(QUESTIONS)
+        assert not table._kept
+        # What was planned once is not planned again.
+        before = len(planned)
+        for question in QUESTIONS:
+            question.prepare(basis, Approximate(1, 1e-6)).check(table)
+        assert len(planned) == before
+
+
+def test_what_does_not_fit_memory_is_refused_and_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Resources, "memory", 200 * 2**10)
+    with curate(table_of(2000), SCHEMA, Approximate(9, 1e-3)) as curator:
+        with pytest.raises(TooLarge, match="nothing was spent; ask about fewer columns") as refused:
+            curator.ask(Histogram("pay", keys="private"), Approximate(1, 1e-6))
+        assert refused.value.needs > refused.value.has == 200 * 2**10
+        assert curator.ledger.history() == []
+        # What is surely small is answered.
+        assert len(curator.ask(Histogram("job"), Pure(1)).value) == 4
+
+
+def test_the_bound_is_public() -> None:
+    with open_table(table_of(), SCHEMA) as table:
+        public = Basis(SCHEMA, table.people).gauge(Rows(("pay",)))
+        view = PlannedTable(table, public.people).view(("pay",), public.rule)
+        assert view._most(("pay",)) == 2 * table.people and view._most(("job",)) == 4
+        # Nobody knows how many rows there are of people who come and go, nor how many rows are weighed.
+        assert PlannedTable(table, None).view(("pay",), public.rule)._most(("pay",)) is None
+        weighed = Basis(SCHEMA, table.people).gauge(Ordered("pay"))
+        assert PlannedTable(table, table.people).view(("pay",), weighed.rule)._most(("pay",)) is None
+
+
+def test_a_query_that_nests_too_deeply_is_refused_before_it_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    def deep(source: Source, query: Any) -> None:
+        raise RecursionError
+
+    monkeypatch.setattr(Source, "planned", deep)
+    with curate(table_of(), SCHEMA, Pure(9)) as curator:
+        with pytest.raises(TooLarge, match="nested too deeply"):
+            curator.ask(Histogram("age"), Pure(1))
+        assert curator.ledger.history() == []
+        with pytest.raises(TooLarge, match="nested too deeply"):
+            curator.converse(domain=["age"], spend=Approximate(1, 1e-6))
+        assert curator.ledger.history() == []
+
+
+def test_an_answer_that_is_stored_is_shown_where_it_could_not_be_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with curate(table_of(), SCHEMA, Pure(9)) as curator:
+        first = curator.ask(Histogram("age"), Pure(1))
+        monkeypatch.setattr(PlannedTable, "run", lambda *_: (_ for _ in ()).throw(TooLarge("No.")))
+        curator.table.planned.clear()
+        again = curator.ask(Histogram("age"), Pure(1))
+        assert again.reused and again.value == first.value
+
+
+def test_a_failure_while_reading_keeps_what_was_paid(monkeypatch: pytest.MonkeyPatch) -> None:
+    with curate(table_of(), SCHEMA, Pure(9)) as curator:
+        fetch = Source.fetched
+        monkeypatch.setattr(Source, "fetched", lambda *_: (_ for _ in ()).throw(MemoryError()))
+        with pytest.raises(Unfinished, match="ran out of memory"):
+            curator.ask(Histogram("age"), Pure(1))
+        monkeypatch.setattr(Source, "fetched", fetch)
+        assert len(curator.ask(Histogram("age"), Pure(1)).value) == 101
+        assert len(curator.ledger.history()) == 1
+
+
+class Java:
+    """A failure as a Java process tells it."""
+
+    def __init__(self, kind: str, text: str, cause: Java | None = None) -> None:
+        self.kind, self.text, self.cause = kind, text, cause
+
+    def getClass(self) -> Any:
+        return SimpleNamespace(getSimpleName=lambda: self.kind)
+
+    def getMessage(self) -> str:
+        return self.text
+
+    def getCause(self) -> Java | None:
+        return self.cause
+
+
+class Py4JJavaError(Exception):
+    def __init__(self, java: Java) -> None:
+        super().__init__("An error occurred while calling o1.collect")
+        self.java_exception = java
+
+
+STAGE = "Job aborted due to stage failure: "
+LOST = "Task 0 in stage 1.0 failed 4 times, most recent failure: Lost task 0.3 in stage 1.0 (TID 4) (host executor 2): "
+
+
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (MemoryError(), "memory"),
+        (RecursionError(), "depth"),
+        (PermissionError(), "permission"),
+        (OSError(), "file"),
+        (ValueError("anything"), "damaged"),
+        (Py4JJavaError(Java("SparkException", STAGE + "x", Java("OutOfMemoryError", ""))), "memory"),
+        (Py4JJavaError(Java("StackOverflowError", "")), "depth"),
+        (
+            Py4JJavaError(Java("SparkException", STAGE + "Total size of serialized results of 9 tasks (1 GiB)")),
+            "result size",
+        ),
+        (Py4JJavaError(Java("SparkException", STAGE + LOST + "ExecutorLostFailure (executor 2 exited)")), "executors"),
+        (Py4JJavaError(Java("SparkException", "Job 3 cancelled because SparkContext was shut down")), "connection"),
+        # A cell that reads like a failure decides nothing: it stands behind what Spark writes first.
+        (
+            Py4JJavaError(Java("SparkException", STAGE + LOST + "BadCell: Total size of serialized results of ")),
+            "damaged",
+        ),
+        (Py4JJavaError(Java("SparkException", "The value 'ExecutorLostFailure' cannot be cast")), "damaged"),
+    ],
+)
+def test_failures_are_told_apart_by_their_kind(error: Exception, cause: str) -> None:
+    assert cause_of(error) == cause
+    with pytest.raises(EngineError, match=REASONS[cause].split(";")[0]) as raised:
+        guarded(lambda: (_ for _ in ()).throw(error))
+    assert raised.value.cause == cause and "anything" not in str(raised.value)
+
+
+def test_temporary_files_lie_where_they_were_told_and_are_removed(tmp_path: Path) -> None:
+    with open_table(table_of(), SCHEMA, resources=Resources("1GB", tmp_path)) as table:
+        (place,) = tmp_path.iterdir()
+        assert place.stat().st_mode & 0o777 == 0o700
+        settings = "SELECT current_setting('temp_directory'), current_setting('memory_limit')"
+        assert table.source.engine.con.execute(settings).fetchall() == [(str(place), "1.0 GiB")]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_resources_say_what_to_write() -> None:
+    assert in_bytes("8GB") == 8 * 2**30 and in_bytes(5) == 5 and machine_memory() > 2**28
+    for wrong in ({"memory_limit": "much"}, {"temp_directory": "/nowhere/at/all"}, {"storage": "TAPE"}):
+        with pytest.raises(ParameterError):
+            Resources(**wrong)
+
+
+def test_only_what_is_read_of_a_wide_table_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data, "NARROW", 2)
+    with open_table(table_of(), SCHEMA) as table:
+        assert not table._kept
+        view = table.view(SCHEMA.names)
+        assert view.count() and view.counts(["age"], "job = 'a'").sum() > 0 and view.counts(["job"]).sum() > 0
+        assert {names for _, names in table._kept} == {frozenset(), frozenset({"age", "job"})}

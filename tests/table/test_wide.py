@@ -1,0 +1,96 @@
+"""Five hundred columns: which rows of a person are picked is one law on every engine, however wide a row is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy.stats import chi2, kstest
+
+from sfumato.domain import Text, integers, text
+from sfumato.table import Schema, open_table
+from sfumato.table.data import Table
+from sfumato.table.gauge import Basis
+from sfumato.table.measure import Rows
+from sfumato.table.order import FAN, keyed_hash
+from tests.table.cluster import SPARK_MARKS
+from tests.table.reference import picked
+from tests.table.test_row_key import in_engine
+
+WIDE = [120, pytest.param(500, marks=pytest.mark.audit)]
+
+
+def schema_of(wide: int) -> Schema:
+    """Declare numbers, and a text for every tenth column."""
+    kinds = [text(max_bytes=8, missing="") if place % 10 == 0 else integers(0, 9, missing=0) for place in range(wide)]
+    return Schema({f"c{place}": kind for place, kind in enumerate(kinds)}, person="id", rows_per_person=2)
+
+
+def rows_of(schema: Schema, people: int, each: int) -> list[dict[str, Any]]:
+    draw = np.random.default_rng(5)  # noqa: TID251
+    cells = draw.integers(0, 10, (people * each, len(schema.names))).tolist()
+    kinds = [str if isinstance(schema.domain(name), Text) else int for name in schema.names]
+    lines = [[kind(cell) for kind, cell in zip(kinds, row, strict=True)] for row in cells]
+    return [{"id": place // each, **dict(zip(schema.names, row, strict=True))} for place, row in enumerate(lines)]
+
+
+def arrow(rows: list[dict[str, Any]]) -> Any:
+    return pa.table({name: [row[name] for row in rows] for name in rows[0]})
+
+
+def read(table: Table, shown: tuple[str, ...]) -> list[Any]:
+    found = Basis(table.schema, table.people).gauge(Rows(shown)).read(table)
+    return sorted([cells, count] for cells, count in zip(found.codes.tolist(), found.counts.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("wide", WIDE)
+@pytest.mark.parametrize("way", ["memory", "engine"])
+def test_the_rows_of_a_wide_table_are_picked_as_python_picks_them(
+    way: str, wide: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = schema_of(wide)
+    shown, rows = schema.names[::50], rows_of(schema, 6, 4)
+    if way == "engine":
+        monkeypatch.setattr(Table, "keep_first", in_engine)
+    with open_table(arrow(rows), schema) as table:
+        rule = Basis(schema, 6).gauge(Rows(shown)).rule
+        kept = [row for who in range(6) for row in picked(schema, rule, who, [r for r in rows if r["id"] == who])]
+        assert read(table, shown) == sorted([[schema.domain(n).encode(row[n]) for n in shown], 1] for row in kept)
+        # Of a wide table only what was read is kept.
+        (held,) = {names for _, names in table._kept}
+        assert held == set(shown)
+
+
+def wide_chance(position: int, limbs: int, key: str, mixer: Any = keyed_hash) -> float:
+    """Return how likely counts at least this uneven are if each of ten values of one limb is equally likely first."""
+    draw = np.random.default_rng(limbs * 1000 + position)  # noqa: TID251
+    people = draw.integers(0, 2**31 - 1, (20_000, 1))
+    others = draw.integers(0, 2**31 - 1, limbs)
+    parts = [np.arange(10)[None, :] if place == position else others[place] for place in range(1, limbs)]
+    counts = np.bincount(mixer([people, *parts], key).argmin(axis=1), minlength=10)
+    return float(chi2.sf(((counts - 2_000) ** 2 / 2_000).sum(), 9))
+
+
+def test_no_value_is_favoured_wherever_its_column_stands() -> None:
+    places = [(place, limbs) for limbs in (2, FAN + 1, 70, 600) for place in {1, limbs // 2, limbs - 1} if place]
+    chances = [wide_chance(place, limbs, str(key)) for place, limbs in places for key in range(3)]
+    assert min(chances) > 1e-7 and kstest(chances, "uniform").pvalue > 1e-6
+    # The test would see a tree that forgets to mix: the last limbs then decide alone.
+    assert wide_chance(69, 70, "", lambda parts, key: (parts[0] * 0 + parts[-1]) % 7) < 1e-7
+
+
+class TestOnSpark:
+    pytestmark = SPARK_MARKS
+
+    @pytest.mark.parametrize("wide", WIDE)
+    def test_a_cluster_picks_the_same_rows_of_a_wide_table(self, spark: Any, wide: int, tmp_path: Path) -> None:
+        schema = schema_of(wide)
+        data = arrow(rows_of(schema, 3, 3))
+        pq.write_table(data, tmp_path / "wide.parquet")
+        frame = spark.read.parquet(str(tmp_path / "wide.parquet"))
+        with open_table(data, schema) as local, open_table(frame, schema) as cluster:
+            assert read(local, schema.names[::50]) == read(cluster, schema.names[::50])

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import sfumato
-from sfumato import ADD_REMOVE, Pure
+from sfumato import ADD_REMOVE, Count, Histogram, Pure, Quantiles
 from sfumato.ask.prepared import Prepared
+from sfumato.ask.question import Question
 from sfumato.domain import integers
 from sfumato.perturb import calibrate
+from sfumato.privacy import EVERYTHING
 from sfumato.questions import Synthesize
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Ordered, Rows, Totals
@@ -69,6 +72,38 @@ def test_a_mechanism_for_other_neighbours_or_other_rows_is_refused() -> None:
     single = Basis(Schema(dict(SCHEMA.columns), "id"), 50).gauge(Rows(("age",)))
     with pytest.raises(TypeError, match="number of rows"):
         Prepared(single, prepared.mechanism, prepared.finish)
+
+
+KEYED = Schema(dict(SCHEMA.columns), "id", 2, row_key=("visit",))
+READ = {
+    "rows": (Schema(dict(SCHEMA.columns)), Histogram("age"), "pay"),
+    "a filter": (Schema(dict(SCHEMA.columns)), Count("age > 3"), "pay"),
+    "weighed": (SCHEMA, Histogram("age"), "pay"),
+    "ordered": (SCHEMA, Quantiles("age"), "pay"),
+    "picked by a key": (KEYED, Synthesize(columns=("age",)), "pay"),
+}
+
+
+@pytest.mark.parametrize(("schema", "question", "other"), READ.values(), ids=READ)
+def test_a_mechanism_for_other_attributes_is_refused(schema: Schema, question: Question, other: str) -> None:
+    """One attribute that is read and not charged, one that is charged in its place, one more than is read."""
+    prepared = question.canonical(schema).prepare(Basis(schema, 50), Pure(1))
+    assert prepared.mechanism.reads == prepared.gauge.attributes == {"age"}
+    for wrong in (frozenset(), frozenset({other}), frozenset({"age", other})):
+        mutant = copy(prepared.mechanism)
+        object.__setattr__(mutant, "reads", wrong)  # past the mechanism's own checks: this one stands alone
+        with pytest.raises(TypeError, match="other attributes"):
+            replace(prepared, mechanism=mutant)
+
+
+def test_attributes_that_pay_what_a_person_does_need_not_be_named_and_everything_may_be() -> None:
+    noise = calibrate(Pure(1), l1=2, reads={"age"})
+    for row_key in (None, ("pay",)):
+        gauge = Basis(Schema(dict(SCHEMA.columns), "id", row_key=row_key), 50).gauge(Rows(("age",)))
+        assert gauge.attributes == {"age", "pay"}
+        assert Prepared(gauge, noise, lambda raw: raw).loss().at("pay").epsilon == 1
+    flat = replace(noise, reads=EVERYTHING)
+    assert Prepared(Basis(KEYED, 50).gauge(Rows(("age",))), flat, lambda raw: raw).loss().at("pay").epsilon == 1
 
 
 def test_what_the_mechanism_states_for_attributes_is_overruled_where_rows_are_picked_by_contents() -> None:

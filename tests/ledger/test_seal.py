@@ -58,6 +58,11 @@ def refused(ledger: Ledger, words: str) -> None:
         lambda: ledger.run("newer", EVENT, LOSS, lambda: pytest.fail("the data were touched")),
         lambda: ledger.reserve("again", EVENT, LOSS, question_key="first"),
         lambda: ledger.add_limit(Limit("sex", Pure(1))),
+        # What would fit, and what is spent, would be read off the same sums.
+        lambda: ledger.preview(LOSS),
+        lambda: ledger.largest(lambda part: LOSS, Pure(1)),
+        lambda: ledger.readings(),
+        lambda: ledger.spent(),
     ):
         with pytest.raises(LedgerError, match=words):
             ask()

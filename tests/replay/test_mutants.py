@@ -103,7 +103,11 @@ def test_a_bound_of_zero_where_the_lower_end_is_zero_is_found(monkeypatch):
         )
 
     monkeypatch.setattr(gauge, "person_replaced", small)
-    assert found("declared", ["Variance", "Mean(where)"], ("low to high", "high to low"))
+    mutants = ["Variance", "Mean(where)"], ("low to high", "high to low")
+    with pytest.raises(TypeError, match="other attributes"):
+        found("declared", *mutants)  # a plan that charges nobody for what it reads cannot be made
+    monkeypatch.setattr(gauge.Gauge, "require", lambda *_: None)
+    assert found("declared", *mutants)
 
 
 @pytest.mark.parametrize(

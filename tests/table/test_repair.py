@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
+import pyarrow
 import pyarrow.parquet as pq
 import pytest
 
+from sfumato.cli.checking import check_table
+from sfumato.domain import categories
+from sfumato.table import Schema, open_table
+from sfumato.table.cells import FEW_LABELS
 from sfumato.table.repair import repaired
 from sfumato.table.source import open_source
 from tests.table.hostile import CELLS, UNSIGNED_CELLS, expected_codes, hostile_table
@@ -40,3 +46,29 @@ def test_a_cell_is_repaired_the_same_alone_and_in_company(cells: str, tmp_path: 
         assert {name: found[0] for name, found in codes.items()} == {
             name: all_[place] for name, all_ in expected.items()
         }
+
+
+LABELS = ("ä", "b'\\x", "", "\\xC3", "'; --")
+"""Labels that a careless spelling of bytes would mix up."""
+
+
+@pytest.mark.parametrize("count", [1, FEW_LABELS, FEW_LABELS + 1])
+@pytest.mark.parametrize("missing", [None, LABELS[0]])
+def test_categories_in_memory_are_compared_byte_by_byte_and_read_as_in_a_file(
+    count: int, missing: str | None, tmp_path: Path
+) -> None:
+    """Few labels are compared with the bytes as they come, more are looked up as text: the codes are the same."""
+    schema = Schema({"label": categories(*LABELS[:count], missing=missing)})
+    domain = schema.domain("label")
+    texts = [*LABELS, "Ä", "b", " ", "\0", "ä\0", "A\u0308", None]
+    no_texts = [b"\xff", b"\xc3", b"\xc3\x28"]
+    cells = [None if text is None else text.encode() for text in texts] + no_texts
+    table = pyarrow.table({"label": pyarrow.array(cells, pyarrow.binary())})
+    pq.write_table(table, tmp_path / "labels.parquet")
+    wanted = Counter([*map(domain.encode, texts), *(domain.encode("no such label") for _ in no_texts)])
+    for source in (table, tmp_path / "labels.parquet"):
+        with open_table(source, schema) as opened:
+            counts = opened.view(["label"]).counts(["label"])
+        assert dict(enumerate(counts.tolist())) == {code: wanted[code] for code in range(len(counts))}
+        (found,) = check_table(source, schema).columns
+        assert (found.missing, found.outside) == (1, len(cells) - 1 - count)

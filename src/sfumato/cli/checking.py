@@ -109,6 +109,8 @@ def _tests(cell: Any, domain: Domain) -> tuple[Any, Any]:
     if isinstance(domain, (Integers, FixedPoint)):
         number = _number(cell)
         return number.isnull() | number.isnan(), (number < float(domain.low)) | (number > float(domain.high))
+    if isinstance(domain, Categories) and cell.type().is_binary():
+        return cell.isnull(), cell.notin([str(value).encode("utf-8") for value in domain.values])
     if isinstance(domain, Categories):
         return cell.isnull(), cell.cast("string").notin([str(value) for value in domain.values])
     if isinstance(domain, Booleans):

@@ -178,9 +178,12 @@ class Journal:
             ) from problem
         self._rules = session.rules
 
-    @staticmethod
-    def sums(session: Session) -> list[str]:
-        """Return the running sums of all limits."""
+    def sums(self, session: Session) -> list[str]:
+        """Return the running sums that are shown; those of a version that sealed none wait for their first writer."""
+        from sfumato.ledger.session import SEALED
+
+        if session.form >= SEALED:
+            return self.checked_sums(session)
         return list(map(str, json.loads(session.sums_text())))
 
     def checked_sums(self, session: Session) -> list[str]:

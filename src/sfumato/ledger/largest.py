@@ -61,9 +61,10 @@ def _deltas(make_loss: MakeLoss, spend: Bound, weigh: Weigh) -> list[Bound]:
 
 def _verdict(make_loss: MakeLoss, spend: Bound, weigh: Weigh) -> Verdict | None:
     try:
-        return weigh(make_loss(spend))
+        loss = make_loss(spend)
     except SfumatoError:
         return None  # no mechanism can serve so small a spend
+    return weigh(loss)  # a ledger that cannot be read says so, and not that nothing fits
 
 
 def _largest_part(make_loss: MakeLoss, spend: Bound, weigh: Weigh) -> Bound | None:

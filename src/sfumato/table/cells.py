@@ -45,6 +45,9 @@ def _clamped(cell: str, low: str, high: str) -> str:
 NO_TEXT = "chr(0) || 'no text'"
 """What bytes that are no text become in a column of categories: none of them, and not null."""
 
+FEW_LABELS = 4
+"""Up to here a cell is compared with one label after the other; beyond, its place among them is looked up."""
+
 
 # DuckDB
 

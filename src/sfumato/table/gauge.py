@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sfumato.privacy import EVERYTHING, REPLACE_ONE, Attributes, Bound, Loss, Relation
+from sfumato.privacy import EVERYTHING, REPLACE_ONE, Attributes, Bound, Everything, Loss, Relation
 from sfumato.privacy.bounds import for_each_of_two
 from sfumato.privacy.calibrate import Gaussians
 from sfumato.privacy.parallel import twice
@@ -34,7 +34,7 @@ from sfumato.table.statistics import COUNT, Part, check_fits
 from sfumato.table.view import View
 
 if TYPE_CHECKING:
-    from sfumato.mechanism import Mechanism
+    from sfumato.mechanism import Promise
     from sfumato.table.data import Table
 
 
@@ -150,6 +150,13 @@ class Gauge:
         """The attributes to charge; what costs something and depends on none is charged to all."""
         return self.attributes or EVERYTHING
 
+    @property
+    def _charged_apart(self) -> frozenset[str]:
+        """The attributes that pay what a mechanism states for them; the others pay what a replaced person does."""
+        if not self.matched:
+            return frozenset()
+        return self.attributes - self.schema.key_attributes if self.rule.way is Way.PICK else self.attributes
+
     # How far a reading moves
 
     def sensitivity(self, part: Part = COUNT, changed: Any = None) -> Sensitivity:
@@ -219,21 +226,24 @@ class Gauge:
             return loss
         if not self.matched:
             return Loss.flat(loss.person, self.charged, self.relation)
-        keyed = self.schema.key_attributes if self.rule.way is Way.PICK else frozenset()
+        keyed = self.attributes - self._charged_apart
         if not keyed:
             return loss
         replaced = loss.person if self.relation is REPLACE_ONE else twice(loss.person)
         singles = {name: replaced if name in keyed else loss.at(name) for name in sorted(self.attributes)}
         return Loss.stated(loss.person, singles, self.relation)
 
-    def require(self, mechanism: Mechanism) -> None:
-        """Refuse a mechanism that was made for another reading: other neighbours, other units, other rows."""
+    def require(self, mechanism: Promise) -> None:
+        """Refuse a mechanism that was made for another reading: other neighbours, units, rows or attributes."""
         if mechanism.relation is not self.relation:
             raise TypeError(f"{type(mechanism).__name__} was made for other neighbours than its gauge.")
         if self.unit != 1 and not mechanism.weighed:
             raise TypeError(f"{type(mechanism).__name__} reads whole rows, and these are weighed.")
         if getattr(mechanism, "rows", self.rows) != self.rows:
             raise TypeError(f"{type(mechanism).__name__} was made for another number of rows a person.")
+        named = mechanism.reads
+        if not isinstance(named, Everything) and not self._charged_apart <= named <= self.attributes:
+            raise TypeError(f"{type(mechanism).__name__} was made for other attributes than its gauge reads.")
 
     def notes(self) -> tuple[str, ...]:
         """Return the public rules by which cells and people are counted, in sentences."""

@@ -9,6 +9,7 @@ from sfumato.domain import Categories, nearest
 from sfumato.errors import EngineError, SchemaError
 from sfumato.show.progress import watched
 from sfumato.table.cells import (
+    FEW_LABELS,
     PERSON_TYPES,
     duckdb_cell,
     duckdb_identity,
@@ -89,13 +90,24 @@ def _cells(source: Source, names: Sequence[str], schema: Schema) -> dict[str, st
     for name in names:
         listed = name in schema.names and isinstance(schema.domain(name), Categories)
         read = identity if name == schema.person else label if listed else cell
-        sql = read(quoted(name, quote), kinds[name])
+        bare = listed and kinds[name] == "BLOB" and _compares_bytes(source, name, schema)
+        sql = quoted(name, quote) if bare else read(quoted(name, quote), kinds[name])
         if sql is None and name == schema.person:
             raise SchemaError(f"The person column {name!r} is {kinds[name]} and must be {PERSON_TYPES}.")
         if sql is None:
             raise _unread(name, kinds[name])
         cells[name] = sql
     return cells
+
+
+def _compares_bytes(source: Source, name: str, schema: Schema) -> bool:
+    """Tell whether a category's bytes are compared with those of its labels as they are, which no cell can fail.
+
+    A file may answer a comparison from its statistics, which are other people's cells, so its bytes become text first.
+    """
+    domain = schema.domain(name)
+    few = isinstance(domain, Categories) and len(domain.listed) <= FEW_LABELS
+    return few and source.kind != "parquet" and name not in {schema.person, *(schema.row_key or ())}
 
 
 # The pass at opening

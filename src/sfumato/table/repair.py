@@ -30,7 +30,7 @@ from sfumato.domain import (
 from sfumato.domain.labels import FALSE_TEXT, TRUE_TEXT
 from sfumato.domain.numbers import NUMBER_TEXT, double_ends
 from sfumato.errors import SchemaError
-from sfumato.table.cells import PERSON_TYPES, place, real
+from sfumato.table.cells import FEW_LABELS, PERSON_TYPES, place, real
 from sfumato.table.days import calendar_code, day_code
 from sfumato.table.moments import moment_code
 from sfumato.table.order import key_text
@@ -97,7 +97,7 @@ def _readable(domain: Domain) -> tuple[str, ...]:
     if isinstance(domain, (Integers, FixedPoint)):
         return ("integer", "floating", "decimal", "boolean", "string")
     if isinstance(domain, Categories):
-        return ("string",) if domain.is_text else ("integer", "string")
+        return ("string", "binary") if domain.is_text else ("integer", "string", "binary")
     if isinstance(domain, Booleans):
         return ("boolean", "integer", "string")
     return ("date", "timestamp", "string") if isinstance(domain, (Dates, Times)) else ("string",)
@@ -214,7 +214,9 @@ def _category(cell: Any, domain: Categories) -> Any:
         code = place(cell, [str(label) for label in domain.listed], domain.other_code)
         apart = domain.missing_code != domain.other_code
         return ibis.ifelse(cell.isnull(), ibis.literal(domain.missing_code, "int32"), code) if apart else code
-    if cell.type().is_string():
+    if cell.type().is_binary():
+        known = sorted((str(label).encode("utf-8"), code) for label, code in known)
+    elif cell.type().is_string():
         known = [(str(label), code) for label, code in known]
         # Halving needs the order in which engines compare text: by the bytes of UTF-8.
         known.sort(key=lambda pair: pair[0].encode("utf-8"))
@@ -236,7 +238,7 @@ def _found(cell: Any, known: list[tuple[Any, int]], unknown: int) -> Any:
     """Find a cell among sorted categories by halving: as many comparisons as the logarithm of their number."""
     import ibis
 
-    if len(known) <= 4:
+    if len(known) <= FEW_LABELS:
         found = _literal(unknown)
         for label, code in known:
             found = ibis.ifelse(cell == label, _literal(code), found)

@@ -106,7 +106,9 @@ def test_a_limit_says_that_its_first_question_divides_delta():
             "(the limit keeps too little of delta for leaks)."
         )
     with ledger_with(Budget(Approximate(1, 1e-6)), Cost.gaussian("0.021")) as ledger:
-        said = "Used so far: Gaussian 0.021 of 0.054 (39 %). Epsilon closed. Order 26.25: 0.28 of 0.52. Leaks 0 of 5e-8."
+        said = (
+            "Used so far: Gaussian 0.021 of 0.054 (39 %). Epsilon closed. Order 26.25: 0.28 of 0.52. Leaks 0 of 5e-8."
+        )
         assert ledger.spent().text == f"{said} {METER}"
         assert ledger.spent().percent == 39
 

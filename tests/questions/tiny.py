@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations, product
@@ -205,7 +205,7 @@ def plain(exact: Any) -> Any:
     """Return exact numbers as nested tuples."""
     if isinstance(exact, np.ndarray):
         return tuple(exact.ravel().tolist())
-    if isinstance(exact, dict):
+    if isinstance(exact, Mapping):
         return tuple(sorted((key, plain(value)) for key, value in exact.items()))
     if isinstance(exact, (tuple, list)):
         return tuple(plain(part) for part in exact)

@@ -242,8 +242,17 @@ class Gauge:
         if getattr(mechanism, "rows", self.rows) != self.rows:
             raise TypeError(f"{type(mechanism).__name__} was made for another number of rows a person.")
         named = mechanism.reads
-        if not isinstance(named, Everything) and not self._charged_apart <= named <= self.attributes:
+        if isinstance(named, Everything):
+            return
+        if not named <= self.attributes or any(self._moves(name) for name in self._charged_apart - named):
             raise TypeError(f"{type(mechanism).__name__} was made for other attributes than its gauge reads.")
+
+    def _moves(self, name: str) -> bool:
+        """Tell whether an attribute may move the reading; of totals it is known, and of everything else presumed."""
+        if not isinstance(self.measure, (Totals, Occurring, People)):
+            return True
+        parts = getattr(self.measure, "parts", (COUNT,))
+        return any(self.sensitivity(part, {name}).l1 for part in parts)
 
     def notes(self) -> tuple[str, ...]:
         """Return the public rules by which cells and people are counted, in sentences."""

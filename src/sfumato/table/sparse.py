@@ -30,17 +30,21 @@ class Sparse(Mapping[Cell, tuple[int, ...]]):
     totals: tuple[Any, ...]
 
     @classmethod
-    def of(cls, found: Mapping[Cell, Any]) -> Sparse:
-        """Return a mapping from codes to one total or several in this form; one that has it already is returned."""
+    def of(cls, found: Mapping[Cell, Any], totals: int = 1) -> Sparse:
+        """Return a mapping from codes to one total or several in this form; one that has it already is returned.
+
+        `totals` says how many there are of each cell, where no cell occurs.
+        """
         if isinstance(found, Sparse):
             return found
         cells = sorted(found)
         lines = [line if isinstance(line, tuple) else (line,) for line in (found[cell] for cell in cells)]
-        totals = tuple(integers([line[place] for line in lines]) for place in range(len(lines[0]) if lines else 1))
+        known = len(lines[0]) if lines else totals
+        columns = tuple(integers([line[place] for line in lines]) for place in range(known))
         codes = np.empty((len(cells), len(cells[0]) if cells else 1), object)
         for place, cell in enumerate(cells):
             codes[place, :] = cell
-        return cls(codes, totals)
+        return cls(codes, columns)
 
     def keys_at(self, places: Any) -> list[Cell]:
         """Return the codes of some cells."""

@@ -57,7 +57,7 @@ class FoundGroups(Mechanism):
 
     def run(self, exact: Mapping[Key, tuple[int, ...]], noise: Noise) -> tuple[Any, ...]:
         """Find the groups, then draw the totals of those found."""
-        held = Sparse.of(exact)
+        held = Sparse.of(exact, 1 + len(self.totals))
         places, counts = self.counts.found(held.totals[0], noise)
         released = [
             mechanism.run(total[places].astype(object), noise)

@@ -122,5 +122,6 @@ def test_every_package_that_people_must_install_is_imported() -> None:
 
 
 def imports(text: str, module: str) -> bool:
-    """Tell whether a module is imported, or reached as an engine of Ibis."""
-    return re.search(rf"^\s*(?:import|from) {module}\b|\bibis\.{module}\.connect\(", text, re.MULTILINE) is not None
+    """Tell whether a module is imported, required where it may be missing, or reached as an engine of Ibis."""
+    ways = rf"^\s*(?:import|from) {module}\b", rf'\b_require\("{module}"\)', rf"\bibis\.{module}\.connect\("
+    return re.search("|".join(ways), text, re.MULTILINE) is not None

@@ -49,6 +49,10 @@ def test_views_of_tables_are_opened_by_gauges_only() -> None:
         "papers/query_release/learning/labelled.py",
         "papers/query_release/learning/learned_synopsis.py",
         "questions/synopsis/queries.py",
+        # What people look at, and no rows:
+        "curator/curator.py",
+        "questions/distribution/value.py",
+        "questions/queries/tables.py",
     }
     assert set(tables) - numbers == {"table/gauge.py"}, "views of arrays are the only others"
 

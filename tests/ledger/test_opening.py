@@ -147,7 +147,7 @@ def test_a_second_ledger_on_the_same_people_is_refused(tmp_path):
         (ParameterError, "at least one attribute", lambda: Budget(Pure(1), attributes={(): Pure(1)}, secrets=SECRETS)),
         (ParameterError, "people must be at least 1", lambda: Budget(Pure(1), people={0: Pure(1)})),
         (ParameterError, "secrets=Secrets", lambda: Ledger(None, Budget(Pure(1), each_attribute=Pure(1)))),
-        (ParameterError, "needs a Budget, not Pure", lambda: Ledger(None, Pure(1))),
+        (ParameterError, "needs a Budget, not float", lambda: Ledger(None, 1.0)),
         (ParameterError, "must be a Budget", lambda: Ledger(None, BUDGET, analysts={"ana": Pure(1)})),
         (ParameterError, "orders above|order above 1", lambda: Odometer(1e-6, orders=((1, 1),))),
         (LedgerError, "A head looks like", lambda: Ledger(None, BUDGET, head="yesterday")),

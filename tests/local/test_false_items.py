@@ -63,7 +63,7 @@ def test_items_whose_hashes_depend_on_that_of_a_giant_are_not_listed(monkeypatch
     seeds = range(31, 34)
     assert [dominated(seed) for seed in seeds] == [{7}] * 3
     # With cut-offs for hashes in general position they are.
-    monkeypatch.setattr(tree_search, "crowded", lambda oracle, reports, taken: 1.0)
+    monkeypatch.setattr(tree_search, "crowded", lambda oracle, reports, taken: np.ones(taken.shape))
     assert sum(len(dominated(seed)) - 1 for seed in seeds) > 1
 
 

@@ -120,7 +120,7 @@ def every_question(schema: Schema) -> dict[str, Question]:
 LEARNERS: dict[str, Question] = {
     "Learn PrivateThreshold": Learn("PrivateThreshold", "age", "ill"),
     "Learn PrivateBox": Learn("PrivateBox", ("age", "caller"), "ill"),
-    "Learn PrivateLinearClassifier": Learn("PrivateLinearClassifier", ("age", "job", "scar"), "ill"),
+    "Learn PrivateLinearClassifier": Learn("PrivateLinearClassifier", ("age", "job"), "ill"),
     "Learn PrivatePoint": Learn("PrivatePoint", "age", "ill"),
     "Learn PrivatePoint tree": Learn("PrivatePoint", ("age", "caller"), "ill", options={"method": "tree"}),
     "Learn PrivatePoint exponential": Learn("PrivatePoint", "age", "ill", options={"method": "exponential"}),

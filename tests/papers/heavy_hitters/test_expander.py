@@ -107,7 +107,7 @@ def test_a_candidate_made_up_by_an_attacker_is_confirmed_by_chance_only():
     made_up = Noise(insecure_seed=9).uniform(2**32, 3000).tolist()
     close = [value ^ (1 << bit) for value in values for bit in range(32)]
     found = confirm(server, plan.encoder.whole, plan.method.whole, [*made_up, *close, *values], 0.05)
-    assert {item.value for item in found} == set(values)
+    assert {find.code for find in found} == set(values)
 
 
 def test_the_entry_cut_is_the_law_of_an_empty_cell():

@@ -314,7 +314,7 @@ def test_bad_openings_spend_nothing(table: Table) -> None:
     bad: list[tuple[dict[str, Any], type[Exception]]] = [
         ({"queries": 0}, errors.ParameterError),
         ({"domain": ["nobody"]}, errors.SchemaError),
-        ({"spend": Approximate(5, 1e-9)}, errors.BudgetExceeded),
+        ({"spend": Approximate(500, 1e-9)}, errors.BudgetExceeded),
         ({"spend": Pure(0)}, errors.UnsupportedSpend),
         ({"method": "magic"}, errors.ParameterError),
         ({"spend": Pure(1), "method": "approximate"}, errors.UnsupportedSpend),

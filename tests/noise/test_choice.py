@@ -116,7 +116,7 @@ def test_distant_scores_stay_possible_and_cost_nothing():
     noise = Noise(insecure_seed=202)
     assert {noise.choose(scores, rate=1) for _ in range(50)} == {1}
     assert {noise.choose([0, 2**4000], rate=10**9) for _ in range(50)} == {1}
-    assert time.process_time() - start < 5
+    assert time.process_time() - start < 1
     candidates = choice._candidates(scores, Fraction(1), None)
     assert all(candidates.totals[int(level)] >= 1 for level in candidates.levels)
     with precision(64):
@@ -128,11 +128,11 @@ def test_a_million_scores_and_a_hundred_thousand_lengths_are_quick():
     scores = noise.uniform(2**40, size=10**6)
     start = time.process_time()
     noise.choose(scores, Fraction(1, 2**30))
-    assert time.process_time() - start < 3
+    assert time.process_time() - start < 0.5
     lengths = [noise.uniform(2**1024) for _ in range(10**4)] * 10
     start = time.process_time()
     noise.choose(scores[: 10**5], Fraction(1, 2**38), lengths)
-    assert time.process_time() - start < 5
+    assert time.process_time() - start < 1
 
 
 MUTANTS = {

@@ -163,7 +163,8 @@ def _held(column: Mapping[str, Any]) -> str:
     if "values" in column:
         return ", ".join(map(str, column["values"]))
     ends = [column[key] for key in ("low", "high", "earliest", "latest") if key in column]
-    more = [f"{key} {column[key]}" for key in ("step", "format", "max_bytes", *KEYS) if key in column]
+    more = [f"{key} {column[key]}" for key in ("step", "format", "max_bytes") if key in column]
+    more += [f"{key} {column[key]!r}" for key in KEYS if key in column]
     return "; ".join([*([" to ".join(map(str, ends))] if ends else []), *more])
 
 

@@ -128,7 +128,7 @@ def adult(quick: bool) -> None:
         makers: list[Callable[[], Any]] = [
             lambda: LabelPrivate("cuts", Pure(epsilon), public, (0, 1)),  # noqa: B023
             lambda: LabelPrivate(logistic, Pure(epsilon), public, (0, 1)),  # noqa: B023
-            lambda: SanitizeThenLearn(logistic, Pure(epsilon), private, (0, 1), sanitizer="model"),  # noqa: B023
+            lambda: SanitizeThenLearn(logistic, Pure(epsilon), private, (0, 1), method="model"),  # noqa: B023
         ]
         for make in makers:
             errors = []

@@ -117,6 +117,8 @@ def test_every_question_has_a_method_of_the_curator_that_returns_an_answer():
 
 def test_ledgers_keep_the_words_of_renamed_questions():
     from sfumato import Popular, Queries, Schema, booleans, workloads
+    from sfumato.errors import ParameterError
+    from sfumato.learn import Learn, SanitizeThenLearn
     from sfumato.questions import question_from_json
 
     schema = Schema({"rain": booleans(), "wind": booleans()})
@@ -127,15 +129,20 @@ def test_ledgers_keep_the_words_of_renamed_questions():
         assert question_from_json({**stored, "question": type(question).__name__}, schema) == question
     assert Popular("rain", method="tree").to_json()["engine"] == "tree"
     assert question_from_json({"question": "Popular", "columns": ["rain"], "method": "tree"}, schema).method == "tree"
-    with pytest.raises(TypeError, match="write method='tree'"):
+    with pytest.raises(ParameterError, match="write method='tree'"):
         Popular("rain", engine="tree")
     stored = Queries(workloads.marginals(schema, width=2), "local").to_json()
     assert stored["projection"] == "local" and "method" not in stored
     written = {"method" if name == "projection" else name: value for name, value in stored.items()}
     for record in (stored, written):
         assert question_from_json(record, schema).method == "local"
-    with pytest.raises(TypeError, match="write method='none'"):
+    with pytest.raises(ParameterError, match="write method='none'"):
         Queries(workloads.marginals(schema, width=2), projection="none")
+    learn = Learn("SanitizeThenLearn", "rain", "wind", options={"method": "cells"})
+    assert learn == Learn("SanitizeThenLearn", "rain", "wind", options={"sanitizer": "cells"})
+    assert learn.to_json()["options"] == [["sanitizer", "cells"]]
+    with pytest.raises(ParameterError, match="write method='cells'"):
+        SanitizeThenLearn("cuts", sanitizer="model")
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))

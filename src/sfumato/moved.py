@@ -27,16 +27,3 @@ def moved(
         raise UnknownName(f"{module} has no {name!r}; see dir({module}) for what there is.")
 
     return missing
-
-
-def refuse_renamed(call: str, given: Mapping[str, Any], now: Mapping[str, str]) -> None:
-    """Refuse arguments that a call does not take, and say the new name of one that was renamed.
-
-    >>> refuse_renamed("Popular", {"engine": "tree"}, {"engine": "method"})
-    Traceback (most recent call last):
-    TypeError: Popular's engine= is now method=; write method='tree'.
-    """
-    for name, value in given.items():
-        if name in now:
-            raise TypeError(f"{call}'s {name}= is now {now[name]}=; write {now[name]}={value!r}.")
-        raise TypeError(f"{call} takes no {name}=.")

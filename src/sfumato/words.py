@@ -49,6 +49,13 @@ KEYWORDS = guide(
         "Schema.rows": "write rows_per_person=3",
         "quantiles.by median.by": "ask once for each group, with where=\"sex = 'F'\"",
         "categories.values": "write categories('F', 'M')",
+        # words of this house that have another name now
+        "Popular.engine popular.engine": "write method='tree'",
+        "Queries.projection answer.projection": "write method='none'",
+        "SanitizeThenLearn.sanitizer": "write method='cells'",
+        "expander_method.decoder ExpanderMethod.decoder": "write method='votes'",
+        "fit.mode": "write method='threshold'",
+        "reader.estimator": "write method='median'",
     }
 )
 
@@ -121,6 +128,8 @@ def misfit(called: str, signature: inspect.Signature, given: tuple[Any, ...], na
         if word not in known:
             close = get_close_matches(word, known, n=1, cutoff=0.75)
             hint = KEYWORDS.get(f"{called}.{word}") or (f"did you mean {close[0]}=" if close else KEYWORDS.get(word))
+            if hint is None and "options" in known:
+                hint = f"options of a method are given together; write options={{{word!r}: {named[word]!r}}}"
             return f"{called} has no {word}=; {hint or example}" + ("?" if hint and hint.startswith("did") else ".")
     places = [
         one for one in signature.parameters.values() if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
@@ -153,13 +162,14 @@ def understood(call: Callable[Arguments, Result]) -> Callable[Arguments, Result]
         ...
     sfumato.errors.ParameterError: <lambda> needs high; it takes low, high.
     """
+    called = call.__qualname__.removesuffix(".__init__").rpartition(".")[2]
 
     @wraps(call)
     def run(*given: Arguments.args, **named: Arguments.kwargs) -> Result:
         try:
             return call(*given, **named)
         except TypeError:
-            wrong = misfit(call.__name__, inspect.signature(call), given, named)
+            wrong = misfit(called, inspect.signature(call), given, named)
             if wrong is None:
                 raise
         raise ParameterError(wrong)

@@ -45,7 +45,7 @@ def learner(concepts="cuts", spend=None, domains=WIDE, seed=1, **options):
     ("estimator", "check"),
     every_check(
         SanitizeThenLearn(
-            "points", Pure(50), CELLS, (0, 1), sanitizer="points", noise=Noise(insecure_seed=1), accuracy=0.9
+            "points", Pure(50), CELLS, (0, 1), method="points", noise=Noise(insecure_seed=1), accuracy=0.9
         )
     ),
 )
@@ -97,7 +97,7 @@ def test_cells_keep_their_signs_for_classes_and_lose_them_for_classifiers():
 def test_points_of_a_huge_domain():
     words = np.array([[17]] * 900 + [[2**50]] * 600 + [[place * 10**6] for place in range(500)], dtype=object)
     labels = [True] * 900 + [False] * 1100
-    fitted = learner("points", sanitizer="points", accuracy=0.5).fit(words, labels)
+    fitted = learner("points", method="points", accuracy=0.5).fit(words, labels)
     assert fitted.rule_.key == (17,)
 
 
@@ -107,7 +107,7 @@ def test_a_model_of_many_features_teaches_any_classifier():
     labels = rows[:, 0] + rows[:, 1] >= 4
     fitted = learner(LogisticRegression(), domains=imputed.integers(0, 3), spend=Pure(2), accuracy=0.2)
     assert fitted._sanitizer(fitted.facts(5)) == "cells"
-    fitted = learner(LogisticRegression(), domains=imputed.integers(0, 3), spend=Pure(2), sanitizer="model").fit(
+    fitted = learner(LogisticRegression(), domains=imputed.integers(0, 3), spend=Pure(2), method="model").fit(
         rows, labels
     )
     assert fitted.score(rows, labels) > 0.9
@@ -124,10 +124,10 @@ def test_which_release_is_decided_by_domains():
 
 def test_nothing_released_is_a_rule_too():
     rows = np.array([[5], [7]], dtype=object)
-    fitted = learner("points", spend=Pure("0.01"), sanitizer="points", accuracy=0.9).fit(rows, [True, False])
+    fitted = learner("points", spend=Pure("0.01"), method="points", accuracy=0.9).fit(rows, [True, False])
     assert fitted.predict(rows).shape == (2,)
     assert released_sample(fitted.facts(1), ((), (), ())).people == 1
-    tree = learner(DecisionTreeClassifier(), spend=Pure("0.01"), sanitizer="points", accuracy=0.9)
+    tree = learner(DecisionTreeClassifier(), spend=Pure("0.01"), method="points", accuracy=0.9)
     assert tree.fit(rows, [True, False]).predict(rows).shape == (2,)
 
 
@@ -155,9 +155,9 @@ def test_the_printed_reduction_costs_three_times():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: learner(sanitizer="dust"), ParameterError, "sanitizer must be"),
-        (lambda: learner(sanitizer="medians", domains=imputed.booleans()), ParameterError, "ordered"),
-        (lambda: learner(sanitizer="cells"), DomainTooLarge, "one by one"),
+        (lambda: learner(method="dust"), ParameterError, "method must be"),
+        (lambda: learner(method="medians", domains=imputed.booleans()), ParameterError, "ordered"),
+        (lambda: learner(method="cells"), DomainTooLarge, "one by one"),
         (lambda: learner("stumps"), ParameterError, "no class"),
         (lambda: learner(domains=imputed.text(max_bytes=5)), ParameterError, "text"),
     ],

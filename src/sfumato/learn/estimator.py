@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from decimal import Decimal
 from fractions import Fraction
@@ -52,6 +52,8 @@ class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     json_parameters: ClassVar[tuple[str, ...]] = ("accuracy", "failure")
     """The parameters that a ledger stores; a subclass lists its own beside these."""
+    stored: ClassVar[Mapping[str, str]] = {}
+    """Under which earlier word ledgers keep a parameter that has another name now."""
 
     def __init__(
         self,
@@ -136,15 +138,17 @@ class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def options(self) -> dict[str, Any]:
         """Return the learner's own parameters as JSON, for a ledger; `read_options` reads them back."""
-        return {name: _stored(getattr(self, name)) for name in self.json_parameters}
+        return {self.stored.get(name, name): _stored(getattr(self, name)) for name in self.json_parameters}
 
     @classmethod
     def read_options(cls, options: dict[str, Any]) -> dict[str, Any]:
         """Return the parameters that `options` wrote, refusing what the learner does not have."""
-        for name in options:
+        now = {earlier: name for name, earlier in cls.stored.items()}
+        found = {now.get(name, name): value for name, value in options.items()}
+        for name in found:
             if name not in cls.json_parameters:
                 raise ParameterError(f"{cls.__name__} has no {name!r}; {nearest(name, cls.json_parameters)}")
-        return options
+        return found
 
     def needed(
         self, accuracy: Number | None = None, failure: Number | None = None, *, features: int | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -114,7 +114,7 @@ class ModelRows(Mechanism):
 class SanitizeThenLearn(PrivateLearner):
     """Release labelled rows once, then learn whatever you like from them: also where no rule fits all labels.
 
-    `sanitizer` is how rows are released: "cells" counts every cell of features and label with noise (short domains),
+    `method` is how rows are released: "cells" counts every cell of features and label with noise (short domains),
     "points" only the large ones of them (long domains), "medians" releases the distribution of one ordered feature for
     either label (domains of 2^64 and more), "model" fits a model to noisy tables of all pairs of columns and samples
     rows from it (many features). "auto" decides by public facts. `concepts` is what is learned from the rows, for free:
@@ -132,8 +132,10 @@ class SanitizeThenLearn(PrivateLearner):
     True if x0 >= 65, otherwise False
     """
 
-    json_parameters: ClassVar[tuple[str, ...]] = ("accuracy", "failure", "concepts", "sanitizer")
+    json_parameters: ClassVar[tuple[str, ...]] = ("accuracy", "failure", "concepts", "method")
+    stored: ClassVar[Mapping[str, str]] = {"method": "sanitizer"}
 
+    @understood
     def __init__(
         self,
         concepts: Any = "cuts",
@@ -141,18 +143,18 @@ class SanitizeThenLearn(PrivateLearner):
         domains: Domain | Sequence[Domain] | None = None,
         classes: Sequence[Any] | None = None,
         *,
-        sanitizer: str = "auto",
+        method: str = "auto",
         accuracy: Number = 0.1,
         failure: Number = 0.05,
         noise: Noise | None = None,
     ) -> None:
         super().__init__(spend, domains, classes, accuracy=accuracy, failure=failure, noise=noise)
         self.concepts = concepts
-        self.sanitizer = sanitizer
+        self.method = method
 
     def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         self._class()
-        match self._sanitizer(facts):
+        match self._method(facts):
             case "cells":
                 return cell_rows(facts, spend)
             case "points":
@@ -164,17 +166,17 @@ class SanitizeThenLearn(PrivateLearner):
     def _class(self) -> Family | Recipe:
         return family_from(self.concepts, None)
 
-    def _sanitizer(self, facts: LearningFacts) -> str:
+    def _method(self, facts: LearningFacts) -> str:
         """Return the name of the release, decided by domains alone."""
-        if self.sanitizer not in SANITIZERS:
-            raise ParameterError(f"sanitizer must be one of {', '.join(SANITIZERS)}, and {self.sanitizer!r} is none.")
-        if self.sanitizer == "medians" and not ordered(facts):
+        if self.method not in SANITIZERS:
+            raise ParameterError(f"method must be one of {', '.join(SANITIZERS)}, and {self.method!r} is none.")
+        if self.method == "medians" and not ordered(facts):
             raise ParameterError(
-                "Medians release the distribution of one ordered feature; write sanitizer='model' for several, or "
+                "Medians release the distribution of one ordered feature; write method='model' for several, or "
                 "'cells' for categories."
             )
-        if self.sanitizer != "auto":
-            return self.sanitizer
+        if self.method != "auto":
+            return self.method
         cells = 2 * math.prod(facts.sizes())
         if cells <= FEW_CELLS:
             return "cells"

@@ -75,7 +75,7 @@ def cell_rows(facts: LearningFacts, spend: Bound) -> CellRows:
     if cells > MOST_CELLS:
         raise DomainTooLarge(
             f"Features and label have {cells} cells together, and {MOST_CELLS} are the most that are counted one by "
-            "one; write sanitizer='points', which publishes the large ones, or 'model'.",
+            "one; write method='points', which publishes the large ones, or 'model'.",
             method="points",
         )
     noise = calibrate(spend, sensitivity(largest=1, changed=2), reads=facts.reads, draws=cells)

@@ -13,7 +13,6 @@ from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question, as_columns
 from sfumato.errors import AccuracyWarning, ParameterError
 from sfumato.exact import positive_integer
-from sfumato.moved import refuse_renamed
 from sfumato.privacy import Approximate, Bound
 from sfumato.questions.popular.value import SuccinctHistogram
 from sfumato.table.gauge import Basis
@@ -45,10 +44,7 @@ class Popular(Question):
     smallest: int | None
     method: str
 
-    def __init__(
-        self, columns: str | Sequence[str], smallest: int | None = None, method: str = "auto", **earlier: Any
-    ) -> None:
-        refuse_renamed("Popular", earlier, {"engine": "method"})
+    def __init__(self, columns: str | Sequence[str], smallest: int | None = None, method: str = "auto") -> None:
         if not columns:
             raise ParameterError("Popular needs columns; write Popular(['town', 'job', 'car']).")
         if method not in METHODS:

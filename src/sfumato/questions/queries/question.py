@@ -14,7 +14,6 @@ from sfumato.answer import Frame, Measured, Released
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question
 from sfumato.errors import ParameterError, SchemaError
-from sfumato.moved import refuse_renamed
 from sfumato.noise import Priced
 from sfumato.privacy import Bound
 from sfumato.questions.queries.noisy import noisy_workload
@@ -60,8 +59,7 @@ class Queries(Question):
     workload: Workload
     method: str
 
-    def __init__(self, workload: Workload, method: str = "auto", **earlier: Any) -> None:
-        refuse_renamed("Queries", earlier, {"projection": "method"})
+    def __init__(self, workload: Workload, method: str = "auto") -> None:
         if not isinstance(workload, Workload):
             raise ParameterError(
                 "Queries needs a workload; write Queries(workloads.marginals(schema, width=2)) with the schema of the "

@@ -106,7 +106,7 @@ def test_a_model_of_many_features_teaches_any_classifier():
     rows = noise.uniform(4, size=4000 * 5).reshape(-1, 5)
     labels = rows[:, 0] + rows[:, 1] >= 4
     fitted = learner(LogisticRegression(), domains=imputed.integers(0, 3), spend=Pure(2), accuracy=0.2)
-    assert fitted._sanitizer(fitted.facts(5)) == "cells"
+    assert fitted._method(fitted.facts(5)) == "cells"
     fitted = learner(LogisticRegression(), domains=imputed.integers(0, 3), spend=Pure(2), method="model").fit(
         rows, labels
     )
@@ -116,10 +116,10 @@ def test_a_model_of_many_features_teaches_any_classifier():
 
 def test_which_release_is_decided_by_domains():
     facts = learner(domains=[imputed.integers(0, 999)] * 2).facts(2)
-    assert learner(domains=imputed.integers(0, 999))._sanitizer(facts) == "model"
-    assert learner()._sanitizer(learner().facts(1)) == "medians"
+    assert learner(domains=imputed.integers(0, 999))._method(facts) == "model"
+    assert learner()._method(learner().facts(1)) == "medians"
     short = learner(domains=imputed.integers(0, 99))
-    assert short._sanitizer(short.facts(1)) == "cells"
+    assert short._method(short.facts(1)) == "cells"
 
 
 def test_nothing_released_is_a_rule_too():
@@ -168,6 +168,6 @@ def test_refusals(make, error, message):
 
 
 def test_numbers_needed_are_finite_and_fall_with_the_accuracy():
-    for options in ({}, {"domains": imputed.integers(0, 99)}, {"sanitizer": "points"}):
+    for options in ({}, {"domains": imputed.integers(0, 99)}, {"method": "points"}):
         few, many = (learner(**options).needed(accuracy) for accuracy in (0.2, 0.05))
         assert math.isfinite(many) and few < many

@@ -65,9 +65,8 @@ class Learn(Question):
         object.__setattr__(self, "features", named)
         object.__setattr__(self, "target", target)
         object.__setattr__(self, "classes", None if classes is None else tuple(classes))
-        object.__setattr__(
-            self, "options", _pairs([(kind.stored.get(name, name), value) for name, value in _pairs(options)])
-        )
+        stored = [(kind.stored.get(name, name), value) for name, value in _pairs(options)]
+        object.__setattr__(self, "options", _pairs(stored))
         object.__setattr__(self, "missing", _pairs(missing))
         for name, _ in self.missing:
             if name not in named:

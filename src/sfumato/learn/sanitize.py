@@ -41,6 +41,7 @@ from sfumato.privacy import Bound, Loss
 from sfumato.questions.synthesis.question import Synthesize
 from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
+from sfumato.words import understood
 from sfumato.workload.records import Records
 from sfumato.workload.space import Space
 

@@ -26,7 +26,7 @@ PLANS = "plans.json"
 FORMAT = 1
 
 
-class Collectors:
+class CollectorSet:
     """Collects reports of several plans, each into a directory of its own that is named by the plan's digest.
 
     Plans are added as time goes on, and retired: reports of a retired plan that come after its last moment count as
@@ -37,7 +37,7 @@ class Collectors:
     >>> colours = {"users": 1000, "spend": Pure(1), "candidates": ["red", "green"]}
     >>> plans = [local.plan(**colours, seed=bytes([number] * 32)) for number in (1, 2)]
     >>> lines = b"".join(local.envelope(plan.client().report("red")) for plan in plans)
-    >>> with tempfile.TemporaryDirectory() as place, local.Collectors(place, plans) as collectors:
+    >>> with tempfile.TemporaryDirectory() as place, local.CollectorSet(place, plans) as collectors:
     ...     print(collectors.add(lines + b"hello"))
     ...     [collectors.collector(plan.digest.hex()).intake.accepted for plan in plans]
     2 reports accepted, 0 duplicates dropped, 1 refused (envelope 1).
@@ -50,7 +50,7 @@ class Collectors:
         if is_collection(self.place):
             raise ParameterError(f"{str(place)!r} is the collection of one plan; open it with Collector.")
         if isinstance(plans, Plan):
-            raise ParameterError("plans= is a list; write Collectors(place, [plan]).")
+            raise ParameterError("plans= is a list; write CollectorSet(place, [plan]).")
         self._collectors: dict[str, Collector] = {}
         self._retired: dict[str, datetime] = {}
         self.strange = Intake()

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from sfumato.answer import Frame, Measured, Released
+from sfumato.answer import Frame, NoisyPart, Released
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question
 from sfumato.errors import ParameterError, SchemaError
@@ -96,7 +96,7 @@ class Queries(Question):
 
         def finish(raw: Any) -> Released:
             parts = tuple(
-                Measured(f"block {place}", tuple(answers.tolist()), law, Fraction(1, block.denominator))
+                NoisyPart(f"block {place}", tuple(answers.tolist()), law, Fraction(1, block.denominator))
                 for place, (block, answers) in enumerate(zip(workload.blocks, raw, strict=True))
             )
             found = project(workload, raw, method, people, _variance(law))

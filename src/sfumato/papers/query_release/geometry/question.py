@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.answer import Frame, Measured, Released
+from sfumato.answer import Frame, NoisyPart, Released
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question
 from sfumato.errors import ParameterError, UnsupportedSpend
@@ -88,7 +88,7 @@ class Shaped(Question):
             steps, ends = (1 if raw.dtype.kind == "i" else STEPS), np.cumsum([b.queries for b in workload.blocks])[:-1]
             whole = np.rint(np.clip(raw, -LARGEST, LARGEST) * steps).astype(np.int64)
             parts = tuple(
-                Measured(f"block {place}", tuple(found.tolist()), None, Fraction(1, steps * block.denominator))
+                NoisyPart(f"block {place}", tuple(found.tolist()), None, Fraction(1, steps * block.denominator))
                 for place, (block, found) in enumerate(zip(workload.blocks, np.split(whole, ends), strict=True))
             )
             return Released(parts, made=made)

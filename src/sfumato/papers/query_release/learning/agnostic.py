@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.answer import Measured, Released
+from sfumato.answer import NoisyPart, Released
 from sfumato.ask.prepared import Prepared
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, at_least_zero, between_zero_and_one, positive_integer
@@ -275,7 +275,7 @@ def agnostic(basis: Basis, spend: Bound, workload: Workload, options: Mapping[st
     def finish(found: Learnt) -> Released:
         counts = tuple(one.count for pair in found.rounds for one in pair)
         made = {"schema": basis.schema.to_json(), "model": mechanism.model_of(found).to_json()}
-        return Released((Measured("measured", counts, mechanism.law),), made=made)
+        return Released((NoisyPart("measured", counts, mechanism.law),), made=made)
 
     return Prepared(gauge, mechanism, finish, lambda found: Records.of(space, found))
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.answer import Frame, Measured, Released
+from sfumato.answer import Frame, NoisyPart, Released
 from sfumato.ask.prepared import Prepared
 from sfumato.errors import ParameterError
 from sfumato.exact import positive_integer
@@ -185,7 +185,7 @@ def labels(basis: Basis, spend: Bound, columns: tuple[str, ...] | None, options:
     def finish(found: Counted) -> Released:
         made = labelled(mechanism, found, bits.names)
         released = {"synopsis": made.to_json(), "error": made.deviation}
-        return Released((Measured("counts", found.counts, mechanism.law),), made=released)
+        return Released((NoisyPart("counts", found.counts, mechanism.law),), made=released)
 
     return Prepared(gauge, mechanism, finish, bits.read)
 

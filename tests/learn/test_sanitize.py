@@ -15,9 +15,9 @@ from sfumato import Approximate, Concentrated, Noise, Pure, Truncated
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.learn import SanitizeThenLearn, rule_from_json
 from sfumato.learn.facts import Sample
-from sfumato.learn.sanitize import released_sample
-from sfumato.learn.sanitized import median_rows
 from sfumato.papers.private_learning.padded import PaddedClasses
+from sfumato.papers.private_learning.sanitize import released_sample
+from sfumato.papers.private_learning.sanitized import median_rows
 from tests import imputed
 from tests.learn.estimator_checks import CELLS, every_check
 from tests.promises.printed.sanitized import PlaceResponse

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.errors import UnsupportedSpend
-from sfumato.learn.box import BoxRule
 from sfumato.learn.cells import rounded_up
 from sfumato.learn.estimator import PrivateLearner
 from sfumato.learn.facts import LearningFacts, Sample
@@ -19,6 +18,7 @@ from sfumato.learn.rules import Rule, about
 from sfumato.learn.sampling import nearly_consistent
 from sfumato.mechanism import NOTHING, Mechanism
 from sfumato.noise import DiscreteLaplace, Noise
+from sfumato.papers.private_learning.box import BoxRule
 from sfumato.privacy import Bound, Cost, Loss, Pure
 from sfumato.questions.quantiles.quantile_choice import QuantileChoice, rank_error
 

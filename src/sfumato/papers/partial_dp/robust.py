@@ -19,12 +19,12 @@ from sfumato.exact.rational import show
 from sfumato.learn.cells import rounded_up
 from sfumato.learn.estimator import PrivateLearner
 from sfumato.learn.facts import LearningFacts
-from sfumato.learn.halfspace import HalfspaceChoice, HalfspaceRule, chosen
-from sfumato.learn.halfspace_classes import Candidates, drawn, listed, made_again, ternary
 from sfumato.learn.rules import Rule, about
 from sfumato.local.coins import COIN, noise_weight
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
+from sfumato.papers.partial_dp.halfspace import HalfspaceChoice, HalfspaceRule, chosen
+from sfumato.papers.partial_dp.halfspace_classes import Candidates, drawn, listed, made_again, ternary
 from sfumato.privacy import Bound
 from sfumato.select.fit import positive_spend, pure_epsilon, range_epsilon
 
@@ -45,7 +45,7 @@ class RobustHalfspace(PrivateLearner):
 
     `margin` is the share of features whose flips count as an error while learning, `kept` the smaller share that the
     rule is to tolerate; most people must be that far from the boundary, so many features must count. `candidates` is a
-    public list of halfspaces (`sfumato.learn.halfspace_classes`: ternary, sparse, drawn, net, listed), by default all
+    public list of halfspaces (`halfspace_classes`: ternary, sparse, drawn, net, listed), by default all
     with weights -1, 0 and 1 for up to nine features, and 20,000 spread by a public hash for more. A feature counts +1
     from its cut on and -1 below; `cuts` are values, by default the middle of each domain.
 

@@ -15,13 +15,13 @@ from sfumato.exact import Number, positive_integer
 from sfumato.learn.cells import Codes, encoded, feature_columns, rounded_up
 from sfumato.learn.estimator import PrivateLearner
 from sfumato.learn.facts import LearningFacts, Sample, joined
-from sfumato.learn.families import Family
-from sfumato.learn.fitted import Recipe
-from sfumato.learn.label import LabelChoice
-from sfumato.learn.labellings import concepts_from_json, concepts_to_json, family_from
 from sfumato.learn.rules import Rule
 from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import Noise
+from sfumato.papers.private_learning.families import Family
+from sfumato.papers.private_learning.fitted import Recipe
+from sfumato.papers.private_learning.label import LabelChoice
+from sfumato.papers.private_learning.labellings import concepts_from_json, concepts_to_json, family_from
 from sfumato.privacy import Bound
 from sfumato.select import exponential
 

@@ -15,14 +15,14 @@ from sfumato.exact import Number, positive_integer
 from sfumato.learn.cells import Codes, rounded_up
 from sfumato.learn.estimator import PrivateLearner
 from sfumato.learn.facts import LearningFacts, Sample
-from sfumato.learn.families import Family, Value
-from sfumato.learn.fitted import Recipe, Row, fitted_rule
-from sfumato.learn.labellings import concepts_from_json, concepts_to_json, family_event, family_from
 from sfumato.learn.rules import Rule
 from sfumato.learn.sampling import by_growth, smallest
 from sfumato.local.coins import COIN, loss_of, noise_weight
 from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import Noise
+from sfumato.papers.private_learning.families import Family, Value
+from sfumato.papers.private_learning.fitted import Recipe, Row, fitted_rule
+from sfumato.papers.private_learning.labellings import concepts_from_json, concepts_to_json, family_event, family_from
 from sfumato.privacy import Bound, Cost, Loss
 from sfumato.select import Exponential, exponential
 from sfumato.select.fit import positive_spend, pure_epsilon
@@ -168,7 +168,7 @@ class LabelPrivate(PrivateLearner):
         cells along, so that a list made from the cells that are there would tell whose they are; the list of all
         values that the schema allows tells nothing (PL-SEMI with the domain as its pool).
         """
-        from sfumato.learn.semi import PoolChoice
+        from sfumato.papers.private_learning.semi import PoolChoice
 
         plain = super().planned(facts, people, spend)
         if not isinstance(plain, LabelChoice):
@@ -232,7 +232,7 @@ def labels_needed(family: Family, features: int, spend: Bound, accuracy: float, 
     accuracy of n people errs on all of it elsewhere at most, by the relative deviation inequality.
 
     >>> from sfumato import Pure
-    >>> from sfumato.learn.families import Cuts
+    >>> from sfumato.papers.private_learning.families import Cuts
     >>> round(labels_needed(Cuts(), 1, Pure(1), 0.1, 0.05))
     2270
     """

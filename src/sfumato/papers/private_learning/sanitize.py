@@ -17,12 +17,14 @@ from sfumato.exact import Number
 from sfumato.learn.cells import rounded_up
 from sfumato.learn.estimator import PrivateLearner
 from sfumato.learn.facts import LearningFacts, Sample
-from sfumato.learn.families import Family
-from sfumato.learn.fitted import Recipe, fitted_rule
-from sfumato.learn.labellings import concepts_from_json, concepts_to_json, family_from
 from sfumato.learn.rules import Rule
 from sfumato.learn.sampling import summed_noise
-from sfumato.learn.sanitized import (
+from sfumato.mechanism import Event, Mechanism
+from sfumato.noise import DiscreteLaplace, Noise
+from sfumato.papers.private_learning.families import Family
+from sfumato.papers.private_learning.fitted import Recipe, fitted_rule
+from sfumato.papers.private_learning.labellings import concepts_from_json, concepts_to_json, family_from
+from sfumato.papers.private_learning.sanitized import (
     CellRows,
     MedianRows,
     PointRows,
@@ -34,8 +36,6 @@ from sfumato.learn.sanitized import (
     point_rows,
     unsigned,
 )
-from sfumato.mechanism import Event, Mechanism
-from sfumato.noise import DiscreteLaplace, Noise
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import Bound, Loss
 from sfumato.questions.synthesis.question import Synthesize

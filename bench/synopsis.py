@@ -26,7 +26,7 @@ from sfumato import Concentrated, Noise, Pure, Schema, Synopsize, Synthesize, bo
 from sfumato.errors import AccuracyWarning
 from sfumato.questions.synopsis import Bits, Conjunctions, Cuts, Parities, one_hot, synopsis_from_json
 from sfumato.questions.synopsis.binary import Rows
-from sfumato.questions.synopsis.hubs import Edges
+from sfumato.papers.query_release.synopses.hubs import Edges
 from sfumato.table.gauge import Basis
 
 PEOPLE = 100_000

@@ -1,17 +1,18 @@
-"""Names that moved: the error for an old one says where it is now."""
+"""Names that are not in the module where they are asked for: loaded when first used, or said where they are now."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
 from sfumato.errors import UnknownName
 
+NONE: Mapping[str, str] = MappingProxyType({})
 
-def moved(
-    module: str, places: Mapping[str, str], instead: Mapping[str, str] = MappingProxyType({})
-) -> Callable[[str], Any]:
+
+def moved(module: str, places: Mapping[str, str], instead: Mapping[str, str] = NONE) -> Callable[[str], Any]:
     """Return a module's `__getattr__` that says where a name went, what to write instead, or that there is none.
 
     >>> moved("sfumato.old", {"thing": "sfumato.new.thing"})("thing")
@@ -27,3 +28,29 @@ def moved(
         raise UnknownName(f"{module} has no {name!r}; see dir({module}) for what there is.")
 
     return missing
+
+
+def later(
+    module: str, homes: Mapping[str, str], places: Mapping[str, str] = NONE, needs: Mapping[str, str] = NONE
+) -> Callable[[str], Any]:
+    """Return a module's `__getattr__` that loads a name's home when it is first used, and else does what `moved` does.
+
+    `needs` says for a package that may not be installed what to do where a home wants it.
+
+    >>> later("sfumato.new", {"ParameterError": "sfumato.errors"})("ParameterError").__name__
+    'ParameterError'
+    """
+    missing = moved(module, places)
+
+    def load(name: str) -> Any:
+        if name not in homes:
+            return missing(name)
+        try:
+            return getattr(import_module(homes[name]), name)
+        except ModuleNotFoundError as absent:
+            package = (absent.name or "").partition(".")[0]
+            if package not in needs:
+                raise
+            raise ImportError(needs[package]) from absent
+
+    return load

@@ -6,8 +6,9 @@ Domains and classes are arguments, never read from people's rows. An estimator h
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from sfumato.moved import later
 
 if TYPE_CHECKING:
     from sfumato.learn.concepts import ConditionRule, ExponentialLearner
@@ -38,16 +39,12 @@ HOMES = {
 """Where each name lives; scikit-learn is slow to import, so a module is loaded when its name is first used."""
 
 
-def __getattr__(name: str) -> Any:
-    """Load a name's module when it is first used."""
-    if name not in HOMES:
-        raise AttributeError(f"sfumato.learn has no {name!r}; see dir(sfumato.learn) for what there is.")
-    try:
-        return getattr(import_module(HOMES[name]), name)
-    except ModuleNotFoundError as missing:
-        if (missing.name or "").partition(".")[0] != "sklearn":
-            raise
-        raise ImportError("Learners need scikit-learn; run pip install 'sfumato[learn]'.") from missing
+__getattr__ = later(
+    __name__,
+    HOMES,
+    {"halfspace_classes": "sfumato.papers.partial_dp.halfspace_classes"},
+    {"sklearn": "Learners need scikit-learn; run pip install 'sfumato[learn]'."},
+)
 
 
 def __dir__() -> list[str]:

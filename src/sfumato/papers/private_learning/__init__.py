@@ -5,10 +5,9 @@ What the product uses of it (thresholds, boxes, quasi-concave choices, medians) 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sfumato.moved import moved
+from sfumato.moved import later
 from sfumato.papers.private_learning.deep_covers import deep_covers
 from sfumato.papers.private_learning.faithful_points import SanPoints, san_points
 from sfumato.papers.private_learning.faithful_sanitizers import (
@@ -25,15 +24,16 @@ if TYPE_CHECKING:
     from sfumato.papers.private_learning.kearns_box import KearnsBox
     from sfumato.papers.private_learning.padded import PaddedClasses
 
-HOMES = {"BitThreshold": "bit_threshold", "KearnsBox": "kearns_box", "PaddedClasses": "padded"}
+__getattr__ = later(
+    __name__,
+    {
+        "BitThreshold": f"{__name__}.bit_threshold",
+        "KearnsBox": f"{__name__}.kearns_box",
+        "PaddedClasses": f"{__name__}.padded",
+    },
+    {"Blocks": f"{__name__}.SplitDatabases"},
+)
 """What needs scikit-learn is loaded when it is first used, so that the sanitizers do without it."""
-
-
-def __getattr__(name: str) -> Any:
-    """Load a learner's module when it is first used."""
-    if name not in HOMES:
-        return moved(__name__, {"Blocks": f"{__name__}.SplitDatabases"})(name)
-    return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -24,9 +24,9 @@ _SYNOPSES: Registry[type[Synopsis]] = Registry(
     {
         "fourier": "sfumato.questions.synopsis.fourier",
         "marginals": "sfumato.questions.synopsis.marginals",
-        "parities": "sfumato.questions.synopsis.parities",
-        "cuts": "sfumato.questions.synopsis.cut_synopses",
-        "pair cuts": "sfumato.questions.synopsis.cut_synopses",
+        "parities": "sfumato.papers.query_release.synopses.parities",
+        "cuts": "sfumato.papers.query_release.synopses.cut_synopses",
+        "pair cuts": "sfumato.papers.query_release.synopses.cut_synopses",
         "labels": "sfumato.papers.query_release.learning.labelled",
         "tree": "sfumato.papers.query_release.learning.trees",
     },

@@ -15,12 +15,12 @@ from sfumato.answer import Frame, Released, half_width
 from sfumato.ask.prepared import Prepared, Several
 from sfumato.errors import ParameterError, UnsupportedSpend
 from sfumato.exact import above_zero, between_zero_and_one, positive_integer
+from sfumato.papers.query_release.synopses.prefixes import LONGEST_CHUNK, FrequentRows, PrefixTree, person_moves
 from sfumato.perturb import AdditiveNoise, calibrate
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Approximate, Attributes, Bound, Pure
 from sfumato.questions.synopsis.base import Floats, Synopsis
 from sfumato.questions.synopsis.binary import Bits, Rows
 from sfumato.questions.synopsis.methods import Columns, register
-from sfumato.questions.synopsis.prefixes import LONGEST_CHUNK, FrequentRows, PrefixTree, person_moves
 from sfumato.questions.synopsis.queries import Parities, pack
 from sfumato.table.gauge import Basis, Gauge
 from sfumato.table.measure import Distinct

@@ -8,6 +8,7 @@ import numpy as np
 
 from sfumato.errors import ParameterError
 from sfumato.fair.grid import Floats, Integers
+from sfumato.fair.groups.affirmative import exponential_rows
 from sfumato.fair.metric.base import DENSE_PEOPLE, Metric
 from sfumato.fair.pairs.certificate import certify
 
@@ -28,16 +29,6 @@ class ExponentialMapping:
     probabilities: Floats
     mean_distance: float
     calibrated: bool
-
-
-def exponential_rows(metric: Metric, chosen: Integers, rate: float) -> Floats:
-    """Return probabilities proportional to exp(-rate · d(x, y)) over the chosen people."""
-    apart = metric.block(slice(None), chosen)
-    nearest = np.where(np.isfinite(apart), apart, np.inf).min(axis=1, keepdims=True)
-    if not np.all(np.isfinite(nearest)):
-        raise ParameterError("Somebody is infinitely far from everybody in the range; add a member of each component.")
-    weight = np.exp(-rate * (apart - nearest))
-    return np.asarray(weight / weight.sum(axis=1, keepdims=True))
 
 
 def exponential_mapping(

@@ -6,9 +6,10 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +26,20 @@ from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import EVERYTHING, Bound, Loss
 from sfumato.privacy.bounds import require_bound
+from sfumato.words import understood
+
+Kind = TypeVar("Kind", bound=type)
 
 
+@dataclass_transform(eq_default=False)
+def learner(kind: Kind) -> Kind:
+    """Make a constructor from the fields of a learner, as scikit-learn wants it; a sentence says what does not fit."""
+    made: Any = dataclass(eq=False, repr=False)(kind)
+    made.__init__ = understood(made.__init__)
+    return cast(Kind, made)
+
+
+@learner
 class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier of two labels that is differentially private in all rows it is fitted on.
 
@@ -55,22 +68,13 @@ class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     stored: ClassVar[Mapping[str, str]] = {}
     """Under which earlier word ledgers keep a parameter that has another name now."""
 
-    def __init__(
-        self,
-        spend: Bound | None = None,
-        domains: Domain | Sequence[Domain] | None = None,
-        classes: Sequence[Any] | None = None,
-        *,
-        accuracy: Number = 0.1,
-        failure: Number = 0.05,
-        noise: Noise | None = None,
-    ) -> None:
-        self.spend = spend
-        self.domains = domains
-        self.classes = classes
-        self.accuracy = accuracy
-        self.failure = failure
-        self.noise = noise
+    spend: Bound | None = None
+    domains: Domain | Sequence[Domain] | None = None
+    classes: Sequence[Any] | None = None
+    _: KW_ONLY
+    accuracy: Number = 0.1
+    failure: Number = 0.05
+    noise: Noise | None = None
 
     # What a learner is
 

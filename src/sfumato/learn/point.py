@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.domain import Domain
 from sfumato.errors import ParameterError, UnsupportedSpend
-from sfumato.exact import Number
 from sfumato.learn.cells import Codes, rounded_up
-from sfumato.learn.estimator import PrivateLearner
+from sfumato.learn.estimator import PrivateLearner, learner
 from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.frequent_point import frequent_needed, plan_frequent
 from sfumato.learn.rules import Rule, about
@@ -102,6 +99,7 @@ class PointChoice(Mechanism):
         return tuple(reversed(codes))
 
 
+@learner
 class PrivatePoint(PrivateLearner):
     """Learn the one record whose label is the second one; every other record has the first.
 
@@ -125,19 +123,8 @@ class PrivatePoint(PrivateLearner):
 
     json_parameters: ClassVar[tuple[str, ...]] = ("accuracy", "failure", "method")
 
-    def __init__(
-        self,
-        spend: Bound | None = None,
-        domains: Domain | Sequence[Domain] | None = None,
-        classes: Sequence[Any] | None = None,
-        *,
-        method: str = "auto",
-        accuracy: Number = 0.1,
-        failure: Number = 0.05,
-        noise: Noise | None = None,
-    ) -> None:
-        super().__init__(spend, domains, classes, accuracy=accuracy, failure=failure, noise=noise)
-        self.method = method
+    _: KW_ONLY
+    method: str = "auto"
 
     def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         method, _ = self._chosen(facts, spend, float(self.accuracy), float(self.failure))

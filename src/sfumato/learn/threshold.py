@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,9 +12,8 @@ from numpy.typing import NDArray
 
 from sfumato.domain import Domain
 from sfumato.errors import AccuracyWarning, ParameterError
-from sfumato.exact import Number
 from sfumato.learn.cells import Codes, rounded_up
-from sfumato.learn.estimator import PrivateLearner
+from sfumato.learn.estimator import PrivateLearner, learner
 from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.rules import Rule, about
 from sfumato.mechanism import Mechanism
@@ -113,6 +111,7 @@ def _steps(places: list[int], gains: list[int], start: int, offset: int) -> tupl
     return [offset, *(offset + place + 1 for place in places)], heights
 
 
+@learner
 class PrivateThreshold(PrivateLearner):
     """Learn a cut on one ordered feature: the second label from the cut on upward, or below it.
 
@@ -136,23 +135,10 @@ class PrivateThreshold(PrivateLearner):
 
     json_parameters: ClassVar[tuple[str, ...]] = ("accuracy", "failure", "direction", "realizable", "feature")
 
-    def __init__(
-        self,
-        spend: Bound | None = None,
-        domains: Domain | Sequence[Domain] | None = None,
-        classes: Sequence[Any] | None = None,
-        *,
-        direction: str = "above",
-        realizable: bool = True,
-        feature: int | str | None = None,
-        accuracy: Number = 0.1,
-        failure: Number = 0.05,
-        noise: Noise | None = None,
-    ) -> None:
-        super().__init__(spend, domains, classes, accuracy=accuracy, failure=failure, noise=noise)
-        self.direction = direction
-        self.realizable = realizable
-        self.feature = feature
+    _: KW_ONLY
+    direction: str = "above"
+    realizable: bool = True
+    feature: int | str | None = None
 
     def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         allowed = max(float(self.accuracy) * people / 2, 1)

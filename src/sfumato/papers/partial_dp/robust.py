@@ -5,24 +5,23 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from fractions import Fraction
 from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.domain import Categories, Domain
+from sfumato.domain import Categories
 from sfumato.errors import AccuracyWarning, ParameterError
 from sfumato.exact import Number, exact
 from sfumato.exact.rational import show
 from sfumato.learn.cells import rounded_up
-from sfumato.learn.estimator import PrivateLearner
+from sfumato.learn.estimator import PrivateLearner, learner
 from sfumato.learn.facts import LearningFacts
 from sfumato.learn.rules import Rule, about
 from sfumato.local.coins import COIN, noise_weight
 from sfumato.mechanism import Mechanism
-from sfumato.noise import Noise
 from sfumato.papers.partial_dp.halfspace import HalfspaceChoice, HalfspaceRule, chosen
 from sfumato.papers.partial_dp.halfspace_classes import Candidates, drawn, listed, made_again, ternary
 from sfumato.privacy import Bound
@@ -34,6 +33,7 @@ SHORT, MANY = 9, 20_000
 LARGEST_EPSILON = Fraction(16)
 
 
+@learner
 class RobustHalfspace(PrivateLearner):
     """Learn a halfspace over yes-or-no features that still says the same when a few features flip.
 
@@ -69,27 +69,12 @@ class RobustHalfspace(PrivateLearner):
         "accuracy", "failure", "candidates", "margin", "kept", "cuts", "debias",
     )  # fmt: skip
 
-    def __init__(
-        self,
-        spend: Bound | None = None,
-        domains: Domain | Sequence[Domain] | None = None,
-        classes: Sequence[Any] | None = None,
-        *,
-        candidates: Candidates | Any = None,
-        margin: Number = 0.4,
-        kept: Number = 0.1,
-        cuts: Sequence[Any] | None = None,
-        debias: bool = True,
-        accuracy: Number = 0.1,
-        failure: Number = 0.05,
-        noise: Noise | None = None,
-    ) -> None:
-        super().__init__(spend, domains, classes, accuracy=accuracy, failure=failure, noise=noise)
-        self.candidates = candidates
-        self.margin = margin
-        self.kept = kept
-        self.cuts = cuts
-        self.debias = debias
+    _: KW_ONLY
+    candidates: Candidates | Any = None
+    margin: Number = 0.4
+    kept: Number = 0.1
+    cuts: Sequence[Any] | None = None
+    debias: bool = True
 
     def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         inner, outer = self._margins(len(facts.features))

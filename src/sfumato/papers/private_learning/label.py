@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from itertools import product
 from typing import Any, ClassVar
 
-from sfumato.domain import Domain
 from sfumato.errors import DomainTooLarge, ParameterError, UnsupportedSpend
-from sfumato.exact import Number, positive_integer
+from sfumato.exact import positive_integer
 from sfumato.learn.cells import Codes, rounded_up
-from sfumato.learn.estimator import PrivateLearner
+from sfumato.learn.concepts import OfConcepts
+from sfumato.learn.estimator import PrivateLearner, learner
 from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.rules import Rule
 from sfumato.learn.sampling import by_growth, smallest
@@ -107,7 +106,8 @@ class LabelResponse(Mechanism):
         return rows, tuple(counts[row] for row in rows), tuple(ones[row] for row in rows)
 
 
-class LabelPrivate(PrivateLearner):
+@learner
+class LabelPrivate(PrivateLearner, OfConcepts):
     """Learn from features that everybody may know and labels that nobody may.
 
     `concepts` is the class of rules: "cuts" (one feature from a value on), "boxes" (an interval in every feature),
@@ -136,21 +136,8 @@ class LabelPrivate(PrivateLearner):
 
     json_parameters: ClassVar[tuple[str, ...]] = ("accuracy", "failure", "concepts", "listing")
 
-    def __init__(
-        self,
-        concepts: Any = "cuts",
-        spend: Bound | None = None,
-        domains: Domain | Sequence[Domain] | None = None,
-        classes: Sequence[Any] | None = None,
-        *,
-        listing: int | None = None,
-        accuracy: Number = 0.1,
-        failure: Number = 0.05,
-        noise: Noise | None = None,
-    ) -> None:
-        super().__init__(spend, domains, classes, accuracy=accuracy, failure=failure, noise=noise)
-        self.concepts = concepts
-        self.listing = listing
+    _: KW_ONLY
+    listing: int | None = None
 
     def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         require_public(facts)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -13,9 +13,9 @@ import numpy as np
 from sfumato.ask.prepared import Prepared
 from sfumato.domain import Booleans, Categories, Domain, integers
 from sfumato.errors import ParameterError
-from sfumato.exact import Number
 from sfumato.learn.cells import rounded_up
-from sfumato.learn.estimator import PrivateLearner
+from sfumato.learn.concepts import OfConcepts
+from sfumato.learn.estimator import PrivateLearner, learner
 from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.rules import Rule
 from sfumato.learn.sampling import summed_noise
@@ -41,7 +41,6 @@ from sfumato.privacy import Bound, Loss
 from sfumato.questions.synthesis.question import Synthesize
 from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
-from sfumato.words import understood
 from sfumato.workload.records import Records
 from sfumato.workload.space import Space
 
@@ -112,7 +111,8 @@ class ModelRows(Mechanism):
         return merged((tuple(row[:-1]), row[-1], count) for row, count in zip(inside, numbers.tolist(), strict=True))
 
 
-class SanitizeThenLearn(PrivateLearner):
+@learner
+class SanitizeThenLearn(PrivateLearner, OfConcepts):
     """Release labelled rows once, then learn whatever you like from them: also where no rule fits all labels.
 
     `method` is how rows are released: "cells" counts every cell of features and label with noise (short domains),
@@ -136,22 +136,8 @@ class SanitizeThenLearn(PrivateLearner):
     json_parameters: ClassVar[tuple[str, ...]] = ("accuracy", "failure", "concepts", "method")
     stored: ClassVar[Mapping[str, str]] = {"method": "sanitizer"}
 
-    @understood
-    def __init__(
-        self,
-        concepts: Any = "cuts",
-        spend: Bound | None = None,
-        domains: Domain | Sequence[Domain] | None = None,
-        classes: Sequence[Any] | None = None,
-        *,
-        method: str = "auto",
-        accuracy: Number = 0.1,
-        failure: Number = 0.05,
-        noise: Noise | None = None,
-    ) -> None:
-        super().__init__(spend, domains, classes, accuracy=accuracy, failure=failure, noise=noise)
-        self.concepts = concepts
-        self.method = method
+    _: KW_ONLY
+    method: str = "auto"
 
     def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         self._class()

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.domain import Domain
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, positive_integer
 from sfumato.learn.cells import Codes, encoded, feature_columns, rounded_up
-from sfumato.learn.estimator import PrivateLearner
+from sfumato.learn.concepts import OfConcepts
+from sfumato.learn.estimator import PrivateLearner, learner
 from sfumato.learn.facts import LearningFacts, Sample, joined
 from sfumato.learn.rules import Rule
 from sfumato.mechanism import Event, Mechanism
-from sfumato.noise import Noise
 from sfumato.papers.private_learning.families import Family
 from sfumato.papers.private_learning.fitted import Recipe
 from sfumato.papers.private_learning.label import LabelChoice
@@ -52,7 +50,15 @@ class PoolChoice(LabelChoice):
         return Event(event.name, event.spec, {**event.parameters, "pool": [list(row) for row in self.pool]})
 
 
-class SemiPrivate(PrivateLearner):
+@dataclass(eq=False, repr=False)
+class OfPool(OfConcepts):
+    """What comes first of a learner that has a public pool."""
+
+    pool: Any = None
+
+
+@learner
+class SemiPrivate(PrivateLearner, OfPool):
     """Learn from private people with a public pool of people whose features, but not labels, are known.
 
     The pool says which rules are worth telling apart; the private people, features and labels, choose among them. The
@@ -78,23 +84,8 @@ class SemiPrivate(PrivateLearner):
 
     json_parameters: ClassVar[tuple[str, ...]] = ("accuracy", "failure", "concepts", "pool", "listing")
 
-    def __init__(
-        self,
-        concepts: Any = "cuts",
-        pool: Any = None,
-        spend: Bound | None = None,
-        domains: Domain | Sequence[Domain] | None = None,
-        classes: Sequence[Any] | None = None,
-        *,
-        listing: int = LISTING,
-        accuracy: Number = 0.1,
-        failure: Number = 0.05,
-        noise: Noise | None = None,
-    ) -> None:
-        super().__init__(spend, domains, classes, accuracy=accuracy, failure=failure, noise=noise)
-        self.concepts = concepts
-        self.pool = pool
-        self.listing = listing
+    _: KW_ONLY
+    listing: int = LISTING
 
     def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         return PoolChoice(

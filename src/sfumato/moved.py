@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import MappingProxyType
@@ -32,12 +33,13 @@ def moved(module: str, places: Mapping[str, str], instead: Mapping[str, str] = N
 
 def later(
     module: str, homes: Mapping[str, str], places: Mapping[str, str] = NONE, needs: Mapping[str, str] = NONE
-) -> Callable[[str], Any]:
-    """Return a module's `__getattr__` that loads a name's home when it is first used, and else does what `moved` does.
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return a module's `__getattr__` and `__dir__`: a name's home is loaded when it is first used, else as by `moved`.
 
     `needs` says for a package that may not be installed what to do where a home wants it.
 
-    >>> later("sfumato.new", {"ParameterError": "sfumato.errors"})("ParameterError").__name__
+    >>> load, _ = later("sfumato.new", {"ParameterError": "sfumato.errors"})
+    >>> load("ParameterError").__name__
     'ParameterError'
     """
     missing = moved(module, places)
@@ -53,4 +55,4 @@ def later(
                 raise
             raise ImportError(needs[package]) from absent
 
-    return load
+    return load, lambda: sorted(sys.modules[module].__all__)

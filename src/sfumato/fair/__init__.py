@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sfumato.fair.pairs.certificate import Certificate, certify
     from sfumato.fair.repair import repair_cost, repair_probabilities, repair_scores
 
-__getattr__ = later(
+__getattr__, __dir__ = later(
     __name__,
     {
         "AuditReport": "sfumato.fair.audits",
@@ -71,10 +71,6 @@ __getattr__ = later(
     },
 )
 """Each name's module is loaded when it is first used: scikit-learn and POT are slow to import."""
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
 
 
 __all__ = [

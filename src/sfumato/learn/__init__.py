@@ -39,16 +39,12 @@ HOMES = {
 """Where each name lives; scikit-learn is slow to import, so a module is loaded when its name is first used."""
 
 
-__getattr__ = later(
+__getattr__, __dir__ = later(
     __name__,
     HOMES,
     {"halfspace_classes": "sfumato.papers.partial_dp.halfspace_classes"},
     {"sklearn": "Learners need scikit-learn; run pip install 'sfumato[learn]'."},
 )
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
 
 
 __all__ = [

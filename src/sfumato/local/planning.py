@@ -13,6 +13,7 @@ from sfumato.domain import Categories, Domain, FixedPoint, Integers
 from sfumato.errors import AccuracyWarning, ParameterError
 from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.exact.rational import show
+from sfumato.exact.search import smallest_between
 from sfumato.local.choice import METHOD_NAMES, choose
 from sfumato.local.coins import report_epsilon
 from sfumato.local.items import Items, composed
@@ -284,9 +285,7 @@ def _remedy(made: Plan, share: float, make: Callable[[int], Plan], others: list[
         low, users = users, 2 * users
         if users > MOST_USERS:
             return f"there are not enough people for that, so {' or '.join(others)}"
-    while users - low > max(1, users // 1000):
-        middle = (low + users) // 2
-        low, users = (low, middle) if finds(middle) else (middle, users)
+    users = smallest_between(low, users, finds, parts=1000)
     # A plan for more users is built for more, and may differ a little from what this one says about them.
     while make(users).detectable > share:
         users += max(1, users // 200)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.exact.search import narrowed
 from sfumato.local.cutoffs import tree_cutoffs
 from sfumato.local.tree import STEPS, TreeMethod
 from sfumato.local.tree_search import BEAMS, PREFIX_KEEP, PREFIX_LEVEL
@@ -20,13 +21,12 @@ PRECISION = 0.002
 def detectable_share(method: TreeMethod, reports: int, probability: float) -> float:
     """Return the smallest share whose items the model finds with this probability, or 1 if none is."""
     model = Model(method, reports)
-    low, high = 0.0, 1.0
-    if model.recall(high) < probability:
+    if model.recall(1.0) < probability:
         return 1.0
-    while high - low > PRECISION * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if model.recall(middle) >= probability else (middle, high)
-    return high
+    found = narrowed(
+        0.0, 1.0, lambda share: model.recall(share) >= probability, lambda low, high: high - low <= PRECISION * high
+    )
+    return found[1]
 
 
 class Model:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sfumato.papers.private_learning.kearns_box import KearnsBox
     from sfumato.papers.private_learning.padded import PaddedClasses
 
-__getattr__ = later(
+__getattr__, __dir__ = later(
     __name__,
     {
         "BitThreshold": f"{__name__}.bit_threshold",
@@ -34,10 +34,6 @@ __getattr__ = later(
     {"Blocks": f"{__name__}.SplitDatabases"},
 )
 """What needs scikit-learn is loaded when it is first used, so that the sanitizers do without it."""
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
 
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
@@ -67,6 +67,8 @@ class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The parameters that a ledger stores; a subclass lists its own beside these."""
     stored: ClassVar[Mapping[str, str]] = {}
     """Under which earlier word ledgers keep a parameter that has another name now."""
+    forms: ClassVar[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {}
+    """How parameters that are no JSON are written, and read."""
 
     spend: Bound | None = None
     domains: Domain | Sequence[Domain] | None = None
@@ -142,7 +144,10 @@ class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def options(self) -> dict[str, Any]:
         """Return the learner's own parameters as JSON, for a ledger; `read_options` reads them back."""
-        return {self.stored.get(name, name): _stored(getattr(self, name)) for name in self.json_parameters}
+        return {
+            self.stored.get(name, name): self.forms.get(name, (_stored, None))[0](getattr(self, name))
+            for name in self.json_parameters
+        }
 
     @classmethod
     def read_options(cls, options: dict[str, Any]) -> dict[str, Any]:
@@ -152,7 +157,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for name in found:
             if name not in cls.json_parameters:
                 raise ParameterError(f"{cls.__name__} has no {name!r}; {nearest(name, cls.json_parameters)}")
-        return found
+        return {name: cls.forms[name][1](value) if name in cls.forms else value for name, value in found.items()}
 
     def needed(
         self, accuracy: Number | None = None, failure: Number | None = None, *, features: int | None = None

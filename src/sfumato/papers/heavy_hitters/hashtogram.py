@@ -14,7 +14,7 @@ from sfumato.errors import ParameterError
 from sfumato.exact import positive_integer
 from sfumato.local.coins import noise_weight, report_epsilon
 from sfumato.local.hadamard import best_block_bits
-from sfumato.local.oracle import Counts, Oracle, Tally
+from sfumato.local.oracle import Counts, Oracle, Tally, TallyReader
 from sfumato.privacy import Pure
 from sfumato.words import understood
 
@@ -110,17 +110,11 @@ class Hashtogram(Oracle):
 
 
 @dataclass(frozen=True)
-class HashtogramReader:
+class HashtogramReader(TallyReader):
     """The transformed rows of a hashtogram."""
 
     oracle: Hashtogram
-    tally: Tally
     method: Literal["mean", "median"] = "mean"
-
-    @cached_property
-    def reports(self) -> int:
-        """How many reports there are."""
-        return int(self.tally.sum())
 
     @cached_property
     def _sums(self) -> Any:

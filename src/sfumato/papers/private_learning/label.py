@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from itertools import product
@@ -135,6 +136,7 @@ class LabelPrivate(PrivateLearner, OfConcepts):
     """
 
     json_parameters: ClassVar[tuple[str, ...]] = ("accuracy", "failure", "concepts", "listing")
+    forms: ClassVar[Mapping[str, Any]] = {"concepts": (concepts_to_json, concepts_from_json)}
 
     _: KW_ONLY
     listing: int | None = None
@@ -190,16 +192,6 @@ class LabelPrivate(PrivateLearner, OfConcepts):
         if isinstance(family, Recipe):
             return rounded_up(response_people(float(_response_epsilon(spend)), accuracy, failure))
         return rounded_up(labels_needed(family, len(facts.features), spend, accuracy, failure))
-
-    def options(self) -> dict[str, Any]:
-        """Return the parameters as JSON; classes of rules become text."""
-        return {**super().options(), "concepts": concepts_to_json(self.concepts)}
-
-    @classmethod
-    def read_options(cls, options: dict[str, Any]) -> dict[str, Any]:
-        """Read what `options` wrote."""
-        values = super().read_options(options)
-        return {**values, "concepts": concepts_from_json(values.get("concepts", "cuts"))}
 
 
 def require_public(facts: LearningFacts) -> None:

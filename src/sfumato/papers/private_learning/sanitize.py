@@ -134,6 +134,7 @@ class SanitizeThenLearn(PrivateLearner, OfConcepts):
     """
 
     json_parameters: ClassVar[tuple[str, ...]] = ("accuracy", "failure", "concepts", "method")
+    forms: ClassVar[Mapping[str, Any]] = {"concepts": (concepts_to_json, concepts_from_json)}
     stored: ClassVar[Mapping[str, str]] = {"method": "sanitizer"}
 
     _: KW_ONLY
@@ -198,16 +199,6 @@ class SanitizeThenLearn(PrivateLearner, OfConcepts):
             noise = summed(tree.counts, cells, math.log(8 * cells / failure))
             return rounded_up((8 * lost + 4 * noise) / (0.75 * accuracy))
         return 1
-
-    def options(self) -> dict[str, Any]:
-        """Return the parameters as JSON; classes of rules become text."""
-        return {**super().options(), "concepts": concepts_to_json(self.concepts)}
-
-    @classmethod
-    def read_options(cls, options: dict[str, Any]) -> dict[str, Any]:
-        """Read what `options` wrote."""
-        values = super().read_options(options)
-        return {**values, "concepts": concepts_from_json(values.get("concepts", "cuts"))}
 
 
 def released_sample(facts: LearningFacts, value: Rows) -> Sample:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
@@ -50,6 +51,12 @@ class PoolChoice(LabelChoice):
         return Event(event.name, event.spec, {**event.parameters, "pool": [list(row) for row in self.pool]})
 
 
+def _listed(pool: Any) -> list[list[Any]]:
+    """Return a pool as a list of rows."""
+    rows = [] if pool is None else zip(*feature_columns(pool), strict=True)
+    return [[cell.item() if isinstance(cell, np.generic) else cell for cell in row] for row in rows]
+
+
 @dataclass(eq=False, repr=False)
 class OfPool(OfConcepts):
     """What comes first of a learner that has a public pool."""
@@ -83,6 +90,10 @@ class SemiPrivate(PrivateLearner, OfPool):
     """
 
     json_parameters: ClassVar[tuple[str, ...]] = ("accuracy", "failure", "concepts", "pool", "listing")
+    forms: ClassVar[Mapping[str, Any]] = {
+        "concepts": (concepts_to_json, concepts_from_json),
+        "pool": (_listed, list),
+    }
 
     _: KW_ONLY
     listing: int = LISTING
@@ -128,18 +139,6 @@ class SemiPrivate(PrivateLearner, OfPool):
         wanted = float(self.accuracy if accuracy is None else accuracy)
         missed = float(self.failure if failure is None else failure)
         return pool_needed(self._family(), len(self.facts().features), wanted, missed)
-
-    def options(self) -> dict[str, Any]:
-        """Return the parameters as JSON; classes of rules become text, the pool a list of rows."""
-        rows = [] if self.pool is None else [list(row) for row in zip(*feature_columns(self.pool), strict=True)]
-        pool = [[cell.item() if isinstance(cell, np.generic) else cell for cell in row] for row in rows]
-        return {**super().options(), "concepts": concepts_to_json(self.concepts), "pool": pool}
-
-    @classmethod
-    def read_options(cls, options: dict[str, Any]) -> dict[str, Any]:
-        """Read what `options` wrote."""
-        values = super().read_options(options)
-        return {**values, "concepts": concepts_from_json(values.get("concepts", "cuts"))}
 
 
 def pool_needed(family: Family, features: int, accuracy: float, failure: float) -> int:

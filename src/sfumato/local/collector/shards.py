@@ -56,10 +56,6 @@ class Layout:
         rows = np.ascontiguousarray(wide)
         return rows[by_rows(rows)]
 
-    def ids_of(self, records: Any) -> Any:
-        """Return the ids of records."""
-        return records[:, : self.id_bytes]
-
     def values_of(self, records: Any) -> Any:
         """Return the values of records."""
         values = np.zeros(len(records), dtype=np.int64)

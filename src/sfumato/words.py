@@ -114,6 +114,18 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"there is {shown}." if names else "there is none."
 
 
+def one_of(name: str, value: Any, known: Iterable[str]) -> None:
+    """Refuse a word that is none of those which an argument takes, and list them.
+
+    >>> one_of("method", "guess", ("auto", "tree"))
+    Traceback (most recent call last):
+    sfumato.errors.ParameterError: method is one of auto, tree, and 'guess' is none of them.
+    """
+    words = tuple(known)
+    if value not in words:
+        raise ParameterError(f"{name} is one of {', '.join(words)}, and {value!r} is none of them.")
+
+
 def misfit(called: str, signature: inspect.Signature, given: tuple[Any, ...], named: Mapping[str, Any]) -> str | None:
     """Say in a sentence why arguments do not fit a call; None if they do."""
     try:

@@ -155,7 +155,7 @@ def test_the_printed_reduction_costs_three_times():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: learner(method="dust"), ParameterError, "method must be"),
+        (lambda: learner(method="dust"), ParameterError, "method is one of"),
         (lambda: learner(method="medians", domains=imputed.booleans()), ParameterError, "ordered"),
         (lambda: learner(method="cells"), DomainTooLarge, "one by one"),
         (lambda: learner("stumps"), ParameterError, "no class"),

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import ParameterError, UnsupportedSpend
+from sfumato.errors import UnsupportedSpend
 from sfumato.learn.cells import Codes, rounded_up
 from sfumato.learn.estimator import PrivateLearner, learner
 from sfumato.learn.facts import LearningFacts, Sample
@@ -21,6 +21,7 @@ from sfumato.mechanism import NOTHING, Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import Approximate, Bound, Loss, Pure
 from sfumato.select import Exponential, Stable, Unbounded, exponential, sparse, stable
+from sfumato.words import one_of
 
 Key = tuple[int, ...]
 METHODS = ("auto", "stable", "exponential", "tree")
@@ -147,8 +148,7 @@ class PrivatePoint(PrivateLearner):
 
     def _chosen(self, facts: LearningFacts, spend: Bound, accuracy: float, failure: float) -> tuple[str, int]:
         """Return the method that needs the fewest people and how many, from public facts only."""
-        if self.method not in METHODS:
-            raise ParameterError(f"method must be one of {', '.join(METHODS)}, and {self.method!r} is none of them.")
+        one_of("method", self.method, METHODS)
         methods = self._possible(facts, spend) if self.method == "auto" else [self.method]
         return min(
             ((method, self._people(method, facts, spend, accuracy, failure)) for method in methods),

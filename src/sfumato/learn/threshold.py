@@ -20,6 +20,7 @@ from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import Bound, Loss
 from sfumato.select import Solver, StepFunction, solve_quasiconcave
+from sfumato.words import one_of
 
 DIRECTIONS = ("above", "below", "either")
 MANY = 1 << 40
@@ -168,8 +169,7 @@ class PrivateThreshold(PrivateLearner):
     def _solver(
         self, facts: LearningFacts, spend: Bound, people: int, failure: float, allowed: float | None = None
     ) -> Solver:
-        if self.direction not in DIRECTIONS:
-            raise ParameterError(f"direction must be one of {', '.join(DIRECTIONS)}, and {self.direction!r} is none.")
+        one_of("direction", self.direction, DIRECTIONS)
         place, _, size = self._cut_feature(facts)
         plain = not self.realizable or self.direction == "either"
         with warnings.catch_warnings():

@@ -20,6 +20,7 @@ from sfumato.local.oracle import Oracle
 from sfumato.local.response import mean_response, response
 from sfumato.local.seed import Seed, words
 from sfumato.privacy import Pure
+from sfumato.words import one_of
 
 if TYPE_CHECKING:
     from sfumato.local.evidence import Find
@@ -136,8 +137,7 @@ def list_method(spend: Pure, candidates: int, method: str = "best", *, false_ite
     """
     candidates = positive_integer(candidates, "candidates")
     chance = float(between_zero_and_one(false_items, "false_items"))
-    if method not in ORACLES:
-        raise ParameterError(f"method is one of {', '.join(ORACLES)}, and {method!r} is none.")
+    one_of("method", method, ORACLES)
     if candidates > MOST_CANDIDATES:
         raise DomainTooLarge(
             f"A list of {candidates} candidates is too long to estimate one by one; leave candidates= out and give "

@@ -24,6 +24,7 @@ from sfumato.local.seed import Seed
 from sfumato.local.shuffle import MOST_HONEST, checked, guessed_loss, largest_local
 from sfumato.local.trust import Validity
 from sfumato.privacy import Approximate, Bound, Pure, require_bound
+from sfumato.words import one_of
 
 POOREST = 0.25
 """A plan that finds nothing below this share is refused."""
@@ -89,8 +90,8 @@ def plan(
     if sum(part is not None for part in (items, candidates, numbers)) != 1:
         raise ParameterError("Write one of items=, candidates= and numbers=: what is asked of the devices.")
     chance = float(between_zero_and_one(FALSE_ITEMS if false_items is None else false_items, "false_items"))
-    if not isinstance(method, Method) and method not in METHOD_NAMES:
-        raise ParameterError(f"method is one of {', '.join(METHOD_NAMES)}, and {method!r} is none.")
+    if not isinstance(method, Method):
+        one_of("method", method, METHOD_NAMES)
     _refuse_idle(items, numbers, method, None if false_items is None else chance, wanted)
     share = 1.0 if wanted is None else float(between_zero_and_one(wanted, "wanted"))
     listed = None if candidates is None else _candidates(candidates)

@@ -23,6 +23,7 @@ from sfumato.local.method import Method, Role
 from sfumato.local.seed import Seed, words
 from sfumato.local.whitening import whitening_of
 from sfumato.privacy import Pure
+from sfumato.words import one_of
 
 if TYPE_CHECKING:
     from sfumato.local.evidence import Find
@@ -87,8 +88,7 @@ class TreeMethod(Method):
             raise ParameterError("shares= needs a positive number for each level, for verifying and for estimating.")
         if any(not 1 <= after - before <= 8 for before, after in pairwise(self.levels)):
             raise ParameterError("levels= must grow, by at most 8 bits at a time.")
-        if self.method not in SEARCHES:
-            raise ParameterError(f"method= is one of {', '.join(SEARCHES)}.")
+        one_of("method", self.method, SEARCHES)
 
     @cached_property
     def roles(self) -> tuple[Role, ...]:

@@ -15,6 +15,7 @@ from sfumato.fair.mapping.transport import _emd
 from sfumato.fair.metric.base import Metric
 from sfumato.fair.pairs.certificate import Certificate, certify
 from sfumato.fair.pairs.divergence import divergence_block
+from sfumato.words import one_of
 
 EXACT_CELLS = 600
 """The exact program has as many variables as S × T, and rows for pairs of S."""
@@ -62,8 +63,7 @@ def affirmative_mapping(
     index_one, index_two = two_groups(metric, first, second)
     problem = make_problem(metric, loss, distance)
     inner, outer = metric.subset(index_one), metric.subset(index_two)
-    if method not in ("auto", "exact", "fast"):
-        raise ParameterError(f'method must be "auto", "exact" or "fast", and {method!r} is none of them.')
+    one_of("method", method, ("auto", "exact", "fast"))
     if not 0 <= at_most <= 1:
         raise ParameterError(f"A parity gap lies between 0 and 1, and {at_most} does not.")
     across = metric.block(index_one, index_two)

@@ -21,6 +21,7 @@ from sfumato.local.durable import UNREADABLE, make_directory, write_durably
 from sfumato.local.plan import Plan
 from sfumato.local.trust import now
 from sfumato.local.wire import TAG_BYTES, Refused
+from sfumato.words import one_of
 
 PLANS = "plans.json"
 FORMAT = 1
@@ -137,8 +138,7 @@ class CollectorSet:
         return Parcel(None, np.zeros((len(pairs) - envelope, 1), dtype=np.uint8), envelope)
 
     def _of_binary(self, data: bytes, format: str) -> str | None:
-        if format not in FORMATS:
-            raise ParameterError(f"The format of reports is one of {', '.join(FORMATS)}, and {format!r} is none.")
+        one_of("The format of reports", format, FORMATS)
         start = ID_BYTES + 1 if format == "binary" else 1
         tag = bytes(data[start : start + TAG_BYTES])
         for digest, collector in self._collectors.items():

@@ -37,7 +37,7 @@ from sfumato.local.seed import Seed
 from sfumato.local.whitening import whitening_of
 from sfumato.papers.heavy_hitters.codes import DECODERS, UniqueListCode, best_offsets
 from sfumato.privacy import Pure
-from sfumato.words import understood
+from sfumato.words import one_of, understood
 
 if TYPE_CHECKING:
     from sfumato.local.evidence import Find
@@ -77,8 +77,7 @@ class ExpanderMethod(Method):
     false_items: float = 0.05
 
     def __post_init__(self) -> None:
-        if self.method not in DECODERS:
-            raise ParameterError(f"method= is one of {', '.join(DECODERS)}.")
+        one_of("method", self.method, DECODERS)
         if self.cells.block_bits > self.bucket_bits or self.cells.block_bits + self.cells.column_bits != self.cell_bits:
             raise ParameterError(f"cells= must have 2^{self.cell_bits} outcomes, and no more blocks than buckets.")
 

@@ -41,6 +41,7 @@ from sfumato.privacy import Bound, Loss
 from sfumato.questions.synthesis.question import Synthesize
 from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
+from sfumato.words import one_of
 from sfumato.workload.records import Records
 from sfumato.workload.space import Space
 
@@ -156,8 +157,7 @@ class SanitizeThenLearn(PrivateLearner, OfConcepts):
 
     def _method(self, facts: LearningFacts) -> str:
         """Return the name of the release, decided by domains alone."""
-        if self.method not in SANITIZERS:
-            raise ParameterError(f"method must be one of {', '.join(SANITIZERS)}, and {self.method!r} is none.")
+        one_of("method", self.method, SANITIZERS)
         if self.method == "medians" and not ordered(facts):
             raise ParameterError(
                 "Medians release the distribution of one ordered feature; write method='model' for several, or "

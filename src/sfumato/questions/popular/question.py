@@ -22,6 +22,7 @@ from sfumato.totals.column_tree.choice import CONFIDENCE, plan_cells, plan_pure,
 from sfumato.totals.column_tree.histogram import PopularCounts
 from sfumato.totals.found_keys import plan_found
 from sfumato.totals.totals import table_between, table_of
+from sfumato.words import one_of
 
 METHODS = ("auto", "tree", "laplace", "stability")
 
@@ -47,8 +48,7 @@ class Popular(Question):
     def __init__(self, columns: str | Sequence[str], smallest: int | None = None, method: str = "auto") -> None:
         if not columns:
             raise ParameterError("Popular needs columns; write Popular(['town', 'job', 'car']).")
-        if method not in METHODS:
-            raise ParameterError(f"method is one of {', '.join(METHODS)}, and {method!r} is none of them.")
+        one_of("method", method, METHODS)
         if smallest is not None:
             positive_integer(smallest, "smallest")
         object.__setattr__(self, "columns", as_columns(columns))

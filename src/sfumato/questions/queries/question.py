@@ -22,6 +22,7 @@ from sfumato.questions.queries.tables import Tables
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Rows
 from sfumato.table.schema import Schema
+from sfumato.words import one_of
 from sfumato.workload.floors import CONFIDENCE, beside_tables
 from sfumato.workload.records import tabled
 from sfumato.workload.space import Space
@@ -65,8 +66,7 @@ class Queries(Question):
                 "Queries needs a workload; write Queries(workloads.marginals(schema, width=2)) with the schema of the "
                 "table."
             )
-        if method not in PROJECTIONS:
-            raise ParameterError(f"method is one of {', '.join(PROJECTIONS)}, and {method!r} is none of them.")
+        one_of("method", method, PROJECTIONS)
         if workload.queries > MOST_ANSWERS:
             raise ParameterError(
                 f"The workload asks for {workload.queries} numbers, more than {MOST_ANSWERS}; ask for fewer "

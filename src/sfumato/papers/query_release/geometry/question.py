@@ -22,6 +22,7 @@ from sfumato.questions.queries.question import Queries
 from sfumato.table.gauge import Basis, Gauge
 from sfumato.table.measure import Distinct, Rows
 from sfumato.table.schema import Schema
+from sfumato.words import one_of
 from sfumato.workload.floors import Beside, beside_shape
 from sfumato.workload.records import Records
 from sfumato.workload.space import Space
@@ -62,8 +63,7 @@ class Shaped(Question):
     def __post_init__(self) -> None:
         Queries(self.workload)  # refuses what is no workload, or too large a one
         methods = ("auto", *METHODS, "recursive")
-        if self.method not in methods:
-            raise ParameterError(f"method is one of {', '.join(methods)}, and {self.method!r} is none of them.")
+        one_of("method", self.method, methods)
 
     def canonical(self, schema: Schema) -> Self:
         """Refuse a workload that was made for another schema."""

@@ -30,6 +30,7 @@ from sfumato.select import exponential, permute_and_flip
 from sfumato.select.fit import positive_spend, settle
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Rows
+from sfumato.words import one_of
 from sfumato.workload.records import Records
 from sfumato.workload.space import Space
 from sfumato.workload.workload import Workload
@@ -202,8 +203,7 @@ class AgnosticOptions:
     def __post_init__(self) -> None:
         if self.rounds != "auto":
             positive_integer(self.rounds, "rounds")
-        if self.learner not in LEARNERS:
-            raise ParameterError(f"learner is one of {', '.join(LEARNERS)}, and {self.learner!r} is none of them.")
+        one_of("learner", self.learner, LEARNERS)
         object.__setattr__(self, "gap", at_least_zero(self.gap, "gap"))
         object.__setattr__(self, "split", between_zero_and_one(self.split, "split"))
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sfumato.errors import ParameterError
 from sfumato.exact import between_zero_and_one, positive_integer
 from sfumato.questions.synopsis.base import Floats
+from sfumato.words import one_of
 
 Method = Literal["auto", "regression", "threshold"]
 Learner = Any
@@ -59,8 +60,7 @@ class Reduction:
     bad_fraction: float = 0.1
 
     def __post_init__(self) -> None:
-        if self.method not in ("auto", "regression", "threshold"):
-            raise ParameterError(f"method is 'auto', 'regression' or 'threshold', and {self.method!r} is none of them.")
+        one_of("method", self.method, ("auto", "regression", "threshold"))
         object.__setattr__(self, "accuracy", float(between_zero_and_one(self.accuracy, "accuracy")))
         object.__setattr__(self, "bad_fraction", float(between_zero_and_one(self.bad_fraction, "bad_fraction")))
 

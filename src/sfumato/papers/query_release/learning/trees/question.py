@@ -20,6 +20,7 @@ from sfumato.privacy import Bound
 from sfumato.questions.synopsis.binary import Bits
 from sfumato.questions.synopsis.methods import register
 from sfumato.table.gauge import Basis
+from sfumato.words import one_of
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,7 @@ class TreeOptions:
     negations: bool = False
 
     def __post_init__(self) -> None:
-        if self.predicate not in PREDICATES:
-            raise ParameterError(f"predicate is one of {', '.join(PREDICATES)}, and {self.predicate!r} is neither.")
+        one_of("predicate", self.predicate, PREDICATES)
         if self.negations and self.predicate != "conjunction":
             raise ParameterError("negations=True is for conjunctions; leave it out, or write predicate='conjunction'.")
         if self.most_leaves is not None:

@@ -11,13 +11,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from sfumato.durable import UNREADABLE, make_directory, write_durably
 from sfumato.errors import ParameterError, SketchError
 from sfumato.local.collector.collection import is_collection
 from sfumato.local.collector.collector import Batch, Collector
 from sfumato.local.collector.envelope import FORMATS, Parcel, open_envelopes, open_line, parcel_of, record_bytes
 from sfumato.local.collector.ids import ID_BYTES
 from sfumato.local.collector.intake import Intake
-from sfumato.local.durable import UNREADABLE, make_directory, write_durably
 from sfumato.local.plan import Plan
 from sfumato.local.trust import now
 from sfumato.local.wire import TAG_BYTES, Refused

@@ -1,6 +1,7 @@
 """Private learning and sanitization over huge domains: the constructions as they were printed, repaired.
 
-What the product uses of it (thresholds, boxes, quasi-concave choices, medians) is in the core.
+What the product recommends of it (thresholds, keys, lists of rules, quasi-concave choices, medians) is in the core. Its
+other learners (boxes, private labels, pools, rows released first) are here, and found under `sfumato.learn`.
 """
 
 from __future__ import annotations
@@ -24,17 +25,14 @@ if TYPE_CHECKING:
     from sfumato.papers.private_learning.kearns_box import KearnsBox
     from sfumato.papers.private_learning.padded import PaddedClasses
 
-__getattr__, __dir__ = later(
-    __name__,
-    {
-        "BitThreshold": f"{__name__}.bit_threshold",
-        "KearnsBox": f"{__name__}.kearns_box",
-        "PaddedClasses": f"{__name__}.padded",
-    },
-    {"Blocks": f"{__name__}.SplitDatabases"},
-)
+HOMES = {
+    "BitThreshold": f"{__name__}.bit_threshold",
+    "KearnsBox": f"{__name__}.kearns_box",
+    "PaddedClasses": f"{__name__}.padded",
+}
 """What needs scikit-learn is loaded when it is first used, so that the sanitizers do without it."""
 
+__getattr__, __dir__ = later(__name__, HOMES, {"Blocks": f"{__name__}.SplitDatabases"})
 
 __all__ = [
     "BitThreshold",

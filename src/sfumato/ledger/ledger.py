@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -181,8 +182,7 @@ class Ledger(Meters):
         )
         found = self._begin(request, make_loss, sealed=True)
         if not found.reused:
-            fresh = found.state == "reserved"  # as it was charged, before it was started
-            return running.complete(self._journal, self._private, found.id, work, fresh=fresh)
+            return running.complete(self._journal, self._private, found, work)
         if self._private is not None:
             self._private.erase(found.id)  # an interrupt between commit and erasing may have left something
         return found
@@ -193,6 +193,8 @@ class Ledger(Meters):
             found = self._charge(session, request, resume=sealed and self._private is not None)
             if isinstance(found, Reservation) and found.state != "committed":
                 lifecycle.begin(session, found) if sealed else lifecycle.start(session, found.id)
+            elif isinstance(found, Reservation) and sealed:
+                found = replace(found, readings=tuple(statements.readings(self._journal, session)))
         if isinstance(found, Verdict):
             raise self._refusal(found, request.spend, make_loss, request.analyst)
         return found

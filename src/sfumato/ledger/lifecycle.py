@@ -127,12 +127,13 @@ def sealed(session: Session, request_id: str) -> Seal | None:
     return None if said is None else _seal(said)
 
 
-def settle(session: Session, request_id: str, answer: bytes) -> Reservation:
+def settle(session: Session, reservation: Reservation, answer: bytes) -> Reservation:
     """Store the answer of a frozen request, unless somebody who drew from the same bytes has stored it."""
-    stored = _find(session, request_id)
+    stored = _find(session, reservation.id)
     if stored.state in ("committed", "dead"):
         return _reservation(session, stored)
-    return _commit(session, stored, as_bytes(answer, "An answer"))
+    _commit(session, stored, as_bytes(answer, "An answer"))
+    return replace(reservation, state="committed", answer=answer)
 
 
 def _frozen(session: Session, request_id: str) -> Seal | None:
@@ -169,14 +170,14 @@ def commit(session: Session, request_id: str, answer: bytes) -> Reservation:
     stored = _find(session, request_id)
     if stored.state == "committed" and stored.answer == content:
         return _reservation(session, stored)
-    return _commit(session, stored, content)
+    _commit(session, stored, content)
+    return _reservation(session, replace(stored, state="committed", answer=content))
 
 
-def _commit(session: Session, stored: Stored, content: bytes) -> Reservation:
+def _commit(session: Session, stored: Stored, content: bytes) -> None:
     if not session.change(replace(stored, state="started"), state="committed", answer=content, memory=None):
         raise LedgerError(f"The request {stored.id!r} is {stored.state} and takes no answer; do not show this one.")
     session.append("committed", stored.id, canonical({"answer": digest(content)}))
-    return _reservation(session, replace(stored, state="committed", answer=content))
 
 
 def fail(session: Session, request_id: str) -> Reservation:

@@ -158,6 +158,7 @@ class Session:
         self.form = form
         self._sealed = sealed  # the digest of the sums that the head vouches for, if it is known already
         self._saved: str | None = None
+        self._unwritten: str | None = None
         self._before = (head, rules, form)
 
     @property
@@ -171,6 +172,7 @@ class Session:
 
     def sums_text(self) -> str:
         """Return the running sums of all limits, as JSON."""
+        self._write_sums()
         return str(self.connection.scalar(_READ_SUMS))
 
     def sums_as_sealed(self) -> str | None:
@@ -179,6 +181,7 @@ class Session:
         The stored end of the chain must be the last row's seal, that seal must be the row's, and the row must name
         the sums: three comparisons, whatever the length of the history.
         """
+        self._write_sums()
         at = {"wanted": self.head.length, "previous": self.head.length - 1}
         sums, kind, reservation, body, seal, previous = self.connection.execute(_SUMS_AND_LAST, at).one()
         if seal is None or seal != self.head.seal:
@@ -192,7 +195,12 @@ class Session:
     def save_sums(self, text: str) -> None:
         """Replace the running sums; the rows that are added after this seal them."""
         self._sealed = self._saved = digest(text)
-        self.connection.execute(_WRITE_SUMS, {"text": text})
+        self._unwritten = text  # of several in one transaction the last is written
+
+    def _write_sums(self) -> None:
+        if self._unwritten is not None:
+            self.connection.execute(_WRITE_SUMS, {"text": self._unwritten})
+            self._unwritten = None
 
     def append(self, kind: str, reservation: str | None, body: str) -> int:
         """Add a row to the chain, with the digest of the sums after it, and return its number."""
@@ -206,11 +214,13 @@ class Session:
         self.connection.execute(_ADD_ROW, {**vars(row), "seal": self.head.seal})
         return row.number
 
-    def rows(self, *kinds: str) -> Iterator[tuple[Row, str]]:
-        """Return the rows of these kinds, or all, in order, each with its seal."""
+    def rows(self, *kinds: str, after: int = 0) -> Iterator[tuple[Row, str]]:
+        """Return the rows of these kinds, or all, after a number, in order, each with its seal."""
         found = sa.select(row_table).order_by(row_table.c.number)
         if kinds:
             found = found.where(row_table.c.kind.in_(kinds))
+        if after:
+            found = found.where(row_table.c.number > after)
         for line in self.connection.execute(found):
             yield Row(line.number, line.kind, line.reservation, line.body), line.seal
 
@@ -318,6 +328,7 @@ class Session:
     def finish(self) -> None:
         """Write the new end of the chain, if anything was added."""
         assert self._saved is None, "sums are saved before the row that seals them"
+        self._write_sums()
         if (self.head, self.rules, self.form) != self._before:
             now = {"length": self.head.length, "seal": self.head.seal, "rules": self.rules, "format": self.form}
             self.connection.execute(_WRITE_HEAD, now)

@@ -153,7 +153,7 @@ class Directory:
     def _of(self, name: str) -> list[Path]:
         """Return what is kept under a hashed id, or everything."""
         try:
-            return [self._now / found for found in os.listdir(self._now) if found.startswith(name)]
+            return [path for path in self._now.iterdir() if path.name.startswith(name)]
         except FileNotFoundError:
             return []
 

@@ -88,6 +88,8 @@ _SUMS_AND_LAST = sa.select(
 ).select_from(
     sums_table.outerjoin(_LAST, _LAST.c.number == _ID).outerjoin(_BEFORE, _BEFORE.c.number == sa.bindparam("previous"))
 )
+_ROWS = sa.select(row_table).where(row_table.c.number > sa.bindparam("after")).order_by(row_table.c.number)
+_ROWS_OF = _ROWS.where(row_table.c.kind.in_(sa.bindparam("kinds", expanding=True)))
 _WRITE_SUMS = sa.update(sums_table).values(sums=sa.bindparam("text"))
 _ADD_ROW = sa.insert(row_table)
 _ADD_RESERVATION = sa.insert(reservation_table)
@@ -216,12 +218,8 @@ class Session:
 
     def rows(self, *kinds: str, after: int = 0) -> Iterator[tuple[Row, str]]:
         """Return the rows of these kinds, or all, after a number, in order, each with its seal."""
-        found = sa.select(row_table).order_by(row_table.c.number)
-        if kinds:
-            found = found.where(row_table.c.kind.in_(kinds))
-        if after:
-            found = found.where(row_table.c.number > after)
-        for line in self.connection.execute(found):
+        found = _ROWS_OF if kinds else _ROWS
+        for line in self.connection.execute(found, {"after": after, **({"kinds": kinds} if kinds else {})}):
             yield Row(line.number, line.kind, line.reservation, line.body), line.seal
 
     def body(self, number: int) -> str:
@@ -320,9 +318,9 @@ class Session:
         """Write a new reservation."""
         self.connection.execute(_ADD_RESERVATION, vars(stored))
 
-    def change(self, expected: Stored, **values: Any) -> bool:
-        """Compare and set: change a reservation only if it still is in the state and at the step expected."""
-        same = {"wanted": expected.id, "in_state": expected.state, "at_step": expected.step}
+    def change(self, request_id: str, in_state: str, at_step: int, **values: Any) -> bool:
+        """Compare and set: change a reservation only if it is in this state and at this step."""
+        same = {"wanted": request_id, "in_state": in_state, "at_step": at_step}
         return self.connection.execute(_CHANGE, {**same, **values}).rowcount == 1
 
     def finish(self) -> None:

@@ -109,7 +109,7 @@ class Curator(Shorthands):
             if not self.ledger.knows(key):  # what was answered elsewhere is shown here too
                 raise
         kept = self.ledger.run_sealed(
-            f"{Noise().uniform(1 << 128):032x}",
+            new_key()[:16].hex(),
             asked.event(self.table.snapshot),
             asked.losses(spend),
             asked.work(self.table),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from sfumato.domain import Text
@@ -15,6 +15,9 @@ from sfumato.table.resources import shown
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+
+FEW = 2**20
+"""Plans are kept of answers with so many rows at most: an engine that runs a plan hands over its answer whole."""
 
 COPIES = 4
 """A reading is held as the engine hands it over, as columns, in order, and packed to be kept: so often at most."""
@@ -32,6 +35,7 @@ class PlannedTable(Table):
         super().__init__(table._source, table.schema, table.snapshot, table.order_key)
         self._kept = table._kept
         self._table = table
+        self._as_it_is = True  # whether the queries are those that the table itself will run
         self.public_people = people
 
     @property
@@ -47,6 +51,7 @@ class PlannedTable(Table):
 
     def _one_row_each(self) -> ir.Table:
         """Write the query out that is run where somebody has more rows than one."""
+        self._as_it_is = False
         return told_apart(self._coded, self.schema).drop(PERSON)
 
     @property
@@ -54,15 +59,16 @@ class PlannedTable(Table):
         return False
 
     def _cached(self, table: ir.Table) -> ir.Table:
+        self._as_it_is = False
         return table
 
     def forget(self, table: ir.Table) -> None:
         """Nothing was kept."""
 
-    def run(self, query: ir.Table, most: int | None = None) -> Any:
+    def run(self, query: ir.Table, most: int | None = None, asked: Hashable = None) -> Any:
         """Have the query planned, compare what it may need with what there is, and return no rows of it."""
         try:
-            guarded(lambda: self._source.planned(query))
+            plan = guarded(lambda: self._source.planned(query))
         except EngineError as failure:
             raise TooLarge(
                 f"The engine cannot run this question: {REASONS[failure.cause]}. Nothing was spent."
@@ -77,7 +83,15 @@ class PlannedTable(Table):
                 needs,
                 has,
             )
+        if plan is not None:
+            if asked is not None and self._as_it_is and most is not None and most <= FEW:
+                self._table.keep_plan(asked, plan)
+            else:
+                self._source.forget(plan.name)
         return query.schema().to_pyarrow().empty_table()
+
+    def run_as_planned(self, asked: Hashable) -> None:
+        """Nothing is run."""
 
     def batches(self, query: ir.Table) -> Iterator[Any]:
         """Have the query planned, and yield nothing of it."""

@@ -54,7 +54,7 @@ def even_part(spend: Approximate, gaussian: int, others: int) -> EvenPart | None
     if not others:
         return EvenPart(Concentrated(whole / (2 * gaussian)), Approximate(spend.epsilon / gaussian, leak))
     # Most of the time a list is nearly one Gaussian; few pure questions are charged by their sum.
-    guess = max(Fraction(math.sqrt(whole / (gaussian + others))), 0 if gaussian else spend.epsilon / others)
+    guess = max(Fraction(math.sqrt(whole / (gaussian + others))), Fraction(0) if gaussian else spend.epsilon / others)
     best = Fraction(0)
     for _ in range(ATTEMPTS):
         scale = short_down(min(guess, spend.epsilon), DIGITS)

@@ -95,7 +95,7 @@ def kinds(spend):
     yield "sampled run", (RUNS[spend] * step).together()
 
 
-RUNS = dict(zip(LIMITS, (300, 2500, 100), strict=True))
+RUNS = dict(zip(LIMITS, (1200, 9000, 450), strict=True))
 """Steps on a hundredth of the people, with noise of deviation 2, that are nearly all of a limit as one list."""
 
 

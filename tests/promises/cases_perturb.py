@@ -60,7 +60,7 @@ class CutTails(AdditiveNoise):
 class CoarseNearTheTruth(AdditiveNoise):
     """Rounded to even numbers after it was clamped to where the truth lies: the clamp is no post-processing."""
 
-    cut: int = 3
+    cut: int = 2
 
     def run(self, exact: Any, noise: Noise) -> Any:
         near = max(exact - self.cut, min(exact + self.cut, exact + noise.draw(self.law)))

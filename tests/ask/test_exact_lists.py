@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import pyarrow
 import pytest
 
-from sfumato import Approximate, Event
+from sfumato import Approximate, Event, Schema, curate
 from sfumato.curator import planning
 from sfumato.curator.planning import planned
-from sfumato.errors import BudgetExceeded
+from sfumato.domain import integers
+from sfumato.errors import BudgetExceeded, SfumatoError
 from sfumato.ledger import Budget, Ledger
 from sfumato.noise import RoundedNormal
+from sfumato.perturb import AdditiveNoise
 from sfumato.privacy.even_parts import EvenPart, even_part
 from sfumato.privacy.fixed_list import FixedList
 from sfumato.privacy.gaussian import gaussian_m
 from sfumato.privacy.pairs import GaussPair, Leak, TwoPoint
+from sfumato.questions import Count
 from sfumato.table.gauge import Basis
 from tests.replay.questions import every_question
 from tests.replay.worlds import worlds
@@ -136,3 +140,45 @@ def test_parts_are_certified_and_nearly_all_of_the_spend(gaussian, others):
             assert scale == pytest.approx(float(part.other.epsilon))
         total = FixedList.of(parts).epsilon(spend.delta)
         assert spend.epsilon * Fraction(998, 1000) <= total <= spend.epsilon
+
+
+def test_lists_that_cost_nothing_and_a_single_paid_question():
+    free, spend = QUESTIONS["Count()"], LIMITS[0]
+    assert planned(NOW, [free, free], spend).loss().person.is_zero
+    assert planned(NOW, [free, free], Approximate(0, "1e-6")).loss().person.is_zero
+    assert planned(NOW, [COUNT, COUNT], Approximate(10**4, "1e-6")).loss().person.epsilon <= 10**4
+    found = planned(NOW, [free, COUNT, free], spend)
+    assert found.prepared[1].loss() == planned(NOW, COUNT, spend).prepared[0].loss()
+
+
+def test_a_question_twice_in_a_list_is_charged_and_drawn_twice():
+    rows = pyarrow.table({"age": [20, 30, 40, 50] * 200})
+    with curate(rows, Schema({"age": integers(0, 99)}), LIMITS[0]) as curator:
+        answers = curator.ask([Count("age > 30")] * 30, LIMITS[0])
+        assert len({answer.value for answer in answers}) > 1
+        again = curator.ask([Count("age > 30")] * 30, LIMITS[0])  # the same list is free
+        assert [answer.value for answer in again] == [answer.value for answer in answers]
+        with pytest.raises(BudgetExceeded):
+            curator.ask([Count("age > 30")] * 31, LIMITS[0])
+        assert curator.ledger.verify()
+
+
+def test_a_list_that_dies_while_it_is_drawn_stays_charged(monkeypatch):
+    rows = pyarrow.table({"age": [20, 30, 40, 50] * 200})
+    with curate(rows, Schema({"age": integers(0, 99)}), LIMITS[0]) as curator:
+        run, drawn = AdditiveNoise.run, []
+
+        def breaks(self, exact, noise):
+            drawn.append(exact)
+            if len(drawn) == 20:
+                raise RuntimeError("in the middle of a list")
+            return run(self, exact, noise)
+
+        monkeypatch.setattr(AdditiveNoise, "run", breaks)
+        with pytest.raises(SfumatoError):
+            curator.ask([Count("age > 30")] * 30, LIMITS[0])
+        monkeypatch.undo()
+        assert curator.ledger.spent().percent == 100
+        with pytest.raises(BudgetExceeded):
+            curator.ask([Count("age > 40")] * 30, LIMITS[0])
+        assert curator.ledger.verify()

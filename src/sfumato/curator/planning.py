@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,12 +14,16 @@ from typing import Any
 from sfumato.ask.asked import Asked
 from sfumato.ask.prepared import Exact, Prepared, Several
 from sfumato.ask.question import Question
-from sfumato.errors import ParameterError
+from sfumato.errors import AccuracyWarning, ParameterError, SfumatoError
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import Approximate, Bound, Pure
 from sfumato.privacy.bounds import require_bound
+from sfumato.privacy.conversion import float_log
 from sfumato.privacy.even_parts import even_part
 from sfumato.table.gauge import Basis
+
+NARROWEST = 1e-300
+"""Noise narrower than this is none, for the comparison of widths."""
 
 
 def planned(basis: Basis, question: Question | Sequence[Question], spend: Bound | None) -> Asked:
@@ -52,6 +57,8 @@ def _prepared(
     if many == 1 or not basis.exact_lists or not isinstance(spend, Approximate) or spend.divided:
         return evenly
     assert isinstance(part, Approximate)
+    if not part.epsilon or all(one.loss().person.is_zero for one in evenly):
+        return evenly
     offers = [_Offer(evenly, part.epsilon), *_sharper(basis, questions, spend, evenly)]
     return min(offers, key=lambda offer: offer.noise).prepared
 
@@ -66,7 +73,7 @@ class _Offer:
     @property
     def noise(self) -> float:
         """How wide its noise is on the whole: the sum of logarithms."""
-        alone = -math.log(self.scale)
+        alone = -float_log(self.scale)
         widths = (_width(one) for one in self.prepared if not one.loss().person.is_zero)
         return sum(alone if width is None else width for width in widths)
 
@@ -87,7 +94,12 @@ def _sharper(
         if part is None:
             continue
         bounds: list[Bound] = [part.gaussian if one else part.other for one in smooth]
-        found = tuple(one.prepare(basis, bound) for one, bound in zip(questions, bounds, strict=True))
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", AccuracyWarning)  # said once, for the even parts
+                found = tuple(one.prepare(basis, bound) for one, bound in zip(questions, bounds, strict=True))
+        except SfumatoError:
+            continue  # by public facts, as all of this: such a part does not serve a question of the list
         amounts = [made.loss().person.gauss.at(Fraction(0)) for made, one in zip(found, smooth, strict=True) if one]
         if all(amount <= 2 * part.gaussian.rho for amount in amounts):
             yield _Offer(found, part.other.epsilon)
@@ -100,7 +112,7 @@ def _width(prepared: Prepared) -> float | None:
     noisy = [one.law for one in listed if isinstance(one, AdditiveNoise)]
     if not noisy or not all(isinstance(one, (AdditiveNoise, Exact)) for one in listed):
         return None
-    return sum(math.log(law.deviation()) for law in noisy) / len(noisy)
+    return sum(math.log(max(law.deviation(), NARROWEST)) for law in noisy) / len(noisy)
 
 
 def _free(basis: Basis, question: Question) -> Prepared:

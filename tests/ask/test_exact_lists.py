@@ -146,7 +146,7 @@ def test_lists_that_cost_nothing_and_a_single_paid_question():
     free, spend = QUESTIONS["Count()"], LIMITS[0]
     assert planned(NOW, [free, free], spend).loss().person.is_zero
     assert planned(NOW, [free, free], Approximate(0, "1e-6")).loss().person.is_zero
-    assert planned(NOW, [COUNT, COUNT], Approximate(10**4, "1e-6")).loss().person.epsilon <= 10**4
+    assert planned(NOW, [COUNT, COUNT], Approximate(10**4, "1e-6")).loss().person.epsilon_at("1e-6") <= 10**4
     found = planned(NOW, [free, COUNT, free], spend)
     assert found.prepared[1].loss() == planned(NOW, COUNT, spend).prepared[0].loss()
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sfumato.audit import Release, worst_adaptive
+from sfumato.audit import ReleaseKind, worst_adaptive
 from sfumato.exact.enclosure import precision
 from sfumato.noise import RoundedNormal
 from sfumato.privacy import Approximate, Cost
@@ -25,20 +25,20 @@ NOTHING = Fraction(0)
 class Kind:
     """A release of the menu and its certificate."""
 
-    release: Release
+    release: ReleaseKind
     cost: Cost
 
 
 def response(epsilon: str) -> Kind:
-    return Kind(Release.randomized_response(epsilon), Cost.pure(epsilon))
+    return Kind(ReleaseKind.randomized_response(epsilon), Cost.pure(epsilon))
 
 
 def lattice(variance: str, cut: str) -> Kind:
-    return Kind(Release.lattice_gaussian(variance, "0.05", cut), Cost.gaussian(variance))
+    return Kind(ReleaseKind.lattice_gaussian(variance, "0.05", cut), Cost.gaussian(variance))
 
 
 def leaking(delta: Fraction) -> Kind:
-    return Kind(Release.leaking(delta), Cost.leaking(NOTHING, delta))
+    return Kind(ReleaseKind.leaking(delta), Cost.leaking(NOTHING, delta))
 
 
 def accepted(gate: Filter, menu: Sequence[Kind]) -> Callable[[Sequence[int]], bool]:

@@ -34,7 +34,7 @@ def _cells(world, relation, spends):
         return cells, harness.shown(cells, tables)
 
 
-LONG = [pytest.param(world, len(harness.SPENDS), marks=pytest.mark.audit) for world in WORLDS]
+LONG = [pytest.param(world, len(harness.SPENDS), marks=pytest.mark.audit) for world in ("one row", "two keyed")]
 
 
 @pytest.mark.parametrize("relation", [REPLACE_ONE, ADD_REMOVE], ids=lambda relation: relation.value)

@@ -61,11 +61,13 @@ class Learn(Question):
                 "A rule is learned from one or more features, each named once, and the label is none of them; write "
                 "features=['age', 'hours'], target='income'."
             )
-        object.__setattr__(self, "learner", _learner_class(learner).__name__)
+        kind = _learner_class(learner)
+        object.__setattr__(self, "learner", kind.__name__)
         object.__setattr__(self, "features", named)
         object.__setattr__(self, "target", target)
         object.__setattr__(self, "classes", None if classes is None else tuple(classes))
-        object.__setattr__(self, "options", _pairs(options))
+        stored = [(kind.stored.get(name, name), value) for name, value in _pairs(options)]
+        object.__setattr__(self, "options", _pairs(stored))
         object.__setattr__(self, "missing", _pairs(missing))
         for name, _ in self.missing:
             if name not in named:

@@ -15,6 +15,8 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Protocol
 
+from sfumato.durable import sync_directory
+
 if TYPE_CHECKING:
     from sfumato.ledger.store import Store
 
@@ -108,7 +110,7 @@ class Directory:
             _write(home / KEY, key)
             # A file is found again if every directory on the way to it has reached the disk.
             for directory in {home, home.parent, *(made.parent for made in fresh)}:
-                _sync(directory)
+                sync_directory(directory)
         except OSError:
             _forget(home)
             raise
@@ -177,16 +179,6 @@ def _write(path: Path, content: bytes) -> None:
         opened.write(content)
         opened.flush()
         os.fsync(opened.fileno())
-
-
-def _sync(directory: Path) -> None:
-    if os.name != "posix":
-        return  # elsewhere a directory cannot be opened, and its entries are durable with the file
-    file = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
 
 
 def _forget(home: Path) -> None:

@@ -198,10 +198,15 @@ class Table:
 
     def _fits_memory(self, columns: int) -> bool:
         """Tell whether the codes fit memory comfortably; the answer changes the speed and not one number."""
-        if not self._source.is_duckdb:
+        if not self._in_memory:
             return False
         rows = self.run(self._source.table.aggregate(rows=self._source.table.count())).column("rows")[0].as_py()
         return bool(rows * (columns + 2) <= CELLS_AT_ONCE)
+
+    @property
+    def _in_memory(self) -> bool:
+        """Whether rows are picked and weighed in this process, next to the engine."""
+        return self._source.is_duckdb
 
     def keep_first(
         self,
@@ -212,7 +217,7 @@ class Table:
         hidden: Sequence[str] = (PERSON,),
     ) -> ir.Table:
         """Keep the first of each person's rows as `place` arranges them; next to DuckDB this happens in memory."""
-        if not self._source.is_duckdb:
+        if not self._in_memory:
             return self._cached(pick_in_engine(place(rows), limit, tuple(ties)).drop(*hidden))
         import pyarrow
 

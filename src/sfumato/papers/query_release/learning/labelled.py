@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.answer import Frame, Measured, Released
+from sfumato.answer import Frame, NoisyPart, Released
 from sfumato.ask.prepared import Prepared
 from sfumato.errors import ParameterError
 from sfumato.exact import positive_integer
@@ -21,6 +21,7 @@ from sfumato.papers.query_release.learning.learned import (
     Learned,
     LearnedAnswers,
     Learner,
+    Method,
     Reduction,
     Training,
     learn_answers,
@@ -46,6 +47,7 @@ from sfumato.questions.synopsis.binary import Bits
 from sfumato.questions.synopsis.methods import register
 from sfumato.questions.synopsis.queries import Conjunctions, Subsets, pack, unpack
 from sfumato.table.gauge import Basis
+from sfumato.words import understood
 
 FEWEST, MOST = 20, 2000
 UNKNOWN = 200
@@ -73,17 +75,18 @@ class Labelled(Synopsis):
         """The queries as a learner sees them, with their noisy shares."""
         return Training(self.queries.features(), self.shares, self.deviation**2)
 
+    @understood
     def fit(
         self,
         learner: Learner,
         *,
-        mode: Any = "auto",
+        method: Method = "auto",
         accuracy: float = 0.1,
         bad_fraction: float = 0.1,
         folds: int = FOLDS,
     ) -> LearnedSynopsis:
-        """Train a learner on the noisy shares; see `Reduction` for the modes. Free, however often it is done."""
-        reduction = Reduction(mode, accuracy, bad_fraction)
+        """Train a learner on the noisy shares; see `Reduction` for the methods. Free, however often it is done."""
+        reduction = Reduction(method, accuracy, bad_fraction)
         return LearnedSynopsis(self, learn_answers(self.training, learner, reduction, folds=folds))
 
     @cached_property
@@ -184,7 +187,7 @@ def labels(basis: Basis, spend: Bound, columns: tuple[str, ...] | None, options:
     def finish(found: Counted) -> Released:
         made = labelled(mechanism, found, bits.names)
         released = {"synopsis": made.to_json(), "error": made.deviation}
-        return Released((Measured("counts", found.counts, mechanism.law),), made=released)
+        return Released((NoisyPart("counts", found.counts, mechanism.law),), made=released)
 
     return Prepared(gauge, mechanism, finish, bits.read)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from sfumato.answer import Measured, Released
+from sfumato.answer import NoisyPart, Released
 from sfumato.ask.prepared import Prepared
 from sfumato.errors import ParameterError
 from sfumato.model.factored import Factored
@@ -98,4 +98,4 @@ def prepared_rounds(gauge: Gauge, mechanism: Any, model_of: Callable[[Transcript
 def released_model(schema: Schema, model: Factored, numbers: tuple[int, ...], law: Priced | None) -> Released:
     """Return what was measured, and the model made from it alone."""
     made = {"schema": schema.to_json(), "model": model.to_json()}
-    return Released((Measured("measured", numbers, law),), made=made)
+    return Released((NoisyPart("measured", numbers, law),), made=made)

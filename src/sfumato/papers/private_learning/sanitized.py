@@ -13,9 +13,9 @@ import numpy as np
 from sfumato.domain import Booleans, Categories
 from sfumato.errors import DomainTooLarge
 from sfumato.learn.facts import LearningFacts, Sample
-from sfumato.learn.fitted import Row
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
+from sfumato.papers.private_learning.fitted import Row
 from sfumato.perturb import AdditiveNoise, calibrate
 from sfumato.privacy import ADD_REMOVE, REPLACE_ONE, Bound, Cost, Loss
 from sfumato.privacy.parallel import parallel
@@ -75,7 +75,7 @@ def cell_rows(facts: LearningFacts, spend: Bound) -> CellRows:
     if cells > MOST_CELLS:
         raise DomainTooLarge(
             f"Features and label have {cells} cells together, and {MOST_CELLS} are the most that are counted one by "
-            "one; write sanitizer='points', which publishes the large ones, or 'model'.",
+            "one; write method='points', which publishes the large ones, or 'model'.",
             method="points",
         )
     noise = calibrate(

@@ -65,7 +65,7 @@ def test_a_curator_of_an_earlier_ledger_draws_as_before(tmp_path) -> None:
     with curate(rows, schema, Approximate(1, "1e-6"), ledger=place) as opened:
         assert opened.basis.gaussians == "discrete"
         opened.ask(Histogram("ill"), Concentrated("1/1000"))
-        learner = SanitizeThenLearn(sanitizer="cells", spend=Concentrated("1/1000"), classes=("no", "yes"))
+        learner = SanitizeThenLearn(method="cells", spend=Concentrated("1/1000"), classes=("no", "yes"))
         opened.learn(learner, features=["age"], target="ill")
         laws = [json.dumps(dict(entry.event)) for entry in opened.ledger.history()][1:]
         assert len(laws) == 2 and all("DiscreteGaussian" in law and ROUNDED not in law for law in laws)

@@ -266,3 +266,18 @@ def test_whichever_request_comes_first_the_limit_is_met_by_the_laws_that_are_dra
             reached.append(best(found.gate, menu, level, 3)(first) / float(limit.delta))
     assert reached and max(reached) <= 1
     assert max(reached) > 0.2  # the limit is used, not only kept
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize(
+    ("limit", "menu"),
+    [
+        (Approximate(2, "1/50"), (rounded("2"), rounded("9"), coin("4/5"), leak("1/200"))),
+        (Approximate("1/5", "1/5"), (rounded("4"), coin("7/10"), coin("1/5"), leak("1/10"))),
+        (Approximate(0, "1/5"), (rounded("9"), coin("1/4"), leak("1/20"))),
+        (Approximate(1, "1/100"), (rounded("6"), coin("1/5"), leak("1/2000"))),
+    ],
+)
+def test_more_limits_are_met_whichever_request_comes_first(limit, menu):
+    """Bits of two people: Gaussian counts, randomized response and leaks, each chosen after all answers so far."""
+    test_whichever_request_comes_first_the_limit_is_met_by_the_laws_that_are_drawn(limit, menu)

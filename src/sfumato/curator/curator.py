@@ -50,7 +50,14 @@ class Curator(Shorthands):
     def __init__(self, table: Table, ledger: Ledger, relation: Relation = REPLACE_ONE) -> None:
         self.table = table
         self.ledger = ledger
-        self.basis = Basis(table.schema, table.people, relation, table.order_key, gaussians=ledger.gaussians)
+        self.basis = Basis(
+            table.schema,
+            table.people,
+            relation,
+            table.order_key,
+            gaussians=ledger.gaussians,
+            exact_lists=ledger.exact_lists,
+        )
         self.unnamed = False  # whether this state of the data will be a new snapshot when it is opened again
 
     def __repr__(self) -> str:
@@ -162,7 +169,7 @@ class Curator(Shorthands):
         asked = question.canonical(self.schema)
         bound = self.share(Fraction(1, 10)) if spend is None else spend
         with open_table(random_rows(self.schema, people, Noise()), self.schema, snapshot="rehearsal") as table:
-            basis = Basis(self.schema, table.people, self.basis.relation, gaussians=self.basis.gaussians)
+            basis = replace(self.basis, people=table.people, order_key="")
             plan = Asked((asked,), (asked.prepare(basis, bound),), self.schema)
             work, coins = plan.work(table), Coins("rehearsal", new_key())
             raw = unpack(work.draw(work.read(), coins), self.schema)

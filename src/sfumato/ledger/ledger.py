@@ -313,6 +313,11 @@ class Ledger(Meters):
         return self._journal.terms.gaussians
 
     @property
+    def exact_lists(self) -> bool:
+        """Whether lists share their exact total; those of earlier versions share what fits one by one."""
+        return self._journal.terms.exact_lists
+
+    @property
     def schema(self) -> str | None:
         """The fingerprint of the ledger's schema, None if none was named yet."""
         return self._journal.terms.schema

@@ -82,7 +82,8 @@ class ModelRows(Mechanism):
     @cached_property
     def prepared(self) -> Prepared:
         """The question for a model, made ready."""
-        return Synthesize().plan(Basis(self.schema, self.people), self.spend)
+        basis = Basis(self.schema, self.people, gaussians=self.facts.gaussians)
+        return Synthesize().plan(basis, self.spend)
 
     def loss(self) -> Loss:
         """Return the loss of the measurements."""

@@ -34,6 +34,7 @@ from sfumato.papers.query_release.weights.planning import COUNT_SHARE, amounts
 from sfumato.papers.query_release.weights.rounds import rows_move
 from sfumato.perturb import calibrate
 from sfumato.privacy import Bound
+from sfumato.privacy.calibrate import Gaussians
 from sfumato.questions.synopsis.base import (
     Floats,
     Synopsis,
@@ -178,6 +179,7 @@ def labels(basis: Basis, spend: Bound, columns: tuple[str, ...] | None, options:
         bound,
         people=gauge.total,
         rows=gauge.rows,
+        gaussians=gauge.gaussians,
         relation=gauge.relation,
         reads=gauge.charged,
     )
@@ -190,7 +192,15 @@ def labels(basis: Basis, spend: Bound, columns: tuple[str, ...] | None, options:
     return Prepared(gauge, mechanism, finish, bits.read)
 
 
-def plan_labels(about: Any, spend: Bound, *, people: int | None, rows: int = 1, **options: Any) -> Labels:
+def plan_labels(
+    about: Any,
+    spend: Bound,
+    *,
+    people: int | None,
+    rows: int = 1,
+    gaussians: Gaussians = "wide",
+    **options: Any,
+) -> Labels:
     """Return noisy counts of public queries for a spend; a part of it buys the number of rows where it is private."""
     from sfumato.ledger.largest import scaled
     from sfumato.select.fit import positive_spend, settle
@@ -203,7 +213,14 @@ def plan_labels(about: Any, spend: Bound, *, people: int | None, rows: int = 1, 
         rest = scaled(bound, 1 - COUNT_SHARE)
     move, size = about.step * rows, about.size
     noise = calibrate(
-        rest, l1=size * move, l2_squared=size * move**2, largest=move, changed=size, draws=size, **options
+        rest,
+        l1=size * move,
+        l2_squared=size * move**2,
+        largest=move,
+        changed=size,
+        draws=size,
+        gaussians=gaussians,
+        **options,
     )
     return settle(Labels(about=about, law=noise.law, rows=rows, people=people, count_law=count_law, **options), bound)
 

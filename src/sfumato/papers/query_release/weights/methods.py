@@ -58,7 +58,7 @@ def barak(basis: Basis, spend: Bound, workload: Workload, options: Mapping[str, 
     fitting = options_of(Fitting, options) if options else None
     gauge = basis.gauge(Rows(workload.columns))
     plan = Barak(workload, gauge.relation, gauge.total, gauge.rows)
-    mechanism = plan.mechanism(gauge.priced(spend), gauge.charged)
+    mechanism = plan.mechanism(gauge.priced(spend), gauge.charged, gauge.gaussians)
 
     def finish(noisy: Any) -> Released:
         model = plan.model(noisy, mechanism, fitting) if fitting else plan.model(noisy, mechanism)

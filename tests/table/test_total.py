@@ -376,6 +376,7 @@ def test_casts_before_clamps_and_decoding_without_try_are_seen(
         (pa.array([2**64 - 1, 2**64 - 2, None], pa.uint64()), 2),
         (pa.array([Decimal(10**37), Decimal(10**37 + 1)], pa.decimal128(38)), 2),
         (pd.Series([10**5000, 10**5000 + 1, 1, "1", None, math.nan, "", Liar()], dtype=object), 3),
+        (pd.Series([7, 7.0, Decimal("7.00"), np.int32(7), -0.0, 0, 0.5, Decimal("0.50"), 0.1, Decimal("0.1")]), 5),
         (pd.Series(["x\ud800", "x\ud801", "x"], dtype=object), 3),
     ],
 )

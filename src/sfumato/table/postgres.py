@@ -86,8 +86,8 @@ class Database:
         ((policed,),) = self._ask("SELECT row_security_active(%s::oid)", identity)
         if policed:
             raise SchemaError(
-                f"{name!r} has row security, so that this user sees some rows only, chosen by their cells when they are "
-                "read; read it as its owner, or store what may be read as a table first."
+                f"{name!r} has row security, so that this user sees some rows only, chosen by their cells when they "
+                "are read; read it as its owner, or store what may be read as a table first."
             )
         found = self._ask(
             "SELECT attname, atttypid, typtype, typname, attgenerated FROM pg_attribute JOIN pg_type ON "

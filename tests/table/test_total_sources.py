@@ -183,13 +183,39 @@ class TestSpark:
                 assert table.people == 4
         with open_table(frame, Schema({"c": NUMBER}, person="id")) as table:
             assert table.people == 2
-        mode = "spark.sql.parquet.datetimeRebaseModeInRead"
-        spark.conf.set(mode, "EXCEPTION")
+
+    @pytest.mark.parametrize(
+        ("setting", "to", "says"),
+        [
+            ("spark.sql.parquet.datetimeRebaseModeInRead", "EXCEPTION", "CORRECTED"),
+            ("spark.sql.parser.escapedStringLiterals", "true", "to false"),
+            ("spark.sql.groupByOrdinal", "false", "to true"),
+        ],
+    )
+    def test_sessions_that_misread_are_refused(self, spark: Any, setting: str, to: str, says: str) -> None:
+        frame = spark.createDataFrame([("1",)] * 4, "c string")
+        spark.conf.set(setting, to)
         try:
-            with pytest.raises(SchemaError, match="CORRECTED"):
-                open_table(frame, schema)
+            with pytest.raises(SchemaError, match=says):
+                open_table(frame, Schema({"c": NUMBER}))
         finally:
-            spark.conf.unset(mode)
+            spark.conf.unset(setting)
+
+    def test_readers_that_drop_rows_and_texts_that_compare_as_equal_are_refused(
+        self, spark: Any, tmp_path: Path
+    ) -> None:
+        (tmp_path / "a.csv").write_text("1,a\nx,b\n2,c\n")
+        read = spark.read.schema("c int, d string")
+        for mode in ("DROPMALFORMED", "failfast"):
+            with pytest.raises(SchemaError, match=mode.upper()):
+                open_table(read.option("mode", mode).csv(str(tmp_path / "a.csv")), Schema({"c": NUMBER}))
+        with open_table(spark.read.schema("c int").csv(str(tmp_path / "a.csv")), Schema({"c": NUMBER})) as table:
+            assert table.people == 3
+        for person in (None, "c"):
+            frame = spark.createDataFrame([("A", 1), ("a", 2)], "c string collate UTF8_LCASE, d int")
+            columns = {"d": NUMBER} if person else {"c": LABEL}
+            with pytest.raises(SchemaError, match="string collate UTF8_LCASE"):
+                open_table(frame, Schema(columns, person=person))
 
 
 DAYS = pa.array([10_957], pa.int32()).view(pa.date32())

@@ -69,6 +69,7 @@ def seen(table: Table, question: Question, spend: Bound, relation: Relation) -> 
             except SfumatoError as refused:
                 shown["refused"] = [type(refused).__name__, str(refused)]
             shown["remaining"] = curator.remaining()
+            shown["curator"] = str(curator)
             shown["history"] = [repr(entry) for entry in ledger.history()]
     shown["warned"] = [str(one.message) for one in told if issubclass(one.category, AccuracyWarning)]
     return masked(json.dumps(shown, sort_keys=True, default=repr))

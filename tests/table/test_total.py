@@ -224,12 +224,15 @@ def test_texts_that_a_file_compares_without_regard_to_case_stay_apart(options: d
         assert (people, counts) == (3, {(foo,): 1, (lower,): 2})
 
 
-def test_a_connection_that_takes_different_texts_for_equal_ones_is_refused() -> None:
-    connection = ibis.duckdb.connect()
-    connection.con.execute("CREATE TABLE people AS SELECT 'x' AS c; SET default_collation = 'nocase'")
-    with pytest.raises(SchemaError, match="SET default_collation = ''"):
+@pytest.mark.parametrize(
+    ("setting", "instead"), [("default_collation = 'nocase'", "''"), ("arrow_lossless_conversion = true", "false")]
+)
+def test_a_connection_that_reads_texts_or_totals_differently_is_refused(setting: str, instead: str) -> None:
+    connection, right = ibis.duckdb.connect(), f"SET {setting.split()[0]} = {instead}"
+    connection.con.execute(f"CREATE TABLE people AS SELECT 'x' AS c; SET {setting}")
+    with pytest.raises(SchemaError, match=right):
         open_table(connection.table("people"), Schema({"c": NOTE}))
-    connection.con.execute("SET default_collation = ''")
+    connection.con.execute(right)
     assert codes(connection.table("people"), NUMBER) == [7]
 
 

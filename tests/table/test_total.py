@@ -228,7 +228,7 @@ def test_texts_that_a_file_compares_without_regard_to_case_stay_apart(options: d
     ("setting", "instead"), [("default_collation = 'nocase'", "''"), ("arrow_lossless_conversion = true", "false")]
 )
 def test_a_connection_that_reads_texts_or_totals_differently_is_refused(setting: str, instead: str) -> None:
-    connection, right = ibis.duckdb.connect(), f"SET {setting.split()[0]} = {instead}"
+    connection, right = ibis.duckdb.connect(), f"SET {setting.split(maxsplit=1)[0]} = {instead}"
     connection.con.execute(f"CREATE TABLE people AS SELECT 'x' AS c; SET {setting}")
     with pytest.raises(SchemaError, match=right):
         open_table(connection.table("people"), Schema({"c": NOTE}))

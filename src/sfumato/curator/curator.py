@@ -65,7 +65,9 @@ class Curator(Shorthands):
 
     def view(self) -> View:
         """Return what there is, what may be asked about it, and what is left."""
-        public = f"{self.table.people:,} people; ledger {self.ledger.place}; snapshot {self.table.snapshot!r}."
+        known = self.basis.people  # where people come and go their number is private, and nobody has paid for it
+        people = "a private number of people" if known is None else f"{known:,} people"
+        public = f"{people}; ledger {self.ledger.place}; snapshot {self.table.snapshot!r}."
         left = [f"{name}: {said}" for name, said in self.remaining().items()]
         asked = (
             "Ask with count, people, sum, mean, variance, histogram, median, quantiles, distribution, group_by, "

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato import Approximate, Concentrated, Pure, Truncated, curate
+from sfumato import Approximate, Budget, Concentrated, Event, Ledger, Pure, Truncated, curate
 from sfumato.ask.packing import pack, unpack
+from sfumato.curator.planning import planned
 from sfumato.domain import categories, dates, integers
 from sfumato.errors import DomainTooLarge
 from sfumato.model import Refined
@@ -147,3 +148,14 @@ def test_too_many_columns_are_refused_with_what_to_do() -> None:
     schema = Schema({f"c{place}": integers(0, 99) for place in range(400)})
     with pytest.raises(DomainTooLarge, match="choose fewer columns"):
         Synthesize().prepare(Basis(schema, 1000), Pure(1))
+
+
+@pytest.mark.parametrize("spend", [Approximate(1, "1e-6"), Approximate("1/5", "1e-6"), Approximate(3, "1e-7")], ids=str)
+def test_an_approximate_spend_buys_several_wide_columns(spend: Approximate) -> None:
+    """Gaussian tables of bins beside Laplace tables of their inside: their exact total is within the spend."""
+    names = {"age": integers(0, 120), "income": integers(0, 200_000), "amount": integers(0, 50_000)}
+    schema = Schema({**names, "term": integers(0, 60)})
+    asked = planned(Basis(schema, 15_000, gaussians="rounded"), [Synthesize()], spend)
+    assert asked.loss().person.epsilon_at(spend.delta) <= spend.epsilon
+    with Ledger(None, Budget(spend)) as ledger:
+        ledger.reserve("first", Event("Synthesize", "PDP:C-7"), asked.losses(spend))

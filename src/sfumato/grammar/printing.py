@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import Any
 
 from sfumato.grammar import tree
@@ -22,6 +23,18 @@ def printed_name(text: str) -> str:
     """
     plain = text.isidentifier() and text == text.lower() and text.upper() not in RESERVED
     return text if plain else '"' + text.replace('"', '""') + '"'
+
+
+def printed_number(value: Fraction) -> str:
+    """Return a number that was written in digits, exactly and without an exponent.
+
+    >>> printed_number(Fraction("0.050")), printed_number(Fraction("1e3"))
+    ('0.05', '1000')
+    """
+    digits = next(digits for digits in range(200) if (value * 10**digits).denominator == 1)
+    whole = str(abs(int(value * 10**digits))).rjust(digits + 1, "0")
+    text = whole if not digits else f"{whole[:-digits]}.{whole[-digits:]}"
+    return f"-{text}" if value < 0 else text
 
 
 def printed_text(text: str) -> str:

@@ -89,6 +89,9 @@ def open_table(
 class Table:
     """One snapshot of the data of some people under a public schema. Make one with `open_table`."""
 
+    flat = False
+    """Whether its rows are those of a statement, bounded before."""
+
     def __init__(self, source: Source, schema: Schema, snapshot: str, order_key: str) -> None:
         self.schema = schema
         self.snapshot = snapshot
@@ -154,6 +157,14 @@ class Table:
     def _keep(self, key: tuple[Bounding, frozenset[str]], table: ir.Table) -> ir.Table:
         self._kept[key] = table
         return table
+
+    def under(self, schema: Schema) -> Table:
+        """Return what a gauge of this schema reads: the table itself, or the rows of a statement about it."""
+        if schema is self.schema or schema == self.schema:
+            return self
+        from sfumato.table.alone import flat_table
+
+        return flat_table(self, schema)
 
     def everybody(self) -> ir.Table:
         """Return the codes of all rows, uncut, with the person of each."""

@@ -265,9 +265,10 @@ class Gauge:
         from sfumato.table.planned import PlannedTable
 
         if self not in table.planned:
-            self.measure.query(View(PlannedTable(table, self.people), self.measure.columns(), self.rule))
+            rows = PlannedTable(table.under(self.schema), self.people)
+            self.measure.query(View(rows, self.measure.columns(), self.rule))
             table.planned.add(self)
 
     def read(self, table: Table) -> Any:
         """Return the exact integers of the measure, and of nothing else."""
-        return self.measure.query(table.view(self.measure.columns(), self.rule))
+        return self.measure.query(table.under(self.schema).view(self.measure.columns(), self.rule))

@@ -38,6 +38,14 @@ class PlannedTable(Table):
     def _coded(self) -> ir.Table:
         return self._table._coded
 
+    def bounded(self, rule: Bounding, names: Iterable[str]) -> ir.Table:
+        """Return the rows of a statement as they are written, and those of a table as they would be cut."""
+        return self._table.bounded(rule, names) if self._table.flat else super().bounded(rule, names)
+
+    def everybody(self) -> ir.Table:
+        """Return all rows with their person."""
+        return self._table.everybody()
+
     def _keep(self, key: tuple[Bounding, frozenset[str]], table: ir.Table) -> ir.Table:
         return table
 

@@ -34,8 +34,10 @@ from sfumato.table.rehearsal import random_rows
 from sfumato.table.schema import Schema
 
 if TYPE_CHECKING:
+    from sfumato.curator.statements import SqlAnswer
     from sfumato.learn.estimator import PrivateLearner
     from sfumato.report import Evidence, ThreatReport
+    from sfumato.sql.explanation import Explanation
 
 PAID_AGAIN = (
     "These data cannot be recognised when they are opened again: they will be a new snapshot, and a question asked "
@@ -119,6 +121,22 @@ class Curator(Shorthands):
             make_loss=lambda part: planned(self.basis, asked.questions, part).losses(part),
         )
         return answers_of(self.ledger, asked, kept, self.table.snapshot)
+
+    def sql(self, statement: str, spend: Bound | None = None, *, analyst: str | None = None) -> SqlAnswer | Explanation:
+        """Answer a SELECT over the tables within a spend, which may also stand in the statement; see docs/sql.md.
+
+        It is asked, charged and stored as questions are: the same again is free, and so is another HAVING, ORDER BY,
+        LIMIT or name over the same numbers. A statement that starts with EXPLAIN says what it would read and cost.
+        """
+        from sfumato.curator.statements import answer_sql
+
+        return answer_sql(self, statement, spend, analyst)
+
+    def explain(self, statement: str, spend: Bound | None = None) -> Explanation:
+        """Say what a SELECT reads, what it costs and how far its noise goes; free, and no data are read."""
+        from sfumato.curator.statements import explain_sql
+
+        return explain_sql(self, statement, spend)
 
     def refit(self, request: str) -> Answer | list[Answer]:
         """Compute again what is shown of a stored draw, and return it: after a `FitError`, say; free, no data are read.

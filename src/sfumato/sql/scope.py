@@ -115,9 +115,10 @@ class Scope:
     def names_person(self, node: tree.Expression) -> bool:
         """Tell whether an expression is the person column of some table here."""
         node = bare(node)
-        return isinstance(node, tree.Column) and self._knows(node) and self.is_person(*self.found(node))
+        return isinstance(node, tree.Column) and self.has(node) and self.is_person(*self.found(node))
 
-    def _knows(self, column: tree.Column) -> bool:
+    def has(self, column: tree.Column) -> bool:
+        """Tell whether some table here has a column."""
         try:
             self.found(column)
         except ParameterError:

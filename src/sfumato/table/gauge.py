@@ -12,12 +12,14 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from sfumato.errors import SchemaError
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Attributes, Bound, Everything, Loss, Relation
 from sfumato.privacy.bounds import for_each_of_two
 from sfumato.privacy.calibrate import Gaussians
 from sfumato.privacy.parallel import twice
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.table.bounding import SCALE, Bounding, Way, bounding_of
+from sfumato.table.database import IN_SQL, Database
 from sfumato.table.measure import Measure, Occurring, Ordered, People, Totals
 from sfumato.table.notes import notes_of
 from sfumato.table.predicate import EVERY_ROW, Predicate
@@ -60,6 +62,8 @@ class Basis:
 
     def gauge(self, measure: Measure) -> Gauge:
         """Return what is known about a measure here."""
+        if isinstance(self.schema, Database):
+            raise SchemaError(IN_SQL)
         return Gauge(self, measure)
 
 

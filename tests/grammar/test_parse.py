@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import random
+import random  # noqa: TID251  made-up statements, and no noise
 
 import pytest
 
@@ -172,7 +172,9 @@ def test_precedence_is_that_of_the_engine() -> None:
 
     rng = random.Random(5)
     connection = duckdb.connect()
-    connection.execute("CREATE TABLE t AS SELECT * FROM (VALUES (1, 2), (3, NULL), (-2, 5), (0, 0), (NULL, 1)) AS v(x, y)")
+    connection.execute(
+        "CREATE TABLE t AS SELECT * FROM (VALUES (1, 2), (3, NULL), (-2, 5), (0, 0), (NULL, 1)) AS v(x, y)"
+    )
     for _ in range(300):
         left, right, other = (_expression(rng, rng.randrange(4))[0] for _ in range(3))
         text = f"NOT {left} < {right} AND {other} > 1 OR {right} = {other}"

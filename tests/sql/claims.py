@@ -146,7 +146,7 @@ def groups(world: World, changed: tuple[str, ...]) -> list[np.ndarray]:
     kept = [place for place, name in enumerate(visits) if name not in changed]
     found: dict[Any, list[int]] = {}
     for number, (person, record) in enumerate(world.records):
-        rows = tuple(sorted((tuple(str(row[place]) for place in kept) for row in record)))
+        rows = tuple(sorted(tuple(str(row[place]) for place in kept) for row in record))
         found.setdefault((tuple(person[place] for place in kept_people), len(record), rows), []).append(number)
     return [np.array(members) for members in found.values() if len(members) > 1]
 
@@ -192,7 +192,9 @@ def claims_of(world: World, statement: str) -> Iterator[Claim]:
     vectors = added(world, gauge, part)
     for changed in changes(world):
         claim = gauge.sensitivity(part, set(changed))
-        yield Claim(statement, changed, (claim.l1, claim.l2_squared, claim.largest), moved(vectors, groups(world, changed)))
+        yield Claim(
+            statement, changed, (claim.l1, claim.l2_squared, claim.largest), moved(vectors, groups(world, changed))
+        )
 
 
 def person_claims(world: World, statement: str) -> Iterator[Claim]:

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from sfumato.privacy import ADD_REMOVE, REPLACE_ONE
+from sfumato.sql.select import Made, Select
 from sfumato.table.flat import Flat, FlatSchema
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Ordered, People, Totals
 from sfumato.table.statistics import COUNT, Part
-from sfumato.sql.select import Made, Select
 from tests.sql.claims import (
     Claim,
     World,
@@ -103,7 +103,9 @@ def test_an_attribute_charged_as_a_person_who_comes_or_goes_is_found(rows: World
         ("visits.k", "SELECT COUNT(*) FROM visits GROUP BY k"),
     ],
 )
-def test_an_attribute_that_is_not_charged_is_found(rows: World, monkeypatch: Any, forgotten: str, statement: str) -> None:
+def test_an_attribute_that_is_not_charged_is_found(
+    rows: World, monkeypatch: Any, forgotten: str, statement: str
+) -> None:
     assert not _exceeded(rows, statement)
     reads = FlatSchema.reads
     monkeypatch.setattr(FlatSchema, "reads", lambda schema, names: reads(schema, names) - {forgotten})
@@ -156,7 +158,10 @@ def test_only_the_roster_has_a_public_size(people: World, monkeypatch: Any, stat
 
 
 def test_the_roster_is_public_where_people_are_replaced_and_private_where_they_come_and_go(people: World) -> None:
-    for statement in ("SELECT COUNT(*) FROM people", PER + "SELECT COUNT(*) FROM people LEFT JOIN per ON people.id = per.id"):
+    for statement in (
+        "SELECT COUNT(*) FROM people",
+        PER + "SELECT COUNT(*) FROM people LEFT JOIN per ON people.id = per.id",
+    ):
         assert _gauge(people, statement).public() == len(people.records)
         assert _gauge(people, statement, relation=ADD_REMOVE).public() is None
 

@@ -78,7 +78,7 @@ def answer_sql(curator: Curator, text: str, spend: Bound | None, analyst: str | 
     """Answer a statement within a spend, or explain it if it says so."""
     statement = statement_of(curator, text)
     bound = statement.spend(spend)
-    if statement.tree.explain:
+    if statement.parsed.explain:
         return explain_sql(curator, text, bound)
     answers = curator.ask(list(statement.selects), bound, analyst=analyst)
     return _answer(statement, answers)

@@ -12,7 +12,7 @@ from sfumato.grammar.words import RESERVED
 
 def printed(node: Any) -> str:
     """Return the text of a tree, with the words of the language in capitals and nothing left out."""
-    return _PRINTERS[type(node)](node)
+    return str(_PRINTERS[type(node)](node))
 
 
 def printed_name(text: str) -> str:

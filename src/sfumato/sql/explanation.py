@@ -88,4 +88,4 @@ def _free(statement: Statement) -> tuple[str, ...]:
     found += ["HAVING"] if select.having is not None else []
     found += ["ORDER BY"] if select.order else []
     found += ["LIMIT"] if select.limit is not None else []
-    return (*found, *(["the outer SELECT"] if statement.tree.select is not select else []))
+    return (*found, *(["the outer SELECT"] if statement.parsed.select is not select else []))

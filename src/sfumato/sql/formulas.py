@@ -115,7 +115,7 @@ class Formula:
 
 
 def formula(text: str, function: str, column: str | None, *, counts_rows: bool, averaged: bool) -> Formula:
-    """Return the formula of an aggregate over a column of the flat table; `averaged` says that its mean is asked too."""
+    """Return the formula of an aggregate over a flat column; `averaged` says that its mean is asked too."""
     if function == "COUNT" and (counts_rows or column is None):
         return Formula(text, Count())
     assert column is not None

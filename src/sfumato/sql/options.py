@@ -49,5 +49,5 @@ def _check_unit(option: tree.Option, scope: Scope) -> None:
     if isinstance(option.value, tree.Number) or not scope.names_person(option.value):
         people = scope.database.people_table or next(iter(scope.database.private))
         raise ParameterError(
-            f"The unit is {people}.{scope.database.person_of(people)}, not {printed(option.value)}; it is fixed by the schema."
+            f"The unit is {people}.{scope.database.person_of(people)}, not {printed(option.value)}; it is fixed."
         )

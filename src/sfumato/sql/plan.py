@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import prod
 
 from sfumato.errors import CertificationError, ParameterError
 from sfumato.grammar import printed, tree
@@ -16,6 +17,7 @@ from sfumato.table.database import Database
 from sfumato.table.expression import Expression
 from sfumato.table.flat import Flat, PersonPart, PersonTable, check_key
 from sfumato.table.person_parts import filtered, person_part
+from sfumato.table.statistics import DENSE_CELLS
 from sfumato.table.where import read_number
 
 MOST_WITHS = 8
@@ -81,6 +83,11 @@ def plan_of(statement: tree.Statement, database: Database) -> tuple[Plan, Scope]
     keys = tuple(_key(key, select, scope) for key in select.keys)
     if len({key.text for key in keys}) != len(keys):
         raise ParameterError("The same key is there twice in GROUP BY; write it once.")
+    if prod(key.high - key.low + 1 + key.nullable for key in keys) > DENSE_CELLS:
+        listed = ", ".join(key.text for key in keys)
+        raise ParameterError(
+            f"There are too many possible values of {listed} to list them all; group by fewer, or by coarser ones."
+        )
     found: dict[str, Total] = {}
     for node in aggregates_of(select):
         total = _total(node, scope)

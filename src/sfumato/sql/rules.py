@@ -18,7 +18,8 @@ def rules_of(plan: Plan, totals: Sequence[Total], database: Database) -> tuple[s
         rows = flat.rows_per_person
         counted = "1 row" if rows == 1 else f"{rows} rows"
         found.append(
-            f"A person counts as at most {counted} of {flat.anchor.table}; the rows of a person with more count {rows} in all."
+            f"A person counts as at most {counted} of {flat.anchor.table}; the rows of a person with more count {rows} "
+            "in all."
         )
     if flat.everybody and flat.anchor.kind == "people" and database.people_table is not None:
         found.append("A person who has more than one row counts as one row in which every cell is missing.")

@@ -1,4 +1,4 @@
-"""Which column a name means: the tables of one FROM clause, how each is reached, and what reading it reads (SQ-FLAT)."""
+"""Which column a name means: the tables of a FROM clause, how each is reached, what reading it reads (SQ-FLAT)."""
 
 from __future__ import annotations
 
@@ -260,7 +260,10 @@ def _not_linked(scope: Scope, new: _Seat, join: tree.Join) -> str:
     for other in scope.seats:
         if other is not new and "public" not in (other.kind, new.kind):
             ends = [f"{seat.name}.{_person(scope, seat)}" for seat in (other, new)]
-            return f"{other.name} and {new.name} are linked by {ends[0]} = {ends[1]}; {printed(join.on)} links different people."
+            return (
+                f"{other.name} and {new.name} are linked by {ends[0]} = {ends[1]}; {printed(join.on)} links different "
+                "people."
+            )
     links = [f"{link.column} = {link.to}.{scope.database.tables[link.to].key}" for link in scope.database.links]  # type: ignore[union-attr]
     return f"{printed(join.on)} is no declared link; the links are {', '.join(links) or 'none'}."
 
@@ -307,8 +310,8 @@ def _placed(scope: Scope, anchor: _Seat, links: list[_Condition]) -> tuple[tuple
             continue
         if ready.left and found is not ready.new:
             raise ParameterError(
-                f"{ready.new.name} has several rows a person; write WITH v AS (SELECT {_person(scope, ready.new)}, … FROM "
-                f"{ready.new.table} GROUP BY {_person(scope, ready.new)}) and LEFT JOIN v."
+                f"{ready.new.name} has several rows a person; write WITH v AS (SELECT {_person(scope, ready.new)}, … "
+                f"FROM {ready.new.table} GROUP BY {_person(scope, ready.new)}) and LEFT JOIN v."
             )
         joins.append(_join(scope, ready, found))
         text += _join_text(scope, ready, found)

@@ -102,7 +102,7 @@ class Made:
     def columns(self, released: Released) -> dict[str, tuple[Any, ...]]:
         """Return the value of each aggregate in every cell, by its canonical text."""
         if self.kind == "quantiles":
-            found = {chance: value for chance, value in released.cells}
+            found = dict(released.cells)
             return {text: (found[chance],) for text, chance in zip(self.texts, self.chances_of_texts, strict=True)}
         if self.kind == "people":
             return {self.texts[0]: tuple(Count().shown(value) for value in released.parts[0].values())}

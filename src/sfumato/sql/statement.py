@@ -29,7 +29,7 @@ Ends = Mapping[str, tuple[Sequence[Any], Sequence[Any]]]
 class Statement:
     """A statement made ready from public facts."""
 
-    tree: tree.Statement
+    parsed: tree.Statement
     database: Database
     plan: Plan
     scope: Scope
@@ -40,7 +40,7 @@ class Statement:
     @property
     def private(self) -> tree.Select:
         """The select that reads tables."""
-        return innermost(self.tree.select)
+        return innermost(self.parsed.select)
 
     @property
     def sql(self) -> str:
@@ -61,7 +61,7 @@ class Statement:
                 self._named(of)
         self._query([])
         columns: dict[str, tuple[Any, ...]] = dict.fromkeys(names_of(select), ())
-        for outer in _outside(self.tree.select):
+        for outer in _outside(self.parsed.select):
             columns = dict.fromkeys(_outer(outer, columns).names, ())
 
     # What is computed from the answers
@@ -101,11 +101,11 @@ class Statement:
         keys = [name for name, item in zip(shown, select.items, strict=True) if not self._has_total(item.of)]
         whole = {name: found[f"c{place}"] for place, name in enumerate(shown)}
         if confidence is not None:
-            if isinstance(self.tree.select.source, tree.Inner):
+            if isinstance(self.parsed.select.source, tree.Inner):
                 raise ParameterError("Intervals are of the inner select; write DP_INTERVAL_LOW('…') there.")
             ends = {name: found[f"e{place}"] for place, name in enumerate(labels)}
             return Frame(tuple(keys), {**{name: whole[name] for name in keys}, **ends})
-        for outer in _outside(self.tree.select):
+        for outer in _outside(self.parsed.select):
             shown, whole, keys = *_computed(outer, whole), []
         return Frame(tuple(keys), whole)
 
@@ -154,7 +154,8 @@ class Statement:
             return f"k{keys.index(text)}"
         if isinstance(node, tree.Column):
             raise ParameterError(
-                f"{printed(node)} is neither a key nor an aggregate: rows are not released; write an aggregate of it, or GROUP BY it."
+                f"{printed(node)} is neither a key nor an aggregate: rows are not released; write an aggregate of it, or "
+                "GROUP BY it."
             )
         return None
 
@@ -183,7 +184,8 @@ class Statement:
         found = [item for item, name in zip(select.items, names_of(select), strict=True) if name == node.output.value]
         if not found or not self._bounded(found[0].of):
             raise ParameterError(
-                f"{node.function} names an output that is an aggregate, or + - * / of some; {node.output.value!r} is none."
+                f"{node.function} names an output that is an aggregate, or + - * / of some; {node.output.value!r} is no "
+                "such output."
             )
         return found[0]
 
@@ -330,7 +332,11 @@ def _outer(select: tree.Select, columns: Mapping[str, tuple[Any, ...]]) -> Query
         name = node.name
         found = exact.get(name.text) if name.quoted else known.get(name.text.casefold())
         if found is None:
-            places = [place for place, one in enumerate(shown) if one.casefold() == name.text.casefold()]
+            places = [
+                place
+                for place, item in enumerate(select.items)
+                if item.alias is not None and same_name(item.alias, name) and not isinstance(bare(item.of), tree.Column)
+            ]
             found = f"c{places[0]}" if places else None
         if found is None:
             raise ParameterError(f"{printed(node)} is not an output of the private part.")

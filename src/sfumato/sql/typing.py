@@ -31,7 +31,8 @@ def typed(node: tree.Expression, leaves: Leaves) -> Expression:
 
 
 _REFUSED: dict[type, str] = {
-    tree.Aggregate: "An aggregate stands in no WHERE, no key and no other aggregate; make one value a person in WITH first.",
+    tree.Aggregate: "An aggregate stands in no WHERE, no key and no other aggregate; make one value a person in "
+    "WITH first.",
     tree.Null: "NULL stands for itself in no expression; write IS NULL, or CASE without ELSE.",
     tree.Ends: "DP_INTERVAL_LOW and DP_INTERVAL_HIGH stand alone among what is selected.",
 }

@@ -306,13 +306,13 @@ def rounded(part: Expression, digits: Expression | None) -> Expression:
     places = Fraction(0) if digits is None else digits.ends[0]
     if places.denominator != 1 or not 0 <= places <= 9 or (digits is not None and not digits.constant):
         raise ParameterError(f"ROUND takes 0 to 9 digits; write ROUND({part.text}, 2).")
-    scaled = part.step * 10 ** int(places)
+    scaled: Fraction = part.step * 10 ** int(places)
     top, under = scaled.numerator, scaled.denominator
     most = max(abs(part.low), abs(part.high))
     _check_quotient(part, 2 * most * top + under)
 
     def half(code: int) -> int:
-        size = (2 * abs(code) * top + under) // (2 * under)
+        size: int = (2 * abs(code) * top + under) // (2 * under)
         return size if code >= 0 else -size
 
     build = part.build

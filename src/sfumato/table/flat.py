@@ -1,4 +1,4 @@
-"""What a FROM clause means: the rows of one anchor, each with what it looks up (SQ-FLAT), and tables with one row a person.
+"""What a FROM clause means: the rows of one anchor with what each looks up (SQ-FLAT), and one row a person (SQ-PERSON).
 
 A join follows the person or a declared link to at most one row, so that one row of the anchor gives at most one flat
 row and nothing fans out. Whether a row is there at all is data: a JOIN that drops rows, a WHERE, and an anchor in which
@@ -80,15 +80,15 @@ def leaf(place: Place, column: str, text: str) -> Expression:
         return rows[name]
 
     def cell(rows: Any) -> Any:
-        if isinstance(domain, Text) or not domain.may_be_missing:
+        if isinstance(domain, Text):
             return rows[name]
-        return rows[name].nullif(domain.missing_code)
+        # Stored codes are as narrow as they can be; arithmetic on them would leave their type.
+        code = rows[name].cast("int64")
+        return code.nullif(domain.missing_code) if domain.may_be_missing else code
 
     def compares(how: str, values: Sequence[Any]) -> Expression:
-        if how == "IN":
-            found = among(place.schema, column, values)
-        else:
-            found = compare(place.schema, column, how, values[0])
+        schema = place.schema
+        found = among(schema, column, values) if how == "IN" else compare(schema, column, how, values[0])
         return _condition(found, place, facts)
 
     raw = None if place.absent else stored
@@ -263,7 +263,7 @@ class PersonPart:
 
 @dataclass(frozen=True, eq=False)
 class PersonTable:
-    """One row for each person who has a row in `flat`: aggregates of all of their rows, and what is computed of them."""
+    """One row for each person who has a row in `flat`: aggregates of all their rows, and what is computed of them."""
 
     flat: Flat
     parts: tuple[PersonPart, ...]

@@ -62,7 +62,8 @@ class Basis:
 
     def gauge(self, measure: Measure) -> Gauge:
         """Return what is known about a measure here."""
-        if isinstance(self.schema, Database):
+        given: object = self.schema
+        if isinstance(given, Database):
             raise SchemaError(IN_SQL)
         return Gauge(self, measure)
 

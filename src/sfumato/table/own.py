@@ -65,7 +65,7 @@ def open_database(
     except BaseException:
         opening.close()
         raise
-    found = OpenDatabase(opening.store, opening.database, snapshot, order_key, held, opening.close)
+    found = OpenDatabase(opening.store, opening.database, snapshot, order_key, held=held, close=opening.close)
     found.all_files = {name: (one, before[name]) for name, one in files.items() if one is not None}
     if len(found.all_files) == len(files):
         digest = "".join(f"{name}:{before[name]};" for name in sorted(files))
@@ -82,6 +82,7 @@ class OpenDatabase(Table):
         database: Database,
         snapshot: str,
         order_key: str,
+        *,
         held: Mapping[str, ir.Table],
         close: Any,
     ) -> None:
@@ -276,7 +277,8 @@ class _Opening:
         text = owned[link].type().is_string()
         if text is not keys.sfumato_key.type().is_string():
             raise SchemaError(
-                f"The link {link.removeprefix(LINK)!r} and the key of {to!r} have different types; store both as text, or both as whole numbers."
+                f"The link {link.removeprefix(LINK)!r} and the key of {to!r} have different types; store both as text, "
+                "or both as whole numbers."
             )
         cell = owned[link] if text else owned[link].try_cast("int64")
         joined = owned.left_join(keys, [cell == keys.sfumato_key])

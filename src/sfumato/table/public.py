@@ -28,7 +28,7 @@ _NUMBER = re.compile(NUMBER_TEXT)
 
 @dataclass(frozen=True)
 class PublicColumns:
-    """A public table in codes: what its columns hold, a digest of all of it, and the rows with their places and keys."""
+    """A public table in codes: what its columns hold, a digest of all of it, its rows with their places and keys."""
 
     schema: Schema
     digest: str

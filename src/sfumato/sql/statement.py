@@ -154,8 +154,8 @@ class Statement:
             return f"k{keys.index(text)}"
         if isinstance(node, tree.Column):
             raise ParameterError(
-                f"{printed(node)} is neither a key nor an aggregate: rows are not released; write an aggregate of it, or "
-                "GROUP BY it."
+                f"{printed(node)} is neither a key nor an aggregate: rows are not released; write an aggregate of "
+                "it, or GROUP BY it."
             )
         return None
 
@@ -184,8 +184,8 @@ class Statement:
         found = [item for item, name in zip(select.items, names_of(select), strict=True) if name == node.output.value]
         if not found or not self._bounded(found[0].of):
             raise ParameterError(
-                f"{node.function} names an output that is an aggregate, or + - * / of some; {node.output.value!r} is no "
-                "such output."
+                f"{node.function} names an output that is an aggregate, or + - * / of some; {node.output.value!r} is "
+                "none."
             )
         return found[0]
 
@@ -219,7 +219,7 @@ class Statement:
                 node, lambda one, cell=cell: tuple(side[cell] for side in ends[canonical(one, scope_names(self.scope))])
             )
             for cell in range(rows)
-        ]  # type: ignore[misc]
+        ]
         return tuple(low for low, _ in pairs), tuple(high for _, high in pairs)
 
 

@@ -375,7 +375,7 @@ class FlatSchema(Schema):
             secret=tuple(attributes),
             text=text,
             rules=rules,
-            **rows,  # type: ignore[arg-type]
+            **rows,
         )
 
     @property

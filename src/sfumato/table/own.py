@@ -220,7 +220,7 @@ class _Opening:
         if not first.is_duckdb:
             return replace(first, _closers=[], _kept={})
         engine = duckdb_engine()
-        store = Source(None, engine, "duckdb", _closers=[engine.disconnect])  # type: ignore[arg-type]
+        store = Source(None, engine, "duckdb", _closers=[engine.disconnect])
         return store.using(self.resources)
 
     def _moved(self, source: Source, query: ir.Table) -> ir.Table:

@@ -39,7 +39,7 @@ contracts: setup
 	PYTHONPATH=src $(BIN)/lint-imports --no-cache
 
 units: setup
-	$(BIN)/pytest -n 2 -m "not audit"
+	$(BIN)/pytest -n 2 --dist loadgroup -m "not audit"
 
 test: lint types contracts units
 

@@ -1,4 +1,4 @@
-"""One real PostgreSQL server for all workers of a run, one Spark for each; and what pytest must not import."""
+"""One real PostgreSQL server for all workers of a run, one Spark for one of them; and what pytest must not import."""
 
 from __future__ import annotations
 
@@ -15,6 +15,13 @@ import pytest
 os.environ["COLUMNS"] = "120"  # what is printed is wrapped alike everywhere, whatever the terminal of the run
 
 collect_ignore = ["privacy/oracle/make.py", "run_audit.py"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give all that needs Spark to one worker: starting it twice takes longer than all that is asked of it."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")
@@ -40,7 +47,7 @@ def postgres(testrun_uid: str):
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """One Spark a worker: starting it takes longer than most of what is asked of it."""
+    """One Spark: starting it takes longer than most of what is asked of it."""
     from tests.table.cluster import spark_session
 
     yield from spark_session(tmp_path_factory.mktemp("spark"))

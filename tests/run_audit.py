@@ -38,7 +38,9 @@ def main() -> int:
     RESULTS.parent.mkdir(exist_ok=True)
     start = time.time()
     code = subprocess.run(
-        [sys.executable, "-m", "pytest", "-n", "2", "-m", "audit", f"--junitxml={RESULTS}"], cwd=ROOT, check=False
+        [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadgroup", "-m", "audit", f"--junitxml={RESULTS}"],
+        cwd=ROOT,
+        check=False,
     ).returncode
     table = rows()
     passed = sum(outcome == "passed" for _, _, outcome, _ in table)

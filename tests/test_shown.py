@@ -214,3 +214,23 @@ def test_losses_are_told_in_words(curator: sf.Curator) -> None:
     assert str(curator.loss(Mean("age"), epsilon=0.1)) == "a person epsilon 0.1; age epsilon 0.1"
     assert "at delta 1e-6" in str(curator.loss(Mean("age"), rho=0.1).person)
     assert str(curator.loss(Count(), epsilon=0.1).person) == "nothing"
+
+
+def test_a_curve_is_shown_from_its_first_point_to_its_last(curator: sf.Curator) -> None:
+    shown = str(curator.distribution("age", spend=Pure(0.5)))
+    ages = [line.split()[0] for line in shown.splitlines() if line[:1] == " " and line.split()[:1] != ["age"]]
+    ages = [age for age in ages if age.isdecimal()]
+    assert ages[-1] == "99" and int(ages[0]) < 5 and len(ages) <= 24
+    assert "Of 100 rows, one in 5 is shown." in shown
+
+
+def test_a_preview_says_once_that_it_fits(curator: sf.Curator) -> None:
+    assert str(curator.preview(Mean("age"), Pure(0.1))).strip() == "It fits."
+
+
+def test_what_is_missing_has_its_label_in_a_chart() -> None:
+    from sfumato.show.bars import Bar, bars
+
+    rows = [Bar(name, 3, 2, 4) for name in (*map(str, range(0, 500, 10)), "other", "missing")]
+    labels = [label.get_text() for label in bars("x", "y", rows, upright=True).figure().axes[0].get_xticklabels()]
+    assert labels[-2:] == ["other", "missing"] and labels[0] == "0" and len(labels) < 20

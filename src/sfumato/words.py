@@ -47,7 +47,8 @@ KEYWORDS = guide(
         "learn.spend learn.epsilon learn.delta learn.rho": "the learner takes it: PrivateThreshold(spend=Pure(1))",
         "Pure.delta": "write Approximate(1, 1e-6) for an epsilon and a delta",
         "Schema.rows": "write rows_per_person=3",
-        "quantiles.by median.by": "ask once for each group, with where=\"sex = 'F'\"",
+        "quantiles.by median.by": "ask once for each group, with where=\"sex = 'F'\" and its part of the spend, "
+        "spend=Pure(0.1).split(2) of two groups",
         "categories.values": "write categories('F', 'M')",
     }
 )
@@ -86,7 +87,7 @@ EXAMPLES: Mapping[str, str] = {
     "median": "median('age', spend=Pure(0.1))",
     "quantiles": "quantiles('age', [0.25, 0.5, 0.75], spend=Pure(0.1))",
     "sum": "sum('hours', spend=Pure(0.1))",
-    "synthesize": "synthesize(spend=Pure(1))",
+    "synthesize": "synthesize(spend=Pure(1)), or synthesize(columns=['age', 'sex'], spend=Pure(1))",
     "text": "text(max_bytes=40)",
     "times": "times('2020-01-01', '2030-01-01', step='1s')",
     "variance": "variance('age', spend=Pure(0.1))",

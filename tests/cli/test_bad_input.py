@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.cli.hints import in_shell
 from sfumato.cli.questions import read_question
 from sfumato.cli.spends import read_bound, read_budget
 from sfumato.errors import ParameterError
@@ -193,3 +194,34 @@ def test_names_with_blanks_and_keywords_are_quoted() -> None:
     assert question.to_json()["column"] == "hours by week"
     assert read_question('sum of "where"', schema).to_json()["column"] == "where"
     assert read_question("count", SCHEMA).to_json()["question"] == "Count"
+
+
+@pytest.mark.parametrize("option", ["--epsilon", "--eps", "--rho", "--delta"])
+def test_a_spend_that_is_written_as_elsewhere_is_told_how(place: Place, option: str) -> None:
+    found = place.query("count", option, "0.1", spend=None)
+    assert found.code == 2 and one_sentence(found.err) and '--spend "Pure(0.1)"' in found.err
+
+
+def test_who_has_no_ledger_is_told_how_to_make_one(place: Place) -> None:
+    found = place.run("query", place.data, place.schema, "count", "--spend", "Pure(0.1)")
+    assert found.code == 2 and one_sentence(found.err) and "sfumato ledger create people.ledger" in found.err
+    assert place.run("query", "--help").code == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "written"),
+    [
+        ("average of age", "'mean of age'"),
+        ("avg(age)", "'mean of age'"),
+        ("max of age", "quantiles 0.01, 0.99"),
+        ("std of age", "variance of age"),
+    ],
+)
+def test_words_of_other_tools_are_answered_with_ours(place: Place, typed: str, written: str) -> None:
+    found = place.query(typed)
+    assert found.code == 2 and one_sentence(found.err) and written in found.err
+
+
+def test_a_learner_speaks_the_shell_to_a_shell() -> None:
+    assert in_shell("say which two by classes=('no', 'yes').") == "say which two by 'with threshold(classes=no|yes)'."
+    assert in_shell("missing={'age': 0} where it is learned.") == "'missing age=0' behind the question."

@@ -12,6 +12,7 @@ from sfumato.errors import UnsupportedSpend
 from tests import spends
 from tests.spends import QUESTIONS, SETTINGS, SPENDS, Cell, page
 
+pytestmark = pytest.mark.xdist_group("spends")  # all of them read the cells, which one worker makes once
 PAGE = Path(__file__).parents[2] / "docs" / "spends.md"
 
 

@@ -41,7 +41,7 @@ from sfumato.table.where import read_where
 from sfumato.totals.found_keys import FoundGroups
 from sfumato.totals.private_keys import StableHistogram
 from sfumato.totals.sparse_noise import SparseNoise
-from sfumato.workload.records import Records
+from sfumato.workload.records import Margins, Records
 from tests.replay.worlds import World, arrow
 
 Changed = frozenset[str] | None
@@ -181,6 +181,9 @@ def _parts(plan: Plan, mechanism: Any, exact: Any) -> list[Part]:
             ]
     if isinstance(exact, (Records, Rows, Sample, Edges)):
         return [Part("rows", _rows(exact), whole_claim(plan), WHOLE)]
+    if isinstance(exact, Margins):
+        tables = exact.tables.items()
+        return [Part(f"table {names}", _sparse(table), whole_claim(plan), WHOLE) for names, table in tables]
     places, counts = exact
     vector = {int(place): int(count) for place, count in zip(places, counts, strict=True)}
     return [Part("ordered", vector, ordered_claim(plan, mechanism))]
@@ -189,6 +192,11 @@ def _parts(plan: Plan, mechanism: Any, exact: Any) -> list[Part]:
 def _array(exact: Any) -> Vector:
     flat = np.asarray(exact, dtype=object)
     return {place: int(flat[place]) for place in np.ndindex(flat.shape)}
+
+
+def _sparse(exact: Any) -> Vector:
+    """Return the places of a large table that hold anything."""
+    return {tuple(place): int(exact[tuple(place)]) for place in np.argwhere(exact).tolist()}
 
 
 def _rows(exact: Any) -> Vector:

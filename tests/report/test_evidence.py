@@ -93,3 +93,13 @@ def test_mistakes(asked: Place, tmp_path: Path) -> None:
 def test_every_kind_of_limit_is_named(bound: Pure) -> None:
     found = evidence(Ledger(None, Budget(person=bound), relation=ADD_REMOVE))
     assert found.kind == KINDS[type(bound)] and "added or removed" in json.dumps(found.to_json())
+
+
+def test_tables_of_one_mechanism_are_listed_with_their_noise(asked: Place, tmp_path: Path) -> None:
+    """Synthetic rows come from several tables, which are parts without a name."""
+    assert asked.query("synthesize age, sex, hours", spend="Pure(0.5)").code == 0
+    found = run("evidence", asked.ledger, "--out", tmp_path / "package")
+    assert found.code == 0, found.err
+    record = json.loads((tmp_path / "package" / "deployment.json").read_text())
+    assert all(mechanism["name"] and mechanism["law"]["name"] for mechanism in record["mechanisms"])
+    assert "rows are replaced by others" in (tmp_path / "package" / "evidence.html").read_text()

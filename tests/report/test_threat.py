@@ -199,7 +199,7 @@ def test_json_is_json_and_keeps_guarantee_and_spent_apart(report: ThreatReport) 
 def test_the_text_tells_guarantee_and_meter_apart(report: ThreatReport) -> None:
     text = report.text(100)
     assert max(map(len, text.splitlines())) <= 100
-    guaranteed, used = text.index("Guaranteed: the limits"), text.index("Used so far: meters, not promises")
+    guaranteed, used = text.index("Guaranteed: the limits"), text.index("Used so far: no guarantee of its own")
     assert text.index("a person") < guaranteed < used
     flat = " ".join(text.split())
     assert report.person.guarantee_text in flat and METER in flat

@@ -25,6 +25,8 @@ TEXTS = [
     "0", "1", "f", "2020-02-29", "2020-02-30", " 1999-12-31 ", "0000-01-01", "9999-12-31", "10000-01-01", "1999-1-1", "Female",
     "Male", "male", " Male", "Ünïcode", "naïve🙂", "é" * 30, "🙂" * 30, "a" * 100_000, "9" * 30,
     "9" * 31, "1" * 400, "z", "0.29", "0.005", "elsewhere", "\t5", "5\t",
+    "1.234,5", "1,234", "12,34", "1.234", "0.123", "1'234", "1’234.5", "1 234", "1\u202f234,5", "1\u00a0234", "-1.234,5e1",
+    "12 %", "12%", "% 12", "%12%", "12,5\u00a0%", "12.5 %", "%", "$5", "-$5", "$-5", "5^]\\", "1.234.5", "1.2345", ",5", "5,",
 ]  # fmt: skip
 DATES = [None, date(1, 1, 1), date(1899, 12, 31), date(1900, 1, 1), date(1969, 12, 31), date(1970, 1, 1),
          date(2000, 2, 29), date(2030, 12, 31), date(2031, 1, 1), date(9999, 12, 31), date(1600, 2, 29)]  # fmt: skip
@@ -60,6 +62,17 @@ NUMBERS: dict[str, domain.Domain] = {
     "sevens": domain.fixed(-70, 70, step=7, missing=7),
     "tiny": domain.fixed(0, "0.1", step="0.001"),
     "byte": domain.integers(-128, 127),
+}
+WRITTEN: dict[str, domain.Domain] = {
+    "commas": domain.fixed(-100, 3000, step="0.01", decimal=","),
+    "dotted": domain.integers(0, 2000, decimal=",", thousands=".", missing=3),
+    "english": domain.fixed(0, 5000, step="0.5", thousands=","),
+    "swiss": domain.fixed(0, 5000, step="0.5", thousands="'"),
+    "narrow_blanks": domain.fixed(0, 5000, step="0.5", decimal=",", thousands=" "),
+    "percent": domain.fixed(0, 100, step="0.1", unit="%"),
+    "anteil": domain.fixed(0, 100, step="0.1", decimal=",", unit="%"),
+    "dollars": domain.integers(-9, 9, unit="$"),
+    "odd_unit": domain.integers(0, 9, unit="^]\\"),
 }
 LABELS: dict[str, domain.Domain] = {
     "sex": domain.categories("Female", "Male"),
@@ -104,7 +117,7 @@ def domains_for(cells: str) -> dict[str, domain.Domain]:
     if cells == "boolean":
         return {**NUMBERS, **FLAGS}
     if cells == "text":
-        return {**NUMBERS, **LABELS, **WHOLE_LABELS, **DAYS}
+        return {**NUMBERS, **WRITTEN, **LABELS, **WHOLE_LABELS, **DAYS}
     return DAYS
 
 

@@ -119,11 +119,7 @@ def test_one_row_a_person_is_noticed() -> None:
 @pytest.mark.parametrize(
     ("cells", "words"),
     [
-        ([f"{row},50" for row in range(90)], "1,5 instead of 1.5"),
-        ([f"1.{row + 100},50" for row in range(90)], "1,5 instead of 1.5"),
-        ([f"{row + 1},{row + 100}.5" for row in range(90)], "1,234 instead of 1234"),
         ([f"{row % 28 + 1}.03.24" for row in range(90)], "two digits for the year"),
-        ([f"{row} kg" for row in range(90)], "carry a unit"),
         ([f"word {row}" for row in range(90)], "nearly every cell differs"),
         ([None, "", "n/a"] * 30, "every cell is missing"),
     ],

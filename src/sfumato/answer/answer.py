@@ -16,7 +16,7 @@ from sfumato.errors import ParameterError, UnknownName
 from sfumato.exact import Number, between_zero_and_one
 from sfumato.mechanism import Event
 from sfumato.privacy import Cost, Loss
-from sfumato.show.views import SHOWN_ROWS, View, Viewed, released_table
+from sfumato.show.views import View, Viewed, released_table
 from sfumato.words import guide, unknown
 
 if TYPE_CHECKING:
@@ -208,8 +208,8 @@ class Answer(Exports, Viewed):
         value = self.value
         tabled = isinstance(value, (Frame, int, float, Fraction)) or hasattr(value, "to_frame")
         frame = self.framed(together) if tabled else Frame((), {})
-        more = f"The first {SHOWN_ROWS} of {len(frame):,} rows." if len(frame) > SHOWN_ROWS else ""
-        tables = (released_table("", frame.keys, frame.columns),) if tabled else ()
+        shown, more = frame.shown()
+        tables = (released_table("", shown.keys, shown.columns),) if tabled else ()
         said = () if tabled else (str(value),)
         covers = self._covers(frame, together) if tabled else ""
         return View(title_of(self.question.to_json()), tables, said, (more, covers, *self.notes, *self._paid()))

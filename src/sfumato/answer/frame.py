@@ -12,6 +12,9 @@ from sfumato.errors import ParameterError
 from sfumato.show.views import SHOWN_ROWS, View, Viewed, released_table
 from sfumato.words import nearest
 
+CURVE_ROWS = 24
+"""So many points of a longer curve are shown."""
+
 
 @dataclass(frozen=True, repr=False)
 class Frame(Exports, Viewed):
@@ -19,6 +22,8 @@ class Frame(Exports, Viewed):
 
     keys: tuple[str, ...]
     columns: Mapping[str, tuple[Any, ...]]
+    curve: bool = False
+    """Whether its rows are points of one curve, of which a few tell more than the first ones."""
 
     def __post_init__(self) -> None:
         if len({len(column) for column in self.columns.values()}) > 1:
@@ -45,10 +50,22 @@ class Frame(Exports, Viewed):
 
         return pyarrow.table({name: _column(column) for name, column in self.columns.items()})
 
+    def shown(self) -> tuple[Frame, str]:
+        """Return the rows that are shown, and which of all of them these are: the first, or points of a curve."""
+        if len(self) <= SHOWN_ROWS:
+            return self, ""
+        if not self.curve:
+            rows, said = slice(SHOWN_ROWS), f"The first {SHOWN_ROWS} of {len(self):,} rows."
+        else:
+            apart = -(-len(self) // CURVE_ROWS)
+            # Counted from the end, so that the curve is shown up to its last point.
+            rows, said = slice((len(self) - 1) % apart, None, apart), f"Of {len(self):,} rows, one in {apart} is shown."
+        return Frame(self.keys, {name: cells[rows] for name, cells in self.columns.items()}, self.curve), said
+
     def view(self) -> View:
         """Return the first rows, with intervals beside the numbers."""
-        more = f"The first {SHOWN_ROWS} of {len(self):,} rows." if len(self) > SHOWN_ROWS else ""
-        return View("", (released_table("", self.keys, self.columns),), after=(more,))
+        frame, more = self.shown()
+        return View("", (released_table("", frame.keys, frame.columns),), after=(more,))
 
     def __repr__(self) -> str:
         return str(self)

@@ -12,7 +12,7 @@ from sfumato.cli.books import ledger_app
 from sfumato.cli.evidence import evidence_command
 from sfumato.cli.fair import fair_app
 from sfumato.cli.local import local_app
-from sfumato.cli.options import Data, Json, SchemaPath, Table
+from sfumato.cli.options import Charged, Data, Json, SchemaPath, Table
 from sfumato.cli.outcome import CHECK_FAILED, emit, guarded
 from sfumato.cli.reports import report_command
 from sfumato.errors import ParameterError
@@ -30,9 +30,9 @@ app = typer.Typer(
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(fair_app, name="fair")
 app.add_typer(local_app, name="local")
-app.command("query")(query_command)
+app.command("query", cls=Charged)(query_command)
 app.command("read")(read_command)
-app.command("converse")(converse_command)
+app.command("converse", cls=Charged)(converse_command)
 app.command("refit")(refit_command)
 app.command("report")(report_command)
 app.command("evidence")(evidence_command)

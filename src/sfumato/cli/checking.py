@@ -8,7 +8,7 @@ from typing import Any
 from sfumato.domain import Booleans, Categories, Dates, Domain, FixedPoint, Integers, Text, Times
 from sfumato.domain.calendar import DATE_TEXT
 from sfumato.domain.labels import FALSE_TEXT, TRUE_TEXT
-from sfumato.domain.numbers import NUMBER_TEXT
+from sfumato.table.cells import written_number
 from sfumato.table.moments import moment_code, written_day
 from sfumato.table.reading import readable
 from sfumato.table.repair import check_columns
@@ -107,7 +107,7 @@ def _people(table: Any, schema: Schema, rows: int) -> tuple[int, int, int]:
 def _tests(cell: Any, domain: Domain) -> tuple[Any, Any]:
     """Return two conditions: the cell is missing or cannot be read, and it lies outside of the domain."""
     if isinstance(domain, (Integers, FixedPoint)):
-        number = _number(cell)
+        number = written_number(cell, domain.figures) if cell.type().is_string() else cell.cast("float64")
         return number.isnull() | number.isnan(), (number < float(domain.low)) | (number > float(domain.high))
     if isinstance(domain, Categories) and cell.type().is_binary():
         return cell.isnull(), cell.notin([str(value).encode("utf-8") for value in domain.values])
@@ -125,12 +125,6 @@ def _tests(cell: Any, domain: Domain) -> tuple[Any, Any]:
         return day.isnull(), (day < domain.earliest) | (day > domain.latest)
     assert isinstance(domain, Text)
     return cell.isnull(), cell.length() > domain.max_bytes
-
-
-def _number(cell: Any) -> Any:
-    if cell.type().is_string():
-        return cell.re_extract(f"^{NUMBER_TEXT}\\z", 1).try_cast("float64")
-    return cell.cast("float64")
 
 
 def _no_boolean(cell: Any) -> Any:

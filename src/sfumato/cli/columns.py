@@ -8,11 +8,12 @@ from typing import Any
 
 from sfumato.domain import column_from_json, nearest
 from sfumato.domain.base import SKIP
+from sfumato.domain.figures import KEYS
 from sfumato.errors import ParameterError
 
 GRAMMAR = (
-    "integer 0 120 | fixed 0 1000 0.01 | category F, M | boolean | date 1900-01-01 2030-12-31 [%d.%m.%Y] | "
-    "time 2020-01-01 2030-01-01 1min [format] | text 40."
+    "integer 0 120 | fixed 0 1000 0.01 [decimal=, thousands=. unit=€] | category F, M | boolean | "
+    "date 1900-01-01 2030-12-31 [%d.%m.%Y] | time 2020-01-01 2030-01-01 1min [format] | text 40."
 )
 _PARTS = {
     "integer": ("low", "high"),
@@ -23,6 +24,8 @@ _PARTS = {
     "text": ("max_bytes",),
 }
 _WHOLE = ("max_bytes",)
+_SAID = re.compile(rf"\b({'|'.join(KEYS)})=(\S+)")
+_SPACE = "space"
 
 
 def read_column(text: str) -> dict[str, Any]:
@@ -39,12 +42,20 @@ def read_column(text: str) -> dict[str, Any]:
         values = [part.strip().strip("'\"") for part in rest.split(",") if part.strip()]
         record: dict[str, Any] = {"type": kind, "values": values}
     else:
+        rest, figures = _figures(rest) if kind in ("integer", "fixed") else (rest, {})
         keys = _PARTS[kind]
         parts = rest.split(maxsplit=max(0, len(keys) - 1))
         record = {"type": kind, **{key: _value(kind, key, part) for key, part in zip(keys, parts, strict=False)}}
+        record |= figures
     record["missing"] = SKIP
     column_from_json(record)
     return record
+
+
+def _figures(rest: str) -> tuple[str, dict[str, str]]:
+    """Take what says how numbers are written off a line."""
+    said = dict(_SAID.findall(rest))
+    return _SAID.sub("", rest), {key: " " if sign == _SPACE else sign for key, sign in said.items()}
 
 
 def _value(kind: str, key: str, part: str) -> Any:
@@ -55,10 +66,11 @@ def _value(kind: str, key: str, part: str) -> Any:
 def column_text(column: Mapping[str, Any]) -> str:
     """Return the line that describes a column.
 
-    >>> column_text({"type": "fixed", "low": 0, "high": 9, "step": "0.01", "missing": "skip"})
-    'fixed 0 9 0.01'
+    >>> column_text({"type": "fixed", "low": 0, "high": 9, "step": "0.01", "decimal": ",", "missing": "skip"})
+    'fixed 0 9 0.01 decimal=,'
     """
     kind = column["type"]
     if kind == "category":
         return f"category {', '.join(map(str, column['values']))}"
-    return " ".join([kind, *(str(column[key]) for key in _PARTS[kind] if key in column)])
+    figures = (f"{key}={_SPACE if column[key] == ' ' else column[key]}" for key in KEYS if key in column)
+    return " ".join([kind, *(str(column[key]) for key in _PARTS[kind] if key in column), *figures])

@@ -9,6 +9,8 @@ _BOUND = r"((?:Pure|Concentrated|Truncated|Approximate)\([^()]*\)(?:\.per_attrib
 _HINTS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     # what a sentence says in Python: what is typed at a shell; the first lines are the most particular ones
     (r"(?:for example )?spend=Pure\(0\.1\), or curator\.share\(0\.1\)[^.;]*", '--spend "Pure(0.1)"'),
+    (r", a postgresql:// address, an Arrow table, a pandas or polars frame, a Spark frame, or an Ibis table",
+     " or a postgresql:// address"),
     (r"interval\(0\.95, together=True\) holds", "with --together they hold"),
     (rf"make a ledger with {_BOUND}, which pays", r'make a ledger by ledger create --person "\1", which pays'),
     (rf"spend={_BOUND}", r'--spend "\1"'),
@@ -23,6 +25,8 @@ _HINTS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"\b(Sum|Mean|Variance|Histogram|Distribution)\('(\w+)'\)", lambda found: f"'{found[1].lower()} of {found[2]}'"),
     (r"Quantiles\('(\w+)', 0\.5\)", r"'median of \1'"),
     (r"curator\.(mean|sum|variance|histogram|median)\('(\w+)'[^)]*\)", r"'\1 of \2'"),
+    (r"classes=\('([^']*)', '([^']*)'\)", r"'with threshold(classes=\1|\2)'"),
+    (r"missing=\{'([^']*)': 0\} where it is learned", r"'missing \1=0' behind the question"),
     (r"where= ", "where "),
     (r"where=\"([^\"]*)\"|where='([^']*)'", lambda found: f"where {found[1] or found[2]}"),
     (r"\bby='(\w+)'", r"by \1"),

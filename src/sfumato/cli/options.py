@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
+
+from sfumato.cli.outcome import BAD_INPUT, failed
 
 SPENDS = ("Pure(0.1)", "Pure(1)", "Concentrated(0.02)", "Truncated(0.02,20)", "Approximate(1,1e-6)")
 
@@ -36,6 +39,26 @@ def complete_answer(incomplete: str) -> list[str]:
     from sfumato.report.questionnaire import NAMES
 
     return [name for name in NAMES if name.startswith(incomplete)]
+
+
+class Charged(TyperCommand):
+    """A command that charges a ledger: who leaves it out, or writes a spend as elsewhere, is told what to write."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Say how a ledger is made and how a spend is written, where one is left out or written otherwise."""
+        named = {word.partition("=")[0] for word in args}
+        said = None
+        if named & {"--epsilon", "--eps", "--delta", "--rho", "--budget"}:
+            said = 'Write --spend "Pure(0.1)" for an epsilon, --spend "Approximate(1, 1e-6)" with a delta, or --spend '
+            said += '"Concentrated(0.02)" for a rho.'
+        elif "--ledger" not in named:
+            said = (
+                "Every answer is charged to a ledger; write --ledger people.ledger, and make it once by sfumato ledger "
+                'create people.ledger --person "Pure(3)" --schema people.toml.'
+            )
+        if said is not None and "--help" not in named and not ctx.resilient_parsing:
+            raise failed(said, BAD_INPUT, as_json="--json" in named)
+        return super().parse_args(ctx, args)
 
 
 Data = Annotated[str, typer.Argument(help="A Parquet, CSV or DuckDB file, or a postgresql:// address.")]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sfumato.cli.phrases import EXAMPLES, Phrase, after_of, names, parts, read_phrase
 from sfumato.domain import nearest
 from sfumato.errors import DomainTooLarge, ParameterError
+from sfumato.words import guide
 
 if TYPE_CHECKING:
     from sfumato.questions import Question
@@ -68,6 +69,8 @@ def read_request(text: str, schema: Schema) -> Request:
 
 def _made(phrase: Phrase, schema: Schema) -> Question:
     kind = phrase.kind.rstrip(",")
+    if kind not in MAKERS and kind.partition("(")[0] in INSTEAD:
+        raise ParameterError(f"There is no question {kind!r}; write {INSTEAD[kind.partition('(')[0]]}.")
     if kind not in MAKERS:
         raise ParameterError(f"There is no question {kind!r}; {nearest(kind, KINDS)} Write {EXAMPLES}.")
     question = MAKERS[kind](phrase, schema)
@@ -233,6 +236,19 @@ MAKERS: dict[str, Callable[[Phrase, Schema], Question]] = {
     "learn": _learn,
 }
 KINDS = tuple(MAKERS)
+INSTEAD = guide(
+    {
+        # what people call it elsewhere: what is written here
+        "average avg": "'mean of age'",
+        "std stdev deviation sd": "'variance of age', whose root is the deviation",
+        "quantile percentile percentiles quartiles deciles": "'quantiles 0.25, 0.5, 0.75 of age'",
+        "min max minimum maximum": "'quantiles 0.01, 0.99 of age': the ends themselves are somebody's own",
+        "mode value_counts values frequencies": "'histogram of sex'",
+        "total": "'sum of hours', or 'count'",
+        "rows how": "'count where age > 40'",
+        "cdf": "'distribution of age'",
+    }
+)
 
 
 def _aggregates(words: Sequence[str]) -> list[Aggregate]:

@@ -34,7 +34,9 @@ def walk(data: str | None, table: str | None) -> None:
     """Ask everything that is needed, write what is made, and show the first answer."""
     place = data or _asked("Which file holds the data?", str)
     drafted = draft(place, look=False, table=table)
-    typer.echo(f"{place} has the columns {', '.join(drafted.record['columns'])}.")
+    person = drafted.record.get("person")
+    named = [*([person] if person not in (None, FILL) else []), *drafted.record["columns"]]
+    typer.echo(f"{place} has the columns {', '.join(named)}.")
     if _may_look():
         drafted = draft(place, look=True, table=table)
         for said in drafted.notes.get("", ()):

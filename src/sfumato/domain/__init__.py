@@ -33,21 +33,44 @@ Skip = Literal["skip"]
 
 
 @understood
-def integers(low: int, high: int, *, missing: int | Skip | None = SKIP, public: bool = False) -> Integers:
-    """Whole numbers from `low` to `high`; null and what is no number stay missing, or become the number `missing`."""
-    return Integers(low, high, missing=missing, public=public)
+def integers(
+    low: int,
+    high: int,
+    *,
+    missing: int | Skip | None = SKIP,
+    public: bool = False,
+    decimal: str = ".",
+    thousands: str = "",
+    unit: str = "",
+) -> Integers:
+    """Whole numbers from `low` to `high`; null and what is no number stay missing, or become the number `missing`.
+
+    Text such as 1 234 is read with `thousands=" "`; `decimal` and `unit` are those of `fixed`.
+    """
+    return Integers(low, high, missing=missing, public=public, decimal=decimal, thousands=thousands, unit=unit)
 
 
 @understood
 def fixed(
-    low: Number, high: Number, *, step: Number, missing: Number | Skip | None = SKIP, public: bool = False
+    low: Number,
+    high: Number,
+    *,
+    step: Number,
+    missing: Number | Skip | None = SKIP,
+    public: bool = False,
+    decimal: str = ".",
+    thousands: str = "",
+    unit: str = "",
 ) -> FixedPoint:
     """Real numbers from `low` to `high`, rounded to whole steps; null and NaN stay missing, or become `missing`.
 
-    >>> fixed(0, 1, step=0.1).encode(0.26)
-    3
+    Text such as 1.234,5 € is read with `decimal=","`, `thousands="."` and `unit="€"`; a percentage is kept in
+    hundredths, as it is written.
+
+    >>> fixed(0, 1, step=0.1).encode(0.26), fixed(0, 100, step=1, decimal=",", unit="%").encode("12,4 %")
+    (3, 12)
     """
-    return FixedPoint(low, high, step, missing=missing, public=public)
+    return FixedPoint(low, high, step, missing=missing, public=public, decimal=decimal, thousands=thousands, unit=unit)
 
 
 @understood

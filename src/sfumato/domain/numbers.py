@@ -3,39 +3,36 @@
 from __future__ import annotations
 
 import math
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Rational, Real
 from typing import Any, ClassVar
 
 from sfumato.domain.base import SKIP, Domain
+from sfumato.domain.figures import Figures
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, above_zero, exact, to_text
 from sfumato.exact.rational import show
-
-NUMBER_TEXT = r" *([+-]?[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE][+-]?[0-9]{1,2})?) *"
-"""The one grammar of a number in a text cell; engines differ on everything that it leaves out."""
-
-_NUMBER = re.compile(NUMBER_TEXT)
 
 LARGEST_STEPS = 2**49
 """Up to here doubles times a step lose less than half a step, so clamping before rounding is enough."""
 
 
-def plain_number(value: Any) -> Fraction | float | None:
+_PLAIN = Figures()
+
+
+def plain_number(value: Any, figures: Figures = _PLAIN) -> Fraction | float | None:
     """Return a cell as an exact number or a double, or None for null, NaN and what is no number.
 
-    Whole numbers stay exact; text and decimals become doubles, as they do inside an engine.
+    Whole numbers stay exact; text, written as `figures` say, and decimals become doubles, as they do inside an engine.
     """
     if value is None:
         return None
     if isinstance(value, (bool, Integral, Rational)):
         return Fraction(int(value)) if isinstance(value, (bool, Integral)) else Fraction(value)
     if isinstance(value, str):
-        matched = _NUMBER.fullmatch(value)
-        return float(matched[1]) if matched else None
+        return figures.read(value)
     if isinstance(value, Decimal) and value.is_nan():
         return None  # a signalling one cannot even be converted
     if isinstance(value, (Real, Decimal)):
@@ -59,7 +56,24 @@ def double_ends(low: Fraction, high: Fraction) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class Integers(Domain):
+class Numbers(Domain):
+    """What columns of numbers share: how their text is written."""
+
+    decimal: str = field(default=".", repr=False, kw_only=True)
+    """The mark before decimals in text: 1.5 or 1,5."""
+    thousands: str = field(default="", repr=False, kw_only=True)
+    """What groups the digits of large numbers in text, if anything does."""
+    unit: str = field(default="", repr=False, kw_only=True)
+    """What stands beside every number in text, such as %; the number is kept as it is written."""
+
+    @property
+    def figures(self) -> Figures:
+        """How text is read."""
+        return Figures(self.decimal, self.thousands, self.unit)
+
+
+@dataclass(frozen=True)
+class Integers(Numbers):
     """The whole numbers from `low` to `high`; the code of a number is the number itself.
 
     >>> age = Integers(17, 90)
@@ -81,6 +95,7 @@ class Integers(Domain):
             object.__setattr__(self, name, int(value))
         if self.low > self.high:
             raise ParameterError(f"low is {self.low} and high is {self.high}; write the smaller one first.")
+        self.figures  # noqa: B018  reading it checks how numbers are written
         self._settle_missing()
 
     @property
@@ -95,7 +110,7 @@ class Integers(Domain):
 
     def encode(self, value: Any) -> int:
         """Round to the nearest whole number, clamp into the range; what is no number becomes `missing`."""
-        number = plain_number(value)
+        number = plain_number(value, self.figures)
         if number is None:
             return self.missing_code
         if isinstance(number, float):
@@ -117,11 +132,12 @@ class Integers(Domain):
 
     def to_json(self) -> dict[str, Any]:
         """Return the ends of the range and the missing value."""
-        return self._record(low=self.low, high=self.high, missing=SKIP if self.missing is None else self.missing)
+        missing = SKIP if self.missing is None else self.missing
+        return self._record(low=self.low, high=self.high, missing=missing, **self.figures.to_json())
 
 
 @dataclass(frozen=True)
-class FixedPoint(Domain):
+class FixedPoint(Numbers):
     """Real numbers from `low` to `high`, rounded to whole steps; the code is floor(x/step + 1/2).
 
     >>> gain = FixedPoint(0, 100, "0.01")
@@ -135,9 +151,21 @@ class FixedPoint(Domain):
     step: Fraction
 
     def __init__(
-        self, low: Number, high: Number, step: Number, *, missing: Number | None = None, public: bool = False
+        self,
+        low: Number,
+        high: Number,
+        step: Number,
+        *,
+        missing: Number | None = None,
+        public: bool = False,
+        decimal: str = ".",
+        thousands: str = "",
+        unit: str = "",
     ) -> None:
         object.__setattr__(self, "missing", missing)
+        for name, sign in (("decimal", decimal), ("thousands", thousands), ("unit", unit)):
+            object.__setattr__(self, name, sign)
+        self.figures  # noqa: B018  reading it checks how numbers are written
         values = {"low": exact(low, "low"), "high": exact(high, "high"), "step": above_zero(step, "step")}
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -163,7 +191,7 @@ class FixedPoint(Domain):
 
     def encode(self, value: Any) -> int:
         """Clamp, then round to the nearest step, ties upward; what is no number becomes `missing`."""
-        number = plain_number(value)
+        number = plain_number(value, self.figures)
         if number is None:
             return self.missing_code
         if isinstance(number, float):
@@ -191,4 +219,5 @@ class FixedPoint(Domain):
     def to_json(self) -> dict[str, Any]:
         """Return the ends, the step and the missing value, exact numbers as text."""
         ends = {name: to_text(getattr(self, name)) for name in ("low", "high", "step")}
-        return self._record(**ends, missing=SKIP if self.missing is None else to_text(self.missing))
+        missing = SKIP if self.missing is None else to_text(self.missing)
+        return self._record(**ends, missing=missing, **self.figures.to_json())

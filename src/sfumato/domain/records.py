@@ -9,6 +9,7 @@ from sfumato.domain.base import Domain
 from sfumato.domain.calendar import Dates
 from sfumato.domain.clock import Times
 from sfumato.domain.derived import Bins, Derivation, Months, Weekdays, Years
+from sfumato.domain.figures import KEYS
 from sfumato.domain.labels import Booleans, Categories, Text
 from sfumato.domain.numbers import FixedPoint, Integers
 from sfumato.errors import ParameterError
@@ -16,8 +17,8 @@ from sfumato.words import guide, nearest
 
 _SHAPES: dict[str, tuple[Callable[..., Domain | Derivation], tuple[str, ...], tuple[str, ...]]] = {
     # word: (class, keys that must be there, keys that may be there)
-    "integer": (Integers, ("low", "high"), ("missing", "public")),
-    "fixed": (FixedPoint, ("low", "high", "step"), ("missing", "public")),
+    "integer": (Integers, ("low", "high"), ("missing", "public", *KEYS)),
+    "fixed": (FixedPoint, ("low", "high", "step"), ("missing", "public", *KEYS)),
     "category": (Categories, ("values",), ("other", "missing", "public")),
     "boolean": (Booleans, (), ("missing", "public")),
     "date": (Dates, ("earliest", "latest"), ("format", "missing", "public")),

@@ -69,7 +69,7 @@ class Preview(Viewed):
 
     def view(self) -> View:
         """Return whether it fits, and what refuses it."""
-        return View("It fits." if self.fits else "It does not fit.", before=(self.text,))
+        return View("It fits." if self.fits else "It does not fit.", before=(self.text.removeprefix("Fits.").strip(),))
 
 
 @dataclass(frozen=True)

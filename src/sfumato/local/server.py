@@ -89,11 +89,11 @@ class Server:
         and half to the search. Candidates that do not fit the plan are counted as `unfit`.
 
         >>> from sfumato import Noise, Pure, domain, local
-        >>> plan = local.plan(users=100_000, spend=Pure(4), items=domain.text(max_bytes=8), seed=bytes(32))
+        >>> plan = local.plan(users=20_000, spend=Pure(5), items=domain.text(max_bytes=5), seed=bytes(32))
         >>> server = plan.server()
-        >>> held = ["apple"] * 30_000 + ["fig"] * 500 + [f"{n}" for n in range(69_500)]
+        >>> held = ["apple"] * 6_000 + ["fig"] * 100 + [f"{n}" for n in range(13_900)]
         >>> server.ingest(plan.client().reports(held, Noise(insecure_seed=1)))
-        100000
+        20000
         >>> [item.value for item in server.popular()]
         ['apple']
         >>> [item.value for item in server.popular(candidates=["fig", "kiwi"])]

@@ -202,14 +202,18 @@ def _leaves(event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the mechanisms inside of an event that are made of no other ones."""
     parameters = event.get("parameters") or {}
     inner = [parameters.get("mechanism"), *(parameters.get("mechanisms") or ()), *(parameters.get("parts") or ())]
-    found = [part for part in inner if isinstance(part, Mapping)]
+    parts = [part for part in inner if isinstance(part, Mapping)]
+    found = [part for part in parts if "name" in part]
     if found:
         for part in found:
             yield from _leaves(part)
         return
     kept = ("law", "sensitivity", "relation")
-    facts = {name: parameters[name] for name in kept if name in parameters}
-    yield {"name": event.get("name"), "specification": event.get("spec"), "version": event.get("version"), **facts}
+    itself = {"name": event.get("name"), "specification": event.get("spec"), "version": event.get("version")}
+    itself |= {name: parameters[name] for name in kept if name in parameters}
+    # Parts without a name are no mechanisms: tables of one mechanism, each with its noise.
+    laws = [part["law"] for part in parts if "law" in part]
+    yield from ({**itself, "law": law} for law in laws) if laws else (itself,)
 
 
 def _notes(event: Mapping[str, Any]) -> Iterator[str]:

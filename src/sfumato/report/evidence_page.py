@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.report.evidence import ABOUT, COMPOSITION
 from sfumato.report.page import STYLE, paragraph, scrolled, whole_page
 from sfumato.report.releases import releases_table
+from sfumato.report.review import NEIGHBOURS
 from sfumato.report.text import guarantee_table, headline
 from sfumato.show import table
 
@@ -35,7 +36,7 @@ def evidence_page(evidence: Evidence) -> str:
         "<h2>The deployment</h2>",
         scrolled(table("Said by the people responsible", ["what", "answer", "is"], told).html()),
         "<h2>The guarantee</h2>",
-        paragraph(f"{evidence.kind}. The unit is a person; neighbouring tables: {evidence.relation.value}."),
+        paragraph(f"{evidence.kind}. The unit is a person; {NEIGHBOURS[evidence.relation]}."),
         paragraph(report.person.guarantee_text),
         scrolled(guarantee_table(report).html()),
         "<h2>Accounting</h2>",

@@ -119,7 +119,7 @@ def _card(row: Row) -> str:
     title = "For a person" if row.whole else f"For the worst attribute: {row.subject}"
     if row.guaranteed is None or row.promise is None:
         return f'<section class="card"><h2>{escape(title)}</h2>{paragraph(headline(row))}</section>'
-    used = NOTHING_KNOWN if row.percent is None else f"{row.percent} % (a meter, not a promise)"
+    used = NOTHING_KNOWN if row.percent is None else f"{row.percent} % so far"
     facts = [("Guaranteed", limit_text(row.guaranteed)), *_meanings(row.promise), ("Used", used)]
     listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts)
     guessed = "whether they are in the data" if row.presence else "a yes-or-no fact"

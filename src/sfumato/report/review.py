@@ -10,13 +10,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sfumato.ledger.wording import bound_text
-from sfumato.privacy import ADD_REMOVE
+from sfumato.privacy import ADD_REMOVE, REPLACE_ONE
 from sfumato.report.text import headline
 
 if TYPE_CHECKING:
     from sfumato.report.evidence import Evidence
 
 SOURCE = "Questions after NIST SP 800-226, Guidelines for Evaluating Differential Privacy Guarantees (2025)."
+
+NEIGHBOURS = {
+    ADD_REMOVE: "tables are neighbours if one person is added or removed (unbounded)",
+    REPLACE_ONE: "tables are neighbours if one person's rows are replaced by others (bounded); the number of people is "
+    "public",
+}
 
 
 @dataclass(frozen=True)
@@ -114,12 +120,7 @@ def _from_ledger(evidence: Evidence) -> list[Reviewed]:
     report, relation = evidence.report, evidence.relation
     person = report.person
     assert person.guaranteed is not None
-    moves = (
-        "tables are neighbours if one person is added or removed (unbounded)"
-        if relation is ADD_REMOVE
-        else "tables are neighbours if one person's rows are replaced by others (bounded); the number of people is "
-        "public"
-    )
+    moves = NEIGHBOURS[relation]
     families = "; ".join(
         f"{row.subject}: {bound_text(row.guaranteed)}" for row in report.families if row.guaranteed is not None
     )

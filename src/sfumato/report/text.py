@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 WIDTH = 100
 
 GUARANTEED = "Guaranteed: the limits, for everything answered, now and later"
-USED = "Used so far: meters, not promises"
+USED = "Used so far: no guarantee of its own"
 WORST = "The worst k attributes"
 READING = (
     "A guess: at a yes-or-no fact, 50:50 before, everything else about the person known. Belief moves: in total "

@@ -17,6 +17,9 @@ MANY = 60
 
 NEARLY_FULL = 90
 
+APART = ("other", "missing")
+"""Levels behind the values of a column."""
+
 
 @dataclass(frozen=True)
 class Bar:
@@ -63,11 +66,16 @@ class BarChart(Drawing):
 
 
 def _thin_labels(chart: Any, names: Sequence[str]) -> None:
-    """Label every bar, or every n-th one where the names would run into each other."""
+    """Label every bar, or every n-th one where the names would run into each other.
+
+    The last ones may be no values of the column but `other` and `missing`: they are labelled always.
+    """
+    ends = [place for place in range(max(0, len(names) - 2), len(names)) if names[place] in APART]
     room = max(1, 90 // (1 + max(map(len, names))))
     step = -(-len(names) // room)
-    shown = range(0, len(names), step)
-    chart.set_xticks(list(shown), [names[place] for place in shown])
+    regular = [place for place in range(0, len(names), step) if all(abs(place - end) >= step for end in ends)]
+    shown = [*regular, *ends]
+    chart.set_xticks(shown, [names[place] for place in shown])
 
 
 def bars(title: str, axis: str, rows: Sequence[Bar], upright: bool = False) -> BarChart:
@@ -114,7 +122,7 @@ class GaugeChart(Drawing):
         chart.set_xlim(0, 140)
         chart.set_xticks([0, 25, 50, 75, 100])
         chart.axvline(100, color=INK, linewidth=1)
-        chart.set_xlabel("used, in per cent of the limit (a meter, not a promise)", color=INK, loc="left")
+        chart.set_xlabel("used so far, in per cent of the limit", color=INK, loc="left")
         quiet(chart)
         return figure
 

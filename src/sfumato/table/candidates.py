@@ -13,12 +13,12 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.domain import SKIP
+from sfumato.domain.figures import Figures
 from sfumato.domain.numbers import plain_number
 from sfumato.domain.written import ISO, Written, compiled, read_moment
+from sfumato.table.marks import SURE, ways
 from sfumato.table.names import FILL, kind_by_name
 
-SURE = 0.95
-"""The part of the cells that must read as a type."""
 INSIDE = 0.005
 """The part of the cells on either side that a proposed range may leave outside."""
 RARE = 10
@@ -30,9 +30,6 @@ SHORTEST_TEXT = 0.5
 
 _ABSENT = {"", "na", "n/a", "nan", "null", "none", "nil", "-", "--", "?", ".", "missing", "unknown", "#n/a"}
 _YES_OR_NO = ({"true", "false"}, {"yes", "no"}, {"y", "n"}, {"t", "f"}, {"0", "1"})
-_COMMA = re.compile(r"[+-]?\d{1,3}(\.\d{3})+(,\d+)?|[+-]?\d+,\d+")
-_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
-_WITH_UNIT = re.compile(r"[$€£]\s*[+-]?[\d.,]+|[+-]?[\d.,]+\s*(?:[$€£%]|[A-Za-z]{1,3})")
 _CODE = re.compile(r"0\d+")
 _SHORT_YEAR = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2}(\s.*)?")
 _COMPACT = re.compile(r"(19|20)\d{6}")
@@ -49,8 +46,8 @@ class Candidate:
     notes: tuple[str, ...] = ()
 
 
-def candidate_of(name: str, values: Sequence[Any]) -> Candidate:
-    """Return what a column could be, given its cells.
+def candidate_of(name: str, values: Sequence[Any], decimal: str | None = None) -> Candidate:
+    """Return what a column could be, given its cells, and the mark before decimals in the rest of the file, if known.
 
     >>> candidate_of("cost", ["12.50", "80.25", "n/a", "3.75"] * 50).record
     {'type': 'fixed', 'low': 0, 'high': 90, 'step': '0.01', 'missing': 'skip'}
@@ -64,7 +61,7 @@ def candidate_of(name: str, values: Sequence[Any]) -> Candidate:
         return _numbers(name, [number for value in present if (number := plain_number(value)) is not None])
     if all(isinstance(value, date) for value in present):  # a moment is a date too
         return _moments(present, None)
-    return _written(name, [str(value) for value in present])
+    return _written(name, [str(value) for value in present], decimal)
 
 
 def _absent(value: Any) -> bool:
@@ -73,28 +70,49 @@ def _absent(value: Any) -> bool:
     return value is None or (isinstance(value, float) and not math.isfinite(value))
 
 
-def _written(name: str, texts: Sequence[str]) -> Candidate:
+def _written(name: str, texts: Sequence[str], decimal: str | None) -> Candidate:
     """Read a column of text as what its cells look like, the narrowest type first."""
     raw, words = Counter(texts), Counter(text.strip() for text in texts)
     if {word.lower() for word in words} in _YES_OR_NO:
         return Candidate({"type": "boolean", "missing": SKIP})
     if all(_COMPACT.fullmatch(word) for word in words) and _reads(words, compiled("%Y%m%d", clock=False)) == 1:
         return _moments(list(_days(words, compiled("%Y%m%d", clock=False))), "%Y%m%d")
-    numbers = [number for text in texts if (number := plain_number(text)) is not None]
-    if len(numbers) >= SURE * len(texts) and not any(_CODE.fullmatch(word) for word in words):
-        return _numbers(name, numbers, len(texts) - len(numbers))
-    for pattern, said in (
-        (_COMMA, "numbers are written as 1,5 instead of 1.5 and would all be missing; give the frame of "
-                 "pandas.read_csv(path, sep=';', decimal=',', thousands='.') instead of the file."),
-        (_THOUSANDS, "numbers are written as 1,234 instead of 1234 and would all be missing; give the frame of "
-                     "pandas.read_csv(path, thousands=',') instead of the file."),
-        (_SHORT_YEAR, "dates have two digits for the year and would all be missing; write years with four digits."),
-    ):  # fmt: skip
-        if _part(words, pattern.fullmatch) >= SURE:
-            return Candidate(None, (said,))
-    if _part(words, _WITH_UNIT.fullmatch) >= SURE and len(words) > MOST_CATEGORIES:
-        return Candidate(None, ("numbers carry a unit and would all be missing; write plain numbers such as 12.5.",))
+    if _part(words, _SHORT_YEAR.fullmatch) >= SURE:
+        said = "dates have two digits for the year and would all be missing; write years with four digits."
+        return Candidate(None, (said,))
+    found = [] if any(_CODE.fullmatch(word) for word in words) else ways(words, decimal)
+    if len(found) > 1:
+        return _unclear(found)
+    if found:
+        numbers = [number for text in texts if (number := found[0].read(text)) is not None]
+        drafted = _numbers(name, numbers, len(texts) - len(numbers))
+        assert drafted.record is not None
+        return Candidate({**drafted.record, **found[0].to_json()}, (*drafted.notes, *_said(found[0])))
     return _dates(words) or _categories(name, raw)  # categories match exactly, blanks too
+
+
+def _unclear(found: Sequence[Figures]) -> Candidate:
+    """Return a column whose numbers mean one thing or a thousand times as much: only a person can say which."""
+    ways_to_write = " or ".join(
+        f"decimal = '{way.decimal}'" + (f" with thousands = '{way.thousands}'" if way.thousands else "")
+        for way in found
+    )
+    said = (
+        "One mark and three digits behind it: they are decimals or thousands, and the cells do not tell which. Write "
+        f"{ways_to_write}, and then the range and the step."
+    )
+    unit = {"unit": found[0].unit} if found[0].unit else {}
+    return Candidate(
+        {"type": "fixed", **dict.fromkeys(("low", "high", "step", "decimal"), FILL), **unit, "missing": SKIP}, (said,)
+    )
+
+
+def _said(way: Figures) -> tuple[str, ...]:
+    """Say how the numbers of a column are written, where it is not the usual way."""
+    if way.plain:
+        return ()
+    example = f"1{way.thousands}234{way.decimal}5" if way.thousands else f"1{way.decimal}5"
+    return (f"Numbers are written as {example} {way.unit}".rstrip() + ", and what is written otherwise is missing.",)
 
 
 def _part(words: Counter[str], test: Callable[[str], Any]) -> float:

@@ -16,6 +16,8 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
+from sfumato.domain.figures import Figures
+
 LARGEST = 2**63 - 1
 PERSON_TYPES = "integer or string: two numbers with a fraction may look alike; store it as one of these"
 """What a person column holds, in the words of a refusal."""
@@ -179,6 +181,18 @@ def real(cell: Any) -> Any:
     def isfinite(number: float) -> bool: ...  # type: ignore[empty-body]
 
     return ibis.ifelse(isfinite(cell) | cell.isinf(), cell, ibis.null("float64"))
+
+
+def written_number(cell: Any, figures: Figures) -> Any:
+    """Return the double that a text says, null where it is written otherwise."""
+    import ibis
+
+    found = [cell.re_extract(f"^{pattern}\\z", 1) for pattern in figures.patterns]
+    if figures.grouping:
+        found = [text.re_replace(figures.grouping, "") for text in found]
+    if figures.decimal != ".":
+        found = [text.replace(figures.decimal, ".") for text in found]
+    return ibis.coalesce(*(text.try_cast("float64") for text in found))
 
 
 def place(cell: Any, labels: Sequence[str], unlisted: int) -> Any:

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.domain import Derived, Domain
+from sfumato.domain.figures import KEYS
 from sfumato.show.tables import table
 from sfumato.show.views import View
 from sfumato.table.schema import Schema
@@ -45,6 +46,7 @@ def described(domain: Domain) -> list[str]:
         ends = [record[key] for key in ("low", "high", "earliest", "latest") if key in record]
         held = " to ".join(_typed(end) for end in ends) or "true, false"
         held += f" in steps of {_typed(record['step'])}" if "step" in record else ""
+        held += "".join(f", {key} {record[key]!r}" for key in ("format", *KEYS) if key in record)
     return [f"{record['type']}{public}", held, missing]
 
 

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from sfumato.domain import nearest
+from sfumato.domain.figures import KEYS
 from sfumato.errors import SchemaError
 from sfumato.show.tables import table as draw
 from sfumato.show.views import View, Viewed
@@ -163,6 +164,7 @@ def _held(column: Mapping[str, Any]) -> str:
         return ", ".join(map(str, column["values"]))
     ends = [column[key] for key in ("low", "high", "earliest", "latest") if key in column]
     more = [f"{key} {column[key]}" for key in ("step", "format", "max_bytes") if key in column]
+    more += [f"{key} {column[key]!r}" for key in KEYS if key in column]
     return "; ".join([*([" to ".join(map(str, ends))] if ends else []), *more])
 
 

@@ -12,7 +12,7 @@ from sfumato.errors import SchemaError
 from sfumato.table.candidates import Candidate, candidate_of
 from sfumato.table.engine import Source
 from sfumato.table.failures import guarded
-from sfumato.table.names import is_person, may_be_person, names_somebody
+from sfumato.table.names import FILL, is_person, may_be_person, names_somebody
 from sfumato.table.reading import all_readable
 
 MOST_ROWS = 100_000
@@ -38,10 +38,8 @@ def looked(source: Source, kinds: Mapping[str, Any]) -> tuple[dict[str, Any], No
     person, whose = _person(opened.table, list(cells), rows, notes)
     columns: dict[str, dict[str, Any]] = {}
     left_out: list[str] = []
-    for name, values in cells.items():
-        if name == person:
-            continue
-        found = _told(name, values) or candidate_of(name, values)
+    others = {name: values for name, values in cells.items() if name != person}
+    for name, found in _candidates(others).items():
         if found.record is None:
             left_out.append(f"{name}: {' '.join(found.notes)}")
             continue
@@ -55,6 +53,17 @@ def looked(source: Source, kinds: Mapping[str, Any]) -> tuple[dict[str, Any], No
     if not columns:
         raise SchemaError(" ".join(["No column is left that a schema could describe.", *notes[""]]))
     return {**whose, "columns": columns}, notes
+
+
+def _candidates(cells: Mapping[str, Sequence[Any]]) -> dict[str, Candidate]:
+    """Return what each column could be; where its own cells do not tell the mark before decimals, others may."""
+    found = {name: _told(name, values) or candidate_of(name, values) for name, values in cells.items()}
+    fixed = [one.record for one in found.values() if one.record is not None and one.record["type"] == "fixed"]
+    marks = {record.get("decimal", ".") for record in fixed} - {FILL}
+    if len(marks) == 1 and any(record.get("decimal") == FILL for record in fixed):
+        (mark,) = marks
+        return {name: _told(name, values) or candidate_of(name, values, mark) for name, values in cells.items()}
+    return found
 
 
 def _sample_size(rows: int) -> str:

@@ -23,6 +23,7 @@ _LINES = {
     "latest": 'latest = "2030-12-31"',
     "max_bytes": "max_bytes = 40",
     "person": 'person = "patient_id", or remove the line if every row is one person',
+    "decimal": 'decimal = "," with thousands = "." below it, or "." with thousands = ","',
     "format": 'format = "%d/%m/%Y", or "%m/%d/%Y"',
 }
 

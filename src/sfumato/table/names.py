@@ -24,12 +24,13 @@ _WORDS = {
 _SAYS = {meaning: frozenset(words.split()) for meaning, words in _WORDS.items()}
 _BY_WORD = {
     # type: words, of which one ends the name
-    "date": "date datum fecha born birthday birthdate dob admitted discharged day",
+    "date": "date datum fecha born birthday birthdate dob admitted discharged day aufnahme entlassung geburtstag "
+    "geburtsdatum",
     "time": "timestamp datetime at time",
     "boolean": "flag yn active deceased smoker married insured",
     "integer": "year jahr n num count visits children hours minutes days weeks months quantity score rating rooms",
     "fixed": "amount cost costs price income salary wage pay charge fee balance loan rate weight height bmi percent "
-    "temperature total value revenue betrag preis eur usd chf gbp kg cm",
+    "temperature total value revenue betrag preis kosten lohn gehalt umsatz einkommen eur usd chf gbp kg cm",
     "text": "comment comments note notes text description message remarks",
 }
 _KINDS = {word: kind for kind, words in _BY_WORD.items() for word in words.split()}

@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from sfumato.domain.numbers import NUMBER_TEXT
+from sfumato.domain.figures import NUMBER_TEXT
 
 _NUMBER = re.compile(NUMBER_TEXT)
 _WIDE = 96

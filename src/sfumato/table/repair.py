@@ -28,9 +28,9 @@ from sfumato.domain import (
     nearest,
 )
 from sfumato.domain.labels import FALSE_TEXT, TRUE_TEXT
-from sfumato.domain.numbers import NUMBER_TEXT, double_ends
+from sfumato.domain.numbers import double_ends
 from sfumato.errors import SchemaError
-from sfumato.table.cells import FEW_LABELS, PERSON_TYPES, place, real
+from sfumato.table.cells import FEW_LABELS, PERSON_TYPES, place, real, written_number
 from sfumato.table.days import calendar_code, day_code
 from sfumato.table.moments import moment_code
 from sfumato.table.order import key_text
@@ -159,7 +159,7 @@ def _number(cell: Any, domain: Integers | FixedPoint, step: Fraction) -> Any:
     if kind.is_integer() and step == 1:
         return _whole(cell, domain)
     if kind.is_string():
-        cell = cell.re_extract(f"^{NUMBER_TEXT}\\z", 1).try_cast("float64")
+        cell = written_number(cell, domain.figures)
     elif not kind.is_float64():
         cell = cell.cast("float64")
     least, most = double_ends(Fraction(domain.low), Fraction(domain.high))

@@ -35,6 +35,7 @@ _CSV_OPTIONS = {
     "strict_mode": False,
     "parallel": False,
 }
+_AS_UTF_8 = "save it as UTF-8: in Excel as 'CSV UTF-8', in a shell by iconv -f {} -t UTF-8 old.csv > new.csv."
 _CHUNK = 1 << 20
 _LONGEST_LINE = 2_000_000
 """Longer lines are errors to the reader."""
@@ -115,16 +116,41 @@ def _unknown_ending(path: str) -> str:
 def _read_csv(engine: Any, path: str, divider: str) -> Any:
     matches = sorted(glob.glob(path)) or [path]  # noqa: PTH207  a pattern from any directory
     opener = gzip.open if path.lower().endswith(".gz") else open
+    with opener(matches[0], "rb") as content:
+        _require_utf_8(path, content.read(_CHUNK))
     with opener(matches[0], "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
         first = file.readline()
         divider = _divider(first, divider)
         names = next(csv.reader(chain([first], file), delimiter=divider), [])
-    if not names or len({name.casefold() for name in names}) != len(names):
-        raise SchemaError(f"The first line of {path!r} must name the columns, each one differently.")
+    _require_header(path, names)
     for match in matches:
         with opener(match, "rb") as content:
             _require_lines(path, content)
     return engine.read_csv(path, delim=divider, columns=dict.fromkeys(names, "VARCHAR"), **_CSV_OPTIONS)
+
+
+def _require_utf_8(path: str, start: bytes) -> None:
+    """Refuse a file in two bytes a sign: by its mark, or by a zero byte in its first line, which names columns."""
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in start.split(b"\n")[0]:
+        raise SchemaError(f"{path!r} is written in UTF-16; {_AS_UTF_8.format('UTF-16')}")
+
+
+def _require_header(path: str, names: Sequence[str]) -> None:
+    if not names:
+        raise SchemaError(f"{path!r} is empty; its first line must name the columns, such as age,sex,town.")
+    if any(not name.strip() for name in names):
+        place = next(place for place, name in enumerate(names, 1) if not name.strip())
+        raise SchemaError(
+            f"Column {place} of {path!r} has no name: write one into the first line; from pandas, write "
+            "frame.to_csv(path, index=False)."
+        )
+    spelled = [name.casefold() for name in names]
+    twice = sorted({name for name in names if spelled.count(name.casefold()) > 1})
+    if twice:
+        raise SchemaError(
+            f"The first line of {path!r} must name the columns, each one differently, and {', '.join(twice)} stand "
+            "there for several, up to case; rename them."
+        )
 
 
 def _divider(line: str, usual: str) -> str:
@@ -153,8 +179,8 @@ def _require_lines(path: str, content: Any) -> None:
         decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         raise SchemaError(
-            f"{path!r} holds bytes that are no UTF-8, and the reader would leave their lines out; save it as UTF-8, "
-            "for example by iconv -f LATIN1 -t UTF-8."
+            f"{path!r} holds bytes that are no UTF-8, and the reader would leave their lines out; "
+            f"{_AS_UTF_8.format('WINDOWS-1252')}"
         ) from None
 
 

@@ -128,7 +128,7 @@ class DistributionEstimate(Viewed):
         ends = [band.share_between(edge) for edge in band.edges[1:]]
         shares = tuple(band.share(edge) for edge in band.edges[1:])
         low, high = tuple(one for one, _ in ends), tuple(two for _, two in ends)
-        return Frame(keys, {keys[0]: values, "share": shares, "low": low, "high": high})
+        return Frame(keys, {keys[0]: values, "share": shares, "low": low, "high": high}, curve=True)
 
     def to_json(self) -> dict[str, Any]:
         """Return all that was released."""

@@ -1,7 +1,7 @@
 """Statements over tables like those of TPC-H, with the customer as the person: CPU beside the raw engine, and errors.
 
-`python -m bench.sql [SCALE]` makes the tables (scale 1: six million lines), opens them, and asks statements in the manner
-of Q1, Q5, Q6, Q14 and Q19 at epsilon 1. CPU times are of the process, all threads together.
+`python -m bench.sql [SCALE]` makes the tables (scale 1: six million lines), opens them, and asks statements in the
+manner of Q1, Q5, Q6, Q14 and Q19 at epsilon 1. CPU times are of the process, all threads together.
 """
 
 from __future__ import annotations
@@ -109,11 +109,14 @@ def database() -> sf.Database:
 
 REVENUE = "lineitem.extendedprice * (1 - lineitem.discount)"
 YEAR = "lineitem.shipdate >= DATE '1994-01-01' AND lineitem.shipdate < DATE '1995-01-01'"
-PER = "WITH per AS (SELECT lineitem.custkey AS custkey, {items} FROM lineitem{join} WHERE {where} GROUP BY lineitem.custkey) SELECT {outer} FROM per"
+PER = (
+    "WITH per AS (SELECT lineitem.custkey AS custkey, {items} FROM lineitem{join} WHERE {where} "
+    "GROUP BY lineitem.custkey) SELECT {outer} FROM per"
+)
 PART = " JOIN part ON lineitem.partkey = part.partkey"
 Q19 = " OR ".join(
-    f"(part.brand = 'Brand#{brand}' AND part.container IN ('{size} CASE', '{size} BOX', '{size} PACK', '{size} PKG') AND "
-    f"lineitem.quantity BETWEEN {low} AND {low + 10} AND part.size BETWEEN 1 AND {most})"
+    f"(part.brand = 'Brand#{brand}' AND part.container IN ('{size} CASE', '{size} BOX', '{size} PACK', '{size} PKG') "
+    f"AND lineitem.quantity BETWEEN {low} AND {low + 10} AND part.size BETWEEN 1 AND {most})"
     for brand, size, low, most in ((12, "SM", 1, 5), (23, "MED", 10, 10), (34, "LG", 20, 15))
 )
 STATEMENTS = {
@@ -129,7 +132,8 @@ STATEMENTS = {
         outer="SUM(per.s)",
     ),
     "Q14": PER.format(
-        items=f"LEAST(SUM(CASE WHEN part.promo THEN {REVENUE} ELSE 0 END), 400000) AS promo, LEAST(SUM({REVENUE}), 400000) AS whole",
+        items=f"LEAST(SUM(CASE WHEN part.promo THEN {REVENUE} ELSE 0 END), 400000) AS promo, "
+        f"LEAST(SUM({REVENUE}), 400000) AS whole",
         join=PART,
         where="lineitem.shipdate >= DATE '1995-09-01' AND lineitem.shipdate < DATE '1995-10-01'",
         outer="SUM(per.promo), SUM(per.whole)",

@@ -244,6 +244,7 @@ class Database(Viewed, metaclass=Understood):
         links: list[Link] = []
         for name, given in dict(record.get("tables", {})).items():
             part = dict(given)
+            part.pop("source", None)  # where the data are says nothing about them
             for column, where in dict(part.pop("links", {})).items():
                 links.append(Link(f"{name}.{column}", str(where["to"] if isinstance(where, Mapping) else where)))
             tables[name] = _table(name, part)
@@ -292,6 +293,15 @@ def database_of(schema: Schema | Database) -> Database:
     if isinstance(schema, Database):
         return schema
     return OnlyTable({ONLY: replace(schema, groups={}, dependencies=(), groups_per_person=None)})
+
+
+def sources_in(path: str | Path) -> dict[str, str]:
+    """Return where the tables of a database are, as far as its file says so: beside it, or at an address."""
+    place = Path(path)
+    text = place.read_text(encoding="utf-8")
+    record = json.loads(text) if place.suffix.lower() == ".json" else tomllib.loads(text)
+    named = {name: part["source"] for name, part in record.get("tables", {}).items() if "source" in part}
+    return {name: one if "://" in one else str(place.parent / one) for name, one in named.items()}
 
 
 def load(path: str | Path) -> Schema | Database:

@@ -13,7 +13,6 @@ import numpy as np
 
 from sfumato.domain import Domain, booleans, categories, dates, fixed, integers
 from sfumato.domain.calendar import day_number
-from sfumato.domain.numbers import NUMBER_TEXT
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.table.database import Database, PublicTable
 from sfumato.table.flat import LINK, MOST_LABELS, PLACE
@@ -23,7 +22,7 @@ from sfumato.table.source import open_source
 
 KEY = "sfumato_key"
 MOST_DIGITS = 9
-_NUMBER = re.compile(NUMBER_TEXT)
+_NUMBER = re.compile(r" *[+-]?[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE][+-]?[0-9]{1,2})? *")
 
 
 @dataclass(frozen=True)

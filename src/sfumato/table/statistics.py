@@ -89,7 +89,7 @@ def engine_largest(measure: Part, schema: Schema) -> int:
 
 
 def check_fits(measure: Part, schema: Schema, rule: Bounding) -> None:
-    """Refuse, from the schema alone, a measure of which one row would not fit 62 bits, or one person's share of a group.
+    """Refuse, from the schema alone, what does not fit 62 bits: one row, or one person's share of a group.
 
     Sums over many rows are added in halves; only where groups are picked is a person's share added by itself.
     """

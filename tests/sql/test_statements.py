@@ -365,6 +365,16 @@ def test_other_questions_and_budgets(curator: Any) -> None:
         curator.sql("SELECT COUNT(*) FROM visits")
 
 
+def test_reports_and_rehearsals_of_a_database(curator: Any) -> None:
+    curator.sql("SELECT kind, COUNT(*) FROM visits GROUP BY kind", spend=Pure(1))
+    assert "visits.kind" in str(curator.report())
+    assert "visits.kind" in str(curator.ledger.spent(["visits.kind"])) or curator.guarantee(["visits.kind"]) is not None
+    with pytest.raises(ParameterError, match="explain"):
+        curator.rehearse(Select("SELECT COUNT(*) FROM visits"), Pure(1))
+    again = curator.refit(curator.sql("SELECT kind, COUNT(*) FROM visits GROUP BY kind", spend=Pure(1)).request)
+    assert len(again[0].value) == 5 if isinstance(again, list) else len(again.value) == 5
+
+
 def test_nothing_is_public_where_people_come_and_go() -> None:
     with sf.curate(tables(), DATABASE, Pure(50), relation=ADD_REMOVE) as curator:
         with pytest.raises(ParameterError, match="costs something"):

@@ -177,6 +177,8 @@ class Curator(Shorthands):
 
         No private cell is read and nothing is spent. Without a spend it is rehearsed at a tenth of what is left.
         """
+        if not isinstance(self.schema, Schema):
+            raise ParameterError("A statement is rehearsed by curator.explain(…), which says its noise; write that.")
         asked = question.canonical(self.schema)
         bound = self.share(Fraction(1, 10)) if spend is None else spend
         with open_table(random_rows(self.schema, people, Noise()), self.schema, snapshot="rehearsal") as table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -17,7 +17,6 @@ from sfumato.privacy import Bound
 from sfumato.questions.quantiles.question import Quantiles
 from sfumato.sql.formulas import Formula, formula
 from sfumato.sql.plan import Plan, Total, plan_of
-from sfumato.sql.rules import rules_of
 from sfumato.table import measure
 from sfumato.table.database import Database, database_of
 from sfumato.table.expression import Expression
@@ -188,6 +187,28 @@ def _made(statement: str, database: Database) -> Made:
     averaged = {value.text for total in totals if total.function == "AVG" and (value := total.value) is not None}
     formulas = () if kind == "people" else tuple(_formula(total, named, averaged) for total in totals)
     return Made(kind, schema, keys, formulas, (), tuple(total.text for total in totals))
+
+
+def rules_of(plan: Plan, totals: Sequence[Total], database: Database) -> tuple[str, ...]:
+    """Return what was done to rows and people, from the plan alone."""
+    flat = plan.flat
+    found = []
+    if any(total.distinct for total in totals):
+        found.append("A person counts once, however many rows they have.")
+    elif not flat.everybody:
+        rows = flat.rows_per_person
+        counted = "1 row" if rows == 1 else f"{rows} rows"
+        found.append(
+            f"A person counts as at most {counted} of {flat.anchor.table}; the rows of a person with more count {rows} "
+            "in all."
+        )
+    if flat.everybody and flat.anchor.kind == "people" and database.people_table is not None:
+        found.append("A person who has more than one row counts as one row in which every cell is missing.")
+    if plan.pers:
+        found.append("What is computed for a person is clamped to its public range; how much that cuts is unknown.")
+    if any(total.of is not None and total.of.nullable for total in totals):
+        found.append("Values that are missing are left out.")
+    return tuple(found)
 
 
 def _formula(total: Total, named: Mapping[str, str], averaged: set[str]) -> Formula:

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
 
+from sfumato.domain import Domain
+from sfumato.domain import text as any_text
 from sfumato.errors import SchemaError
 from sfumato.privacy import Secrets
 from sfumato.show.views import View, Viewed
@@ -200,8 +202,13 @@ class Database(Viewed, metaclass=Understood):
         """All private attributes: what limits and reports may name."""
         return self.attributes
 
-    def domain(self, name: str) -> NoReturn:
-        """Refuse: a column belongs to one of the tables, and statements say which."""
+    def domain(self, name: str) -> Domain:
+        """Return what an attribute, as table.column, may hold; a link holds what the key of its public table does."""
+        table, _, column = str(name).partition(".")
+        if table in self.private and column in self.private[table].names:
+            return self.private[table].domain(column)
+        if name in self.attributes:
+            return any_text(max_bytes=64)
         raise SchemaError(IN_SQL)
 
     def reads(self, names: Iterable[str]) -> NoReturn:

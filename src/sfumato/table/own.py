@@ -14,7 +14,7 @@ from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import SchemaError
-from sfumato.table.bounding import SCALE, Bounding, Way, rows_by_person, told_apart, weighed
+from sfumato.table.bounding import SCALE, WEIGHT, Bounding, Way, rows_by_person, told_apart
 from sfumato.table.data import Table
 from sfumato.table.database import Database, Known
 from sfumato.table.engine import Source, duckdb_engine
@@ -220,6 +220,8 @@ class _Opening:
         if not first.is_duckdb:
             return replace(first, _closers=[], _kept={})
         engine = duckdb_engine()
+        # What is stored here are whole codes, which no statistics of a file decide how to read.
+        engine.raw_sql("SET disabled_optimizers = ''")
         store = Source(None, engine, "duckdb", _closers=[engine.disconnect])
         return store.using(self.resources)
 
@@ -254,21 +256,35 @@ class _Opening:
     def _owned(self, name: str, raw: ir.Table, found: Mapping[str, ir.Table]) -> ir.Table:
         """Return the rows that belong to somebody, with the number of their person, their weight and their partners."""
         schema, links = self.database.private[name], self.database.links_of(name)
-        roster = found[ROSTER]
-        roster = roster.select(sfumato_owner=roster[PERSON], sfumato_number=roster.sfumato_number)
-        owned = raw.join(roster, [raw[PERSON] == roster.sfumato_owner])
+        people = name == self.database.people_table
+        owners = self._owners(raw, found[ROSTER], None if people else schema.rows_per_person)
+        owned = raw.join(owners, [raw[PERSON] == owners.sfumato_owner])
         cells = {column: owned[column] for column in raw.columns if column != PERSON}
-        owned = owned.select(**cells, **{PERSON: owned.sfumato_number})
+        more = {} if people else {WEIGHT: owned[WEIGHT]}
+        owned = owned.select(**cells, **more, **{PERSON: owned.sfumato_number})
         for link, to in links.items():
             owned = self._led(owned, LINK + link, to, found)
-        if name == self.database.people_table:
-            owned = owned if schema.person is None else told_apart(owned, schema, [LINK + link for link in links])
-        else:
-            rule = Bounding(Way.WEIGH, schema.rows_per_person, scale=self.scale)
-            owned = self.store.stored(owned)
-            counted = self.store.stored(rows_by_person(owned))
-            owned = weighed(owned, counted, rule)
-        return guarded(lambda: self.store.stored(owned))
+        if people and schema.person is not None:
+            owned = told_apart(owned, schema, [LINK + link for link in links])
+        kept = guarded(lambda: self.store.stored(owned))
+        if self.store.is_duckdb:
+            self.store.forget(raw)
+        return kept
+
+    def _owners(self, raw: ir.Table, roster: ir.Table, rows: int | None) -> ir.Table:
+        """Return the number of every person and, of a table of events, the weight of each of their rows in it."""
+        import ibis
+
+        people = roster.select(sfumato_owner=roster[PERSON], sfumato_number=roster.sfumato_number)
+        if rows is None:
+            return people
+        # As `bounding.weighed` does it: a person with N > r rows counts floor(r·S/N) units for each.
+        counted = self.store.stored(rows_by_person(raw))
+        total = ibis.literal(rows * self.scale, "int64")
+        many = counted.sfumato_rows > rows
+        share = ibis.ifelse(many, (total // counted.sfumato_rows).cast("int64"), ibis.literal(self.scale, "int64"))
+        counted = counted.select(sfumato_counted=counted[PERSON], **{WEIGHT: share.cast("int32")})
+        return people.join(counted, [people.sfumato_owner == counted.sfumato_counted]).drop("sfumato_counted")
 
     def _led(self, owned: ir.Table, link: str, to: str, found: Mapping[str, ir.Table]) -> ir.Table:
         """Replace the cells of a link by the place of its partner, null where there is none."""

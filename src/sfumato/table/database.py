@@ -7,7 +7,7 @@ import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -297,8 +297,11 @@ class OnlyTable(Database):
 
 def database_of(schema: Schema | Database) -> Database:
     """Return the database of one table that a schema is, called `data` in statements."""
-    if isinstance(schema, Database):
-        return schema
+    return schema if isinstance(schema, Database) else _only(schema)
+
+
+@lru_cache(maxsize=64)
+def _only(schema: Schema) -> Database:
     return OnlyTable({ONLY: replace(schema, groups={}, dependencies=(), groups_per_person=None)})
 
 

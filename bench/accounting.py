@@ -183,12 +183,15 @@ def main() -> None:
     text = table() + "\n" + steps()
     print(text)
     if place is not None:
-        whole = place.read_text(encoding="utf-8")
-        before, _, after = whole.partition(TITLE)
-        rest = after.partition("\n## ")[2]
-        place.write_text(
-            f"{before.rstrip()}\n\n{TITLE}\n\n{text}\n" + (f"\n## {rest}" if rest else ""), encoding="utf-8"
-        )
+        write(place, TITLE, text)
+
+
+def write(place: Path, title: str, text: str) -> None:
+    """Put a section where the results are kept, in place of the last one of its title."""
+    whole = place.read_text(encoding="utf-8")
+    before, _, after = whole.partition(title)
+    rest = after.partition("\n## ")[2]
+    place.write_text(f"{before.rstrip()}\n\n{title}\n\n{text}\n" + (f"\n## {rest}" if rest else ""), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How many questions an adaptive ledger takes, how wide calibrated Gaussian noise is, and what a reservation costs.
 
-    python -m bench.accounting_ledger
+    python -m bench.accounting_ledger [--write docs/benchmarks.md]
 
 "Before" is the rule of earlier versions: half of delta for leaks, the rest for one Rényi order, and noise by rho.
 "Exact" is what exact composition allows for questions that are all Gaussian, as a fixed list; no filter may use it.
@@ -8,17 +8,29 @@
 
 from __future__ import annotations
 
+import argparse
+import contextlib
+import io
 import time
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
+from typing import Any
 
-from sfumato import Approximate, Cost, Event, Loss, Noise
+from bench.accounting import write
+from sfumato import Approximate, Cost, Event, Loss, Noise, Schema
+from sfumato.curator.planning import planned
+from sfumato.domain import categories, integers
 from sfumato.ledger import Budget, Ledger
 from sfumato.privacy import Secrets
 from sfumato.privacy.calibrate import concentrated_within, discrete_spread, rounded_spread
 from sfumato.privacy.filters import filter_of
 from sfumato.privacy.gaussian import gaussian_m
 from sfumato.privacy.settlement import repeated, settled
+from sfumato.questions import Count, Histogram
+from sfumato.table.gauge import Basis
+
+TITLE = "## An adaptive ledger (`bench.accounting_ledger`)"
 
 LIMITS = (("1", "1e-6"), ("3", "1e-6"), ("1", "1e-9"), ("1/2", "1e-5"))
 EVENT = Event("Gaussian", "AC-GAUSS")
@@ -86,12 +98,32 @@ def reservations(columns: int = 100, times: int = 50) -> None:
         print(f"  {kind:<9} first {spent[0]:5.1f} ms, then {rest[len(rest) // 2]:4.1f} ms, at most {rest[-1]:4.1f} ms")
 
 
+def lists() -> None:
+    """Print the variance of the noise of lists within (1, 1e-6), beside that of the same questions one by one."""
+    schema, spend = Schema({"age": integers(0, 99), "city": categories("Rome", "Ulm", "Oslo")}), Approximate(1, "1e-6")
+    print("\nlist within (1, 1e-6)     one by one     as a list")
+    for name, question in (("counts", Count("age >= 40")), ("histograms", Histogram("city"))):
+        for many in (5, 12, 100, 1000):
+            found = []
+            for exact in (False, True):
+                basis = Basis(schema, 1000, gaussians="rounded", exact_lists=exact)
+                mechanism: Any = planned(basis, [question] * many, spend).prepared[0].mechanism
+                found.append(mechanism.mechanisms[0].law.deviation() ** 2)
+            print(f"{many} {name}".ljust(22) + f"{found[0]:>14.1f} {found[1]:>13.1f}")
+
+
 def main() -> None:
-    """Print the tables."""
-    counts()
-    whole_budgets()
-    variances()
-    reservations()
+    """Print the tables, and write them where the results are kept."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", type=Path)
+    place = parser.parse_args().write
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        for measure in (counts, whole_budgets, variances, lists, reservations):
+            measure()
+    print(said.getvalue())
+    if place is not None:
+        write(place, TITLE, f"```\n{said.getvalue().rstrip()}\n```")
 
 
 if __name__ == "__main__":

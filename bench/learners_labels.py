@@ -17,11 +17,11 @@ from sfumato import Noise, Pure
 from sfumato.errors import AccuracyWarning
 from sfumato.learn import LabelPrivate, RobustHalfspace, SanitizeThenLearn
 from sfumato.learn.facts import Sample
-from sfumato.learn.families import Cuts
-from sfumato.learn.fitted import design
-from sfumato.learn.label import LabelResponse
-from sfumato.learn.sanitize import released_sample
 from sfumato.local.coins import noise_weight
+from sfumato.papers.private_learning.families import Cuts
+from sfumato.papers.private_learning.fitted import design
+from sfumato.papers.private_learning.label import LabelResponse
+from sfumato.papers.private_learning.sanitize import released_sample
 
 TOP = 2**62 - 1
 ADULT = Path(__file__).parent.parent / "examples" / "data"
@@ -128,7 +128,7 @@ def adult(quick: bool) -> None:
         makers: list[Callable[[], Any]] = [
             lambda: LabelPrivate("cuts", Pure(epsilon), public, (0, 1)),  # noqa: B023
             lambda: LabelPrivate(logistic, Pure(epsilon), public, (0, 1)),  # noqa: B023
-            lambda: SanitizeThenLearn(logistic, Pure(epsilon), private, (0, 1), sanitizer="model"),  # noqa: B023
+            lambda: SanitizeThenLearn(logistic, Pure(epsilon), private, (0, 1), method="model"),  # noqa: B023
         ]
         for make in makers:
             errors = []

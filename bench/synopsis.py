@@ -24,9 +24,9 @@ import pyarrow
 
 from sfumato import Concentrated, Noise, Pure, Schema, Synopsize, Synthesize, booleans, curate, integers
 from sfumato.errors import AccuracyWarning
+from sfumato.papers.query_release.synopses.hubs import Edges
 from sfumato.questions.synopsis import Bits, Conjunctions, Cuts, Parities, one_hot, synopsis_from_json
 from sfumato.questions.synopsis.binary import Rows
-from sfumato.questions.synopsis.hubs import Edges
 from sfumato.table.gauge import Basis
 
 PEOPLE = 100_000

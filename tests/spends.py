@@ -17,6 +17,8 @@ from sfumato.noise import DiscreteGaussian, DiscreteLaplace, RoundedNormal, Sinh
 from sfumato.papers.query_release.geometry.question import Shaped
 from sfumato.papers.query_release.geometry.recursive import RecursiveNoise
 from sfumato.papers.query_release.geometry.shaped import ShapedNoise
+from sfumato.papers.query_release.synopses.hubs import HubEdges
+from sfumato.papers.query_release.synopses.prefixes import PrefixTree
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import ADD_REMOVE, Approximate, Bound, Concentrated, Pure, Truncated
 from sfumato.questions.counts.groups import GroupBy, Histogram
@@ -29,8 +31,6 @@ from sfumato.questions.quantiles import JointQuantiles, Quantiles
 from sfumato.questions.quantiles.quantile_choice import QuantileChoice
 from sfumato.questions.queries.noisy import NoisyWorkload
 from sfumato.questions.queries.question import Queries
-from sfumato.questions.synopsis.hubs import HubEdges
-from sfumato.questions.synopsis.prefixes import PrefixTree
 from sfumato.questions.synopsis.question import Synopsize
 from sfumato.questions.synopsis.weighted import SubsetSums
 from sfumato.questions.synthesis.adaptive import ChosenTables

@@ -17,7 +17,7 @@ import pytest
 
 import sfumato as sf
 from sfumato import Approximate, Budget, Pure
-from sfumato.answer import Measured, Released
+from sfumato.answer import NoisyPart, Released
 from sfumato.exact import rational_ball
 from sfumato.exact.enclosure import precision
 from sfumato.noise import DiscreteLaplace, Noise
@@ -89,7 +89,7 @@ def held(curator: sf.Curator) -> dict[str, Any]:
 def test_everything_that_people_hold_shows_itself(curator: sf.Curator) -> None:
     for name, thing in held(curator).items():
         text, page = str(thing), thing._repr_html_()
-        for dump in ("Released(", "Measured(", "mappingproxy", "Fraction(", "<sfumato", "object at 0x", "e+0"):
+        for dump in ("Released(", "NoisyPart(", "mappingproxy", "Fraction(", "<sfumato", "object at 0x", "e+0"):
             assert dump not in text, f"{name} shows {dump}: {text}"
         assert text.strip() and len(text.splitlines()) < 120, name
         parsed = Balanced()
@@ -113,7 +113,7 @@ def test_an_answer_says_what_its_interval_covers_and_what_is_used(curator: sf.Cu
 def test_together_covers_all_cells_at_once_exactly(cells: int, confidence: Fraction) -> None:
     """The chance that every cell lies inside, computed from the law itself; one by one it is smaller than promised."""
     law = DiscreteLaplace(10)
-    released = Released((Measured("count", (100,) * cells, law),), ("age",), tuple((place,) for place in range(cells)))
+    released = Released((NoisyPart("count", (100,) * cells, law),), ("age",), tuple((place,) for place in range(cells)))
     question = Histogram("age")
     assert question.separate_intervals(released) == cells
     answer = sf_answer(question, released)
@@ -140,7 +140,7 @@ def sf_answer(question: Any, released: Released) -> Any:
 
 
 def test_together_shares_the_risk_over_the_aggregates_too() -> None:
-    parts = (Measured("count", (50, 60), DiscreteLaplace(3)), Measured("sum of x", (500, 600), DiscreteLaplace(30)))
+    parts = (NoisyPart("count", (50, 60), DiscreteLaplace(3)), NoisyPart("sum of x", (500, 600), DiscreteLaplace(30)))
     released = Released(parts, ("sex",), (("F",), ("M",)))
     question = GroupBy("sex", [Count(), sf.Sum("x")])
     answer = sf_answer(question, released)
@@ -155,7 +155,7 @@ def test_together_holds_in_a_thousand_releases() -> None:
     for _ in range(runs):
         drawn = tuple(int(number) for number in noise.draw(law, cells))
         answer = sf_answer(
-            question, Released((Measured("count", drawn, law),), ("age",), tuple((c,) for c in range(cells)))
+            question, Released((NoisyPart("count", drawn, law),), ("age",), tuple((c,) for c in range(cells)))
         )
         for wide in (False, True):
             ends = answer.interval(0.95, together=wide)

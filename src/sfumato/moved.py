@@ -1,17 +1,19 @@
-"""Names that moved: the error for an old one says where it is now."""
+"""Names that are not in the module where they are asked for: loaded when first used, or said where they are now."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
 from sfumato.errors import UnknownName
 
+NONE: Mapping[str, str] = MappingProxyType({})
 
-def moved(
-    module: str, places: Mapping[str, str], instead: Mapping[str, str] = MappingProxyType({})
-) -> Callable[[str], Any]:
+
+def moved(module: str, places: Mapping[str, str], instead: Mapping[str, str] = NONE) -> Callable[[str], Any]:
     """Return a module's `__getattr__` that says where a name went, what to write instead, or that there is none.
 
     >>> moved("sfumato.old", {"thing": "sfumato.new.thing"})("thing")
@@ -29,14 +31,28 @@ def moved(
     return missing
 
 
-def refuse_renamed(call: str, given: Mapping[str, Any], now: Mapping[str, str]) -> None:
-    """Refuse arguments that a call does not take, and say the new name of one that was renamed.
+def later(
+    module: str, homes: Mapping[str, str], places: Mapping[str, str] = NONE, needs: Mapping[str, str] = NONE
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return a module's `__getattr__` and `__dir__`: a name's home is loaded when it is first used, else as by `moved`.
 
-    >>> refuse_renamed("Popular", {"engine": "tree"}, {"engine": "method"})
-    Traceback (most recent call last):
-    TypeError: Popular's engine= is now method=; write method='tree'.
+    `needs` says for a package that may not be installed what to do where a home wants it.
+
+    >>> load, _ = later("sfumato.new", {"ParameterError": "sfumato.errors"})
+    >>> load("ParameterError").__name__
+    'ParameterError'
     """
-    for name, value in given.items():
-        if name in now:
-            raise TypeError(f"{call}'s {name}= is now {now[name]}=; write {now[name]}={value!r}.")
-        raise TypeError(f"{call} takes no {name}=.")
+    missing = moved(module, places)
+
+    def load(name: str) -> Any:
+        if name not in homes:
+            return missing(name)
+        try:
+            return getattr(import_module(homes[name]), name)
+        except ModuleNotFoundError as absent:
+            package = (absent.name or "").partition(".")[0]
+            if package not in needs:
+                raise
+            raise ImportError(needs[package]) from absent
+
+    return load, lambda: sorted(sys.modules[module].__all__)

@@ -50,6 +50,13 @@ KEYWORDS = guide(
         "quantiles.by median.by": "ask once for each group, with where=\"sex = 'F'\" and its part of the spend, "
         "spend=Pure(0.1).split(2) of two groups",
         "categories.values": "write categories('F', 'M')",
+        # words of this house that have another name now
+        "Popular.engine popular.engine": "write method='tree'",
+        "Queries.projection answer.projection": "write method='none'",
+        "SanitizeThenLearn.sanitizer": "write method='cells'",
+        "expander_method.decoder ExpanderMethod.decoder": "write method='votes'",
+        "fit.mode": "write method='threshold'",
+        "reader.estimator": "write method='median'",
     }
 )
 
@@ -108,6 +115,18 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"there is {shown}." if names else "there is none."
 
 
+def one_of(name: str, value: Any, known: Iterable[str]) -> None:
+    """Refuse a word that is none of those which an argument takes, and list them.
+
+    >>> one_of("method", "guess", ("auto", "tree"))
+    Traceback (most recent call last):
+    sfumato.errors.ParameterError: method is one of auto, tree, and 'guess' is none of them.
+    """
+    words = tuple(known)
+    if value not in words:
+        raise ParameterError(f"{name} is one of {', '.join(words)}, and {value!r} is none of them.")
+
+
 def misfit(called: str, signature: inspect.Signature, given: tuple[Any, ...], named: Mapping[str, Any]) -> str | None:
     """Say in a sentence why arguments do not fit a call; None if they do."""
     try:
@@ -122,6 +141,8 @@ def misfit(called: str, signature: inspect.Signature, given: tuple[Any, ...], na
         if word not in known:
             close = get_close_matches(word, known, n=1, cutoff=0.75)
             hint = KEYWORDS.get(f"{called}.{word}") or (f"did you mean {close[0]}=" if close else KEYWORDS.get(word))
+            if hint is None and "options" in known:
+                hint = f"options of a method are given together; write options={{{word!r}: {named[word]!r}}}"
             return f"{called} has no {word}=; {hint or example}" + ("?" if hint and hint.startswith("did") else ".")
     places = [
         one for one in signature.parameters.values() if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
@@ -154,13 +175,14 @@ def understood(call: Callable[Arguments, Result]) -> Callable[Arguments, Result]
         ...
     sfumato.errors.ParameterError: <lambda> needs high; it takes low, high.
     """
+    called = call.__qualname__.removesuffix(".__init__").rpartition(".")[2]
 
     @wraps(call)
     def run(*given: Arguments.args, **named: Arguments.kwargs) -> Result:
         try:
             return call(*given, **named)
         except TypeError:
-            wrong = misfit(call.__name__, inspect.signature(call), given, named)
+            wrong = misfit(called, inspect.signature(call), given, named)
             if wrong is None:
                 raise
         raise ParameterError(wrong)

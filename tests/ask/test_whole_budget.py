@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pyarrow
 import pytest
 
-from sfumato import Approximate
+from sfumato import Approximate, Schema, booleans, curate
 from sfumato.curator.planning import planned
 from sfumato.errors import ParameterError, SchemaError, UnsupportedSpend
 from sfumato.ledger import Budget, Ledger
@@ -25,18 +26,42 @@ def basis():
     return Basis(WORLD.schema, PEOPLE, gaussians="rounded")
 
 
-@pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
-@pytest.mark.parametrize("name", QUESTIONS)
-def test_the_whole_budget_is_accepted(basis, name):
+def accepted(basis, name, limit):
     try:
-        losses = planned(basis, QUESTIONS[name], LIMIT).losses(LIMIT)
+        losses = planned(basis, QUESTIONS[name], limit).losses(limit)
     except (UnsupportedSpend, ParameterError, SchemaError) as refused:
         pytest.skip(f"not for this spend: {str(refused)[:60]}")
     costs = tuple(loss.person for loss in losses)
     if any(cost.is_zero for cost in costs):
-        return
-    found = settled(LIMIT, costs)
-    assert found is not None and any(found.gate.accepts(found.gate.zero(), cost) for cost in costs)
+        return True
+    found = settled(limit, costs)
+    return found is not None and any(found.gate.accepts(found.gate.zero(), cost) for cost in costs)
+
+
+@pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_the_whole_budget_is_accepted(basis, name):
+    assert accepted(basis, name, LIMIT)
+
+
+@pytest.mark.audit
+@pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
+@pytest.mark.parametrize("limit", [Approximate(3, "1e-6"), Approximate("1/2", "1e-5"), Approximate("1/100", "1e-3")])
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_other_whole_budgets_are_accepted(basis, name, limit):
+    assert accepted(basis, name, limit)
+
+
+@pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
+@pytest.mark.parametrize("limit", [LIMIT, Approximate(3, "1e-6"), Approximate("1/2", "1e-5")], ids=str)
+@pytest.mark.parametrize("method", ["pure", "approximate"])
+def test_a_conversation_may_take_the_whole_budget(limit, method):
+    rows = pyarrow.table({"rain": [True, True, False] * 2000, "wind": [True, False, False] * 2000})
+    schema = Schema({"rain": booleans(), "wind": booleans()})
+    with curate(rows, schema, limit) as curator:
+        with curator.converse(spend=limit, method=method) as conversation:
+            conversation.ask("rain = true AND wind = true")
+        assert curator.ledger.verify() and curator.ledger.spent().percent == 100
 
 
 def test_lists_of_every_length_are_accepted(basis):

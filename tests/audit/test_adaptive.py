@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from sfumato.audit import Release, worst_adaptive
+from sfumato.audit import ReleaseKind, worst_adaptive
 from sfumato.errors import ParameterError
 from sfumato.exact import INFINITY, rational_ball
 from sfumato.privacy import Approximate, Cost, Curve
@@ -40,7 +40,7 @@ def best_order(epsilon: float, delta: float) -> float:
 class Kind:
     """A release of the menu with what it costs: epsilon, curve, leak."""
 
-    release: Release
+    release: ReleaseKind
     epsilon: float = 0.0
     leak: float = 0.0
 
@@ -50,15 +50,15 @@ class Kind:
 
 
 def response(epsilon: str) -> Kind:
-    return Kind(Release.randomized_response(epsilon), float(epsilon))
+    return Kind(ReleaseKind.randomized_response(epsilon), float(epsilon))
 
 
 def lattice(variance: str, cut: str) -> Kind:
-    return Kind(Release.lattice_gaussian(variance, "0.05", cut), float(cut))
+    return Kind(ReleaseKind.lattice_gaussian(variance, "0.05", cut), float(cut))
 
 
 def leaking(delta: float) -> Kind:
-    return Kind(Release.leaking(delta), leak=delta)
+    return Kind(ReleaseKind.leaking(delta), leak=delta)
 
 
 @dataclass(frozen=True)
@@ -213,17 +213,17 @@ def test_a_pure_route_that_may_leak_all_of_delta_is_refuted(row: Row) -> None:
 
 def test_small_games_by_hand() -> None:
     # One randomized response and nothing else: delta at 0 is its total variation.
-    one = worst_adaptive(lambda counts: counts[0] <= 1, [Release.randomized_response(1)], 0)
+    one = worst_adaptive(lambda counts: counts[0] <= 1, [ReleaseKind.randomized_response(1)], 0)
     assert one == pytest.approx(math.tanh(0.5))
     # A leak after it is used only if the answer pointed the right way or not at all: always worth its delta.
-    leak = worst_adaptive(lambda counts: counts[0] <= 1, [Release.leaking("1/8")], 2)
+    leak = worst_adaptive(lambda counts: counts[0] <= 1, [ReleaseKind.leaking("1/8")], 2)
     assert leak == pytest.approx(1 / 8)
-    assert worst_adaptive(lambda counts: False, [Release.randomized_response(1)], 0) == 0
+    assert worst_adaptive(lambda counts: False, [ReleaseKind.randomized_response(1)], 0) == 0
 
 
 def test_adaptivity_gains_over_every_fixed_plan() -> None:
     # After a first look: one sharp release if it pointed the right way, four blunt ones if it did not.
-    menu = [Release.randomized_response("0.5"), Release.randomized_response("1")]
+    menu = [ReleaseKind.randomized_response("0.5"), ReleaseKind.randomized_response("1")]
 
     def five_blunt(counts) -> bool:
         return counts[0] <= 5 and counts[1] == 0
@@ -239,8 +239,8 @@ def test_bad_games_are_refused() -> None:
     with pytest.raises(ParameterError, match="menu is empty"):
         worst_adaptive(lambda counts: True, [], 1)
     with pytest.raises(ParameterError, match="states="):
-        worst_adaptive(lambda counts: True, [Release.randomized_response(1)], 1, states=50)
+        worst_adaptive(lambda counts: True, [ReleaseKind.randomized_response(1)], 1, states=50)
     with pytest.raises(ParameterError, match="add up to 1"):
-        Release({})
+        ReleaseKind({})
     with pytest.raises(ParameterError):
-        Release.leaking(2)
+        ReleaseKind.leaking(2)

@@ -17,7 +17,7 @@ from sfumato.cli.decoding import Decoded
 from sfumato.cli.items import read_candidates
 from sfumato.cli.simulating import Simulated
 from sfumato.errors import ParameterError
-from sfumato.local.popular import Item, Popular
+from sfumato.local.popular import Popular, PopularItem
 from tests.cli.conftest import Result, run
 
 PLAN = local.plan(users=1000, spend=Pure(4), candidates=["red", "green", "blue"], seed=bytes(32))
@@ -114,7 +114,7 @@ def test_options_without_effect_are_refused(tmp_path: Path) -> None:
 def test_what_is_found_is_shown_and_not_obeyed() -> None:
     evil = "a\x1b[31m\n\x9b2Jb\u202e"
     plan = local.plan(users=100_000, spend=Pure(4), items=domain.text(max_bytes=24))
-    found = Decoded("popular", Popular((Item(evil, 0.5, 0.01, 9.0),), 0.05, 10), local.Intake(10))
+    found = Decoded("popular", Popular((PopularItem(evil, 0.5, 0.01, 9.0),), 0.05, 10), local.Intake(10))
     from collections import Counter
 
     for text in (found.text(), Simulated(plan, found, Counter({evil: 5, evil + "\x07": 5})).text()):

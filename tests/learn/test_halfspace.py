@@ -13,8 +13,8 @@ import sfumato as sf
 from sfumato import Approximate, Concentrated, Noise, Pure
 from sfumato.errors import AccuracyWarning, DomainTooLarge, ParameterError
 from sfumato.learn import RobustHalfspace, rule_from_json
-from sfumato.learn import halfspace_classes as halfspaces
-from sfumato.learn.halfspace import NEVER, distances
+from sfumato.papers.partial_dp import halfspace_classes as halfspaces
+from sfumato.papers.partial_dp.halfspace import NEVER, distances
 from tests import imputed
 from tests.learn.estimator_checks import every_check, example
 

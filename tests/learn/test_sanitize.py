@@ -15,9 +15,9 @@ from sfumato import Approximate, Concentrated, Noise, Pure, Truncated
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.learn import SanitizeThenLearn, rule_from_json
 from sfumato.learn.facts import Sample
-from sfumato.learn.sanitize import released_sample
-from sfumato.learn.sanitized import median_rows
 from sfumato.papers.private_learning.padded import PaddedClasses
+from sfumato.papers.private_learning.sanitize import released_sample
+from sfumato.papers.private_learning.sanitized import median_rows
 from tests import imputed
 from tests.learn.estimator_checks import CELLS, every_check
 from tests.promises.printed.sanitized import PlaceResponse
@@ -45,7 +45,7 @@ def learner(concepts="cuts", spend=None, domains=WIDE, seed=1, **options):
     ("estimator", "check"),
     every_check(
         SanitizeThenLearn(
-            "points", Pure(50), CELLS, (0, 1), sanitizer="points", noise=Noise(insecure_seed=1), accuracy=0.9
+            "points", Pure(50), CELLS, (0, 1), method="points", noise=Noise(insecure_seed=1), accuracy=0.9
         )
     ),
 )
@@ -97,7 +97,7 @@ def test_cells_keep_their_signs_for_classes_and_lose_them_for_classifiers():
 def test_points_of_a_huge_domain():
     words = np.array([[17]] * 900 + [[2**50]] * 600 + [[place * 10**6] for place in range(500)], dtype=object)
     labels = [True] * 900 + [False] * 1100
-    fitted = learner("points", sanitizer="points", accuracy=0.5).fit(words, labels)
+    fitted = learner("points", method="points", accuracy=0.5).fit(words, labels)
     assert fitted.rule_.key == (17,)
 
 
@@ -106,8 +106,8 @@ def test_a_model_of_many_features_teaches_any_classifier():
     rows = noise.uniform(4, size=4000 * 5).reshape(-1, 5)
     labels = rows[:, 0] + rows[:, 1] >= 4
     fitted = learner(LogisticRegression(), domains=imputed.integers(0, 3), spend=Pure(2), accuracy=0.2)
-    assert fitted._sanitizer(fitted.facts(5)) == "cells"
-    fitted = learner(LogisticRegression(), domains=imputed.integers(0, 3), spend=Pure(2), sanitizer="model").fit(
+    assert fitted._method(fitted.facts(5)) == "cells"
+    fitted = learner(LogisticRegression(), domains=imputed.integers(0, 3), spend=Pure(2), method="model").fit(
         rows, labels
     )
     assert fitted.score(rows, labels) > 0.9
@@ -116,18 +116,18 @@ def test_a_model_of_many_features_teaches_any_classifier():
 
 def test_which_release_is_decided_by_domains():
     facts = learner(domains=[imputed.integers(0, 999)] * 2).facts(2)
-    assert learner(domains=imputed.integers(0, 999))._sanitizer(facts) == "model"
-    assert learner()._sanitizer(learner().facts(1)) == "medians"
+    assert learner(domains=imputed.integers(0, 999))._method(facts) == "model"
+    assert learner()._method(learner().facts(1)) == "medians"
     short = learner(domains=imputed.integers(0, 99))
-    assert short._sanitizer(short.facts(1)) == "cells"
+    assert short._method(short.facts(1)) == "cells"
 
 
 def test_nothing_released_is_a_rule_too():
     rows = np.array([[5], [7]], dtype=object)
-    fitted = learner("points", spend=Pure("0.01"), sanitizer="points", accuracy=0.9).fit(rows, [True, False])
+    fitted = learner("points", spend=Pure("0.01"), method="points", accuracy=0.9).fit(rows, [True, False])
     assert fitted.predict(rows).shape == (2,)
     assert released_sample(fitted.facts(1), ((), (), ())).people == 1
-    tree = learner(DecisionTreeClassifier(), spend=Pure("0.01"), sanitizer="points", accuracy=0.9)
+    tree = learner(DecisionTreeClassifier(), spend=Pure("0.01"), method="points", accuracy=0.9)
     assert tree.fit(rows, [True, False]).predict(rows).shape == (2,)
 
 
@@ -155,9 +155,9 @@ def test_the_printed_reduction_costs_three_times():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: learner(sanitizer="dust"), ParameterError, "sanitizer must be"),
-        (lambda: learner(sanitizer="medians", domains=imputed.booleans()), ParameterError, "ordered"),
-        (lambda: learner(sanitizer="cells"), DomainTooLarge, "one by one"),
+        (lambda: learner(method="dust"), ParameterError, "method is one of"),
+        (lambda: learner(method="medians", domains=imputed.booleans()), ParameterError, "ordered"),
+        (lambda: learner(method="cells"), DomainTooLarge, "one by one"),
         (lambda: learner("stumps"), ParameterError, "no class"),
         (lambda: learner(domains=imputed.text(max_bytes=5)), ParameterError, "text"),
     ],
@@ -168,6 +168,6 @@ def test_refusals(make, error, message):
 
 
 def test_numbers_needed_are_finite_and_fall_with_the_accuracy():
-    for options in ({}, {"domains": imputed.integers(0, 99)}, {"sanitizer": "points"}):
+    for options in ({}, {"domains": imputed.integers(0, 99)}, {"method": "points"}):
         few, many = (learner(**options).needed(accuracy) for accuracy in (0.2, 0.05))
         assert math.isfinite(many) and few < many

@@ -8,9 +8,9 @@ from hypothesis import strategies as some
 
 from sfumato import Noise, Pure, select
 from sfumato.learn import PrivateBox, PrivatePoint, PrivateThreshold
-from sfumato.learn.box import side_scores
 from sfumato.learn.facts import Sample
 from sfumato.learn.threshold import ThresholdChoice
+from sfumato.papers.private_learning.box import side_scores
 from tests.imputed import integers
 
 SIZE = 6

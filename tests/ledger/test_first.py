@@ -15,8 +15,9 @@ from sfumato.ledger.budget import Limit
 from sfumato.ledger.chain import FIRST, Row, canonical, sums_after, with_sums, without_sums
 from sfumato.noise import SinhNormal
 from sfumato.perturb import AdditiveNoise, calibrate, sensitivity
-from sfumato.privacy import EVERYTHING, Secrets, bound_from_json
+from sfumato.privacy import EVERYTHING, Secrets, bound_from_json, subsample_loss
 from sfumato.privacy.calibrate import sinh_normal
+from sfumato.privacy.even_parts import even_part
 from sfumato.privacy.filters import filter_of
 from sfumato.privacy.gaussian import gaussian_m
 from sfumato.privacy.settlement import PRESETS, Shares, repeated, settled
@@ -86,6 +87,22 @@ def kinds(spend):
     yield "sinh-normal", AdditiveNoise(law=SinhNormal(bent.variance, bent.bend), sensitivity=PAIR).loss()
     yield "leaky", flat(Cost.approximate(spend.epsilon, spend.delta))
     yield "choice", top(spend, count=2).loss()
+    yield "list of pure ones", (40 * flat(Cost.pure(even_part(spend, 0, 40).other.epsilon))).together()
+    mixed = even_part(spend, 20, 20)
+    noisy = flat(Cost.gaussian(40 * mixed.gaussian.rho))
+    yield "mixed list", (noisy + 20 * flat(Cost.pure(mixed.other.epsilon))).together()
+    step = subsample_loss(flat(Cost.gaussian("1/4")), 100, 1, "without_replacement")
+    yield "sampled run", (RUNS[spend] * step).together()
+
+
+RUNS = dict(zip(LIMITS, (1200, 9000, 450), strict=True))
+"""Steps on a hundredth of the people, with noise of deviation 2, that are nearly all of a limit as one list."""
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=str)
+def test_the_sampled_run_is_nearly_all_of_the_limit(limit):
+    *_, (_, run) = kinds(limit)
+    assert limit.epsilon / 2 < run.person.epsilon_at(limit.delta) <= limit.epsilon
 
 
 @pytest.mark.parametrize("limit", LIMITS, ids=str)
@@ -94,10 +111,14 @@ def test_a_spend_equal_to_the_budget_fits_as_the_first_question_of_every_kind(li
     budget = Budget(Approximate(9, "1e-4"), attributes={"a": limit}, secrets=TWO) if attribute else Budget(limit)
     for kind, loss in kinds(limit):
         asked = Loss.flat(loss.person, {"a"}) if attribute else loss
+        asked = asked.together() if "list" in kind or "run" in kind else asked
         with Ledger(None, budget) as ledger:
             assert ledger.preview(asked).fits, kind
             ledger.reserve("first", EVENT, asked)
             assert ledger.verify(), kind
+            if ledger.limits[-1].shares is not None and ledger.limits[-1].shares.name == "G1":
+                with pytest.raises(BudgetExceeded):
+                    ledger.reserve("second", EVENT, asked)
 
 
 def test_two_hundred_random_limits_take_a_spend_equal_to_the_budget():
@@ -181,6 +202,17 @@ def test_the_order_of_later_requests_does_not_matter():
     assert len(sums) == 1
 
 
+def test_an_order_is_never_moved():
+    """What would fit at its own order alone is refused at the one that the first question chose."""
+    with Ledger(None, Budget(Approximate(3, "1e-6"))) as ledger:
+        ledger.reserve("curve", EVENT, flat(Cost.truncated("1/100", 20)))
+        order = ledger.limits[0].shares.at
+        with pytest.raises(BudgetExceeded):
+            ledger.reserve("too narrow", EVENT, flat(Cost.truncated("1/8", 8)))
+        assert ledger.limits[0].shares.at == order
+        assert ledger.verify()
+
+
 def test_a_late_limit_is_settled_by_what_is_stored_and_not_by_the_next_request():
     with Ledger(None, Budget(Pure(9), secrets=TWO)) as ledger:
         ledger.reserve("pure", EVENT, flat(Cost.pure("1/30"), {"a"}))
@@ -253,7 +285,7 @@ def test_a_ledger_made_before_keeps_its_limits_and_its_rule(tmp_path):
     limit = Approximate(1, "1e-6", leaks="5e-7")
     with Ledger(place, Budget(limit)) as made:
         made.reserve("old", EVENT, flat(Cost.concentrated("1/1000")))
-    _as_made_before(place)
+    as_made_before(place)
     with Ledger(place, Budget(Approximate(1, "1e-6"))) as opened:
         assert opened.gaussians == "discrete"
         assert opened.limits[0].gate == filter_of(limit)
@@ -261,9 +293,9 @@ def test_a_ledger_made_before_keeps_its_limits_and_its_rule(tmp_path):
         assert [meter.kind for meter in opened.spent().meters] == ["leak", "epsilon", "tau"]
 
 
-def _as_made_before(place):
+def as_made_before(place):
     """Take what this version adds out of the first row of a ledger, and seal the chain again."""
-    _rewrite(place, "created", lambda body: body.pop("gaussians"))
+    _rewrite(place, "created", lambda body: [body.pop(name) for name in ("gaussians", "exact_lists")])
     with sqlite3.connect(place) as base:
         base.execute("UPDATE sfumato_head SET format = 4")
 

@@ -15,7 +15,7 @@ import pytest
 from sfumato import Pure
 from sfumato.errors import LedgerError
 from sfumato.ledger import Budget, Ledger, frozen, lifecycle, running
-from sfumato.ledger.frozen import Directory
+from sfumato.ledger.frozen import KEY_BYTES, Directory, hashed
 from sfumato.ledger.running import Coins, Work
 from sfumato.noise import new_key
 
@@ -196,7 +196,7 @@ def test_without_room_a_draw_is_marked_before_its_first_coin(unsealed, tmp_path)
         assert unsealed.stored(f"a{number}").state == "dead"
     assert unsealed.run_sealed("b", EVENT, LOSS, work, question_key="q").id == "b"  # a new charge
     assert unsealed.spent().sums[1] == 5 * HUNDREDTH and unsealed.verify().ok
-    assert not list((unsealed.private / "now").rglob("*key"))
+    assert not list((unsealed.private / "now").iterdir())
 
 
 def test_whoever_finds_an_unsealed_draw_leaves_it_alone(unsealed, tmp_path, monkeypatch):
@@ -242,13 +242,26 @@ def test_what_is_not_here_or_not_whole_is_not_drawn_again(tmp_path):
     with elsewhere as ledger, pytest.raises(LedgerError, match="another private directory"):
         ledger.run_sealed("b", EVENT, LOSS, work, question_key="q")
     with Ledger(tmp_path / "people.ledger") as ledger:
-        (kept,) = (ledger.private / "now").rglob("input")
+        (kept,) = (ledger.private / "now").iterdir()
         kept.write_bytes(kept.read_bytes() + b"!")
         with pytest.raises(LedgerError, match="its directory is lost"):
             ledger.run_sealed("a", EVENT, LOSS, work, question_key="q")
         ledger.fail("a")
         assert not list((ledger.private / "now").iterdir())
         assert ledger.run_sealed("b", EVENT, LOSS, work, question_key="q").id == "b"
+
+
+def test_what_an_earlier_version_left_is_swept(tmp_path):
+    """It kept a directory for each draw, with a file for the input and one for the key."""
+    with Ledger(tmp_path / "people.ledger", Budget(Pure(1))) as ledger:
+        ledger.run_sealed("a", EVENT, LOSS, sealed_work(tmp_path, b"private input 1"), question_key="q")
+        for name in ("a", "unknown"):
+            home = ledger.private / "now" / hashed(name) / "0123"
+            home.mkdir(parents=True)
+            for part in ("input", "key"):
+                (home / part).write_bytes(b"private input 1")
+    with Ledger(tmp_path / "people.ledger") as ledger:
+        assert [path.name for path in (ledger.private / "now").iterdir()] == [hashed("unknown")]
 
 
 def test_another_version_does_not_go_on(tmp_path, monkeypatch):
@@ -388,8 +401,8 @@ def _always_first(session, request_id, record):
 
 
 def _key_in_the_ledger(session, request_id, record, original=lifecycle.freeze):
-    (key,) = Path(os.environ["SFUMATO_TEST_PRIVATE"]).rglob("key")
-    return original(session, request_id, {**record, "key": key.read_bytes().hex()})
+    (kept,) = (Path(os.environ["SFUMATO_TEST_PRIVATE"]) / "now").iterdir()
+    return original(session, request_id, {**record, "key": kept.read_bytes()[:KEY_BYTES].hex()})
 
 
 def _fresh_key(self, request_id, seal, original=Directory.read):

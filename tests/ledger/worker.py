@@ -146,6 +146,8 @@ def spend_sealed(
 
         def half(path: Path, *rest: object) -> None:
             original(path, *rest)
+            if kill == "writing":
+                os.truncate(path, path.stat().st_size // 2)
             die()
 
         setattr(frozen, name, half)

@@ -127,7 +127,7 @@ class TestPlans:
         rows = {plan: reports(60, 3, plan) for plan in (PLAN, COLOURS)}
         lines = b"".join(local.envelopes(found, noise=Noise(insecure_seed=4)) for found in rows.values())
         strange = local.envelope(OTHER.client().report(1))
-        with local.Collectors(tmp_path, [PLAN, COLOURS]) as collectors:
+        with local.CollectorSet(tmp_path, [PLAN, COLOURS]) as collectors:
             said = collectors.add(lines + strange + b"hello\n")
             assert said.accepted == 120 and said.refused.plan == 1 and said.envelope == 1
             assert collectors.add(lines).duplicates == 120
@@ -139,7 +139,7 @@ class TestPlans:
             server = local.read_collection(tmp_path / plan.digest.hex()).server
             more = counts_of(reports(20, 9)) if plan is PLAN else 0
             assert (server.counts == counts_of(found, plan) + more).all()
-        with local.Collectors(tmp_path) as collectors:
+        with local.CollectorSet(tmp_path) as collectors:
             collectors.add_plan(OTHER)
             assert collectors.add(strange).accepted == 1 and collectors.intake.accepted == 141
 
@@ -147,13 +147,13 @@ class TestPlans:
         moment = datetime(2026, 11, 16, tzinfo=UTC)
         monkeypatch.setattr(module, "now", lambda: moment)
         line = local.envelope(COLOURS.client().report("red"))
-        with local.Collectors(tmp_path, [COLOURS]) as collectors:
+        with local.CollectorSet(tmp_path, [COLOURS]) as collectors:
             collectors.retire_plan(COLOURS.digest.hex(), moment + timedelta(days=1))
             assert collectors.add(line).accepted == 1
             moment += timedelta(days=2)
             late = collectors.add(local.envelope(COLOURS.client().report("red")))
             assert late.late == 1 and late.accepted == 0 and collectors.intake.late == 1
-        with local.Collectors(tmp_path) as collectors:
+        with local.CollectorSet(tmp_path) as collectors:
             assert collectors.add(local.envelope(COLOURS.client().report("red"))).late == 1
             with pytest.raises(ParameterError, match="with its zone"):
                 collectors.retire_plan(COLOURS.digest.hex(), datetime(2026, 1, 1))
@@ -161,15 +161,15 @@ class TestPlans:
                 collectors.retire_plan("00", moment)
 
     def test_plans_that_cannot_be_told_apart_are_refused(self, tmp_path, monkeypatch):
-        with local.Collectors(tmp_path / "c", [PLAN]) as collectors:
+        with local.CollectorSet(tmp_path / "c", [PLAN]) as collectors:
             monkeypatch.setitem(OTHER.__dict__, "wire", PLAN.wire)
             with pytest.raises(ParameterError, match="same tag"):
                 collectors.add_plan(OTHER)
         local.Collector(tmp_path / "one", PLAN).close()
         with pytest.raises(ParameterError, match="one plan"):
-            local.Collectors(tmp_path / "one", [PLAN])
+            local.CollectorSet(tmp_path / "one", [PLAN])
         with pytest.raises(ParameterError, match="is a list"):
-            local.Collectors(tmp_path / "two", PLAN)
+            local.CollectorSet(tmp_path / "two", PLAN)
 
 
 def test_batches_of_a_relay_count_once_and_only_if_they_are_large(tmp_path):

@@ -159,7 +159,7 @@ class TestWhy:
 
 class TestShown:
     FOUND = local.Popular(
-        tuple(local.Item(value, 0.1, 0.01, 9.0) for value in ("a$b$", "字", "x\ny", b"z", 3, "<b>")), 0.05, 99
+        tuple(local.PopularItem(value, 0.1, 0.01, 9.0) for value in ("a$b$", "字", "x\ny", b"z", 3, "<b>")), 0.05, 99
     )
 
     def test_any_item_can_be_drawn(self, tmp_path):

@@ -82,7 +82,7 @@ def test_plans_of_every_method_travel_and_text_comes_back(method, tmp_path):
 
 
 def test_one_bit_at_a_time():
-    method = tree_method(Pure(4), 20, PEOPLE, search="treehist")
+    method = tree_method(Pure(4), 20, PEOPLE, method="treehist")
     assert method.levels == (16, 17, 18, 19, 20) and method.to_json()["search"] == "treehist"
 
 

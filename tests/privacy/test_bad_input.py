@@ -11,6 +11,7 @@ import pytest
 
 from sfumato.errors import NotProvable, ParameterError, RelationMismatch, SfumatoError
 from sfumato.exact import INFINITY
+from sfumato.papers.truncated_cdp.report import account, frontier, group_report, omega_at, rho_at, to_rdp, to_truncated
 from sfumato.privacy import (
     ADD_REMOVE,
     REPLACE_ONE,
@@ -33,7 +34,6 @@ from sfumato.privacy import (
 )
 from sfumato.privacy.profile import profile_from_json
 from sfumato.privacy.readings import belief_change, guess, information, loss_tail, table_information
-from sfumato.privacy.report import account, frontier, group_report, omega_at, rho_at, to_rdp, to_truncated
 
 NOT_NUMBERS = [float("nan"), float("inf"), float("-inf"), "nan", "many", None, True, [1], 1j, Decimal("NaN"), object()]
 TAKES_NUMBERS = {

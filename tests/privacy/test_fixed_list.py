@@ -10,7 +10,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from sfumato import Approximate, Event
+from sfumato.errors import BudgetExceeded, CertificationError
 from sfumato.exact import INFINITY
+from sfumato.ledger import Budget, Ledger
+from sfumato.perturb import calibrate
 from sfumato.privacy import ADD_REMOVE, REPLACE_ONE, Cost, Loss, subsample
 from sfumato.privacy import fixed_list as lists
 from sfumato.privacy import loss_distribution as distributions
@@ -320,3 +324,44 @@ def epsilons(parts: Iterable[tuple[int, Pair]]) -> float:
 def test_order_and_grouping_do_not_matter() -> None:
     assert epsilons([(2, TENTH), (1, SMALL), (3, TENTH)]) == epsilons([(1, SMALL), (5, TENTH)])
     assert epsilons([]) == 0
+
+
+# Numbers at the ends of what can be written.
+
+
+def test_deltas_far_below_the_smallest_float_are_safe_and_quick() -> None:
+    mixed = Cost.gaussian("1/10") + 3 * Cost.pure("1/10")
+    began = time.process_time()
+    found = [float(mixed.epsilon_at(delta)) for delta in ("1e-6", "1e-300", "1e-1000", "1e-3000")]
+    assert found == sorted(found) and math.isfinite(found[-1])
+    assert FixedList.of([(1, GaussPair(Fraction(1, 10)))]).epsilon(Fraction(1, 10**3000)) == INFINITY
+    assert (3 * Cost.pure("1/10")).epsilon_at("1e-300") <= Fraction(3, 10)
+    assert time.process_time() - began < 10
+
+
+def test_a_limit_with_such_a_delta_takes_what_is_pure() -> None:
+    for delta in ("1e-300", "1e-3000"):
+        with Ledger(None, Budget(Approximate(1, delta))) as ledger:
+            ledger.reserve("pure", Event("Laplace", "QR-LAP"), Loss.flat(Cost.pure("9/10")))
+            with pytest.raises(BudgetExceeded):
+                ledger.reserve("list", Event("Laplace", "QR-LAP"), (10 * Loss.flat(Cost.pure("1/10"))).together())
+            assert ledger.verify()
+    with pytest.raises(CertificationError, match=r"delta 1e-3000; use Laplace noise"):
+        calibrate(Approximate(1, "1e-3000"), sensitivity=1)
+    with Ledger(None, Budget(Approximate(10**400, "1e-6"))) as wide:
+        wide.reserve("noisy", Event("Gaussian", "AC-GAUSS"), Loss.flat(Cost.gaussian(3)))
+        assert wide.verify()
+
+
+def test_a_million_releases() -> None:
+    many = 10**6 * Cost.pure("1/1000")
+    assert float(many.epsilon_at("1e-6")) == pytest.approx(4.886554, rel=1e-3)  # a Gaussian of mu² = 1, in the limit
+    assert float((10**6 * Cost.gaussian("1e-6")).epsilon_at("1e-6")) == pytest.approx(4.886554, abs=1e-6)
+    assert float((Cost.gaussian(Fraction(1, 10**400)) + Cost.pure(1)).epsilon_at("1e-6")) <= 1
+
+
+@pytest.mark.audit
+def test_a_billion_sampled_releases() -> None:
+    step = subsample(Cost.gaussian("1/16"), 10**4, 1, "without_replacement").cost
+    found = [float((count * step).epsilon_at("1e-6")) for count in (10**3, 10**6, 10**9)]
+    assert found == sorted(found) and found[-1] == pytest.approx(4.5283, rel=2e-2)

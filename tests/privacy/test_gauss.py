@@ -6,11 +6,15 @@ import math
 from fractions import Fraction
 from itertools import product
 
+import numpy as np
 import pytest
 
 from sfumato.errors import CertificationError, ParameterError
 from sfumato.exact import INFINITY, rational_ball
 from sfumato.exact.enclosure import precision
+from sfumato.noise import DiscreteGaussian, RoundedNormal
+from sfumato.noise.laws import PrivateNormal
+from sfumato.noise.laws.base import Priced
 from sfumato.privacy import Approximate, Cost, union, worst_of
 from sfumato.privacy.gauss import (
     NONE,
@@ -198,3 +202,68 @@ def test_a_cost_stored_before_knows_no_gaussian_charge():
     assert Cost.from_json(record).gauss == UNKNOWN_GAUSS
     with pytest.raises(ParameterError, match="newer version"):
         gauss_from_json({"form": "ranged"})
+
+
+# The rounded law against its profile, enumerated.
+
+
+def masses(law, shift=0):
+    """Return the masses of a law moved by a whole number, on the places -60 to 60."""
+    with precision(160):
+        return np.array([float(law.mass(j - shift)) for j in range(-60, 61)])
+
+
+def beyond(first, second, epsilon):
+    """Return H_e = sum of (p - e^e q)_+."""
+    return float(np.maximum(first - math.exp(epsilon) * second, 0).sum())
+
+
+EPSILONS = [-4 + 0.2 * place for place in range(50)]
+
+
+def profile_ratio(first, second, m):
+    """Return the largest ratio of what two laws reach to a Gaussian's profile, in both orders, at 50 epsilons."""
+    found = []
+    for epsilon in EPSILONS:
+        claimed = float(gaussian_delta(m, Fraction(epsilon)))
+        reached = max(beyond(first, second, epsilon), beyond(second, first, epsilon))
+        found.append(reached / claimed if claimed > 1e-12 else 0.0)
+    return max(found)
+
+
+@pytest.mark.parametrize("variance", ["1/20", "1/4", "1", "4", "25"])
+@pytest.mark.parametrize("shift", [1, 2, 3])
+def test_the_rounded_law_is_within_its_profile(variance, shift):
+    law = RoundedNormal(Fraction(variance))
+    m = Fraction(shift**2) / Fraction(variance)
+    assert profile_ratio(masses(law), masses(law, shift), m) <= 1 + 1e-9
+    if law.variance >= 1:  # narrower ones stay far below: a claim that is a tenth too small is seen
+        assert profile_ratio(masses(law), masses(law, shift), m / Fraction(11, 10)) > 1
+
+
+@pytest.mark.parametrize("variance", ["1/4", "1", "9"])
+@pytest.mark.parametrize("shift", [(1, 1), (1, 2), (3, 0)])
+def test_two_rounded_coordinates_are_within_their_profile(variance, shift):
+    law = RoundedNormal(Fraction(variance))
+    still = np.outer(masses(law), masses(law)).ravel()
+    moved = np.outer(masses(law, shift[0]), masses(law, shift[1])).ravel()
+    m = Fraction(sum(one**2 for one in shift)) / Fraction(variance)
+    assert profile_ratio(still, moved, m) <= 1 + 1e-9
+
+
+def test_discrete_noise_breaks_the_profile():
+    """Mutant: a discrete Gaussian given a Gaussian charge; at deviation 1 its total variation is that of 1.0458²."""
+    law = DiscreteGaussian(Fraction(1))
+    weights = np.exp(-(np.arange(-60, 61) ** 2) / 2)
+    still, moved = weights / weights.sum(), np.roll(weights, 1) / weights.sum()
+    assert law.variance == 1 and profile_ratio(still, moved, Fraction(1)) > 1.01
+    assert beyond(still, moved, 0) == pytest.approx(
+        float(gaussian_delta(Fraction("1.0458") ** 2, Fraction(0))), abs=1e-4
+    )
+
+
+def test_a_private_width_breaks_the_profile():
+    """Mutant: noise whose width moves with the data, given the charge of its shift alone."""
+    narrow, wide = masses(RoundedNormal(Fraction(4))), masses(RoundedNormal(Fraction(5)), 1)
+    assert profile_ratio(narrow, wide, Fraction(1, 4)) > 1.05
+    assert not issubclass(PrivateNormal, Priced)  # it has no price of its own, so nobody can read a charge off it

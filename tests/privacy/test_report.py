@@ -10,8 +10,7 @@ import pytest
 
 from sfumato.errors import AccuracyWarning, NotProvable, ParameterError
 from sfumato.exact import INFINITY
-from sfumato.privacy import Concentrated, Cost, SinhNormalCurve, Truncated
-from sfumato.privacy.report import (
+from sfumato.papers.truncated_cdp.report import (
     account,
     frontier,
     group_report,
@@ -23,6 +22,7 @@ from sfumato.privacy.report import (
     truncating,
     wanted_omega,
 )
+from sfumato.privacy import Concentrated, Cost, SinhNormalCurve, Truncated
 
 SINH = Cost(INFINITY, SinhNormalCurve(Fraction(25), Fraction(20), Fraction(1)))
 

@@ -12,13 +12,13 @@ from typing import Any
 
 from sfumato import Approximate, Pure, Schema, select
 from sfumato.audit import Neighbours
-from sfumato.learn.box import BoxSides
 from sfumato.learn.concepts import ConceptChoice, ConditionRule
 from sfumato.learn.facts import Sample
 from sfumato.learn.frequent_point import FrequentPoint
 from sfumato.learn.point import PointChoice
 from sfumato.learn.threshold import ThresholdChoice
 from sfumato.papers.private_learning.bit_threshold import BitCut, PrefixLength
+from sfumato.papers.private_learning.box import BoxSides
 from sfumato.papers.private_learning.kearns_box import KearnsAxes
 from sfumato.questions.popular import HeavyHitters, PopularCounts, balanced
 from sfumato.questions.quantiles.quantile_choice import QuantileChoice

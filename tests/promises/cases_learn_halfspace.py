@@ -13,9 +13,9 @@ from typing import Any
 from sfumato import Pure
 from sfumato.audit import Neighbours
 from sfumato.learn.facts import Sample
-from sfumato.learn.halfspace import HalfspaceChoice
-from sfumato.learn.halfspace_classes import listed, ternary
 from sfumato.local.coins import noise_weight
+from sfumato.papers.partial_dp.halfspace import HalfspaceChoice
+from sfumato.papers.partial_dp.halfspace_classes import listed, ternary
 from tests.promises.case import PromiseCase
 from tests.promises.printed.halfspaces import JumpingDistance, TrueLabels
 
@@ -57,21 +57,22 @@ def _features() -> list[PromiseCase]:
         for row in (most, [0] * 9, [1] * 9, [1, 1, 1, 1, 1, 0, 0, 0, 0])
         for label in (0, 1)
     ]
-    pair = Neighbours(
-        many(crowd, ([1] * 6 + [0] * 3, 1, 1)),
-        many(crowd, ([0, 0, 1, 1, 1, 1, 0, 0, 0], 1, 1)),
-        frozenset({"x0", "x1"}),
-    )
+    # Both features bring the one halfspace nearer and take the other further away, each by two, beside a crowd that
+    # the first one suits.
+    crossed = replace(NINE, candidates=listed([[1] * 9, [-1] * 2 + [1] * 7]), outer=5)
+    rest, suited = [1, 1, 1, 1, 1, 0, 0], ([1] * 9, 1, 60)
+    pair = Neighbours(many(suited, ([1, 1, *rest], 1, 1)), many(suited, ([0, 0, *rest], 1, 1)), frozenset({"x0", "x1"}))
     label = Neighbours(many(crowd, ([1] * 9, 1, 1)), many(crowd, ([1] * 9, 0, 1)), frozenset({"y"}))
     opposite = replace(NINE, candidates=listed([[1] * 9, [-1] * 9]), outer=5)
-    steep = replace(opposite, rate=2 * opposite.rate)
+    steep, steeper = (replace(one, rate=one.rate / Fraction(95, 100)) for one in (opposite, crossed))
     broken = {
         "half of the sensitivity": replace(NINE, rate=2 * NINE.rate),
         "distances that jump by two": changed(JumpingDistance, NINE),
     }
     return [
         PromiseCase("halfspace-one-feature", ("PDP-ROBERM", "PDP-HALF"), NINE, single, broken),
-        PromiseCase("halfspace-sets", ("PDP-ROBERM",), opposite, [pair, label], {"half of the sensitivity": steep}),
+        PromiseCase("halfspace-sets", ("PDP-ROBERM",), crossed, [pair], {"5 % too steep": steeper}),
+        PromiseCase("halfspace-label-alone", ("PDP-ROBERM",), opposite, [label], {"5 % too steep": steep}),
     ]
 
 

@@ -68,7 +68,7 @@ def linear(epsilon: str, table_bits: int, symbol_bits: int) -> LinearHash:
 
 
 def tree(seed: int, levels: tuple[int, ...] = (1, 3), style: str = "soft") -> Client:
-    method = TreeMethod(levels=levels, shares=(1,) * (len(levels) + 2), oracle=linear("1", 4, 2), style=style)
+    method = TreeMethod(levels=levels, shares=(1,) * (len(levels) + 2), oracle=linear("1", 4, 2), method=style)
     items = Items(domain.integers(0, 2 ** levels[-1] - 1))
     return Client(plan=Plan(10, Pure(1), items, method, Seed(bytes([seed] * 32))))
 

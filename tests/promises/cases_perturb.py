@@ -57,6 +57,17 @@ class CutTails(AdditiveNoise):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CoarseNearTheTruth(AdditiveNoise):
+    """Rounded to even numbers after it was clamped to where the truth lies: the clamp is no post-processing."""
+
+    cut: int = 2
+
+    def run(self, exact: Any, noise: Noise) -> Any:
+        near = max(exact - self.cut, min(exact + self.cut, exact + noise.draw(self.law)))
+        return near - near % 2
+
+
+@dataclass(frozen=True, kw_only=True)
 class FirstOnly(AdditiveNoise):
     """Noise on the first coordinate only."""
 
@@ -236,6 +247,7 @@ CASES = [
             "one per cent less": replace(ROUNDED, law=RoundedNormal(ROUNDED.law.variance * Fraction(99, 100))),
             "discrete noise of the same parameter": replace(ROUNDED, law=DiscreteGaussian(ROUNDED.law.variance)),
             "tails cut": CutTails(law=ROUNDED.law, sensitivity=1),
+            "coarser after a clamp by data": CoarseNearTheTruth(law=ROUNDED.law, sensitivity=1),
         },
     ),
     PromiseCase(

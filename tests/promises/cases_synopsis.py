@@ -11,9 +11,9 @@ import numpy as np
 from sfumato import ADD_REMOVE, EVERYTHING, REPLACE_ONE, Noise, Schema
 from sfumato.audit import Neighbours
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
+from sfumato.papers.query_release.synopses.hubs import Edges, HubEdges, Hubs
+from sfumato.papers.query_release.synopses.prefixes import FrequentRows, PrefixTree
 from sfumato.questions.synopsis.binary import Bits, Rows
-from sfumato.questions.synopsis.hubs import Edges, HubEdges, Hubs
-from sfumato.questions.synopsis.prefixes import FrequentRows, PrefixTree
 from sfumato.questions.synopsis.weighted import SubsetSums
 from tests.imputed import booleans, categories
 from tests.promises.case import PromiseCase

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from sfumato import Approximate, Noise, Pure, Relation, audit
-from sfumato.answer import Answer, Frame, Measured, Released
+from sfumato.answer import Answer, Frame, NoisyPart, Released
 from sfumato.domain import bins, months
 from sfumato.errors import DomainTooLarge, ParameterError, SchemaError, UnsupportedSpend
 from sfumato.mechanism import Mechanism
@@ -165,8 +165,8 @@ def test_a_mean_of_what_may_be_no_row_says_so() -> None:
     total, count = Mean("age").names[0], "count"
 
     def released(counts: tuple[int, ...], cells: tuple[Any, ...], keys: tuple[str, ...]) -> Released:
-        sums = Measured(total, tuple(10 * one for one in counts), law)
-        return Released((sums, Measured(count, counts, law)), keys, cells, facts)
+        sums = NoisyPart(total, tuple(10 * one for one in counts), law)
+        return Released((sums, NoisyPart(count, counts, law)), keys, cells, facts)
 
     alone = Mean("age")
     assert alone.doubts(released((100,), ((),), ())) == ()
@@ -219,8 +219,8 @@ def test_frames_of_mixed_numbers_become_one_type() -> None:
 def test_laws_and_thresholds_round_trip() -> None:
     for law in (DiscreteLaplace(3), DiscreteGaussian(7), SinhNormal(5, 20), None):
         for threshold in (None, 12):
-            part = Measured("count", (1, -2), law, Fraction(1, 4), threshold)
-            assert Measured.from_json(json.loads(json.dumps(part.to_json()))) == part
+            part = NoisyPart("count", (1, -2), law, Fraction(1, 4), threshold)
+            assert NoisyPart.from_json(json.loads(json.dumps(part.to_json()))) == part
 
 
 # Quantiles

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from sfumato.learn.facts import Sample
-from sfumato.learn.halfspace import HalfspaceChoice, signs
 from sfumato.local.coins import loss_of
+from sfumato.papers.partial_dp.halfspace import HalfspaceChoice, signs
 from sfumato.privacy import Cost
 from sfumato.questions.distribution.medians import MedianTree
 from sfumato.questions.quantiles import JointQuantiles

@@ -69,11 +69,18 @@ def seen(table: Table, question: Question, spend: Bound, relation: Relation) -> 
             except SfumatoError as refused:
                 shown["refused"] = [type(refused).__name__, str(refused)]
             shown["remaining"] = curator.remaining()
+            shown["curator"] = str(curator)
             shown["history"] = [repr(entry) for entry in ledger.history()]
     shown["warned"] = [str(one.message) for one in told if issubclass(one.category, AccuracyWarning)]
-    return _masked(json.dumps(shown, sort_keys=True, default=repr))
+    return masked(json.dumps(shown, sort_keys=True, default=repr))
 
 
-def _masked(text: str) -> str:
+def masked(text: str) -> str:
     """Hide what differs by right: identities that the operating system draws, and the clock."""
     return _TIMES.sub("TIME", _IDS.sub("ID", text))
+
+
+def differing(first: str, second: str) -> str:
+    """Return where two texts begin to differ."""
+    place = next((at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), -1)
+    return f"{first[max(0, place - 80) : place + 80]!r} and {second[max(0, place - 80) : place + 80]!r}"

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from sfumato.exact import Infinity
-from sfumato.learn.halfspace import HalfspaceChoice
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Geometric, RoundedNormal, SinhNormal
+from sfumato.papers.partial_dp.halfspace import HalfspaceChoice
 from sfumato.papers.query_release.geometry.shaped import ShapedNoise
 from sfumato.papers.query_release.weights.choosers import Disjoint
 from sfumato.perturb import AdditiveNoise

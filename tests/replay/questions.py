@@ -133,12 +133,10 @@ LEARNERS: dict[str, Question] = {
     "Learn RobustHalfspace": Learn("RobustHalfspace", ("age", "caller"), "ill"),
     "Learn SanitizeThenLearn cells": Learn("SanitizeThenLearn", ("age", "job"), "ill"),
     "Learn SanitizeThenLearn points": Learn(
-        "SanitizeThenLearn", ("age", "address"), "ill", options={"sanitizer": "points"}
+        "SanitizeThenLearn", ("age", "address"), "ill", options={"method": "points"}
     ),
-    "Learn SanitizeThenLearn medians": Learn("SanitizeThenLearn", "age", "ill", options={"sanitizer": "medians"}),
-    "Learn SanitizeThenLearn model": Learn(
-        "SanitizeThenLearn", ("job", "caller"), "ill", options={"sanitizer": "model"}
-    ),
+    "Learn SanitizeThenLearn medians": Learn("SanitizeThenLearn", "age", "ill", options={"method": "medians"}),
+    "Learn SanitizeThenLearn model": Learn("SanitizeThenLearn", ("job", "caller"), "ill", options={"method": "model"}),
     "Learn SemiPrivate": Learn("SemiPrivate", ("age",), "ill", options={"pool": ((1,), (4,), (6,))}),
 }
 NO_LEARNERS = {"Boxes", "ConditionRule", "FittedRule", "IntervalRule", "Learn", "Rule", "rule_from_json"}

@@ -24,6 +24,7 @@ from sfumato.errors import AccuracyWarning
 from sfumato.learn.facts import Sample
 from sfumato.papers.query_release.geometry.recursive import RecursiveNoise
 from sfumato.papers.query_release.geometry.shaped import ShapedNoise
+from sfumato.papers.query_release.synopses.hubs import Edges
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import ADD_REMOVE, EVERYTHING, REPLACE_ONE, Bound, Loss, Relation
 from sfumato.privacy.sensitivity import Sensitivity
@@ -32,7 +33,6 @@ from sfumato.questions.distribution.nodes import NodeTree
 from sfumato.questions.quantiles import JointQuantiles
 from sfumato.questions.quantiles.quantile_choice import QuantileChoice
 from sfumato.questions.synopsis.binary import Rows
-from sfumato.questions.synopsis.hubs import Edges
 from sfumato.questions.synthesis.stack import TableStack
 from sfumato.table.data import Table, open_table
 from sfumato.table.gauge import Basis

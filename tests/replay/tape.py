@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.learn.halfspace import HalfspaceChoice
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Law, Noise
+from sfumato.papers.partial_dp.halfspace import HalfspaceChoice
 from sfumato.papers.query_release.geometry.shaped import ShapedNoise
 from sfumato.papers.query_release.weights.choosers import Disjoint
 from sfumato.perturb import AdditiveNoise, additive

@@ -10,7 +10,7 @@ from sfumato.privacy import ADD_REMOVE, REPLACE_ONE
 from sfumato.table.gauge import Basis
 from tests.replay import harness
 from tests.replay.extreme import neighbours
-from tests.replay.frozen import drawn, seen
+from tests.replay.frozen import differing, drawn, seen
 from tests.replay.questions import every_question
 from tests.replay.worlds import worlds
 
@@ -40,12 +40,7 @@ def _differences(tables, names, relations=(REPLACE_ONE, ADD_REMOVE)):
                     for neighbour, table in _beside(tables, relation, name):
                         second = seen(table, question, spend, relation)
                         if first != second:
-                            yield f"{name}, {relation.value}, {spend!r}, {neighbour.name}: {_at(first, second)}"
-
-
-def _at(first, second):
-    place = next((at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), -1)
-    return f"{first[max(0, place - 80) : place + 80]!r} and {second[max(0, place - 80) : place + 80]!r}"
+                            yield f"{name}, {relation.value}, {spend!r}, {neighbour.name}: {differing(first, second)}"
 
 
 def _some(draw, world, rows, tries):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import ibis
@@ -16,7 +16,7 @@ from sfumato.errors import SfumatoError
 from sfumato.privacy import REPLACE_ONE
 from sfumato.table import data
 from sfumato.table.data import open_table
-from tests.replay import harness, seam
+from tests.replay import dirt, harness, seam
 from tests.replay.extreme import base
 from tests.replay.questions import every_question
 from tests.replay.worlds import Draws, Rows, World, arrow, worlds
@@ -26,20 +26,30 @@ WORLDS = {world.name: world for world in worlds()}
 NAMES = ["one row", "two keyed", pytest.param("no person", marks=pytest.mark.audit)]
 
 
-def plans(world: World) -> Iterator[tuple[str, seam.Plan]]:
+MEASURES = (
+    "Count(missing)", "People by", "Variance", "Mean(where)", "Histogram of two", "Histogram of a month",
+    "Histogram private text", "GroupBy", "GroupBy private", "Quantiles where", "Distribution large", "Queries",
+    "Learn PrivateThreshold",
+)  # fmt: skip
+"""Questions that together read every kind of column by every kind of measure."""
+
+
+def plans(world: World, names: Sequence[str] | None = None) -> Iterator[tuple[str, seam.Plan]]:
     """Yield every question at the first spend that it takes."""
     for name, question in every_question(world.schema).items():
+        if names is not None and name not in names:
+            continue
         for spend in harness.chosen_spends(name, world, REPLACE_ONE, len(harness.SPENDS)):
             with suppress(SfumatoError):
                 yield name, seam.plan(question, world, harness.CROWD, REPLACE_ONE, spend)
                 break
 
 
-def differing(world: World, one: Any, other: Any, **options: Any) -> list[str]:
+def differing(world: World, one: Any, other: Any, names: Sequence[str] | None = None, **options: Any) -> list[str]:
     """Return the questions of which two sources give different numbers."""
     patch, found = seam.remembering(), []
     with open_table(one, world.schema) as first, open_table(other, world.schema, **options) as second:
-        for name, plan in plans(world):
+        for name, plan in plans(world, names):
             laid = [[dict(part.vector) for part in plan.parts(plan.read(table))] for table in (first, second)]
             if laid[0] != laid[1]:
                 found.append(name)
@@ -77,23 +87,41 @@ KINDS = {"id": "text", "job": "text", "town": "text", "ward": "text", "pay": "fl
          "scar": "boolean", "seen": "date"}  # fmt: skip
 
 
-@pytest.mark.parametrize("world", ["two keyed", pytest.param("no person", marks=pytest.mark.audit)])
-def test_a_server_reads_the_same(world, postgres):
+@contextmanager
+def stored(postgres: str, rows: pyarrow.Table, kinds: Mapping[str, str]) -> Iterator[str]:
+    """Store rows in a table of a server, of bigint where nothing else is said, and yield its name."""
     import psycopg
 
-    rows, name = rows_of(WORLDS[world]), f"replay_{os.getpid()}"
-    columns = arrow(rows).column_names
+    name = f"replay_{os.getpid()}"
     with psycopg.connect(postgres, autocommit=True) as connection:
-        typed = ", ".join(f"{column} {KINDS.get(column, 'bigint')}" for column in columns)
+        typed = ", ".join(f"{column} {kinds.get(column, 'bigint')}" for column in rows.column_names)
         connection.execute(f"DROP TABLE IF EXISTS {name}; CREATE TABLE {name} ({typed})")
         with connection.cursor().copy(f"COPY {name} FROM STDIN") as copy:
-            for row in rows:
-                copy.write_row([row[column] for column in columns])
-    try:
-        assert differing(WORLDS[world], arrow(rows), postgres, table=name) == []
-    finally:
-        with psycopg.connect(postgres, autocommit=True) as connection:
+            for row in rows.to_pylist():
+                copy.write_row(list(row.values()))
+        try:
+            yield name
+        finally:
             connection.execute(f"DROP TABLE {name}")
+
+
+@pytest.mark.parametrize("world", ["two keyed", pytest.param("no person", marks=pytest.mark.audit)])
+def test_a_server_reads_the_same(world, postgres):
+    rows = arrow(rows_of(WORLDS[world]))
+    with stored(postgres, rows, KINDS) as name:
+        assert differing(WORLDS[world], rows, postgres, table=name) == []
+
+
+def test_a_server_reads_odd_texts_the_same(postgres, tmp_path):
+    """Every column is text, in the collation of the server, some of them padded, and one cell in three is odd."""
+    rows = dirt.SOURCES["text"](True, 400, tmp_path)
+    for place, name in enumerate(rows.column_names):
+        # What PostgreSQL cannot hold in a text.
+        cells = [None if cell is None else cell.replace("\x00", "?") for cell in rows.column(name).to_pylist()]
+        rows = rows.set_column(place, name, pyarrow.array(cells, pyarrow.string()))
+    world = WORLDS["two rows"]
+    with stored(postgres, rows, dict.fromkeys(rows.column_names, "text")) as name:
+        assert differing(world, rows, postgres, MEASURES, table=name) == []
 
 
 @pytest.mark.audit
@@ -105,3 +133,21 @@ class TestSpark:
         parquet.write_table(rows, tmp_path / "rows.parquet")
         frame = spark.read.parquet(str(tmp_path / "rows.parquet"))
         assert differing(WORLDS["two keyed"], rows, frame) == []
+
+    @pytest.mark.parametrize("ansi", ["true", "false"])
+    def test_a_cluster_reads_odd_cells_the_same(self, spark: Any, tmp_path: Any, ansi: str) -> None:
+        """Whatever the zone of the session, its ANSI mode, and whether it tells names apart by case."""
+        file = dirt.SOURCES["parquet"](True, 400, tmp_path)
+        settings = {
+            "spark.sql.ansi.enabled": ansi,
+            "spark.sql.caseSensitive": ansi,
+            "spark.sql.session.timeZone": "Asia/Kathmandu" if ansi == "true" else "America/New_York",
+        }
+        before = {setting: spark.conf.get(setting) for setting in settings}
+        try:
+            for setting, to in settings.items():
+                spark.conf.set(setting, to)
+            assert differing(WORLDS["two rows"], file, spark.read.parquet(str(file)), MEASURES) == []
+        finally:
+            for setting, to in before.items():
+                spark.conf.set(setting, to)

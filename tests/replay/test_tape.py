@@ -13,9 +13,9 @@ from sfumato.domain import booleans, categories
 from sfumato.errors import NotProvable
 from sfumato.learn import RobustHalfspace
 from sfumato.learn.facts import LearningFacts, Sample
-from sfumato.learn.sanitize import ModelRows
 from sfumato.noise import DiscreteLaplace
 from sfumato.papers.private_learning.bit_threshold import BitThreshold
+from sfumato.papers.private_learning.sanitize import ModelRows
 from sfumato.papers.query_release.geometry import experimental
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import ADD_REMOVE

@@ -82,7 +82,7 @@ def test_what_cannot_be_drawn_is_refused() -> None:
     with pytest.raises(ParameterError, match="at least one limit"):
         show.gauges("none", [])
     with pytest.raises(ParameterError, match="at least one value"):
-        show.intervals("none", [show.Row("x", ())])
+        show.intervals("none", [show.IntervalLine("x", ())])
 
 
 def test_long_tables_are_cut_in_a_notebook(curator: Curator) -> None:

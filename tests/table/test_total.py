@@ -224,12 +224,15 @@ def test_texts_that_a_file_compares_without_regard_to_case_stay_apart(options: d
         assert (people, counts) == (3, {(foo,): 1, (lower,): 2})
 
 
-def test_a_connection_that_takes_different_texts_for_equal_ones_is_refused() -> None:
-    connection = ibis.duckdb.connect()
-    connection.con.execute("CREATE TABLE people AS SELECT 'x' AS c; SET default_collation = 'nocase'")
-    with pytest.raises(SchemaError, match="SET default_collation = ''"):
+@pytest.mark.parametrize(
+    ("setting", "instead"), [("default_collation = 'nocase'", "''"), ("arrow_lossless_conversion = true", "false")]
+)
+def test_a_connection_that_reads_texts_or_totals_differently_is_refused(setting: str, instead: str) -> None:
+    connection, right = ibis.duckdb.connect(), f"SET {setting.split(maxsplit=1)[0]} = {instead}"
+    connection.con.execute(f"CREATE TABLE people AS SELECT 'x' AS c; SET {setting}")
+    with pytest.raises(SchemaError, match=right):
         open_table(connection.table("people"), Schema({"c": NOTE}))
-    connection.con.execute("SET default_collation = ''")
+    connection.con.execute(right)
     assert codes(connection.table("people"), NUMBER) == [7]
 
 
@@ -376,6 +379,7 @@ def test_casts_before_clamps_and_decoding_without_try_are_seen(
         (pa.array([2**64 - 1, 2**64 - 2, None], pa.uint64()), 2),
         (pa.array([Decimal(10**37), Decimal(10**37 + 1)], pa.decimal128(38)), 2),
         (pd.Series([10**5000, 10**5000 + 1, 1, "1", None, math.nan, "", Liar()], dtype=object), 3),
+        (pd.Series([7, 7.0, Decimal("7.00"), np.int32(7), -0.0, 0, 0.5, Decimal("0.50"), 0.1, Decimal("0.1")]), 5),
         (pd.Series(["x\ud800", "x\ud801", "x"], dtype=object), 3),
     ],
 )

@@ -17,7 +17,7 @@ from sfumato.errors import SchemaError
 from sfumato.table import Schema, open_table
 from tests.imputed import Domain
 from tests.table.cluster import SPARK_MARKS
-from tests.table.odd import CENTS, DAY, ENDS, LABEL, NOTE, NUMBER, in_memory, outcome
+from tests.table.odd import CENTS, DAY, ENDS, LABEL, NOTE, NUMBER, TRUTH, in_memory, outcome
 
 pytestmark = SPARK_MARKS
 
@@ -87,6 +87,58 @@ class TestPostgres:
             with open_table(server, Schema({"c": NUMBER}, person=person), table="base") as table:
                 assert table.people == 2
 
+    def test_what_decides_by_cells_which_rows_are_read_is_refused(self, server: str) -> None:
+        """Row security, and foreign tables at any depth, are views by another name."""
+        import psycopg
+
+        role, user = f"sfumato_{os.getpid()}", re.compile("//[^:@]*")
+        with psycopg.connect(server, autocommit=True) as connection:
+            connection.execute("CREATE TABLE policed (c int); INSERT INTO policed VALUES (0), (5)")
+            connection.execute(f"CREATE ROLE {role} LOGIN; GRANT SELECT ON policed TO {role}")
+            connection.execute("ALTER TABLE policed ENABLE ROW LEVEL SECURITY")
+            connection.execute(f"CREATE POLICY few ON policed TO {role} USING (10 / c > 0)")
+            connection.execute("CREATE FOREIGN DATA WRAPPER far; CREATE SERVER far FOREIGN DATA WRAPPER far")
+            connection.execute("CREATE TABLE parts (c int, d int) PARTITION BY LIST (c)")
+            connection.execute("CREATE TABLE part PARTITION OF parts FOR VALUES IN (1) PARTITION BY LIST (d)")
+            connection.execute("CREATE FOREIGN TABLE away PARTITION OF part FOR VALUES IN (1) SERVER far")
+        try:
+            with pytest.raises(SchemaError, match="row security"):
+                open_table(user.sub(f"//{role}", server), Schema({"c": NUMBER}), table="policed")
+            with pytest.raises(SchemaError, match="in part a foreign table"):
+                open_table(server, Schema({"c": NUMBER}), table="parts")
+            with open_table(server, Schema({"c": NUMBER}), table="policed") as table:
+                assert table.people == 2  # the owner sees all rows
+        finally:
+            with psycopg.connect(server, autocommit=True) as connection:
+                connection.execute(
+                    f"DROP TABLE policed, parts; DROP ROLE {role}; DROP FOREIGN DATA WRAPPER far CASCADE"
+                )
+
+    def test_casts_of_others_are_not_used_and_equal_ids_are_one(self, server: str) -> None:
+        import psycopg
+
+        kinds = "id numeric, code char(3), m mood, c bool"
+        with psycopg.connect(server, autocommit=True) as connection:
+            connection.execute("DROP TABLE IF EXISTS moods; DROP TYPE IF EXISTS mood CASCADE")
+            connection.execute("CREATE TYPE mood AS ENUM ('a', 'b')")
+            fails = "begin raise exception 'secret'; end"
+            connection.execute(f"CREATE FUNCTION fails(mood) RETURNS text LANGUAGE plpgsql AS $$ {fails} $$")
+            connection.execute("CREATE CAST (mood AS text) WITH FUNCTION fails(mood) AS ASSIGNMENT")
+            connection.execute(f"CREATE TABLE moods ({kinds})")
+            values = "(1, 'x', 'a', true), (1.0, 'x ', 'b', false), (1.00, 'X', 'b', null), (10, 'y', null, true)"
+            connection.execute(f"INSERT INTO moods VALUES {values}")
+        try:
+            schema = Schema({"m": LABEL, "c": TRUTH})
+            with open_table(server, schema, table="moods") as table:
+                assert table.view(["m"]).sparse_counts(["m"]) == {(0,): 1, (1,): 2, (LABEL.missing_code,): 1}
+                assert table.view(["c"]).sparse_counts(["c"]) == {(0,): 2, (1,): 2}
+            for person, people in (("id", 2), ("code", 3)):
+                with open_table(server, Schema({"m": LABEL}, person=person), table="moods") as table:
+                    assert table.people == people
+        finally:
+            with psycopg.connect(server, autocommit=True) as connection:
+                connection.execute("DROP TABLE moods; DROP TYPE mood CASCADE")
+
 
 @pytest.mark.audit
 class TestSpark:
@@ -131,13 +183,39 @@ class TestSpark:
                 assert table.people == 4
         with open_table(frame, Schema({"c": NUMBER}, person="id")) as table:
             assert table.people == 2
-        mode = "spark.sql.parquet.datetimeRebaseModeInRead"
-        spark.conf.set(mode, "EXCEPTION")
+
+    @pytest.mark.parametrize(
+        ("setting", "to", "says"),
+        [
+            ("spark.sql.parquet.datetimeRebaseModeInRead", "EXCEPTION", "CORRECTED"),
+            ("spark.sql.parser.escapedStringLiterals", "true", "to false"),
+            ("spark.sql.groupByOrdinal", "false", "to true"),
+        ],
+    )
+    def test_sessions_that_misread_are_refused(self, spark: Any, setting: str, to: str, says: str) -> None:
+        frame = spark.createDataFrame([("1",)] * 4, "c string")
+        spark.conf.set(setting, to)
         try:
-            with pytest.raises(SchemaError, match="CORRECTED"):
-                open_table(frame, schema)
+            with pytest.raises(SchemaError, match=says):
+                open_table(frame, Schema({"c": NUMBER}))
         finally:
-            spark.conf.unset(mode)
+            spark.conf.unset(setting)
+
+    def test_readers_that_drop_rows_and_texts_that_compare_as_equal_are_refused(
+        self, spark: Any, tmp_path: Path
+    ) -> None:
+        (tmp_path / "a.csv").write_text("1,a\nx,b\n2,c\n")
+        read = spark.read.schema("c int, d string")
+        for mode in ("DROPMALFORMED", "failfast"):
+            with pytest.raises(SchemaError, match=mode.upper()):
+                open_table(read.option("mode", mode).csv(str(tmp_path / "a.csv")), Schema({"c": NUMBER}))
+        with open_table(spark.read.schema("c int").csv(str(tmp_path / "a.csv")), Schema({"c": NUMBER})) as table:
+            assert table.people == 3
+        for person in (None, "c"):
+            frame = spark.createDataFrame([("A", 1), ("a", 2)], "c string collate UTF8_LCASE, d int")
+            columns = {"d": NUMBER} if person else {"c": LABEL}
+            with pytest.raises(SchemaError, match="string collate UTF8_LCASE"):
+                open_table(frame, Schema(columns, person=person))
 
 
 DAYS = pa.array([10_957], pa.int32()).view(pa.date32())

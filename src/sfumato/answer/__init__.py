@@ -6,7 +6,10 @@ is in the table; it says so wherever it is shown.
 
 from sfumato.answer.answer import Answer, Error, ErrorUnit, Reader
 from sfumato.answer.frame import Frame, number
-from sfumato.answer.measured import Measured, half_width
+from sfumato.answer.measured import NoisyPart, half_width
 from sfumato.answer.released import Released
+from sfumato.moved import moved
 
-__all__ = ["Answer", "Error", "ErrorUnit", "Frame", "Measured", "Reader", "Released", "half_width", "number"]
+__all__ = ["Answer", "Error", "ErrorUnit", "Frame", "NoisyPart", "Reader", "Released", "half_width", "number"]
+
+__getattr__ = moved(__name__, {"Measured": "sfumato.answer.NoisyPart"})

@@ -57,7 +57,7 @@ def _lowest(law: Law, threshold: int, released: int, confidence: Fraction) -> in
 
 
 @dataclass(frozen=True)
-class Measured:
+class NoisyPart:
     """Integers that were released, the law of the noise in each, and what one integer step is worth.
 
     Without a law the numbers are exact, because they are public or because they were chosen, not perturbed. With a
@@ -93,7 +93,7 @@ class Measured:
         return shown if self.threshold is None else {**shown, "threshold": self.threshold}
 
     @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> Measured:
+    def from_json(cls, record: Mapping[str, Any]) -> NoisyPart:
         """Read what `to_json` wrote."""
         law = None if record["law"] is None else law_from_json(record["law"])
         released, unit = tuple(record["released"]), Fraction(record["unit"])

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.answer.frame import Frame
-from sfumato.answer.measured import Measured
+from sfumato.answer.measured import NoisyPart
 from sfumato.exact import from_text, to_text
 
 
@@ -21,13 +21,13 @@ class Released:
     released alone, such as a fitted model: it saves computing it again.
     """
 
-    parts: tuple[Measured, ...]
+    parts: tuple[NoisyPart, ...]
     keys: tuple[str, ...] = ()
     cells: tuple[tuple[Any, ...], ...] = ((),)
     facts: Mapping[str, Fraction] = field(default_factory=dict)
     made: Mapping[str, Any] = field(default_factory=dict)
 
-    def part(self, name: str) -> Measured:
+    def part(self, name: str) -> NoisyPart:
         """Return the part of this name."""
         return next(part for part in self.parts if part.name == name)
 
@@ -52,7 +52,7 @@ class Released:
         """Read what `to_json` wrote."""
         cells = tuple(tuple(_unkey(value) for value in cell) for cell in record["cells"])
         facts = {name: Fraction(fact) for name, fact in record["facts"].items()}
-        parts = tuple(map(Measured.from_json, record["parts"]))
+        parts = tuple(map(NoisyPart.from_json, record["parts"]))
         return cls(parts, tuple(record["keys"]), cells, facts, record.get("made", {}))
 
 

@@ -15,6 +15,7 @@ from sfumato.ask.one_thread import one_thread
 from sfumato.ask.packing import pack, unpack
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question
+from sfumato.exact import INFINITY
 from sfumato.ledger.history import reads_everything
 from sfumato.ledger.plan import by_curve, total_text
 from sfumato.ledger.readings import Reading
@@ -44,9 +45,10 @@ class Asked:
 
     def total(self, spend: Bound) -> str:
         """Say what several questions guarantee together, at the spend's delta or at one in a million."""
-        delta = spend.delta if isinstance(spend, Approximate) else Fraction(1, 10**6)
+        delta, most = (spend.delta, spend.epsilon) if isinstance(spend, Approximate) else (Fraction(1, 10**6), INFINITY)
         named = zip(self.questions, self.prepared, strict=True)
-        return total_text(self.loss(), by_curve((question.kind, one.loss()) for question, one in named), delta)
+        without = by_curve((question.kind, one.loss()) for question, one in named)
+        return total_text(self.loss(), without, delta, most=most)
 
     def losses(self, spend: Bound | None) -> tuple[Loss, ...]:
         """Return what the ledger may charge: the loss as it is, or that of any release within the spend.
@@ -54,8 +56,10 @@ class Asked:
         Each limit takes the first that fits it, whole.
         """
         loss = self.loss()
-        if not isinstance(spend, Approximate) or loss.person.is_zero or loss.person.leak:
+        if not isinstance(spend, Approximate) or loss.person.is_zero:
             return (loss,)
+        if loss.person.leak and len(self.prepared) == 1:
+            return (loss,)  # it is (epsilon, delta) already
         names = loss.profile.names()
         reads = frozenset(names) if names and not reads_everything(loss) else EVERYTHING
         return loss, Loss.flat(Cost.approximate(spend.epsilon, spend.delta), reads, loss.relation)

@@ -36,8 +36,8 @@ SHAPES: Mapping[str, str] = {
     "distribution.Cells": "sfumato.questions.distribution.medians",
     "popular.Counted": "sfumato.totals.column_tree.histogram",
     "labels.Counted": "sfumato.papers.query_release.learning.labels",
-    "FrequentRows": "sfumato.questions.synopsis.prefixes",
-    "Hubs": "sfumato.questions.synopsis.hubs",
+    "FrequentRows": "sfumato.papers.query_release.synopses.prefixes",
+    "Hubs": "sfumato.papers.query_release.synopses.hubs",
     "Grown": "sfumato.papers.query_release.learning.trees.release",
     "SetTree": "sfumato.papers.query_release.learning.trees.tree",
     "Leaf": "sfumato.papers.query_release.learning.trees.tree",
@@ -49,7 +49,7 @@ SHAPES: Mapping[str, str] = {
     "measure.Codes": "sfumato.table.measure",
     "Sparse": "sfumato.table.sparse",
     "synopsis.Rows": "sfumato.questions.synopsis.binary",
-    "Edges": "sfumato.questions.synopsis.hubs",
+    "Edges": "sfumato.papers.query_release.synopses.hubs",
     "learn.Sample": "sfumato.learn.facts",
 }
 """The records that may be packed, by their stored names, and where each lives; a test walks every question."""

@@ -1,6 +1,6 @@
 """Tools that try to break a promise: exact laws of the code that ships, samples, adaptive analysts."""
 
-from sfumato.audit.adaptive import Release, worst_adaptive
+from sfumato.audit.adaptive import ReleaseKind, worst_adaptive
 from sfumato.audit.attacks import Attack, attack
 from sfumato.audit.certificates import Certificate, certified_grid, certify
 from sfumato.audit.checks import Neighbours, check
@@ -9,6 +9,7 @@ from sfumato.audit.divergences import Comparison, Interval, hockey_stick, max_di
 from sfumato.audit.laws import FiniteLaw, law
 from sfumato.audit.reconstruction import Reconstruction, reconstruct
 from sfumato.audit.reports import Finding, Report
+from sfumato.moved import moved
 
 __all__ = [
     "Attack",
@@ -19,7 +20,7 @@ __all__ = [
     "Interval",
     "Neighbours",
     "Reconstruction",
-    "Release",
+    "ReleaseKind",
     "Report",
     "attack",
     "certified_grid",
@@ -33,3 +34,5 @@ __all__ = [
     "renyi",
     "worst_adaptive",
 ]
+
+__getattr__ = moved(__name__, {"Release": "sfumato.audit.ReleaseKind"})

@@ -35,7 +35,7 @@ _WIDEST = 1 << 14
 
 
 @dataclass(frozen=True)
-class Release:
+class ReleaseKind:
     """One kind of release: its privacy losses with their probabilities in the first world, and its leak."""
 
     losses: Mapping[Fraction, float] = field(default_factory=lambda: {Fraction(0): 1.0})
@@ -47,14 +47,14 @@ class Release:
             raise ParameterError("The probabilities of the losses of a release must be at least 0 and add up to 1.")
 
     @classmethod
-    def randomized_response(cls, epsilon: Number) -> Release:
+    def randomized_response(cls, epsilon: Number) -> ReleaseKind:
         """Return randomized response, the worst of all epsilon-private releases."""
         loss = above_zero(epsilon, "epsilon")
         truth = 1 / (1 + math.exp(-float(loss)))
         return cls({loss: truth, -loss: 1 - truth})
 
     @classmethod
-    def lattice_gaussian(cls, variance: Number, step: Number, cut: Number) -> Release:
+    def lattice_gaussian(cls, variance: Number, step: Number, cut: Number) -> ReleaseKind:
         """Return a release whose loss is a Gaussian of this variance around half of it, on a lattice, cut off."""
         spread, width = float(above_zero(variance, "variance")), above_zero(step, "step")
         most = exact(cut, "cut") // width
@@ -64,24 +64,24 @@ class Release:
         return cls({loss: weight / total for loss, weight in zip(losses, weights, strict=True)})
 
     @classmethod
-    def leaking(cls, delta: Number) -> Release:
+    def leaking(cls, delta: Number) -> ReleaseKind:
         """Return a release that says which world it is with probability delta, and nothing otherwise."""
         return cls(leak=float(between_zero_and_one(delta, "delta")))
 
 
-def worst_adaptive(fits: Fits, menu: Sequence[Release], epsilon: Number, states: int = MOST_STATES) -> float:
+def worst_adaptive(fits: Fits, menu: Sequence[ReleaseKind], epsilon: Number, states: int = MOST_STATES) -> float:
     """Return the largest delta at `epsilon` that any adaptive choice from `menu` within `fits` reaches.
 
     `fits(counts)` must accept every smaller vector of counts too. The value is exact on the lattice that the
     losses span, up to floating point; where the lattice is cut it only becomes smaller.
 
-    >>> three = worst_adaptive(lambda counts: counts[0] <= 3, [Release.randomized_response(0.5)], epsilon=1)
+    >>> three = worst_adaptive(lambda counts: counts[0] <= 3, [ReleaseKind.randomized_response(0.5)], epsilon=1)
     >>> round(three, 4)
     0.0949
     """
     threshold = float(at_least_zero(epsilon, "epsilon"))
     if not menu:
-        raise ParameterError("The menu is empty; list at least one release, such as Release.randomized_response(1).")
+        raise ParameterError("The menu is empty; list one release or more, such as ReleaseKind.randomized_response(1).")
     region = _region(fits, len(menu), states)
     lattice = _Lattice(menu, region)
     stop = np.maximum(0.0, -np.expm1(threshold - lattice.losses))
@@ -130,7 +130,7 @@ def _region(fits: Fits, kinds: int, most: int) -> set[Counts]:
 class _Lattice:
     """The multiples of the largest step that all losses share, as far as the region can reach."""
 
-    def __init__(self, menu: Sequence[Release], region: set[Counts]) -> None:
+    def __init__(self, menu: Sequence[ReleaseKind], region: set[Counts]) -> None:
         every = [loss for release in menu for loss in release.losses if loss]
         self.step = _common_step(every) if every else Fraction(1)
         steepest = [max(abs(loss) for loss in release.losses) / self.step for release in menu]
@@ -138,7 +138,7 @@ class _Lattice:
         self.zero = min(reach, _WIDEST)
         self.losses = float(self.step) * np.arange(-self.zero, self.zero + 1)
 
-    def expect(self, release: Release, following: Array) -> Array:
+    def expect(self, release: ReleaseKind, following: Array) -> Array:
         """Return E_P of the following values after this release, from every loss so far."""
         total = np.zeros_like(following)
         for loss, probability in release.losses.items():

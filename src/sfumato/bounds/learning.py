@@ -69,12 +69,7 @@ def sanitizer_people_pure(separated: int, epsilon: Number, accuracy: Number, fai
     >>> sanitizer_people_pure(2**64, 1, 0.01, 0.05).value
     2316.0
     """
-    count, missed = positive_integer(separated, "separated"), between_zero_and_one(failure, "failure")
-    error = _below(accuracy, Fraction(1, 2))
-    if count < 2:
-        return Floor(0.0, "packing of single points")
-    odds = math.log(count - 1) + math.log(float((1 - missed) / missed))
-    return Floor(whole((odds / positive(epsilon, "epsilon") - 1) / (2 * error)), "packing of single points")
+    return _packed(positive_integer(separated, "separated"), epsilon, accuracy, failure, 1, "packing of single points")
 
 
 def median_people_pure(values: int, epsilon: Number, accuracy: Number, failure: Number) -> Floor:
@@ -87,12 +82,18 @@ def median_people_pure(values: int, epsilon: Number, accuracy: Number, failure: 
     >>> median_people_pure(2**64, 1, 0.01, 0.05).value
     2266.0
     """
-    inner, missed = positive_integer(values, "values") - 2, between_zero_and_one(failure, "failure")
-    error = _below(accuracy, Fraction(1, 2))
-    if inner < 2:
-        return Floor(0.0, "packing of shared values")
-    odds = math.log(inner - 1) + math.log(float((1 - missed) / missed))
-    return Floor(whole((odds / positive(epsilon, "epsilon") - 2) / (2 * error)), "packing of shared values")
+    return _packed(positive_integer(values, "values") - 2, epsilon, accuracy, failure, 2, "packing of shared values")
+
+
+def _packed(  # noqa: PLR0917
+    tables: int, epsilon: Number, accuracy: Number, failure: Number, more: int, name: str
+) -> Floor:
+    """Return the floor of W-PACK: so many tables, each floor(2·accuracy·n) + `more` people away from the others."""
+    missed, error = between_zero_and_one(failure, "failure"), _below(accuracy, Fraction(1, 2))
+    if tables < 2:
+        return Floor(0.0, name)
+    odds = math.log(tables - 1) + math.log(float((1 - missed) / missed))
+    return Floor(whole((odds / positive(epsilon, "epsilon") - more) / (2 * error)), name)
 
 
 def sanitizer_people_by_dimension(vc_dimension: int, epsilon: Number, accuracy: Number, failure: Number) -> Floor:

@@ -55,7 +55,7 @@ def _whole(text: str, name: str) -> int:
 
 def read_candidates(path: Path) -> list[str]:
     """Return the lines of a list, cut where the lines of items are: at the end of a line, and at no other sign."""
-    from sfumato.local.durable import read_bytes
+    from sfumato.durable import read_bytes
 
     lines = read_bytes(path, "list of candidates, one a line").split(b"\n")
     if not lines[-1]:

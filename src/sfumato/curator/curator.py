@@ -52,7 +52,14 @@ class Curator(Shorthands):
     def __init__(self, table: Table, ledger: Ledger, relation: Relation = REPLACE_ONE) -> None:
         self.table = table
         self.ledger = ledger
-        self.basis = Basis(table.schema, table.people, relation, table.order_key, gaussians=ledger.gaussians)
+        self.basis = Basis(
+            table.schema,
+            table.people,
+            relation,
+            table.order_key,
+            gaussians=ledger.gaussians,
+            exact_lists=ledger.exact_lists,
+        )
         self.unnamed = False  # whether this state of the data will be a new snapshot when it is opened again
 
     def __repr__(self) -> str:
@@ -60,7 +67,9 @@ class Curator(Shorthands):
 
     def view(self) -> View:
         """Return what there is, what may be asked about it, and what is left."""
-        public = f"{self.table.people:,} people; ledger {self.ledger.place}; snapshot {self.table.snapshot!r}."
+        known = self.basis.people  # where people come and go their number is private, and nobody has paid for it
+        people = "a private number of people" if known is None else f"{known:,} people"
+        public = f"{people}; ledger {self.ledger.place}; snapshot {self.table.snapshot!r}."
         left = [f"{name}: {said}" for name, said in self.remaining().items()]
         asked = (
             "Ask with count, people, sum, mean, variance, histogram, median, quantiles, distribution, group_by, "
@@ -111,7 +120,7 @@ class Curator(Shorthands):
             if not self.ledger.knows(key):  # what was answered elsewhere is shown here too
                 raise
         kept = self.ledger.run_sealed(
-            f"{Noise().uniform(1 << 128):032x}",
+            new_key()[:16].hex(),
             asked.event(self.table.snapshot),
             asked.losses(spend),
             asked.work(self.table),
@@ -182,7 +191,7 @@ class Curator(Shorthands):
         asked = question.canonical(self.schema)
         bound = self.share(Fraction(1, 10)) if spend is None else spend
         with open_table(random_rows(self.schema, people, Noise()), self.schema, snapshot="rehearsal") as table:
-            basis = Basis(self.schema, table.people, self.basis.relation, gaussians=self.basis.gaussians)
+            basis = replace(self.basis, people=table.people, order_key="")
             plan = Asked((asked,), (asked.prepare(basis, bound),), self.schema)
             work, coins = plan.work(table), Coins("rehearsal", new_key())
             raw = unpack(work.draw(work.read(), coins), self.schema)

@@ -30,7 +30,7 @@ def answers_of(ledger: Ledger, asked: Asked, kept: Reservation, snapshot: str, a
     else:
         # Earlier versions stored what they had finished, and no draw.
         released = [Released.from_json(record) for record in json.loads(kept.answer)]
-    left = {reading.name: reading.brief for reading in ledger.readings()}
+    left = {reading.name: reading.brief for reading in kept.readings or ledger.readings()}
     parts = zip(asked.questions, asked.prepared, asked.events(snapshot), released, raw, strict=True)
     return [
         Answer(question, found, prepared.loss(), event, left, kept.reused, drawn, kept.id)

@@ -196,7 +196,6 @@ class Shorthands(Guided, Viewed, ABC):
         spend: Bound,
         method: str = "auto",
         analyst: str | None = None,
-        **earlier: Any,
     ) -> Answer:
         """Answer all queries of a workload at once, each with its error bar.
 
@@ -209,7 +208,7 @@ class Shorthands(Guided, Viewed, ABC):
         >>> round(sum(answer.value.table(["rain", "wind"])["count"])), answer.loss.person.epsilon
         (100, Fraction(1, 2))
         """
-        return self.ask(questions.Queries(workload, method, **earlier), spend, analyst=analyst)
+        return self.ask(questions.Queries(workload, method), spend, analyst=analyst)
 
     def synthesize(
         self,
@@ -244,14 +243,11 @@ class Shorthands(Guided, Viewed, ABC):
         columns: Sequence[str] | None = None,
         options: Mapping[str, Any] | None = None,
         analyst: str | None = None,
-        **earlier: Any,
     ) -> Answer:
         """Make a sketch that answers all conjunctions of binary columns, all parities, or all cuts of a graph.
 
         The sketch is the value of the answer; `options` are those of the `method`, such as {"width": 3}.
         """
-        if earlier:
-            raise TypeError(f"Options of a method are given together; write options={earlier!r}.")
         return self.ask(questions.Synopsize(method, columns, options or {}), spend, analyst=analyst)
 
     def converse(

@@ -99,13 +99,17 @@ def show(number: Extended, digits: int = 6) -> str:
 
     >>> show(Fraction(1, 2)), show(Fraction(20)), show(Fraction(1, 3))
     ('0.5', '20', '0.333333')
+    >>> show(Fraction(1, 10**3000))
+    '1e-3000'
     """
     if isinstance(number, Infinity):
         return "infinity"
     if number.denominator == 1 and abs(number.numerator) < 10**digits:
         return str(number.numerator)
     near = float(number) if abs(number) < 10**300 else math.inf
-    return f"{near:.{digits}g}" if near and math.isfinite(near) else str(number)
+    if near and math.isfinite(near):
+        return f"{near:.{digits}g}"
+    return f"{(Decimal(number.numerator) / Decimal(number.denominator)).normalize():.{digits}g}"
 
 
 def to_text(number: Extended) -> str:

@@ -31,13 +31,15 @@ def smallest(holds: Callable[[int], bool], start: int = 0) -> int:
     return smallest_between(low, high, holds)
 
 
-def smallest_between(low: int, high: int, holds: Callable[[int], bool]) -> int:
+def smallest_between(low: int, high: int, holds: Callable[[int], bool], parts: int | None = None) -> int:
     """Return the smallest integer above `low` for which `holds`; at `high`, which is not asked, it is known to.
 
-    >>> smallest_between(0, 100, lambda j: j * j >= 50)
-    8
+    With `parts` it may be larger by one part in so many of itself.
+
+    >>> smallest_between(0, 100, lambda j: j * j >= 50), smallest_between(0, 100, lambda j: j * j >= 50, parts=4)
+    (8, 9)
     """
-    while high - low > 1:
+    while high - low > (max(1, high // parts) if parts else 1):
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
@@ -52,6 +54,18 @@ def narrowed(
     (1.375, 1.4375)
     """
     while not close(low, high):
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return low, high
+
+
+def halved(low: Value, high: Value, holds: Callable[[Value], bool], steps: int) -> tuple[Value, Value]:
+    """Return the ends after so many halvings; it `holds` at the upper one, as it did, and not at the lower.
+
+    >>> halved(0.0, 2.0, lambda x: x * x >= 2, 5)
+    (1.375, 1.4375)
+    """
+    for _ in range(steps):
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return low, high

@@ -7,8 +7,9 @@ decide. Folders: `metric` (who is similar), `mapping` (fair decisions), `groups`
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from sfumato.moved import later
 
 if TYPE_CHECKING:
     from sfumato.fair.audits import AuditReport, PrivateAudit, audit, lipschitz_audit, private_audit
@@ -17,75 +18,59 @@ if TYPE_CHECKING:
     from sfumato.fair.caution import FairnessWarning
     from sfumato.fair.classifier import FairClassifier
     from sfumato.fair.groups import (
-        adjust_metric,
         affirmative_mapping,
         bias_bound,
         earthmover,
         parity_gap,
-        parity_without_cross,
         read_bias,
     )
     from sfumato.fair.mapping import FairMapping, Parity, fair_mapping, landmark_rule
-    from sfumato.fair.mapping.exponential import (
-        doubling_dimension,
-        exponential_mapping,
-        mean_distance_bound,
-        packing_lower_bound,
-    )
-    from sfumato.fair.mapping.private import optimal_dp_mechanism
     from sfumato.fair.metric import Metric, assign_counterparts, elicit_metric, learn_from_triplets, learn_metric
     from sfumato.fair.pairs.certificate import Certificate, certify
     from sfumato.fair.repair import repair_cost, repair_probabilities, repair_scores
 
-_LATER = {
-    "AuditReport": "audits",
-    "Certificate": "pairs.certificate",
-    "FairClassifier": "classifier",
-    "FairMapping": "mapping",
-    "FairnessWarning": "caution",
-    "GroupReport": "audits.group_report",
-    "Metric": "metric",
-    "Parity": "mapping",
-    "PrivateAudit": "audits",
-    "adjust_metric": "groups",
-    "affirmative_mapping": "groups",
-    "assign_counterparts": "metric",
-    "audit": "audits",
-    "audit_file": "audits.files",
-    "bias_bound": "groups",
-    "certify": "pairs.certificate",
-    "doubling_dimension": "mapping.exponential",
-    "earthmover": "groups",
-    "elicit_metric": "metric",
-    "exponential_mapping": "mapping.exponential",
-    "fair_mapping": "mapping",
-    "group_report": "audits.group_report",
-    "landmark_rule": "mapping",
-    "learn_from_triplets": "metric",
-    "learn_metric": "metric",
-    "lipschitz_audit": "audits",
-    "mean_distance_bound": "mapping.exponential",
-    "optimal_dp_mechanism": "mapping.private",
-    "packing_lower_bound": "mapping.exponential",
-    "parity_gap": "groups",
-    "parity_without_cross": "groups",
-    "private_audit": "audits",
-    "read_bias": "groups",
-    "repair_cost": "repair",
-    "repair_probabilities": "repair",
-    "repair_scores": "repair",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Load a name's module when it is first used: scikit-learn and POT are slow to import."""
-    if name not in _LATER:
-        raise AttributeError(f"sfumato.fair has no {name!r}; see dir(sfumato.fair) for what there is.")
-    return getattr(import_module(f"sfumato.fair.{_LATER[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = later(
+    __name__,
+    {
+        "AuditReport": "sfumato.fair.audits",
+        "Certificate": "sfumato.fair.pairs.certificate",
+        "FairClassifier": "sfumato.fair.classifier",
+        "FairMapping": "sfumato.fair.mapping",
+        "FairnessWarning": "sfumato.fair.caution",
+        "GroupReport": "sfumato.fair.audits.group_report",
+        "Metric": "sfumato.fair.metric",
+        "Parity": "sfumato.fair.mapping",
+        "PrivateAudit": "sfumato.fair.audits",
+        "adjust_metric": "sfumato.papers.query_release.fairness.adjust",
+        "affirmative_mapping": "sfumato.fair.groups",
+        "assign_counterparts": "sfumato.fair.metric",
+        "audit": "sfumato.fair.audits",
+        "audit_file": "sfumato.fair.audits.files",
+        "bias_bound": "sfumato.fair.groups",
+        "certify": "sfumato.fair.pairs.certificate",
+        "doubling_dimension": "sfumato.papers.query_release.fairness.exponential",
+        "earthmover": "sfumato.fair.groups",
+        "elicit_metric": "sfumato.fair.metric",
+        "exponential_mapping": "sfumato.papers.query_release.fairness.exponential",
+        "fair_mapping": "sfumato.fair.mapping",
+        "group_report": "sfumato.fair.audits.group_report",
+        "landmark_rule": "sfumato.fair.mapping",
+        "learn_from_triplets": "sfumato.fair.metric",
+        "learn_metric": "sfumato.fair.metric",
+        "lipschitz_audit": "sfumato.fair.audits",
+        "mean_distance_bound": "sfumato.papers.query_release.fairness.exponential",
+        "optimal_dp_mechanism": "sfumato.papers.query_release.fairness.optimal",
+        "packing_lower_bound": "sfumato.papers.query_release.fairness.exponential",
+        "parity_gap": "sfumato.fair.groups",
+        "parity_without_cross": "sfumato.papers.query_release.fairness.adjust",
+        "private_audit": "sfumato.fair.audits",
+        "read_bias": "sfumato.fair.groups",
+        "repair_cost": "sfumato.fair.repair",
+        "repair_probabilities": "sfumato.fair.repair",
+        "repair_scores": "sfumato.fair.repair",
+    },
+)
+"""Each name's module is loaded when it is first used: scikit-learn and POT are slow to import."""
 
 
 __all__ = [

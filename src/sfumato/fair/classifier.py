@@ -22,6 +22,7 @@ from sfumato.fair.metric.points import PointMetric
 from sfumato.fair.people import select_rows
 from sfumato.fair.repair import repair_scores
 from sfumato.noise import Noise
+from sfumato.words import one_of
 
 MOSTLY_VACUOUS = 0.9
 NEARLY_CONSTANT = 0.1
@@ -113,8 +114,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.classes_[decide(probabilities, _check_predict(self, X), self.key_)]
 
     def _check_parameters(self) -> None:
-        if self.method not in ("score", "program", "repair"):
-            raise ParameterError(f'method must be "score", "program" or "repair", and {self.method!r} is none of them.')
+        one_of("method", self.method, ("score", "program", "repair"))
         if not np.isfinite(self.kappa) or self.kappa <= 0:
             raise ParameterError(f"kappa must be a finite number above zero, and {self.kappa} is not.")
         if self.solve_for < 2:

@@ -6,60 +6,45 @@ Domains and classes are arguments, never read from people's rows. An estimator h
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from sfumato.moved import later
 
 if TYPE_CHECKING:
-    from sfumato.learn.box import PrivateBox
     from sfumato.learn.concepts import ConditionRule, ExponentialLearner
-    from sfumato.learn.families import Boxes
-    from sfumato.learn.fitted import FittedRule
-    from sfumato.learn.interval import IntervalRule
-    from sfumato.learn.label import LabelPrivate
     from sfumato.learn.linear import PrivateLinearClassifier
     from sfumato.learn.point import PrivatePoint
     from sfumato.learn.question import Learn
-    from sfumato.learn.robust import RobustHalfspace
     from sfumato.learn.rules import Rule, rule_from_json
-    from sfumato.learn.sanitize import SanitizeThenLearn
-    from sfumato.learn.semi import SemiPrivate
     from sfumato.learn.threshold import PrivateThreshold
 
 HOMES = {
-    "Boxes": "sfumato.learn.families",
+    "Boxes": "sfumato.papers.private_learning.families",
     "ConditionRule": "sfumato.learn.concepts",
     "ExponentialLearner": "sfumato.learn.concepts",
-    "FittedRule": "sfumato.learn.fitted",
-    "IntervalRule": "sfumato.learn.interval",
-    "LabelPrivate": "sfumato.learn.label",
+    "FittedRule": "sfumato.papers.private_learning.fitted",
+    "IntervalRule": "sfumato.papers.private_learning.interval",
+    "LabelPrivate": "sfumato.papers.private_learning.label",
     "Learn": "sfumato.learn.question",
-    "PrivateBox": "sfumato.learn.box",
+    "PrivateBox": "sfumato.papers.private_learning.box",
     "PrivateLinearClassifier": "sfumato.learn.linear",
     "PrivatePoint": "sfumato.learn.point",
     "PrivateThreshold": "sfumato.learn.threshold",
-    "RobustHalfspace": "sfumato.learn.robust",
+    "RobustHalfspace": "sfumato.papers.partial_dp.robust",
     "Rule": "sfumato.learn.rules",
-    "SanitizeThenLearn": "sfumato.learn.sanitize",
-    "SemiPrivate": "sfumato.learn.semi",
+    "SanitizeThenLearn": "sfumato.papers.private_learning.sanitize",
+    "SemiPrivate": "sfumato.papers.private_learning.semi",
     "rule_from_json": "sfumato.learn.rules",
 }
 """Where each name lives; scikit-learn is slow to import, so a module is loaded when its name is first used."""
 
 
-def __getattr__(name: str) -> Any:
-    """Load a name's module when it is first used."""
-    if name not in HOMES:
-        raise AttributeError(f"sfumato.learn has no {name!r}; see dir(sfumato.learn) for what there is.")
-    try:
-        return getattr(import_module(HOMES[name]), name)
-    except ModuleNotFoundError as missing:
-        if (missing.name or "").partition(".")[0] != "sklearn":
-            raise
-        raise ImportError("Learners need scikit-learn; run pip install 'sfumato[learn]'.") from missing
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = later(
+    __name__,
+    HOMES,
+    {"halfspace_classes": "sfumato.papers.partial_dp.halfspace_classes"},
+    {"sklearn": "Learners need scikit-learn; run pip install 'sfumato[learn]'."},
+)
 
 
 __all__ = [

@@ -12,11 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.domain import Domain
 from sfumato.errors import ParameterError
-from sfumato.exact import Number
 from sfumato.learn.cells import Codes, rounded_up
-from sfumato.learn.estimator import PrivateLearner
+from sfumato.learn.estimator import PrivateLearner, learner
 from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.rules import Rule, about, rule_from_json
 from sfumato.mechanism import Mechanism
@@ -107,7 +105,15 @@ class ConceptChoice(Mechanism):
         return int(self.choice.run(np.array(right, dtype=np.int64), noise))
 
 
-class ExponentialLearner(PrivateLearner):
+@dataclass(eq=False, repr=False)
+class OfConcepts:
+    """What comes first of a learner of a class of rules; it stands after `PrivateLearner` among the bases."""
+
+    concepts: Any = "cuts"
+
+
+@learner
+class ExponentialLearner(PrivateLearner, OfConcepts):
     """Learn the best of finitely many rules that you write down: conditions as in SQL, or rules of another learner.
 
     It makes no assumption on the labels: the rule is nearly the best of the list, at any kind of spend. It pays for the
@@ -130,20 +136,7 @@ class ExponentialLearner(PrivateLearner):
     """
 
     json_parameters: ClassVar[tuple[str, ...]] = ("accuracy", "failure", "concepts")
-
-    def __init__(
-        self,
-        concepts: Sequence[str | Rule] | None = None,
-        spend: Bound | None = None,
-        domains: Domain | Sequence[Domain] | None = None,
-        classes: Sequence[Any] | None = None,
-        *,
-        accuracy: Number = 0.1,
-        failure: Number = 0.05,
-        noise: Noise | None = None,
-    ) -> None:
-        super().__init__(spend, domains, classes, accuracy=accuracy, failure=failure, noise=noise)
-        self.concepts = concepts
+    concepts: Sequence[str | Rule] | None = None
 
     def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         return ConceptChoice(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +26,20 @@ from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import EVERYTHING, Bound, Loss
 from sfumato.privacy.bounds import require_bound
+from sfumato.words import understood
+
+Kind = TypeVar("Kind", bound=type)
 
 
+@dataclass_transform(eq_default=False)
+def learner(kind: Kind) -> Kind:
+    """Make a constructor from the fields of a learner, as scikit-learn wants it; a sentence says what does not fit."""
+    made: Any = dataclass(eq=False, repr=False)(kind)
+    made.__init__ = understood(made.__init__)
+    return cast(Kind, made)
+
+
+@learner
 class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier of two labels that is differentially private in all rows it is fitted on.
 
@@ -52,23 +65,18 @@ class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     json_parameters: ClassVar[tuple[str, ...]] = ("accuracy", "failure")
     """The parameters that a ledger stores; a subclass lists its own beside these."""
+    stored: ClassVar[Mapping[str, str]] = {}
+    """Under which earlier word ledgers keep a parameter that has another name now."""
+    forms: ClassVar[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {}
+    """How parameters that are no JSON are written, and read."""
 
-    def __init__(
-        self,
-        spend: Bound | None = None,
-        domains: Domain | Sequence[Domain] | None = None,
-        classes: Sequence[Any] | None = None,
-        *,
-        accuracy: Number = 0.1,
-        failure: Number = 0.05,
-        noise: Noise | None = None,
-    ) -> None:
-        self.spend = spend
-        self.domains = domains
-        self.classes = classes
-        self.accuracy = accuracy
-        self.failure = failure
-        self.noise = noise
+    spend: Bound | None = None
+    domains: Domain | Sequence[Domain] | None = None
+    classes: Sequence[Any] | None = None
+    _: KW_ONLY
+    accuracy: Number = 0.1
+    failure: Number = 0.05
+    noise: Noise | None = None
 
     # What a learner is
 
@@ -136,15 +144,20 @@ class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def options(self) -> dict[str, Any]:
         """Return the learner's own parameters as JSON, for a ledger; `read_options` reads them back."""
-        return {name: _stored(getattr(self, name)) for name in self.json_parameters}
+        return {
+            self.stored.get(name, name): self.forms.get(name, (_stored, None))[0](getattr(self, name))
+            for name in self.json_parameters
+        }
 
     @classmethod
     def read_options(cls, options: dict[str, Any]) -> dict[str, Any]:
         """Return the parameters that `options` wrote, refusing what the learner does not have."""
-        for name in options:
+        now = {earlier: name for name, earlier in cls.stored.items()}
+        found = {now.get(name, name): value for name, value in options.items()}
+        for name in found:
             if name not in cls.json_parameters:
                 raise ParameterError(f"{cls.__name__} has no {name!r}; {nearest(name, cls.json_parameters)}")
-        return options
+        return {name: cls.forms[name][1](value) if name in cls.forms else value for name, value in found.items()}
 
     def needed(
         self, accuracy: Number | None = None, failure: Number | None = None, *, features: int | None = None

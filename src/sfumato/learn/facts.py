@@ -15,6 +15,7 @@ from sfumato.domain import Booleans, Categories, Domain, Text
 from sfumato.errors import ParameterError
 from sfumato.learn.cells import Codes, is_narrow
 from sfumato.privacy import Attributes
+from sfumato.privacy.calibrate import Gaussians
 
 Classes = tuple[Any, Any]
 """Two public labels; the second one is what is learned, the first what an unreadable cell becomes."""
@@ -22,13 +23,17 @@ Classes = tuple[Any, Any]
 
 @dataclass(frozen=True)
 class LearningFacts:
-    """The public facts: names and domains of the features, the two labels, which attributes are charged."""
+    """The public facts: names and domains of the features, the two labels, which attributes are charged.
+
+    `gaussians` says which Gaussian noise the ledger was made for.
+    """
 
     features: tuple[str, ...]
     domains: tuple[Domain, ...]
     labels: Booleans | Categories
     target: str
     reads: Attributes
+    gaussians: Gaussians = "wide"
 
     def __post_init__(self) -> None:
         for name, domain in zip(self.features, self.domains, strict=True):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import AccuracyWarning
 from sfumato.learn.cells import Codes, feature_columns, rounded_up
-from sfumato.learn.estimator import PrivateLearner
+from sfumato.learn.estimator import PrivateLearner, learner
 from sfumato.learn.facts import LearningFacts
 from sfumato.learn.linear_steps import (
     BINS,
@@ -116,6 +116,7 @@ def _calibrated(table: NDArray[np.float64], lean: float) -> tuple[float, float]:
     return slope, offset
 
 
+@learner
 class PrivateLinearClassifier(PrivateLearner):
     """Logistic regression of two labels, private in every row: the plain classifier to begin with.
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.domain import Domain
-from sfumato.errors import ParameterError, UnsupportedSpend
-from sfumato.exact import Number
+from sfumato.errors import UnsupportedSpend
 from sfumato.learn.cells import Codes, rounded_up
-from sfumato.learn.estimator import PrivateLearner
+from sfumato.learn.estimator import PrivateLearner, learner
 from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.frequent_point import frequent_needed, plan_frequent
 from sfumato.learn.rules import Rule, about
@@ -24,6 +21,7 @@ from sfumato.mechanism import NOTHING, Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import Approximate, Bound, Loss, Pure
 from sfumato.select import Exponential, Stable, Unbounded, exponential, sparse, stable
+from sfumato.words import one_of
 
 Key = tuple[int, ...]
 METHODS = ("auto", "stable", "exponential", "tree")
@@ -102,6 +100,7 @@ class PointChoice(Mechanism):
         return tuple(reversed(codes))
 
 
+@learner
 class PrivatePoint(PrivateLearner):
     """Learn the one record whose label is the second one; every other record has the first.
 
@@ -125,19 +124,8 @@ class PrivatePoint(PrivateLearner):
 
     json_parameters: ClassVar[tuple[str, ...]] = ("accuracy", "failure", "method")
 
-    def __init__(
-        self,
-        spend: Bound | None = None,
-        domains: Domain | Sequence[Domain] | None = None,
-        classes: Sequence[Any] | None = None,
-        *,
-        method: str = "auto",
-        accuracy: Number = 0.1,
-        failure: Number = 0.05,
-        noise: Noise | None = None,
-    ) -> None:
-        super().__init__(spend, domains, classes, accuracy=accuracy, failure=failure, noise=noise)
-        self.method = method
+    _: KW_ONLY
+    method: str = "auto"
 
     def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         method, _ = self._chosen(facts, spend, float(self.accuracy), float(self.failure))
@@ -160,8 +148,7 @@ class PrivatePoint(PrivateLearner):
 
     def _chosen(self, facts: LearningFacts, spend: Bound, accuracy: float, failure: float) -> tuple[str, int]:
         """Return the method that needs the fewest people and how many, from public facts only."""
-        if self.method not in METHODS:
-            raise ParameterError(f"method must be one of {', '.join(METHODS)}, and {self.method!r} is none of them.")
+        one_of("method", self.method, METHODS)
         methods = self._possible(facts, spend) if self.method == "auto" else [self.method]
         return min(
             ((method, self._people(method, facts, spend, accuracy, failure)) for method in methods),

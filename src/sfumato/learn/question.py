@@ -19,6 +19,7 @@ from sfumato.learn.cells import is_narrow, label_domain
 from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.rules import Rule, rule_from_json
 from sfumato.privacy import Bound
+from sfumato.privacy.calibrate import Gaussians
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Distinct, Rows
 from sfumato.table.schema import Schema
@@ -60,11 +61,13 @@ class Learn(Question):
                 "A rule is learned from one or more features, each named once, and the label is none of them; write "
                 "features=['age', 'hours'], target='income'."
             )
-        object.__setattr__(self, "learner", _learner_class(learner).__name__)
+        kind = _learner_class(learner)
+        object.__setattr__(self, "learner", kind.__name__)
         object.__setattr__(self, "features", named)
         object.__setattr__(self, "target", target)
         object.__setattr__(self, "classes", None if classes is None else tuple(classes))
-        object.__setattr__(self, "options", _pairs(options))
+        stored = [(kind.stored.get(name, name), value) for name, value in _pairs(options)]
+        object.__setattr__(self, "options", _pairs(stored))
         object.__setattr__(self, "missing", _pairs(missing))
         for name, _ in self.missing:
             if name not in named:
@@ -104,13 +107,12 @@ class Learn(Question):
         found: PrivateLearner = kind(spend=spend, domains=list(facts.domains), classes=facts.classes, **options)
         return found
 
-    def facts(self, schema: Schema, reads: Any) -> LearningFacts:
+    def facts(self, schema: Schema, reads: Any, gaussians: Gaussians = "wide") -> LearningFacts:
         """Return the public facts of the columns."""
         fill = dict(self.missing)
         domains = tuple(_feature(schema, name, fill) for name in self.features)
-        return LearningFacts(
-            self.features, domains, _labels(schema.domain(self.target), self.classes), self.target, reads
-        )
+        labels = _labels(schema.domain(self.target), self.classes)
+        return LearningFacts(self.features, domains, labels, self.target, reads, gaussians)
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare the learner's mechanism on whole rows of the columns."""
@@ -121,7 +123,7 @@ class Learn(Question):
                 "added or removed; write rows_per_person=1 in the schema, and relation=REPLACE_ONE for the ledger."
             )
         bound = gauge.priced(spend)
-        facts = self.facts(basis.schema, gauge.charged)
+        facts = self.facts(basis.schema, gauge.charged, gauge.gaussians)
         estimator = self.estimator(bound, facts)
         mechanism = estimator.planned(facts, max(gauge.total, 1), bound)
         answer = _label_codes(basis.schema.domain(self.target), facts.labels)

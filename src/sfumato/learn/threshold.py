@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,15 +12,15 @@ from numpy.typing import NDArray
 
 from sfumato.domain import Domain
 from sfumato.errors import AccuracyWarning, ParameterError
-from sfumato.exact import Number
 from sfumato.learn.cells import Codes, rounded_up
-from sfumato.learn.estimator import PrivateLearner
+from sfumato.learn.estimator import PrivateLearner, learner
 from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.rules import Rule, about
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import Bound, Loss
 from sfumato.select import Solver, StepFunction, solve_quasiconcave
+from sfumato.words import one_of
 
 DIRECTIONS = ("above", "below", "either")
 MANY = 1 << 40
@@ -113,6 +112,7 @@ def _steps(places: list[int], gains: list[int], start: int, offset: int) -> tupl
     return [offset, *(offset + place + 1 for place in places)], heights
 
 
+@learner
 class PrivateThreshold(PrivateLearner):
     """Learn a cut on one ordered feature: the second label from the cut on upward, or below it.
 
@@ -136,23 +136,10 @@ class PrivateThreshold(PrivateLearner):
 
     json_parameters: ClassVar[tuple[str, ...]] = ("accuracy", "failure", "direction", "realizable", "feature")
 
-    def __init__(
-        self,
-        spend: Bound | None = None,
-        domains: Domain | Sequence[Domain] | None = None,
-        classes: Sequence[Any] | None = None,
-        *,
-        direction: str = "above",
-        realizable: bool = True,
-        feature: int | str | None = None,
-        accuracy: Number = 0.1,
-        failure: Number = 0.05,
-        noise: Noise | None = None,
-    ) -> None:
-        super().__init__(spend, domains, classes, accuracy=accuracy, failure=failure, noise=noise)
-        self.direction = direction
-        self.realizable = realizable
-        self.feature = feature
+    _: KW_ONLY
+    direction: str = "above"
+    realizable: bool = True
+    feature: int | str | None = None
 
     def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         allowed = max(float(self.accuracy) * people / 2, 1)
@@ -182,8 +169,7 @@ class PrivateThreshold(PrivateLearner):
     def _solver(
         self, facts: LearningFacts, spend: Bound, people: int, failure: float, allowed: float | None = None
     ) -> Solver:
-        if self.direction not in DIRECTIONS:
-            raise ParameterError(f"direction must be one of {', '.join(DIRECTIONS)}, and {self.direction!r} is none.")
+        one_of("direction", self.direction, DIRECTIONS)
         place, _, size = self._cut_feature(facts)
         plain = not self.realizable or self.direction == "either"
         with warnings.catch_warnings():

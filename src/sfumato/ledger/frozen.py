@@ -15,13 +15,16 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Protocol
 
+from sfumato.durable import sync_directory
+
 if TYPE_CHECKING:
     from sfumato.ledger.store import Store
 
 _log = logging.getLogger(__name__)
 
 NOW = "now"
-INPUT, KEY = "input", "key"
+KEY_BYTES = 32
+"""A file begins with the key; what was read follows it."""
 CHUNK = 1 << 20
 
 
@@ -90,71 +93,74 @@ class Memory:
 
 
 class Directory:
-    """Keeps draws in progress in files of their own, readable by nobody else: now/<request>/<seal>/{input, key}."""
+    """Keeps draws in progress in files of their own, readable by nobody else: now/<request>.<seal>, key and input."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        self._now = self.path / NOW
 
     def write(self, request_id: str, content: bytes, key: bytes) -> str:
         """Write both and return their seal, when everything has reached the disk."""
+        assert len(key) == KEY_BYTES
         seal = seal_of(key, content)
-        home = self._home(request_id) / seal
-        fresh = [directory for directory in (*home.parents, home) if not directory.is_dir()]
+        fresh = [] if self._now.is_dir() else [one for one in (*self._now.parents, self._now) if not one.is_dir()]
         for directory in sorted(fresh):
             # `parents=True` would make the upper ones readable by others.
             directory.mkdir(mode=0o700, exist_ok=True)
+        path = self._path(request_id, seal)
         try:
-            _write(home / INPUT, content)
-            _write(home / KEY, key)
+            _write(path, key + content)
             # A file is found again if every directory on the way to it has reached the disk.
-            for directory in {home, home.parent, *(made.parent for made in fresh)}:
-                _sync(directory)
+            for directory in {self._now, *(made.parent for made in fresh)}:
+                sync_directory(directory)
         except OSError:
-            _forget(home)
+            _forget(path)
             raise
         return seal
 
     def read(self, request_id: str, seal: str) -> tuple[bytes, bytes] | None:
         """Return the input and the key of this seal, if both are here and whole."""
-        home = self._home(request_id) / seal
         try:
-            content, key = (home / INPUT).read_bytes(), (home / KEY).read_bytes()
+            kept = self._path(request_id, seal).read_bytes()
         except OSError:
             return None
+        key, content = kept[:KEY_BYTES], kept[KEY_BYTES:]
         return (content, key) if seal_of(key, content) == seal else None
 
     def seals(self, request_id: str) -> list[str]:
         """Return the seals of what is kept for a request, whole or not."""
-        home = self._home(request_id)
         try:
-            return sorted(found.name for found in home.iterdir()) if home.is_dir() else []
+            return sorted(path.name.partition(".")[2] for path in self._of(hashed(request_id)))
         except OSError:
             _log.warning("The private directory %s cannot be looked at, so nothing in it was erased.", self.path)
             return []
 
     def discard(self, request_id: str, seal: str) -> None:
         """Erase one input and its key."""
-        _forget(self._home(request_id) / seal)
+        _forget(self._path(request_id, seal))
 
     def erase(self, request_id: str) -> None:
         """Erase everything that is kept for a request."""
-        self.erase_named(self._home(request_id).name)
+        self.erase_named(hashed(request_id))
 
     def left(self) -> list[str]:
         """Return the hashed ids of the requests of which something is kept."""
-        now = self.path / NOW
-        return sorted(found.name for found in now.iterdir()) if now.is_dir() else []
+        return sorted({path.name.partition(".")[0] for path in self._of("")})
 
     def erase_named(self, name: str) -> None:
         """Erase everything that is kept for a request, by its hashed id."""
-        home = self.path / NOW / name
-        if home.is_dir():
-            for kept in home.iterdir():
-                _forget(kept)
-            _forget(home)
+        for path in self._of(name):
+            _forget(path)
 
-    def _home(self, request_id: str) -> Path:
-        return self.path / NOW / hashed(request_id)
+    def _of(self, name: str) -> list[Path]:
+        """Return what is kept under a hashed id, or everything."""
+        try:
+            return [path for path in self._now.iterdir() if path.name.startswith(name)]
+        except FileNotFoundError:
+            return []
+
+    def _path(self, request_id: str, seal: str) -> Path:
+        return self._now / f"{hashed(request_id)}.{seal}"
 
 
 def private_place(store: Store, named: str | Path | None) -> Place | None:
@@ -179,33 +185,26 @@ def _write(path: Path, content: bytes) -> None:
         os.fsync(opened.fileno())
 
 
-def _sync(directory: Path) -> None:
-    if os.name != "posix":
-        return  # elsewhere a directory cannot be opened, and its entries are durable with the file
-    file = os.open(directory, os.O_RDONLY)
+def _forget(path: Path) -> None:
+    """Overwrite and unlink a file; what cannot be unlinked now is swept when the ledger is opened."""
     try:
-        os.fsync(file)
-    finally:
-        os.close(file)
-
-
-def _forget(home: Path) -> None:
-    """Overwrite and unlink what a directory holds; what cannot be unlinked now is swept when the ledger is opened."""
-    try:
-        for path in (home / KEY, home / INPUT):  # the key first: without it the input is what the data are anyway
-            with suppress(FileNotFoundError):
-                _overwrite(path)
-                path.unlink()
-        shutil.rmtree(home, ignore_errors=True)
+        if path.is_dir():  # earlier versions kept a key and an input in a directory of their own
+            for kept in path.rglob("*/*"):
+                _overwrite(kept)
+            shutil.rmtree(path, ignore_errors=True)
+            return
+        with suppress(FileNotFoundError):
+            _overwrite(path)
+            path.unlink()
     except OSError:
-        _log.exception("A draw that is done could not be erased from %s.", home)
+        _log.exception("A draw that is done could not be erased from %s.", path)
 
 
 def _overwrite(path: Path) -> None:
-    with path.open("r+b") as opened:
-        left = path.stat().st_size
+    with path.open("r+b", buffering=0) as opened:
+        left = os.fstat(opened.fileno()).st_size
+        # The key first, and down to the disk: without it the input is what the data are anyway.
+        left -= opened.write(bytes(min(left, KEY_BYTES)))
+        os.fsync(opened.fileno())
         while left > 0:
             left -= opened.write(bytes(min(left, CHUNK)))
-        opened.flush()
-        if path.name == KEY:
-            os.fsync(opened.fileno())

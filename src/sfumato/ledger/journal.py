@@ -36,7 +36,7 @@ class Journal:
         from sfumato.ledger.store import Store
 
         self._lock = RLock()
-        self._rules = 0
+        self._rules = self._last_rule = 0  # how many rows that change what the ledger is were read, and the last one
         self._seen = Head(0, FIRST) if head is None else Head.from_text(head)
         self._sealed: tuple[Head, str | None] = (self._seen, None)
         self._keeper = Keeper(keep_head)
@@ -97,12 +97,16 @@ class Journal:
     def settle(self, session: Session, request_id: str, verdict: Verdict) -> None:
         """Fix how limits divide their delta, in the transaction that reserves the first request that costs them."""
         sums = list(verdict.before)
-        groups: dict[Settlement, list[int]] = {}
+        groups: dict[int, tuple[Settlement, list[int]]] = {}
         for place, found in verdict.settles.items():
-            sums[place] = sums_to_text(found.gate.zero())
-            groups.setdefault(found, []).append(place)
+            # Limits that take the same step share what it settles.
+            groups.setdefault(id(found), (found, []))[1].append(place)
+        for found, places in groups.values():
+            zero = sums_to_text(found.gate.zero())
+            for place in places:
+                sums[place] = zero
         limits = [
-            [ranges_to_text(places), found.shares.to_json(), found.gate.to_json()] for found, places in groups.items()
+            [ranges_to_text(places), found.shares.to_json(), found.gate.to_json()] for found, places in groups.values()
         ]
         session.save_sums(json.dumps(sums))
         self.append_rule(session, "settled", canonical({"by": request_id, "limits": limits}))
@@ -157,10 +161,10 @@ class Journal:
         session.append("sealed", None, canonical({"sums": json.loads(sums)}))
 
     def _read_rules(self, session: Session) -> None:
+        last = self._last_rule
         try:
-            for number, (row, _) in enumerate(session.rows(*RULE_ROWS)):
-                if number < self._rules:
-                    continue
+            for row, _ in session.rows(*RULE_ROWS, after=last):
+                last = row.number
                 body = json.loads(row.body)
                 if row.kind == "created":
                     self.terms = Terms.from_json(body)
@@ -176,7 +180,7 @@ class Journal:
             raise LedgerError(
                 f"The rules of the ledger at {self.place} cannot be read; restore it from its newest copy."
             ) from problem
-        self._rules = session.rules
+        self._rules, self._last_rule = session.rules, last
 
     def sums(self, session: Session) -> list[str]:
         """Return the running sums that are shown; those of a version that sealed none wait for their first writer."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -105,20 +106,27 @@ class Ledger(Meters):
         fit = self.largest(make_loss, spend, analyst) if make_loss is not None and spend is not None else None
         return BudgetExceeded(wording.refusal_text(verdict.breaks, fit), verdict.breaks, fit)
 
-    def _charge(self, session: Session, request: Request, resume: bool = False) -> Reservation | Verdict:
-        """Return the reservation, known or new, or the verdict that refuses it; then nothing was written."""
+    def _charge(
+        self, session: Session, request: Request, resume: bool = False, starts: bool = False
+    ) -> Reservation | Verdict:
+        """Return the reservation, known or new, or the verdict that refuses it; then nothing was written.
+
+        What has no answer yet `starts` in the same transaction, to freeze before it draws, and is returned as found.
+        """
         sums = self._journal.checked_sums(session)
         found = lifecycle.known(session, request)
         if found is None and resume:
             found = lifecycle.unfinished(session, request)
         if found is not None:
+            if starts and found.state != "committed":
+                lifecycle.begin(session, found)
             return found
         verdict = self._journal.book.weigh(sums, request.losses, request.analyst)
         if not verdict.fits:
             return verdict
         if verdict.settles:
             self._journal.settle(session, request.id, verdict)
-        return lifecycle.write(session, request, verdict)
+        return lifecycle.write(session, request, verdict, starts)
 
     def start(self, request_id: str) -> Reservation:
         """Mark a reservation as started, once, or raise; only then may the data be opened."""
@@ -181,8 +189,7 @@ class Ledger(Meters):
         )
         found = self._begin(request, make_loss, sealed=True)
         if not found.reused:
-            fresh = found.state == "reserved"  # as it was charged, before it was started
-            return running.complete(self._journal, self._private, found.id, work, fresh=fresh)
+            return running.complete(self._journal, self._private, found, work)
         if self._private is not None:
             self._private.erase(found.id)  # an interrupt between commit and erasing may have left something
         return found
@@ -190,9 +197,11 @@ class Ledger(Meters):
     def _begin(self, request: Request, make_loss: MakeLoss | None, sealed: bool) -> Reservation:
         """Reserve and start in one transaction, unless there is an answer."""
         with self._journal.session(write=True) as session:
-            found = self._charge(session, request, resume=sealed and self._private is not None)
-            if isinstance(found, Reservation) and found.state != "committed":
-                lifecycle.begin(session, found) if sealed else lifecycle.start(session, found.id)
+            found = self._charge(session, request, resume=sealed and self._private is not None, starts=sealed)
+            if isinstance(found, Reservation) and found.state == "committed":
+                found = replace(found, readings=tuple(statements.readings(self._journal, session)))
+            elif isinstance(found, Reservation) and not sealed:
+                lifecycle.start(session, found.id)
         if isinstance(found, Verdict):
             raise self._refusal(found, request.spend, make_loss, request.analyst)
         return found
@@ -302,6 +311,11 @@ class Ledger(Meters):
     def gaussians(self) -> Gaussians:
         """Which Gaussian noise is drawn under this ledger, fixed when it was made."""
         return self._journal.terms.gaussians
+
+    @property
+    def exact_lists(self) -> bool:
+        """Whether lists share their exact total; those of earlier versions share what fits one by one."""
+        return self._journal.terms.exact_lists
 
     @property
     def schema(self) -> str | None:

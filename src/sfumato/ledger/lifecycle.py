@@ -38,8 +38,11 @@ def answered(session: Session, question: str) -> Reservation | None:
     return None if found is None else replace(_reservation(session, found), reused=True)
 
 
-def write(session: Session, request: Request, verdict: Verdict) -> Reservation:
-    """Charge a request that fits: sums, chain and reservation change together."""
+def write(session: Session, request: Request, verdict: Verdict, starts: bool = False) -> Reservation:
+    """Charge a request that fits: sums, chain and reservation change together.
+
+    One that `starts` in the same transaction, to freeze before it draws, is returned as it was charged.
+    """
     from sfumato.ledger.session import Stored
 
     # The one look at a clock: before the data are touched, so that it cannot tell anything about them.
@@ -48,10 +51,14 @@ def write(session: Session, request: Request, verdict: Verdict) -> Reservation:
         session.save_sums(json.dumps(verdict.sums))  # before the row, which seals them
     row = session.append("reserved", request.id, request.body(verdict.charges, now))
     question = None if request.question is None else digest(request.question)
-    session.add_reservation(Stored(request.id, "reserved", row, request.fingerprint, question, 0, None, None))
+    if starts:
+        session.append("started", request.id, FREEZES)
+    state = "started" if starts else "reserved"
+    session.add_reservation(Stored(request.id, state, row, request.fingerprint, question, 0, None, None))
     return Reservation(request.id, "reserved", request.event, request.losses, request.analyst, request.question)
 
 
+NO_ANSWER = "The request {id!r} is {state} and takes no answer; do not show this one."
 ASKED = ("event", "loss")
 """What must be the same for a request that was begun to be completed."""
 FREEZES = canonical({"freezes": True})
@@ -83,7 +90,7 @@ def unfinished(session: Session, request: Request) -> Reservation | None:
         frozen = _frozen(session, stored.id)
         if session.said(stored.id, "started") != FREEZES or (frozen is not None and frozen.seal is None):
             continue
-        begun, asked = json.loads(session.body(stored.row)), request.to_json()
+        begun, asked = json.loads(session.body(stored.row)), request.written
         if any(canonical(without_gauss(begun[part])) != canonical(without_gauss(asked[part])) for part in ASKED):
             raise Unfinished(wording.OTHERWISE.format(id=stored.id))
         return _reservation(session, stored)
@@ -127,12 +134,14 @@ def sealed(session: Session, request_id: str) -> Seal | None:
     return None if said is None else _seal(said)
 
 
-def settle(session: Session, request_id: str, answer: bytes) -> Reservation:
+def settle(session: Session, reservation: Reservation, answer: bytes) -> Reservation:
     """Store the answer of a frozen request, unless somebody who drew from the same bytes has stored it."""
-    stored = _find(session, request_id)
+    if _committed(session, reservation.id, 0, answer):
+        return replace(reservation, state="committed", answer=answer)
+    stored = _find(session, reservation.id)
     if stored.state in ("committed", "dead"):
         return _reservation(session, stored)
-    return _commit(session, stored, as_bytes(answer, "An answer"))
+    raise LedgerError(NO_ANSWER.format(id=stored.id, state=stored.state))
 
 
 def _frozen(session: Session, request_id: str) -> Seal | None:
@@ -152,7 +161,7 @@ def start(session: Session, request_id: str) -> Reservation:
 
 def _started(session: Session, request_id: str, body: str) -> Stored:
     stored = _find(session, request_id)
-    if not session.change(replace(stored, state="reserved"), state="started"):
+    if not session.change(stored.id, "reserved", stored.step, state="started"):
         if stored.state == "dead":
             raise LedgerError(wording.DEAD)
         raise LedgerError(
@@ -169,14 +178,17 @@ def commit(session: Session, request_id: str, answer: bytes) -> Reservation:
     stored = _find(session, request_id)
     if stored.state == "committed" and stored.answer == content:
         return _reservation(session, stored)
-    return _commit(session, stored, content)
-
-
-def _commit(session: Session, stored: Stored, content: bytes) -> Reservation:
-    if not session.change(replace(stored, state="started"), state="committed", answer=content, memory=None):
-        raise LedgerError(f"The request {stored.id!r} is {stored.state} and takes no answer; do not show this one.")
-    session.append("committed", stored.id, canonical({"answer": digest(content)}))
+    if not _committed(session, stored.id, stored.step, content):
+        raise LedgerError(NO_ANSWER.format(id=stored.id, state=stored.state))
     return _reservation(session, replace(stored, state="committed", answer=content))
+
+
+def _committed(session: Session, request_id: str, step: int, content: bytes) -> bool:
+    """Compare and set started to committed, with the answer; False if it is not started, or at another step."""
+    if not session.change(request_id, "started", step, state="committed", answer=content, memory=None):
+        return False
+    session.append("committed", request_id, canonical({"answer": digest(content)}))
+    return True
 
 
 def fail(session: Session, request_id: str) -> Reservation:
@@ -194,7 +206,7 @@ def save_state(session: Session, request_id: str, step: int, state: bytes, answe
     memory = as_bytes(state, "A state")
     said = None if answer is None else as_bytes(answer, "An answer")
     stored = _find(session, request_id)
-    if not session.change(replace(stored, state="started", step=step), step=step + 1, memory=memory, answer=said):
+    if not session.change(stored.id, "started", step, step=step + 1, memory=memory, answer=said):
         raise Overtaken(
             f"The conversation {request_id!r} is {stored.state} at step {stored.step}, so this answer does not follow "
             "it; do not show it, and load the state again."
@@ -228,7 +240,7 @@ def is_lost(session: Session, stored: Stored) -> bool:
 
 def _bury(session: Session, stored: Stored) -> None:
     # The state of a dead conversation may hold secrets and is of no use any longer.
-    session.change(stored, state="dead", memory=None, answer=None)
+    session.change(stored.id, stored.state, stored.step, state="dead", memory=None, answer=None)
     session.drop_steps(stored.id)
     session.append("dead", stored.id, "{}")
 

@@ -9,7 +9,7 @@ from operator import add
 from typing import TYPE_CHECKING
 
 from sfumato.errors import ParameterError
-from sfumato.exact import Number, between_zero_and_one
+from sfumato.exact import INFINITY, Extended, Number, between_zero_and_one
 from sfumato.ledger import wording
 from sfumato.ledger.reservation import Reservation
 from sfumato.privacy import Loss
@@ -52,11 +52,11 @@ def by_curve(parts: Iterable[tuple[str, Loss]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name, loss in parts if not lists_of(loss.person)))
 
 
-def total_text(loss: Loss, without: Sequence[str], delta: Number, word: str = "list") -> str:
-    """Say what a list guarantees for each person, and by which arithmetic if it is not exact."""
+def total_text(loss: Loss, without: Sequence[str], delta: Number, word: str = "list", most: Extended = INFINITY) -> str:
+    """Say what a list guarantees for each person, at most what it was made for, and by which arithmetic."""
     chance = between_zero_and_one(delta, "delta")
     person = loss.person
-    said = wording.total_text(person.epsilon_at(chance), chance, word)
+    said = wording.total_text(min(person.epsilon_at(chance), most), chance, word)
     if without:
         return f"{said} {wording.by_curve_text(without)}"
     return f"{said} {wording.COARSE}" if any(coarse(one, chance) for one in lists_of(person)) else said

@@ -35,12 +35,9 @@ class Request:
     analyst: str | None
     spend: Bound | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """Return what decides whether two requests are the same, and what the chain keeps."""
-        return self._written
-
     @cached_property
-    def _written(self) -> dict[str, Any]:
+    def written(self) -> dict[str, Any]:
+        """What decides whether two requests are the same, and what the chain keeps, as JSON."""
         return {
             "event": self.event,
             "loss": [loss.to_json() for loss in self.losses],
@@ -51,7 +48,7 @@ class Request:
     @property
     def fingerprint(self) -> str:
         """Equal for equal requests, whichever version asks: what a loss says of Gaussians follows from the event."""
-        return digest(canonical(without_gauss(self.to_json())))
+        return digest(canonical(without_gauss(self.written)))
 
     def body(self, charges: dict[str, list[int]], at: str) -> str:
         """Return the row of the chain: the request, its exact charges by limit, what was allowed, and when it came.
@@ -60,7 +57,7 @@ class Request:
         """
         listed = {charge: ranges_to_text(places) for charge, places in charges.items()}
         spend = None if self.spend is None else self.spend.to_json()
-        return canonical({**self.to_json(), "charges": listed, "at": at, "spend": spend})
+        return canonical({**self.written, "charges": listed, "at": at, "spend": spend})
 
 
 def without_gauss(record: Any) -> Any:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sfumato.exact import Extended
 from sfumato.ledger.budget import Limit
 from sfumato.privacy import Loss
 from sfumato.privacy.filters import Meter
 from sfumato.show.views import View, Viewed
+
+if TYPE_CHECKING:
+    from sfumato.ledger.readings import Reading
 
 State = Literal["reserved", "started", "committed", "dead"]
 """All four count in full, for ever."""
@@ -22,7 +25,8 @@ class Reservation:
     """What was charged, and how far it has come.
 
     `event` is the stored public record of what may run; `answer` is there once it is committed; `reused` says
-    that the bytes belong to the same question answered before, and that nothing was charged.
+    that the bytes belong to the same question answered before, and that nothing was charged. `readings` are the meters
+    of all limits as they stood when an answer was handed out by `run_sealed`.
     """
 
     id: str
@@ -33,6 +37,7 @@ class Reservation:
     question_key: str | None = None
     answer: bytes | None = None
     reused: bool = False
+    readings: tuple[Reading, ...] = field(default=(), repr=False, compare=False)
 
 
 @dataclass(frozen=True)

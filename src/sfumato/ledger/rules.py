@@ -141,18 +141,22 @@ class Rulebook:
 
     def __init__(self, rules: Sequence[LimitRule]) -> None:
         self.rules: list[LimitRule] = []
+        self._alike: list[int] = []  # by place, a number that limits with the same filter share
+        self._numbers: dict[Filter | Bound, int] = {}
+        self._gates: dict[Filter, Filter] = {}
         self._everyone: list[int] = []
         self._by_name: dict[str, list[int]] = {}
         self.extend(rules)
 
     def extend(self, rules: Iterable[LimitRule]) -> None:
         """Add rules at the end; places never change, because stored charges name them."""
-        known: dict[Filter, Filter] = {rule.gate: rule.gate for rule in self.rules}
         for fresh in rules:
             # Equal gates become one object, so that equal work is recognised by identity.
-            rule = replace(fresh, gate=known.setdefault(fresh.gate, fresh.gate))
+            rule = replace(fresh, gate=self._gates.setdefault(fresh.gate, fresh.gate))
             place = len(self.rules)
             self.rules.append(rule)
+            # Limits whose delta is not divided yet share a filter without meters, so their bounds tell them apart.
+            self._alike.append(self._number(rule.gate if rule.settled else rule.limit.bound))
             if isinstance(rule.limit.on, Everything):
                 self._everyone.append(place)
             else:
@@ -178,9 +182,7 @@ class Rulebook:
             if rule.analyst is not None and rule.analyst != analyst:
                 continue
             on, people = rule.limit.on, rule.limit.people
-            # Limits whose delta is not divided yet share a filter without meters, so their bounds tell them apart.
-            which = id(rule.gate) if rule.settled else rule.limit.bound
-            key = (which, sums[place], *[offer.key(on, people) for offer in offers])
+            key = (self._alike[place], sums[place], *[offer.key(on, people) for offer in offers])
             if key not in steps:
                 steps[key] = _first_that_fits(rule, sums[place], offers, charges)
             step = steps[key]
@@ -213,8 +215,14 @@ class Rulebook:
 
     def settle(self, places: Iterable[int], found: Settlement) -> None:
         """Fix the ceilings of limits that one request settles alike, once and for all; they share one filter."""
+        shared = replace(found, gate=self._gates.setdefault(found.gate, found.gate))
+        number = self._number(shared.gate)
         for place in places:
-            self.rules[place] = self.rules[place].settle(found)
+            self.rules[place] = self.rules[place].settle(shared)
+            self._alike[place] = number
+
+    def _number(self, what: Filter | Bound) -> int:
+        return self._numbers.setdefault(what, len(self._numbers))
 
     def _places(self, offers: Sequence[Prices]) -> list[int]:
         found = set(self._everyone)

@@ -10,13 +10,13 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from sfumato.errors import EngineError, LedgerError, Unfinished
-from sfumato.ledger import lifecycle, wording
+from sfumato.ledger import lifecycle, statements, wording
 from sfumato.ledger.frozen import Directory, Place, hashed
 from sfumato.ledger.reservation import Reservation
 from sfumato.noise import Noise, new_key
@@ -79,29 +79,30 @@ def draw_once(journal: Journal, request_id: str, draw: Callable[[], bytes]) -> b
     raise LedgerError(wording.DEAD)
 
 
-def complete(journal: Journal, place: Place | None, request_id: str, work: Work, *, fresh: bool = False) -> Reservation:
-    """Carry a request that was begun to its stored answer, from wherever it stands; a `fresh` one was just begun."""
-    found = _freeze(journal, place, request_id, work) if fresh else None
+def complete(journal: Journal, place: Place | None, begun: Reservation, work: Work) -> Reservation:
+    """Carry a request that was begun to its stored answer, from wherever it stands; as handed in, it was just begun."""
+    found = _freeze(journal, place, begun.id, work) if begun.state == "reserved" else None
     while found is None:
         with journal.session(write=False) as session:
-            stage = lifecycle.stage(session, request_id)
-        if stage.reservation.state in ("committed", "dead"):
-            if place is not None:
-                place.erase(request_id)
-            return _settled(stage.reservation)
+            stage = lifecycle.stage(session, begun.id)
+        begun = stage.reservation
+        if begun.state in ("committed", "dead"):
+            return _settled(begun, place)
         if stage.frozen is None:
-            found = _freeze(journal, place, request_id, work)
+            found = _freeze(journal, place, begun.id, work)
         else:
-            found = _thaw(journal, place, request_id, stage.frozen)
-    answer = _drawn(journal, place, request_id, work, found)
+            found = _thaw(journal, place, begun.id, stage.frozen)
+    answer = _drawn(journal, place, begun.id, work, found)
     with journal.session(write=True) as session:
-        kept = lifecycle.settle(session, request_id, answer)
+        kept = lifecycle.settle(session, begun, answer)
+        readings = tuple(statements.readings(journal, session))
+    return _settled(replace(kept, readings=readings), place)
+
+
+def _settled(reservation: Reservation, place: Place | None) -> Reservation:
+    """Erase what was kept to draw from, and return the reservation with its answer."""
     if place is not None:
-        place.erase(request_id)
-    return _settled(kept)
-
-
-def _settled(reservation: Reservation) -> Reservation:
+        place.erase(reservation.id)
     if reservation.state == "dead":
         raise LedgerError(wording.DEAD)
     return reservation

@@ -88,6 +88,8 @@ _SUMS_AND_LAST = sa.select(
 ).select_from(
     sums_table.outerjoin(_LAST, _LAST.c.number == _ID).outerjoin(_BEFORE, _BEFORE.c.number == sa.bindparam("previous"))
 )
+_ROWS = sa.select(row_table).where(row_table.c.number > sa.bindparam("after")).order_by(row_table.c.number)
+_ROWS_OF = _ROWS.where(row_table.c.kind.in_(sa.bindparam("kinds", expanding=True)))
 _WRITE_SUMS = sa.update(sums_table).values(sums=sa.bindparam("text"))
 _ADD_ROW = sa.insert(row_table)
 _ADD_RESERVATION = sa.insert(reservation_table)
@@ -158,6 +160,7 @@ class Session:
         self.form = form
         self._sealed = sealed  # the digest of the sums that the head vouches for, if it is known already
         self._saved: str | None = None
+        self._unwritten: str | None = None
         self._before = (head, rules, form)
 
     @property
@@ -171,6 +174,7 @@ class Session:
 
     def sums_text(self) -> str:
         """Return the running sums of all limits, as JSON."""
+        self._write_sums()
         return str(self.connection.scalar(_READ_SUMS))
 
     def sums_as_sealed(self) -> str | None:
@@ -179,6 +183,7 @@ class Session:
         The stored end of the chain must be the last row's seal, that seal must be the row's, and the row must name
         the sums: three comparisons, whatever the length of the history.
         """
+        self._write_sums()
         at = {"wanted": self.head.length, "previous": self.head.length - 1}
         sums, kind, reservation, body, seal, previous = self.connection.execute(_SUMS_AND_LAST, at).one()
         if seal is None or seal != self.head.seal:
@@ -192,7 +197,12 @@ class Session:
     def save_sums(self, text: str) -> None:
         """Replace the running sums; the rows that are added after this seal them."""
         self._sealed = self._saved = digest(text)
-        self.connection.execute(_WRITE_SUMS, {"text": text})
+        self._unwritten = text  # of several in one transaction the last is written
+
+    def _write_sums(self) -> None:
+        if self._unwritten is not None:
+            self.connection.execute(_WRITE_SUMS, {"text": self._unwritten})
+            self._unwritten = None
 
     def append(self, kind: str, reservation: str | None, body: str) -> int:
         """Add a row to the chain, with the digest of the sums after it, and return its number."""
@@ -206,12 +216,10 @@ class Session:
         self.connection.execute(_ADD_ROW, {**vars(row), "seal": self.head.seal})
         return row.number
 
-    def rows(self, *kinds: str) -> Iterator[tuple[Row, str]]:
-        """Return the rows of these kinds, or all, in order, each with its seal."""
-        found = sa.select(row_table).order_by(row_table.c.number)
-        if kinds:
-            found = found.where(row_table.c.kind.in_(kinds))
-        for line in self.connection.execute(found):
+    def rows(self, *kinds: str, after: int = 0) -> Iterator[tuple[Row, str]]:
+        """Return the rows of these kinds, or all, after a number, in order, each with its seal."""
+        found = _ROWS_OF if kinds else _ROWS
+        for line in self.connection.execute(found, {"after": after, **({"kinds": kinds} if kinds else {})}):
             yield Row(line.number, line.kind, line.reservation, line.body), line.seal
 
     def body(self, number: int) -> str:
@@ -310,14 +318,15 @@ class Session:
         """Write a new reservation."""
         self.connection.execute(_ADD_RESERVATION, vars(stored))
 
-    def change(self, expected: Stored, **values: Any) -> bool:
-        """Compare and set: change a reservation only if it still is in the state and at the step expected."""
-        same = {"wanted": expected.id, "in_state": expected.state, "at_step": expected.step}
+    def change(self, request_id: str, in_state: str, at_step: int, **values: Any) -> bool:
+        """Compare and set: change a reservation only if it is in this state and at this step."""
+        same = {"wanted": request_id, "in_state": in_state, "at_step": at_step}
         return self.connection.execute(_CHANGE, {**same, **values}).rowcount == 1
 
     def finish(self) -> None:
         """Write the new end of the chain, if anything was added."""
         assert self._saved is None, "sums are saved before the row that seals them"
+        self._write_sums()
         if (self.head, self.rules, self.form) != self._before:
             now = {"length": self.head.length, "seal": self.head.seal, "rules": self.rules, "format": self.form}
             self.connection.execute(_WRITE_HEAD, now)

@@ -25,7 +25,8 @@ class Terms:
 
     `schema` is a fingerprint of the public schema: two curators that read the columns differently must not
     share a ledger. `gaussians` says which Gaussian noise is drawn: rounded where an Approximate limit measures it, and
-    that of earlier versions in their ledgers, so that what was drawn there is read as it was drawn.
+    that of earlier versions in their ledgers, so that what was drawn there is read as it was drawn. `exact_lists` says
+    so of lists: whether their noise is that of their exact total.
     """
 
     budget: Budget
@@ -35,6 +36,7 @@ class Terms:
     schema: str | None = None
     odometer: Odometer = field(default_factory=Odometer)
     gaussians: Gaussians = "wide"
+    exact_lists: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.budget, Budget):
@@ -62,6 +64,7 @@ class Terms:
             "schema": self.schema,
             "odometer": self.odometer.to_json(),
             "gaussians": self.gaussians,
+            "exact_lists": self.exact_lists,
         }
 
     @classmethod
@@ -75,6 +78,7 @@ class Terms:
             record["schema"],
             Odometer.from_json(record["odometer"]),
             record.get("gaussians", "discrete"),
+            record.get("exact_lists", False),
         )
 
 

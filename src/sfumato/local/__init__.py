@@ -12,7 +12,7 @@ from sfumato.local import browser
 from sfumato.local.check import Check
 from sfumato.local.client import Client
 from sfumato.local.coins import noise_weight
-from sfumato.local.collector import Collected, Collector, Collectors, Intake, envelope, envelopes, read_collection
+from sfumato.local.collector import Collected, Collector, CollectorSet, Intake, envelope, envelopes, read_collection
 from sfumato.local.device import Device
 from sfumato.local.engines import aggregate
 from sfumato.local.hadamard import HadamardResponse, hadamard_response
@@ -22,7 +22,7 @@ from sfumato.local.method import Method, Role
 from sfumato.local.oracle import Oracle
 from sfumato.local.plan import Plan, read_plan
 from sfumato.local.planning import plan
-from sfumato.local.popular import Item, MeanEstimate, Popular, Shares, nearest_distribution
+from sfumato.local.popular import MeanEstimate, Popular, PopularItem, Shares, nearest_distribution
 from sfumato.local.response import MeanResponse, Response, mean_response, response
 from sfumato.local.seed import Seed
 from sfumato.local.server import Server, combine
@@ -36,11 +36,10 @@ __all__ = [
     "Client",
     "Collected",
     "Collector",
-    "Collectors",
+    "CollectorSet",
     "Device",
     "HadamardResponse",
     "Intake",
-    "Item",
     "Items",
     "LinearHash",
     "MeanEstimate",
@@ -49,6 +48,7 @@ __all__ = [
     "Oracle",
     "Plan",
     "Popular",
+    "PopularItem",
     "Refused",
     "Response",
     "Role",
@@ -77,6 +77,8 @@ __all__ = [
 __getattr__ = moved(
     __name__,
     {
+        "Collectors": "sfumato.local.CollectorSet",
+        "Item": "sfumato.local.PopularItem",
         "BitstogramMethod": "sfumato.papers.heavy_hitters.BitstogramMethod",
         "ExpanderMethod": "sfumato.papers.heavy_hitters.ExpanderMethod",
         "Hashtogram": "sfumato.papers.heavy_hitters.Hashtogram",

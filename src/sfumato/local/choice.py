@@ -22,8 +22,8 @@ MAKERS: Registry[Maker] = Registry(
         "bitstogram": "sfumato.papers.heavy_hitters.bitstogram",
     },
 )
-for _search in SEARCHES:
-    MAKERS.add(_search, partial(tree_method, search=_search))
+for _name in SEARCHES:
+    MAKERS.add(_name, partial(tree_method, method=_name))
 METHOD_NAMES = ("auto", *SEARCHES, "expander", "bitstogram")
 GUARANTEED = 0.9
 

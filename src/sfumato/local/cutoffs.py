@@ -76,13 +76,9 @@ def listed_share(oracle: LinearHash, reports: int, log_chance: float, probabilit
     def reached(holders: int) -> float:
         return _two_binomials(holders, own, reports - holders, inside, support)
 
-    low, high = 0, reports
-    if reached(high) < probability:
+    if reached(reports) < probability:
         return 1.0
-    while high - low > max(1, high // 2000):
-        middle = (low + high) // 2
-        low, high = (low, middle) if reached(middle) >= probability else (middle, high)
-    return high / reports
+    return smallest_between(0, reports, lambda holders: reached(holders) >= probability, parts=2000) / reports
 
 
 def _two_binomials(holders: int, own: float, others: int, inside: float, support: int) -> float:

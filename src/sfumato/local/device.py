@@ -10,9 +10,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sfumato.durable import UNREADABLE, lock, write_durably
 from sfumato.errors import BudgetExceeded, LedgerError, ParameterError
 from sfumato.exact.rational import show
-from sfumato.local.durable import UNREADABLE, lock, write_durably
 from sfumato.local.trust import MOST_SPENT, PERIODS, now, period_of, require_affordable
 from sfumato.noise import Noise
 from sfumato.privacy import Bound, Pure, require_bound

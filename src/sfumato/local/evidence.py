@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.exact import Number, between_zero_and_one
+from sfumato.exact.search import halved
 from sfumato.local.linear import LinearHash
 from sfumato.noise import Noise
 
@@ -84,11 +85,8 @@ class Evidence:
         """Return the smallest true share under which an item that was listed is estimated as high often enough."""
         if self._tail(0.0, share) > part:
             return 0.0
-        low, high = 0.0, share + 6 * float(self.law.error(share))
-        for _ in range(_STEPS):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self._tail(middle, share) >= part else (middle, high)
-        return low
+        high = share + 6 * float(self.law.error(share))
+        return halved(0.0, high, lambda true: self._tail(true, share) >= part, _STEPS)[0]
 
     def _tail(self, true: float, share: float) -> float:
         """Return the chance that a listed item of the `true` share is estimated at this share or above."""

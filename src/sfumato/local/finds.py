@@ -15,7 +15,7 @@ from sfumato.local.cutoffs import answer_cutoff, cell_cutoff
 from sfumato.local.evidence import Evidence, Find, Law, drawn_bars
 from sfumato.local.hadamard import HadamardReader
 from sfumato.local.linear import PEELED_BY_CHANCE
-from sfumato.local.popular import Item
+from sfumato.local.popular import PopularItem
 
 if TYPE_CHECKING:
     from sfumato.local.check import Test
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def found_items(
     server: Server, finds: Sequence[Find], candidates: Sequence[int] = (), chance: float = 0.5
-) -> tuple[list[Item], list[Test]]:
+) -> tuple[list[PopularItem], list[Test]]:
     """Return all that was found, and the candidates that are popular by their own cut, with shares from all reports.
 
     `candidates` are different codes; one that nobody holds is listed with at most `chance`, all of them together. With
@@ -49,7 +49,7 @@ def found_items(
         bars = _cut(tables, said, place) if listed or find is None else _passed(tables, said, place, find)
         score = share / float(law.error(0.0)) if find is None else find.score
         value = server.plan.items.value(codes[place])
-        items.append(Item(value, share, error, score, apart=last, listed=listed, evidence=Evidence(law, bars)))
+        items.append(PopularItem(value, share, error, score, apart=last, listed=listed, evidence=Evidence(law, bars)))
     return items, item_tests(tables, rows[kept], said.first[kept], said.shares[kept])
 
 
@@ -64,25 +64,25 @@ def _passed(tables: AllReports, said: Readings, place: int, find: Find) -> Any:
     return drawn_bars(tables.oracle, tables.sizes, int(said.first[place]), raw, find.bars) - said.added[place]
 
 
-def named_items(server: Server, codes: Sequence[int]) -> list[Item]:
+def named_items(server: Server, codes: Sequence[int]) -> list[PopularItem]:
     """Return the shares of named items, different codes, without any selection; heavy ones are peeled from others."""
     values = [server.plan.items.value(code) for code in codes]
     if not server.accepted:
-        return [Item(value, 0.0, math.inf) for value in values]
+        return [PopularItem(value, 0.0, math.inf) for value in values]
     tables = of_server(server)
     said = read_list(tables, rows_of(server, codes), len(codes), PEELED_BY_CHANCE)
     return [
-        Item(value, float(share), float(law.error(share)), float(share / law.error(0.0)), evidence=Evidence(law))
+        PopularItem(value, float(share), float(law.error(share)), float(share / law.error(0.0)), evidence=Evidence(law))
         for value, share, law in zip(values, said.shares, tables.laws(said.first), strict=True)
     ]
 
 
-def plain_items(server: Server, codes: Sequence[int], chance: float | None = None) -> list[Item]:
+def plain_items(server: Server, codes: Sequence[int], chance: float | None = None) -> list[PopularItem]:
     """Return the shares of candidates of a list that is not hashed; with a chance, of the popular ones only."""
     oracle, reports = server.plan.method.roles[0].oracle, server.accepted
     values = [server.plan.items.value(code) for code in codes]
     if not reports:
-        return [] if chance is not None else [Item(value, 0.0, math.inf) for value in values]
+        return [] if chance is not None else [PopularItem(value, 0.0, math.inf) for value in values]
     reader, places = oracle.reader(server.tally(0)), np.array(codes, dtype=np.int64)
     counts = reader.counts(places)
     absent = reader.errors(places, np.zeros(len(places))) ** 2
@@ -95,7 +95,7 @@ def plain_items(server: Server, codes: Sequence[int], chance: float | None = Non
         share, law = float(counts[place]) / reports, Law(float(absent[place]) / reports**2, float(rise[place]))
         known = Evidence(law, None if chance is None else np.array([bars[place] / reports]))
         error, zero = float(law.error(share)), float(law.error(0.0))
-        items.append(Item(values[place], share, error, share / zero, listed=chance is not None, evidence=known))
+        items.append(PopularItem(values[place], share, error, share / zero, listed=chance is not None, evidence=known))
     return items
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from sfumato.errors import ParameterError
 from sfumato.exact import positive_integer
 from sfumato.local.coins import noise_weight, report_epsilon
-from sfumato.local.oracle import Counts, Oracle, Tally
+from sfumato.local.oracle import Counts, Oracle, Tally, TallyReader
 from sfumato.privacy import Pure
 
 
@@ -99,16 +99,10 @@ class HadamardResponse(Oracle):
 
 
 @dataclass(frozen=True)
-class HadamardReader:
+class HadamardReader(TallyReader):
     """The transform of the counts of a Hadamard response."""
 
     oracle: HadamardResponse
-    tally: Tally
-
-    @cached_property
-    def reports(self) -> int:
-        """How many reports there are."""
-        return int(self.tally.sum())
 
     @cached_property
     def _sums(self) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from sfumato.errors import ParameterError
 from sfumato.exact import positive_integer
 from sfumato.local.coins import noise_weight, report_epsilon
-from sfumato.local.oracle import Counts, Oracle, Tally, support_deviation
+from sfumato.local.oracle import Counts, Oracle, Tally, TallyReader, support_deviation
 from sfumato.privacy import Pure
 
 MOST_SYMBOL_BITS = 8
@@ -101,16 +101,10 @@ class LinearHash(Oracle):
 
 
 @dataclass(frozen=True)
-class LinearReader:
+class LinearReader(TallyReader):
     """The transform of the counts of a linear hash."""
 
     oracle: LinearHash
-    tally: Tally
-
-    @cached_property
-    def reports(self) -> int:
-        """How many reports there are."""
-        return int(self.tally.sum())
 
     @cached_property
     def table(self) -> Any:

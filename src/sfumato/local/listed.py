@@ -20,6 +20,7 @@ from sfumato.local.oracle import Oracle
 from sfumato.local.response import mean_response, response
 from sfumato.local.seed import Seed, words
 from sfumato.privacy import Pure
+from sfumato.words import one_of
 
 if TYPE_CHECKING:
     from sfumato.local.evidence import Find
@@ -127,7 +128,7 @@ class ListEncoder:
         return digest_rows(self.key, rows, self.hashed)
 
 
-def list_method(spend: Pure, candidates: int, oracle: str = "best", *, false_items: float = FALSE_ITEMS) -> ListMethod:
+def list_method(spend: Pure, candidates: int, method: str = "best", *, false_items: float = FALSE_ITEMS) -> ListMethod:
     """Return the method for a list; by default with the oracle of the smallest error.
 
     >>> from sfumato import Pure
@@ -136,8 +137,7 @@ def list_method(spend: Pure, candidates: int, oracle: str = "best", *, false_ite
     """
     candidates = positive_integer(candidates, "candidates")
     chance = float(between_zero_and_one(false_items, "false_items"))
-    if oracle not in ORACLES:
-        raise ParameterError(f"The oracle of a list is one of {', '.join(ORACLES)}, and {oracle!r} is none.")
+    one_of("method", method, ORACLES)
     if candidates > MOST_CANDIDATES:
         raise DomainTooLarge(
             f"A list of {candidates} candidates is too long to estimate one by one; leave candidates= out and give "
@@ -149,8 +149,8 @@ def list_method(spend: Pure, candidates: int, oracle: str = "best", *, false_ite
         "linear": lambda: linear_hash(spend, min(max(16 * candidates, 1 << 10).bit_length(), 24)),
         "hadamard": lambda: hadamard_response(spend, candidates),
     }
-    if oracle != "best":
-        return ListMethod(oracle=makers[oracle](), candidates=candidates, false_items=chance)
+    if method != "best":
+        return ListMethod(oracle=makers[method](), candidates=candidates, false_items=chance)
     chosen: Oracle = min((makers["response"](), makers["linear"]()), key=lambda one: one.deviation(1.0))
     return ListMethod(oracle=chosen, candidates=candidates, false_items=chance)
 

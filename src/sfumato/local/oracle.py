@@ -46,6 +46,19 @@ class Reader(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class TallyReader:
+    """An oracle with the counts of all its reports, to read them from."""
+
+    oracle: Any
+    tally: Tally
+
+    @cached_property
+    def reports(self) -> int:
+        """How many reports there are."""
+        return int(self.tally.sum())
+
+
 @dataclass(frozen=True, kw_only=True)
 class Randomizer(Mechanism):
     """What one device draws and what the counts of all reports say; reports are integers below `outcomes`.

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sfumato.durable import UNREADABLE, read_bytes
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.exact.rational import show
-from sfumato.local.durable import UNREADABLE, read_bytes
 from sfumato.local.items import Items
 from sfumato.local.listed import ListMethod, MeanMethod
 from sfumato.local.method import METHODS, Encoder, Method

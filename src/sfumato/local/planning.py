@@ -13,6 +13,7 @@ from sfumato.domain import Categories, Domain, FixedPoint, Integers
 from sfumato.errors import AccuracyWarning, ParameterError
 from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.exact.rational import show
+from sfumato.exact.search import smallest_between
 from sfumato.local.choice import METHOD_NAMES, choose
 from sfumato.local.coins import report_epsilon
 from sfumato.local.items import Items, composed
@@ -23,6 +24,7 @@ from sfumato.local.seed import Seed
 from sfumato.local.shuffle import MOST_HONEST, checked, guessed_loss, largest_local
 from sfumato.local.trust import Validity
 from sfumato.privacy import Approximate, Bound, Pure, require_bound
+from sfumato.words import one_of
 
 POOREST = 0.25
 """A plan that finds nothing below this share is refused."""
@@ -88,8 +90,8 @@ def plan(
     if sum(part is not None for part in (items, candidates, numbers)) != 1:
         raise ParameterError("Write one of items=, candidates= and numbers=: what is asked of the devices.")
     chance = float(between_zero_and_one(FALSE_ITEMS if false_items is None else false_items, "false_items"))
-    if not isinstance(method, Method) and method not in METHOD_NAMES:
-        raise ParameterError(f"method is one of {', '.join(METHOD_NAMES)}, and {method!r} is none.")
+    if not isinstance(method, Method):
+        one_of("method", method, METHOD_NAMES)
     _refuse_idle(items, numbers, method, None if false_items is None else chance, wanted)
     share = 1.0 if wanted is None else float(between_zero_and_one(wanted, "wanted"))
     listed = None if candidates is None else _candidates(candidates)
@@ -284,9 +286,7 @@ def _remedy(made: Plan, share: float, make: Callable[[int], Plan], others: list[
         low, users = users, 2 * users
         if users > MOST_USERS:
             return f"there are not enough people for that, so {' or '.join(others)}"
-    while users - low > max(1, users // 1000):
-        middle = (low + users) // 2
-        low, users = (low, middle) if finds(middle) else (middle, users)
+    users = smallest_between(low, users, finds, parts=1000)
     # A plan for more users is built for more, and may differ a little from what this one says about them.
     while make(users).detectable > share:
         users += max(1, users // 200)

@@ -32,7 +32,7 @@ def _half_width(error: float, confidence: Number) -> float:
 
 
 @dataclass(frozen=True)
-class Item:
+class PopularItem:
     """An item, the estimated share of the reports that hold it, and the standard error of that share.
 
     `score` is how many standard errors above zero the evidence is that found it. `apart` is share and error by the
@@ -40,7 +40,7 @@ class Item:
     If the range of `apart`, two errors to each side, holds 0 for an item near the cut, do not build on it. `listed`
     says whether the item is there as a candidate of a list that was asked.
 
-    >>> low, high = Item("red", share=0.25, error=0.01).interval(0.95)
+    >>> low, high = PopularItem("red", share=0.25, error=0.01).interval(0.95)
     >>> round(low, 3), round(high, 3)
     (0.23, 0.27)
     """
@@ -105,8 +105,8 @@ class MeanEstimate:
         return self.value - half, self.value + half
 
 
-class _List(Sequence[Item]):
-    items: tuple[Item, ...]
+class _List(Sequence[PopularItem]):
+    items: tuple[PopularItem, ...]
     reports: int
 
     def __len__(self) -> int:
@@ -115,7 +115,7 @@ class _List(Sequence[Item]):
     def __getitem__(self, place: Any) -> Any:
         return self.items[place]
 
-    def __iter__(self) -> Iterator[Item]:
+    def __iter__(self) -> Iterator[PopularItem]:
         return iter(self.items)
 
     def to_json(self) -> list[dict[str, Any]]:
@@ -153,7 +153,7 @@ class _List(Sequence[Item]):
         return self.html()
 
     @property
-    def _shown(self) -> tuple[Item, ...]:
+    def _shown(self) -> tuple[PopularItem, ...]:
         return self.items[:DRAWN]
 
     @property
@@ -171,8 +171,8 @@ class Popular(_List):
     items together that share no prefix with anybody's, and once more for the look-alikes of each single item that was
     missed; that it holds for all items of the domain at once is tested by simulation and not proved. Where many items
     are just too rare to be found, a look-alike of one of them may pass in its place, seldom: it has the same beginning,
-    so its share is too high and its interval means nothing. `Item.apart` sees it as it is. With candidates, half of
-    `false_items` is for the list and half for the search. `reports` is how many there were, `unfit` how many of the
+    so its share is too high and its interval means nothing. `PopularItem.apart` sees it as it is. With candidates, half
+    of `false_items` is for the list and half for the search. `reports` is how many there were, `unfit` how many of the
     candidates fit no report of the plan.
 
     >>> from sfumato import Noise, Pure, local
@@ -185,7 +185,7 @@ class Popular(_List):
     (['red'], 0.05, 1000)
     """
 
-    items: tuple[Item, ...]
+    items: tuple[PopularItem, ...]
     false_items: float
     reports: int
     unfit: int = 0
@@ -209,11 +209,11 @@ class Shares(_List):
     [('red', 0.7), ('green', 0.0), ('blue', 0.3)]
     """
 
-    items: tuple[Item, ...]
+    items: tuple[PopularItem, ...]
     reports: int
     false_items: float = 0.05
     whole: bool = True
-    chosen: Callable[[float], Sequence[Item]] | None = field(default=None, repr=False, compare=False)
+    chosen: Callable[[float], Sequence[PopularItem]] | None = field(default=None, repr=False, compare=False)
     """From a chance to those of the items that are popular; `popular` works with it."""
 
     def popular(self, false_items: Number | None = None) -> Popular:

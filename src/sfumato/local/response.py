@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from sfumato.exact import positive_integer
 from sfumato.local.coins import noise_weight, report_epsilon
-from sfumato.local.oracle import Counts, Oracle, Tally, support_deviation
+from sfumato.local.oracle import Counts, Oracle, Tally, TallyReader, support_deviation
 from sfumato.noise import Noise
 from sfumato.privacy import Pure
 
@@ -66,16 +65,10 @@ class Response(Oracle):
 
 
 @dataclass(frozen=True)
-class ResponseReader:
+class ResponseReader(TallyReader):
     """The counts of a randomized response."""
 
     oracle: Response
-    tally: Tally
-
-    @cached_property
-    def reports(self) -> int:
-        """How many reports there are."""
-        return int(self.tally.sum())
 
     def counts(self, points: Any = None) -> Counts:
         """Return the estimates of these answers, by default of all."""

@@ -18,7 +18,7 @@ from sfumato.local.finds import found_items, named_items, plain_items
 from sfumato.local.linear import LinearHash
 from sfumato.local.listed import ListMethod, MeanMethod
 from sfumato.local.plan import Plan
-from sfumato.local.popular import Item, MeanEstimate, Popular, Shares
+from sfumato.local.popular import MeanEstimate, Popular, PopularItem, Shares
 from sfumato.local.wire import Refused
 
 MOST_CANDIDATES = 1 << 22
@@ -158,18 +158,18 @@ class Server:
         codes = list(range(method.candidates))
         return self._shares(self._items(codes), codes, whole=True)
 
-    def _items(self, codes: list[int]) -> list[Item]:
+    def _items(self, codes: list[int]) -> list[PopularItem]:
         """Return the shares of different codes."""
         if not codes:
             return []
         hashed = isinstance(self.plan.method.roles[-1].oracle, LinearHash)
         return named_items(self, codes) if hashed else plain_items(self, codes)
 
-    def _shares(self, items: list[Item], codes: list[int], whole: bool) -> Shares:
+    def _shares(self, items: list[PopularItem], codes: list[int], whole: bool) -> Shares:
         chosen = partial(self._chosen, codes)
         return Shares(tuple(items), self.accepted, self.plan.method.false_items, whole, chosen)
 
-    def _chosen(self, codes: list[int], chance: float) -> list[Item]:
+    def _chosen(self, codes: list[int], chance: float) -> list[PopularItem]:
         """Return the popular ones of different codes."""
         method = self.plan.method
         if not isinstance(method.roles[-1].oracle, LinearHash):
@@ -218,14 +218,14 @@ def combine(servers: Sequence[Server], items: Iterable[Any]) -> Shares:
     return Shares(tuple(made), total, min(one.false_items for one in said), whole=False)
 
 
-def _combined(parts: Sequence[Item], weights: Sequence[float]) -> Item:
+def _combined(parts: Sequence[PopularItem], weights: Sequence[float]) -> PopularItem:
     """Return one item over several epochs, each with its weight; an epoch without reports has none."""
     counted = [(item, weight) for item, weight in zip(parts, weights, strict=True) if weight]
     if not counted:
-        return Item(parts[0].value, 0.0, math.inf)
+        return PopularItem(parts[0].value, 0.0, math.inf)
     share = sum(weight * item.share for item, weight in counted)
     error = math.sqrt(sum((weight * item.error) ** 2 for item, weight in counted))
-    return Item(parts[0].value, share, error, share / error)
+    return PopularItem(parts[0].value, share, error, share / error)
 
 
 def _asks(plan: Plan) -> str:

@@ -21,7 +21,7 @@ from sfumato.errors import ParameterError
 from sfumato.exact import Number, enclose_up, exact, rational_ball
 from sfumato.exact.enclosure import Ball, precision
 from sfumato.exact.rational import show
-from sfumato.exact.search import smallest_between
+from sfumato.exact.search import halved, smallest_between
 from sfumato.privacy import Approximate
 
 MOST_HONEST = 10**8
@@ -98,11 +98,7 @@ def _guess(odds: float, honest: int, delta: float) -> float:
         leaks -= math.expm1(epsilon) * binom.sf(first - 1, edges, 0.5)
         return float(below[0] + (masses * np.clip(leaks, 0.0, 1.0)).sum())
 
-    low, high = 0.0, math.log(odds)
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if leak(middle) <= delta else (middle, high)
-    return high
+    return halved(0.0, math.log(odds), lambda epsilon: leak(epsilon) <= delta, _STEPS)[1]
 
 
 def _proved(odds: Fraction, ratio: Fraction, honest: int, delta: Fraction) -> bool:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sfumato.durable import UNREADABLE, read_bytes, why, write_durably
 from sfumato.errors import SketchError
-from sfumato.local.durable import UNREADABLE, read_bytes, why, write_durably
 from sfumato.local.plan import Plan
 from sfumato.local.wire import Refused
 

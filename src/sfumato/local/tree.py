@@ -23,6 +23,7 @@ from sfumato.local.method import Method, Role
 from sfumato.local.seed import Seed, words
 from sfumato.local.whitening import whitening_of
 from sfumato.privacy import Pure
+from sfumato.words import one_of
 
 if TYPE_CHECKING:
     from sfumato.local.evidence import Find
@@ -70,7 +71,7 @@ class TreeMethod(Method):
     """Popular items of a large domain, by growing prefixes of the whitened items.
 
     `levels` are the lengths of the prefixes, the last one that of a whole item; `shares` those of the levels, of the
-    devices that verify and of those that estimate. `style` is "soft" (SOFT-TREE: evidence of all levels adds up),
+    devices that verify and of those that estimate. `method` is "soft" (SOFT-TREE: evidence of all levels adds up),
     "prefix" (PEM: each level decides on its own) or "treehist" (TREEHIST: the same, one bit at a time).
     """
 
@@ -79,7 +80,7 @@ class TreeMethod(Method):
     levels: tuple[int, ...]
     shares: tuple[int, ...]
     oracle: LinearHash
-    style: str = "soft"
+    method: str = "soft"
     false_items: float = 0.05
 
     def __post_init__(self) -> None:
@@ -87,8 +88,7 @@ class TreeMethod(Method):
             raise ParameterError("shares= needs a positive number for each level, for verifying and for estimating.")
         if any(not 1 <= after - before <= 8 for before, after in pairwise(self.levels)):
             raise ParameterError("levels= must grow, by at most 8 bits at a time.")
-        if self.style not in SEARCHES:
-            raise ParameterError(f"style= is one of {', '.join(SEARCHES)}.")
+        one_of("method", self.method, SEARCHES)
 
     @cached_property
     def roles(self) -> tuple[Role, ...]:
@@ -112,7 +112,7 @@ class TreeMethod(Method):
         steps = [after - before for before, after in zip(self.levels, self.levels[1:], strict=False)]
         looked_at = max(1 << self.levels[0], room << max(steps, default=0))
         tables = cell * sum(role.oracle.outcomes for role in self.roles)
-        return tables + _LOOKED_AT[self.style] * looked_at + room * (_KEPT * len(self.levels) + 4 * row_bytes)
+        return tables + _LOOKED_AT[self.method] * looked_at + room * (_KEPT * len(self.levels) + 4 * row_bytes)
 
     def detectable(self, reports: int, probability: float) -> float:
         """Return the share found with this probability, by the planner's model of the search."""
@@ -156,7 +156,7 @@ class TreeMethod(Method):
             "levels": list(self.levels),
             "shares": list(self.shares),
             "oracle": self.oracle.to_json(),
-            "search": self.style,
+            "search": self.method,
             "false_items": self.false_items,
         }
 
@@ -172,7 +172,7 @@ class TreeMethod(Method):
             levels=tuple(record["levels"]),
             shares=tuple(record["shares"]),
             oracle=oracle,
-            style=record["search"],
+            method=record["search"],
             false_items=record["false_items"],
         )
 
@@ -276,14 +276,14 @@ def even_shares(levels: int, verify: int) -> tuple[int, ...]:
     return (3 * discover, *[2 * discover] * (levels - 1), verify * parts, FINAL_SHARE * parts)
 
 
-def tree_method(spend: Pure, bits: int, reports: int, *, search: str = "soft", false_items: float = 0.05) -> TreeMethod:
+def tree_method(spend: Pure, bits: int, reports: int, *, method: str = "soft", false_items: float = 0.05) -> TreeMethod:
     """Return the tree for items of so many bits and about so many reports."""
     # Where each level decides on its own, few large levels are better.
-    levels = level_bits(bits, step=STEPS[search])
+    levels = level_bits(bits, step=STEPS[method])
     # A level's table is a little larger than its reports are many, within what a processor's cache holds: an item
     # of f devices adds about f / sqrt(table) to the estimates of others, until it is found and peeled.
     table_bits = min(max((reports // (len(levels) + 2)).bit_length() + 1, 16), 18)
     shares = even_shares(len(levels), verify_share(bits))
     return TreeMethod(
-        levels=levels, shares=shares, oracle=linear_hash(spend, table_bits), style=search, false_items=false_items
+        levels=levels, shares=shares, oracle=linear_hash(spend, table_bits), method=method, false_items=false_items
     )

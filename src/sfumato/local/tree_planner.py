@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.exact.search import narrowed
 from sfumato.local.cutoffs import tree_cutoffs
 from sfumato.local.tree import STEPS, TreeMethod
 from sfumato.local.tree_search import BEAMS, PREFIX_KEEP, PREFIX_LEVEL
@@ -20,13 +21,12 @@ PRECISION = 0.002
 def detectable_share(method: TreeMethod, reports: int, probability: float) -> float:
     """Return the smallest share whose items the model finds with this probability, or 1 if none is."""
     model = Model(method, reports)
-    low, high = 0.0, 1.0
-    if model.recall(high) < probability:
+    if model.recall(1.0) < probability:
         return 1.0
-    while high - low > PRECISION * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if model.recall(middle) >= probability else (middle, high)
-    return high
+    found = narrowed(
+        0.0, 1.0, lambda share: model.recall(share) >= probability, lambda low, high: high - low <= PRECISION * high
+    )
+    return found[1]
 
 
 class Model:
@@ -50,7 +50,7 @@ class Model:
         errors = np.sqrt([oracle.deviation(n, f) ** 2 + f for n, f in zip(self.reports, held, strict=True)])
         evidence = held + errors * _normals(DRAWS, len(self.reports))
         levels = len(self.method.levels)
-        alone = self.method.style != "soft"
+        alone = self.method.method != "soft"
         running = evidence[:, :levels] if alone else np.cumsum(evidence[:, :levels], axis=1)
         suffixes = np.cumsum(evidence[:, ::-1], axis=1)[:, ::-1]
         kept = (running >= self.survivable).all(axis=1)
@@ -62,11 +62,11 @@ def _survivable(method: TreeMethod, reports: Any, deviation: float) -> Any:
     """Return the evidence that a prefix needs at each level to stay among the best of pure noise."""
     from scipy.special import ndtri
 
-    soft = method.style == "soft"
+    soft = method.method == "soft"
     count = len(method.levels)
     room = BEAMS[method.oracle.symbol_bits] if soft else PREFIX_KEEP
     spread = np.cumsum(reports[:count]) if soft else reports[:count]
-    grown = 2.0 ** STEPS[method.style]
+    grown = 2.0 ** STEPS[method.method]
     rivals = [2.0**bits if soft else min(2.0**bits, grown * room) for bits in method.levels]
     needed = np.array([-ndtri(min(0.5, room / rival)) for rival in rivals])
     if not soft:

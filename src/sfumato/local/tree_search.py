@@ -53,7 +53,7 @@ def beam(method: TreeMethod, reports: int) -> int:
 
     There is room for as many rivals as can be found at all, whatever the others hold, up to `MOST_ROOM` places.
     """
-    if method.style != "soft":
+    if method.method != "soft":
         return PREFIX_KEEP
     from sfumato.local.tree_planner import detectable_share
 
@@ -126,7 +126,7 @@ class Search:
 
     def _keep(self, history: Any, lineage: Any, here: Any, level: int) -> Any:
         """Return the places, among all children in order, of those that stay."""
-        if self.method.style != "soft":
+        if self.method.method != "soft":
             score = here.ravel()
             least = cutoff(self.method.oracle, max(1, self.reports[level]), math.log(PREFIX_CHANCE))
             good = np.flatnonzero(score >= least)
@@ -207,7 +207,7 @@ class Search:
 
     def _worth_another_pass(self, scores: list[float]) -> bool:
         """Return whether the items just found may have hidden others: by their strays, or by sharing cells."""
-        if not scores or self.method.style != "soft":
+        if not scores or self.method.method != "soft":
             return bool(scores)
         # An item adds its count / sqrt(cells) to the estimates of others; scores are counts over the noise of all.
         largest = max(self.reports) / self.total

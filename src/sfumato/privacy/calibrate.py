@@ -11,7 +11,7 @@ from typing import Any, Literal
 from sfumato.errors import CertificationError, UnsupportedSpend
 from sfumato.exact import INFINITY, Number, to_text
 from sfumato.privacy.bounds import Approximate, Bound, Concentrated, Pure, Truncated, require_bound
-from sfumato.privacy.conversion import best_order
+from sfumato.privacy.conversion import best_order, float_log, float_price
 from sfumato.privacy.cost import Cost
 from sfumato.privacy.forms import SinhNormalCurve
 from sfumato.privacy.gaussian import gaussian_m, short_down
@@ -199,11 +199,10 @@ def concentrated_within(epsilon: Fraction, delta: Fraction) -> Fraction:
     >>> float(concentrated_within(Fraction(1), Fraction(1, 10**6)))
     0.0243559703
     """
-    log_delta = math.log(delta.numerator) - math.log(delta.denominator)
+    log_delta = float_log(delta)
 
     def objective(order: float) -> float:
-        price = (-log_delta + order * math.log1p(-1 / order) - math.log(order - 1)) / (order - 1)
-        return (price - float(epsilon)) / order
+        return (float_price(order, log_delta) - float(epsilon)) / order
 
     order = float(best_order(objective, INFINITY))
     value = Fraction(-objective(order))

@@ -20,9 +20,14 @@ def price(order: Fraction, delta: Fraction) -> Ball:
     return (-rational_ball(delta).log() + a * (-1 / a).log1p() - (a - 1).log()) / (a - 1)
 
 
-def float_price(order: float, delta: float) -> float:
+def float_price(order: float, log_delta: float) -> float:
     """Return the same approximately; only to look for a good order."""
-    return (-math.log(delta) + order * math.log1p(-1 / order) - math.log(order - 1)) / (order - 1)
+    return (-log_delta + order * math.log1p(-1 / order) - math.log(order - 1)) / (order - 1)
+
+
+def float_log(number: Fraction) -> float:
+    """Return about the logarithm of a positive number, which may be far below the smallest float."""
+    return math.log(number.numerator) - math.log(number.denominator)
 
 
 LEAST_EXPONENT = -4096
@@ -60,7 +65,7 @@ def best_order(objective: Callable[[float], float], end: Extended) -> Fraction:
 
 def epsilon_order(tau: Tau, end: Extended, delta: Fraction) -> Fraction:
     """Return the order at which `smallest_epsilon` converts a curve; the same for the same curve."""
-    shown = max(float(delta), 5e-324)
+    shown = float_log(delta)
 
     def objective(order: float) -> float:
         return nearby(tau(_near(order, end))) + float_price(order, shown)
@@ -114,7 +119,7 @@ def _near(order: float, end: Extended) -> Fraction:
 
 def classical_epsilon(rho: Fraction, omega: Extended, delta: Fraction) -> Fraction:
     """Return the paper's conversion, for comparison (TCDP:C-DP): never better than `smallest_epsilon`."""
-    level = -math.log(delta)
+    level = -float_log(delta)
     if isinstance(omega, Infinity) or level <= float((omega - 1) ** 2 * rho):
         value = unit_up(lambda: rational_ball(rho) + 2 * (-rational_ball(rho) * rational_ball(delta).log()).sqrt())
     else:

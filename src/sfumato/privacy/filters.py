@@ -29,7 +29,7 @@ from sfumato.exact import (
     unit_up,
 )
 from sfumato.privacy.bounds import Approximate, Bound, Concentrated, Pure, Truncated
-from sfumato.privacy.conversion import LARGEST_ORDER, best_order, float_price, price
+from sfumato.privacy.conversion import LARGEST_ORDER, best_order, float_log, float_price, nearby, price
 from sfumato.privacy.cost import Cost
 from sfumato.privacy.gaussian import gaussian_m
 
@@ -216,7 +216,7 @@ def gaussian_order(epsilon: Fraction, delta: Fraction) -> Fraction:
     >>> gaussian_order(Fraction(1), Fraction(1, 2_000_000))
     Fraction(93, 4)
     """
-    eps, rest = float(epsilon), float(delta)
+    eps, rest = nearby(epsilon), float_log(delta)
     order = best_order(lambda a: (float_price(a, rest) - eps) / a, INFINITY)
     eighths = math.ceil(order * 8 - Fraction(1, 2))
     return min(max(Fraction(eighths, 8), Fraction(9, 8)), Fraction(LARGEST_ORDER))

@@ -16,10 +16,13 @@ from functools import lru_cache
 from sfumato.errors import CertificationError
 from sfumato.exact import Extended, Infinity, rational_ball, significant_up, unit_up
 from sfumato.exact.enclosure import FIRST_BITS, LAST_BITS, Ball, middle, precision
+from sfumato.exact.rational import show
 
 DIGITS = 9
 """Decimal digits of an m; the rest is given away, which costs a part in 10^9 of the variance."""
 SMALLEST = Fraction(1, 10**30)
+LARGEST_EPSILON = 10**6
+"""Beyond it e^epsilon has more digits than a promise has meaning."""
 ATTEMPTS = 8
 EPSILON_STEPS = 40
 
@@ -42,8 +45,7 @@ def keeps(m: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
     """
     if m == 0:
         return True
-    # The two terms agree in about log2(1/delta) bits.
-    bits = FIRST_BITS + max(0, delta.denominator.bit_length() - delta.numerator.bit_length())
+    bits = _first_bits(delta)
     while bits <= 2 * LAST_BITS:
         with precision(bits):
             found, allowed = profile(m, epsilon), rational_ball(delta)
@@ -55,6 +57,11 @@ def keeps(m: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
     return False
 
 
+def _first_bits(delta: Fraction) -> int:
+    """Return how many bits decide about a delta at least: the two terms agree in about log2(1/delta) of them."""
+    return FIRST_BITS + max(0, delta.denominator.bit_length() - delta.numerator.bit_length())
+
+
 @lru_cache(maxsize=1 << 12)
 def gaussian_m(epsilon: Fraction, delta: Fraction) -> Fraction:
     """Return the largest m, to nine digits, whose Gaussian noise is (epsilon, delta)-private; certified (AC-GAUSS).
@@ -64,28 +71,33 @@ def gaussian_m(epsilon: Fraction, delta: Fraction) -> Fraction:
     >>> float(gaussian_m(Fraction(1), Fraction(1, 10**6))), float(gaussian_m(Fraction(10), Fraction(1, 10**6)))
     (0.0560289638, 3.41559264)
     """
-    guess = _guess(epsilon, delta)
-    for attempt in range(ATTEMPTS):
+    possible = epsilon <= LARGEST_EPSILON and _first_bits(delta) <= 2 * LAST_BITS
+    guess = _guess(epsilon, delta) if possible else Fraction(0)
+    for attempt in range(ATTEMPTS if guess else 0):
         shrink = Fraction(16 ** (attempt - 1), 10**9) if attempt else Fraction(0)
         m = short_down(guess * (1 - shrink), DIGITS)
         if m >= SMALLEST and keeps(m, epsilon, delta):
             return m
     raise CertificationError(
-        f"No Gaussian noise could be certified for epsilon {float(epsilon):g} and delta {float(delta):g}; "
+        f"No Gaussian noise could be certified for epsilon {show(epsilon, 3)} and delta {show(delta, 3)}; "
         "use Laplace noise."
     )
 
 
 @lru_cache(maxsize=1 << 10)
 def gaussian_epsilon(m: Extended, delta: Fraction) -> Fraction | None:
-    """Return the smallest epsilon proved for this m at delta > 0, rounded up; None if m is infinite.
+    """Return the smallest epsilon proved for this m at delta > 0, rounded up; None if none is.
+
+    That is so for an infinite m, and for a delta of thousands of digits, whose search would never end.
 
     >>> gaussian_epsilon(gaussian_m(Fraction(1), Fraction(1, 10**6)), Fraction(1, 10**6)) <= 1
     True
     """
-    if isinstance(m, Infinity):
+    if m == 0:
+        return Fraction(0)
+    if isinstance(m, Infinity) or _first_bits(delta) > LAST_BITS:
         return None
-    if m == 0 or keeps(m, Fraction(0), delta):
+    if keeps(m, Fraction(0), delta):
         return Fraction(0)
     low, high = Fraction(0), Fraction(1)
     while not keeps(m, high, delta):
@@ -117,8 +129,7 @@ def _log10(value: Fraction) -> float:
 
 def _guess(epsilon: Fraction, delta: Fraction) -> Fraction:
     """Return m to about twenty digits: bisection for a start, then Newton, whose derivative is phi(mu/2 - eps/mu)."""
-    bits = FIRST_BITS + max(0, delta.denominator.bit_length() - delta.numerator.bit_length())
-    with precision(bits):
+    with precision(_first_bits(delta)):
         low = high = Fraction(1)
         while profile(high**2, epsilon) < rational_ball(delta):
             low, high = high, 2 * high

@@ -17,10 +17,10 @@ from typing import Any
 from sfumato.errors import ParameterError
 from sfumato.exact import Extended, Infinity, from_text, to_text
 from sfumato.privacy.bounds import Approximate
-from sfumato.privacy.conversion import LARGEST_ORDER, best_order, epsilon_order, float_price
+from sfumato.privacy.conversion import LARGEST_ORDER, best_order, epsilon_order, float_log, float_price, nearby
 from sfumato.privacy.cost import Cost
 from sfumato.privacy.filters import RESERVE, Filter, Meter, filter_of, gauss_route, gaussian_order, order_route
-from sfumato.privacy.gaussian import gaussian_m, keeps
+from sfumato.privacy.gaussian import gaussian_m, keeps, short_down
 
 VERSION = 1
 """Of the search below; what was settled is stored, so a better search changes new limits only."""
@@ -192,7 +192,7 @@ def own_order(epsilon: Fraction, delta: Fraction, cost: Cost) -> Fraction | None
 
 
 def _worth(epsilon: Fraction, delta: Fraction, cost: Cost) -> Callable[[float], float]:
-    room, chance, most = float(epsilon), float(delta), float(cost.epsilon)
+    room, chance, most = nearby(epsilon), float_log(delta), nearby(cost.epsilon)
 
     def worth(order: float) -> float:
         charge = min(cost.curve.float_at(order), most)
@@ -257,8 +257,7 @@ def _largest_repeated(limit: Approximate, gate: Callable[[Cost], Filter], leak: 
     for _ in range(24):
         middle = (low + high) / 2
         low, high = (middle, high) if fits(middle) else (low, middle)
-    short = Fraction(f"{float(low):.5e}")
-    short = short if short <= low else short - Fraction(10) ** (math.floor(math.log10(float(low))) - 5)
+    short = short_down(low, 6)
     return max(short, limit.epsilon / count) if fits(short) else limit.epsilon / count
 
 

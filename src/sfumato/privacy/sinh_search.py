@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import NotProvable
 from sfumato.privacy.bounds import Approximate, Truncated
+from sfumato.privacy.conversion import float_log
 
 Floats = NDArray[np.float64]
 
@@ -50,7 +51,7 @@ class Constraint:
         if isinstance(bound, Truncated):
             rho, omega = float(bound.rho), float(min(bound.omega, LARGEST_ORDER))
             return cls((omega, omega), lambda orders: rho * orders)
-        epsilon, log_delta = float(bound.epsilon), _log(bound.delta)
+        epsilon, log_delta = float(bound.epsilon), float_log(bound.delta)
         first = -log_delta / epsilon
 
         def allowed(orders: Floats) -> Floats:
@@ -149,7 +150,3 @@ def float_tau(shift: Floats, start: Floats, order: Floats) -> Floats:
         steep = np.where(root > steepness, -np.log1p(-(curvature + steepness)) / 2, np.inf)
         value = (start / (2 * shift**2) * curvature + turn + np.minimum(bounded, steep)) / excess
     return np.asarray(np.where((remaining > 1e-9) & np.isfinite(value), value, np.inf))
-
-
-def _log(number: Fraction) -> float:
-    return math.log(number.numerator) - math.log(number.denominator)

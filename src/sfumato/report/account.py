@@ -14,7 +14,7 @@ from sfumato.ledger import Ledger, Reading, Unbounded
 from sfumato.ledger.rules import LimitRule
 from sfumato.privacy import ADD_REMOVE, EVERYTHING, Attributes, Bound, Everything, Secrets
 from sfumato.privacy.implied import bound_for_group
-from sfumato.report.figures import Meaning, Row, added_up, meaning, metered, promised
+from sfumato.report.figures import Meaning, ReportLine, added_up, meaning, metered, promised
 from sfumato.report.worst import Worst
 
 if TYPE_CHECKING:
@@ -48,12 +48,14 @@ class Account:
         """The smallest sets of attributes that a figure can speak of: linked columns are one attribute."""
         return [] if self.secrets is None else self.secrets.classes()
 
-    def row(self, names: Iterable[str] | str | Everything = EVERYTHING, people: int = 1, subject: str = "") -> Row:
+    def row(
+        self, names: Iterable[str] | str | Everything = EVERYTHING, people: int = 1, subject: str = ""
+    ) -> ReportLine:
         """Return the line about these attributes, with all that are linked to them."""
         on = self._closed(names)
         bound = self._guaranteed(on, people)
         used, percent, text = self._spent(on, people)
-        return Row(
+        return ReportLine(
             subject or _subject(on, people),
             () if isinstance(on, Everything) else tuple(sorted(on)),
             people,

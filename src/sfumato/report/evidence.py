@@ -19,7 +19,7 @@ from sfumato.ledger import Ledger
 from sfumato.ledger.verify import Verification
 from sfumato.ledger.wording import METER, bound_text
 from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Relation, Truncated
-from sfumato.report.figures import Row
+from sfumato.report.figures import ReportLine
 from sfumato.report.review import SOURCE, Reviewed, reviewed
 from sfumato.report.threat import ThreatReport, threats
 
@@ -191,7 +191,7 @@ def evidence(
     )
 
 
-def _promised(row: Row) -> dict[str, Any]:
+def _promised(row: ReportLine) -> dict[str, Any]:
     if row.guaranteed is None or row.promise is None:
         return {"for": row.subject, "bound": None, "text": row.guarantee_text}
     means = row.promise.to_json()

@@ -138,7 +138,7 @@ def added_up(meters: Sequence[Meter], sums: Sums) -> Cost:
 
 
 @dataclass(frozen=True)
-class Row:
+class ReportLine:
     """One line of the report: a subject, its guarantee, and what the meter shows.
 
     `attributes` is empty for the whole record. `guaranteed` is None where no limit reaches; the meter is never

@@ -9,7 +9,7 @@ from sfumato.exact import Infinity
 from sfumato.ledger.wording import METER
 from sfumato.privacy.explanation import percent
 from sfumato.report.charts import limits_chart, worst_chart
-from sfumato.report.figures import NOTHING_KNOWN, Meaning, Row, amount, limit_text, upward
+from sfumato.report.figures import NOTHING_KNOWN, Meaning, ReportLine, amount, limit_text, upward
 from sfumato.report.questionnaire import QUESTIONS, Level
 from sfumato.report.releases import releases_table
 from sfumato.report.text import blocked_text, guarantee_table, headline, readings, used_table, worst_table
@@ -115,7 +115,7 @@ def _cards(report: ThreatReport) -> str:
     return f'<div class="cards">{"".join(cards)}</div>'
 
 
-def _card(row: Row) -> str:
+def _card(row: ReportLine) -> str:
     title = "For a person" if row.whole else f"For the worst attribute: {row.subject}"
     if row.guaranteed is None or row.promise is None:
         return f'<section class="card"><h2>{escape(title)}</h2>{paragraph(headline(row))}</section>'

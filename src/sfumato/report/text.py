@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.ledger.wording import METER
 from sfumato.privacy.explanation import percent
-from sfumato.report.figures import MEANING_COLUMNS, Row, amount, upward
+from sfumato.report.figures import MEANING_COLUMNS, ReportLine, amount, upward
 from sfumato.report.questionnaire import CONTEXTS, EXPLANATION
 from sfumato.report.releases import releases_table
 from sfumato.show import Table, table
@@ -40,7 +40,7 @@ def readings(report: ThreatReport) -> tuple[str, ...]:
     return (READING, *((PRESENCE,) if report.person.presence else ()), EXPLANATION, CONTEXTS)
 
 
-def headline(row: Row) -> str:
+def headline(row: ReportLine) -> str:
     """Return one sentence that may be quoted."""
     about = "a person" if row.whole else f"the {row.subject} of a person"
     if row.promise is None:

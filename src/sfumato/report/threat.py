@@ -14,7 +14,7 @@ from sfumato.exact import Extended, Number, between_zero_and_one, positive_integ
 from sfumato.ledger import Entry, Ledger
 from sfumato.privacy import Approximate
 from sfumato.report.account import LARGEST_SIZE, Account
-from sfumato.report.figures import Row
+from sfumato.report.figures import ReportLine
 from sfumato.report.questionnaire import CONTEXTS, EXPLANATION, Finding, Level, findings, size_finding
 from sfumato.report.worst import Worst
 
@@ -34,10 +34,10 @@ class ThreatReport:
 
     _HIDDEN: ClassVar[frozenset[str]] = frozenset({"attributes", "event", "loss"})
 
-    person: Row
-    attributes: tuple[Row, ...] = ()
-    sets: tuple[Row, ...] = ()
-    families: tuple[Row, ...] = ()
+    person: ReportLine
+    attributes: tuple[ReportLine, ...] = ()
+    sets: tuple[ReportLine, ...] = ()
+    families: tuple[ReportLine, ...] = ()
     worst: tuple[Worst, ...] = ()
     findings: tuple[Finding, ...] = ()
     place: str = "memory"
@@ -48,7 +48,7 @@ class ThreatReport:
     answers: Mapping[str, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.person, Row) or not self.person.whole or self.person.promise is None:
+        if not isinstance(self.person, ReportLine) or not self.person.whole or self.person.promise is None:
             raise ParameterError(
                 "A report needs the figure for the whole person; make it with report.threats(ledger), which has one."
             )
@@ -62,18 +62,18 @@ class ThreatReport:
         return tuple(found.about for found in self.findings if found.level is Level.BLOCK)
 
     @property
-    def worst_attribute(self) -> Row | None:
+    def worst_attribute(self) -> ReportLine | None:
         """The attribute with the largest guarantee, of equal ones the most used; None if none is declared."""
         return max(self.attributes, key=_size, default=None)
 
     @property
-    def headline(self) -> tuple[Row, ...]:
+    def headline(self) -> tuple[ReportLine, ...]:
         """What may be quoted: the person always, the worst attribute unless an answer blocks it."""
         worst = self.worst_attribute
         return (self.person,) if self.blocked_by or worst is None else (self.person, worst)
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[ReportLine, ...]:
         """All lines that may be read as claims, the person first."""
         return (self.person, *self.families) + (() if self.blocked_by else (*self.attributes, *self.sets))
 
@@ -137,7 +137,7 @@ class ThreatReport:
         return target
 
 
-def _size(row: Row) -> tuple[bool, Extended | int, Extended | int]:
+def _size(row: ReportLine) -> tuple[bool, Extended | int, Extended | int]:
     promise = row.promise.epsilon if row.promise is not None else 0
     return row.promise is None, promise, row.used.epsilon if row.used is not None else 0
 

@@ -13,6 +13,7 @@ from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise, Priced, Roun
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Everything, Loss, Relation, attributes
 from sfumato.privacy.calibrate import (
     GaussianParameters,
+    Gaussians,
     LaplaceParameters,
     Parameters,
     RoundedParameters,
@@ -157,11 +158,13 @@ def top(
     cut: int | None = None,
     relation: Relation = REPLACE_ONE,
     reads: Iterable[str] | str | Everything = EVERYTHING,
+    gaussians: Gaussians = "wide",
 ) -> Top:
     """Return the choice of the best few for a spend.
 
     Laplace noise for Pure, Gaussian for Concentrated, the better of Gaussian and sinh-normal for Truncated, the
-    best of all for Approximate; `candidates` is the number of candidates for which "better" is decided.
+    best of all for Approximate; `candidates` is the number of candidates for which "better" is decided, `gaussians`
+    which Gaussian noise the ledger was made for.
 
     >>> from sfumato import Noise, Pure
     >>> pick = top(Pure(1), count=2)
@@ -174,6 +177,6 @@ def top(
     size = positive_integer(candidates, "candidates")
     if cut is not None:
         whole(cut, "Cuts")
-    law = law_of(choose(bound, _moves(number, gap), draws=size))
+    law = law_of(choose(bound, _moves(number, gap), draws=size, gaussians=gaussians))
     made = Top(count=number, law=law, gap_sensitivity=gap, cut=cut, relation=relation, reads=attributes(reads))
     return settle(made, bound)

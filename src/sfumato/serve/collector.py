@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect
 
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.exact import positive_integer
-from sfumato.local.collector import Collector, Collectors
+from sfumato.local.collector import Collector, CollectorSet
 from sfumato.local.collector.collection import is_collection
 from sfumato.local.collector.collectors import PLANS
 from sfumato.local.plan import Plan
@@ -128,13 +128,13 @@ def collector_app(
 
 def open_collector(
     place: str | Path, plan: Plan | Sequence[Plan] | None, *, ids: bool, lanes: bool
-) -> Collector | Collectors:
+) -> Collector | CollectorSet:
     """Return what collects: for one plan, or for several."""
     if isinstance(plan, Plan) or (plan is None and is_collection(place)):
         return Collector(place, plan, ids=ids, lanes=lanes)
     if plan is None and not (Path(place) / PLANS).exists():
         raise ParameterError(f"{str(place)!r} is no collection yet; give the plan to make one.")
-    return Collectors(place, plan or (), ids=ids, lanes=lanes)
+    return CollectorSet(place, plan or (), ids=ids, lanes=lanes)
 
 
 def _plans(request: Request) -> Sequence[Plan]:

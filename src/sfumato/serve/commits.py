@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.local.collector import Collector, Collectors, Intake
+from sfumato.local.collector import Collector, CollectorSet, Intake
 
 MOST_WAITING = 256
 """So many requests wait for the disk at most; further ones are asked to come again."""
@@ -26,7 +26,7 @@ class _Request:
 class Commits:
     """Writes batches one after the other in a thread, as many together as are waiting."""
 
-    def __init__(self, collector: Collector | Collectors) -> None:
+    def __init__(self, collector: Collector | CollectorSet) -> None:
         self.collector = collector
         self._waiting: asyncio.Queue[_Request] = asyncio.Queue(MOST_WAITING)
         self._task = asyncio.create_task(self._run())

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterable
 
 from sfumato.local.check import role_test
-from sfumato.local.collector import Collector, Collectors, Intake
+from sfumato.local.collector import Collector, CollectorSet, Intake
 
 Line = tuple[str, dict[str, str], float]
 _HELP = {
@@ -22,7 +22,7 @@ _HELP = {
 }
 
 
-def metrics_text(collectors: Collector | Collectors, waiting: int, refused: dict[str, int]) -> str:
+def metrics_text(collectors: Collector | CollectorSet, waiting: int, refused: dict[str, int]) -> str:
     """Return the numbers as text."""
     lines: list[Line] = [("sfumato_waiting_requests", {}, waiting)]
     lines += [("sfumato_refused_requests_total", {"reason": reason}, count) for reason, count in refused.items()]

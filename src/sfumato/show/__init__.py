@@ -4,11 +4,12 @@ The style is quiet and safe for colour-blind readers: a claim is a wide orange l
 blue one on top of it, so that both are seen where they meet, and told apart in print.
 """
 
+from sfumato.moved import moved
 from sfumato.show.answers import draw_answer
 from sfumato.show.bands import BandChart, band_chart
 from sfumato.show.bars import Bar, Gauge, bars, gauges
 from sfumato.show.drawing import Drawing
-from sfumato.show.intervals import Dot, Row, intervals
+from sfumato.show.intervals import Dot, IntervalLine, intervals
 from sfumato.show.pages import html
 from sfumato.show.pictures import Line, Panel, Picture, picture
 from sfumato.show.tables import Table, table
@@ -19,10 +20,10 @@ __all__ = [
     "Dot",
     "Drawing",
     "Gauge",
+    "IntervalLine",
     "Line",
     "Panel",
     "Picture",
-    "Row",
     "Table",
     "band_chart",
     "bars",
@@ -33,3 +34,5 @@ __all__ = [
     "picture",
     "table",
 ]
+
+__getattr__ = moved(__name__, {"Row": "sfumato.show.IntervalLine"})

@@ -10,7 +10,7 @@ from typing import Any
 from sfumato.errors import ParameterError
 from sfumato.show.bars import Bar, bars
 from sfumato.show.drawing import Drawing
-from sfumato.show.intervals import Dot, Row, intervals
+from sfumato.show.intervals import Dot, IntervalLine, intervals
 
 MOST = 400
 """So many bars or lines can still be told apart."""
@@ -39,7 +39,9 @@ def draw_answer(title: str, keys: Sequence[str], columns: Mapping[str, Sequence[
         counted = [Bar(name, *ends) for name, ends in _rows(names, "count", columns)]
         return bars(title, f"rows, and {COVER}", counted, ordered)
     rows = [
-        Row(f"{measure}, and {COVER}", tuple(Dot(name, *ends) for name, ends in _rows(names, measure, columns)))
+        IntervalLine(
+            f"{measure}, and {COVER}", tuple(Dot(name, *ends) for name, ends in _rows(names, measure, columns))
+        )
         for measure in measures
     ]
     return intervals(title, rows)
@@ -86,7 +88,7 @@ def _quantiles(title: str, columns: Mapping[str, Sequence[Any]]) -> Drawing:
     ]
     error = columns["rank error"][0] if "rank error" in columns else None
     said = column if error is None else f"{column} (each within {error} rows of its rank, 95 %)"
-    return intervals(title, [Row(said, tuple(dots))])
+    return intervals(title, [IntervalLine(said, tuple(dots))])
 
 
 def _is_end(name: str) -> bool:

@@ -22,7 +22,7 @@ class Dot:
 
 
 @dataclass(frozen=True)
-class Row:
+class IntervalLine:
     """One chart of dots under a label that says what is measured."""
 
     axis: str
@@ -34,7 +34,7 @@ class IntervalChart(Drawing):
     """Charts of dots and their intervals side by side; they share the names of the dots."""
 
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[IntervalLine, ...]
 
     def figure(self) -> Any:
         """Return the matplotlib figure."""
@@ -47,7 +47,7 @@ class IntervalChart(Drawing):
         return figure
 
 
-def _draw_row(chart: Any, row: Row) -> None:
+def _draw_row(chart: Any, row: IntervalLine) -> None:
     for place, dot in enumerate(row.dots):
         if dot.low is not None:
             band = {"linewidth": 5, "alpha": 0.35, "solid_capstyle": "butt"}
@@ -62,10 +62,10 @@ def _draw_row(chart: Any, row: Row) -> None:
     quiet(chart)
 
 
-def intervals(title: str, rows: Sequence[Row]) -> IntervalChart:
+def intervals(title: str, rows: Sequence[IntervalLine]) -> IntervalChart:
     """Return charts of values with their intervals.
 
-    >>> "<svg" in intervals("Mean hours", [Row("hours a week", (Dot("all", 40.4, 40.1, 40.7),))]).svg()
+    >>> "<svg" in intervals("Mean hours", [IntervalLine("hours a week", (Dot("all", 40.4, 40.1, 40.7),))]).svg()
     True
     """
     if not rows or not all(row.dots for row in rows):

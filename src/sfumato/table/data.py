@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from sfumato.table.bounding import (
     weigh_in_memory,
     weighed,
 )
-from sfumato.table.engine import Source
+from sfumato.table.engine import Plan, Source
 from sfumato.table.failures import guarded
 from sfumato.table.identity import Files, files_of
 from sfumato.table.reading import readable
@@ -44,6 +44,9 @@ PEOPLE_AT_ONCE = 2**18
 
 ROWS_AT_ONCE = 2**20
 """How many rows are looked at together where they come past in batches."""
+
+PLANS_AT_ONCE = 64
+"""How many queries stay planned; a question is planned and read at once, and a list has few parts."""
 
 NARROW = 32
 """Up to so many columns all are kept when the first question is asked; of more only those that a question reads."""
@@ -102,6 +105,7 @@ class Table:
         self._source = source
         self.public_people: int | None = None  # what a plan may know; everybody who only runs queries need not
         self._kept: dict[tuple[Bounding, frozenset[str]], ir.Table] = {}
+        self._plans: dict[Hashable, Plan] = {}  # by what was asked, the oldest first
 
     def __repr__(self) -> str:
         return f"Table({self._source.kind}, {len(self.schema.names)} columns, snapshot {self.snapshot!r})"
@@ -186,7 +190,7 @@ class Table:
         weighted = weigh_in_memory(self.run(rows), rule)
         shown = self._source.registered(weighted.drop_columns(hidden))
         kept = self._cached(shown)
-        self._source.forget(shown)
+        self._source.forget(shown.get_name())
         return kept
 
     def _picked(self, rule: Bounding, hidden: list[str]) -> ir.Table:
@@ -209,10 +213,15 @@ class Table:
 
     def _fits_memory(self, columns: int) -> bool:
         """Tell whether the codes fit memory comfortably; the answer changes the speed and not one number."""
-        if not self._source.is_duckdb:
+        if not self._in_memory:
             return False
         rows = self.run(self._source.table.aggregate(rows=self._source.table.count())).column("rows")[0].as_py()
         return bool(rows * (columns + 2) <= CELLS_AT_ONCE)
+
+    @property
+    def _in_memory(self) -> bool:
+        """Whether rows are picked and weighed in this process, next to the engine."""
+        return self._source.is_duckdb
 
     def keep_first(
         self,
@@ -223,7 +232,7 @@ class Table:
         hidden: Sequence[str] = (PERSON,),
     ) -> ir.Table:
         """Keep the first of each person's rows as `place` arranges them; next to DuckDB this happens in memory."""
-        if not self._source.is_duckdb:
+        if not self._in_memory:
             return self._cached(pick_in_engine(place(rows), limit, tuple(ties)).drop(*hidden))
         import pyarrow
 
@@ -250,12 +259,26 @@ class Table:
 
     def forget(self, table: ir.Table) -> None:
         """Let go of a table that `keep_first` made for one question."""
-        self._source.forget(table)
+        self._source.forget(table.get_name())
 
-    def run(self, query: ir.Table, most: int | None = None) -> Any:
-        """Run a query and return an Arrow table; `most` is a public bound on its rows."""
+    def run(self, query: ir.Table, most: int | None = None, asked: Hashable = None) -> Any:
+        """Run a query and return an Arrow table; `most` is a public bound on its rows, `asked` what it answers."""
         with watched("Reading the table", self._source.part_done):
             return guarded(lambda: self._source.fetched(query, most))
+
+    def run_as_planned(self, asked: Hashable) -> Any:
+        """Run what was planned for a question before it was charged, None if nothing was."""
+        plan = self._plans.get(asked)
+        if plan is None:
+            return None
+        with watched("Reading the table", self._source.part_done):
+            return guarded(lambda: self._source.carried_out(plan))
+
+    def keep_plan(self, asked: Hashable, plan: Plan) -> None:
+        """Keep a plan until it is run; of many the oldest is let go."""
+        if len(self._plans) >= PLANS_AT_ONCE:
+            self._source.forget(self._plans.pop(next(iter(self._plans))).name)
+        self._plans[asked] = plan
 
     def batches(self, query: ir.Table) -> Iterator[Any]:
         """Yield the answer to a query of DuckDB in batches, without holding it as a whole."""
@@ -271,6 +294,7 @@ class Table:
     def close(self) -> None:
         """Let go of the source and of what was kept."""
         self._kept.clear()
+        self._plans.clear()
         for name in ("_rows_by_person", "_coded"):
             self.__dict__.pop(name, None)
         self._source.close()

@@ -19,6 +19,14 @@ _names = itertools.count()
 
 
 @dataclass(frozen=True)
+class Plan:
+    """A query that an engine has planned and not run: its name there, and the columns of its answer as Arrow types."""
+
+    name: str
+    kind: Any
+
+
+@dataclass(frozen=True)
 class Source:
     """One table of one engine: `engine` is the Ibis backend that runs it, `kind` says what it was made from.
 
@@ -93,12 +101,22 @@ class Source:
 
         return getattr(StorageLevel, self.resources.storage)
 
-    def planned(self, table: ir.Table) -> None:
-        """Have the engine read and plan a query, and run nothing: what it cannot do at all, it says here."""
-        if self.is_duckdb:
-            self.engine.con.execute(f"EXPLAIN {self.engine.compile(table)}").fetchall()
-        else:
+    def planned(self, table: ir.Table) -> Plan | None:
+        """Have the engine read and plan a query, and run nothing: what it cannot do at all, it says here.
+
+        DuckDB keeps the plan until it is forgotten; Spark plans again.
+        """
+        if not self.is_duckdb:
             self.frame(table)
+            return None
+        name = fresh_name()
+        self.engine.con.execute(f'PREPARE "{name}" AS {self.engine.compile(table)}')
+        self._kept[name] = lambda: self.engine.con.execute(f'DEALLOCATE "{name}"')
+        return Plan(name, table.schema().to_pyarrow())
+
+    def carried_out(self, plan: Plan) -> Any:
+        """Run a query as it was planned and return an Arrow table."""
+        return self.engine.con.sql(f'EXECUTE "{plan.name}"').to_arrow_table().cast(plan.kind)
 
     def fetched(self, table: ir.Table, most: int | None = None) -> Any:
         """Run a query and return an Arrow table; `most` is a public bound on its rows, None if nobody knows one.
@@ -180,9 +198,9 @@ class Source:
         self._kept[name] = lambda: self.engine.con.unregister(name)
         return self.engine.table(name)
 
-    def forget(self, table: ir.Table) -> None:
-        """Let go of one table that was stored or registered."""
-        self._kept.pop(table.get_name())()
+    def forget(self, name: str) -> None:
+        """Let go of one table that was stored or registered, or of a plan."""
+        self._kept.pop(name)()
 
     def close(self) -> None:
         """Let go of what was opened or kept for this source; what the caller handed in stays open."""

@@ -46,7 +46,7 @@ class Basis:
 
     Where people are added and removed their number is private, so `people` is None there and no plan can see it.
     `order_key` chooses which rows are picked of people who have too many, `scale` how many units a weighed row counts,
-    `gaussians` which Gaussian noise the ledger was made for.
+    `gaussians` which Gaussian noise the ledger was made for, `exact_lists` whether lists share their exact total there.
     """
 
     schema: Schema
@@ -55,6 +55,7 @@ class Basis:
     order_key: str = ""
     scale: int = SCALE
     gaussians: Gaussians = "wide"
+    exact_lists: bool = True
 
     def __post_init__(self) -> None:
         if self.relation is not REPLACE_ONE:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from sfumato.domain import Text
 from sfumato.errors import EngineError, TooLarge
-from sfumato.table.bounding import Bounding, Way, ordered, pick_in_engine, told_apart, weighed
+from sfumato.table.bounding import Bounding, told_apart
 from sfumato.table.data import Table
 from sfumato.table.failures import REASONS, guarded
-from sfumato.table.repair import KEY, PERSON
+from sfumato.table.repair import PERSON
 from sfumato.table.resources import shown
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+
+FEW = 2**20
+"""Plans are kept of answers with so many rows at most: an engine that runs a plan hands over its answer whole."""
 
 COPIES = 4
 """A reading is held as the engine hands it over, as columns, in order, and packed to be kept: so often at most."""
@@ -23,15 +26,16 @@ COPIES = 4
 class PlannedTable(Table):
     """A table whose queries are built and planned but not run: each gives an empty answer of the right columns.
 
-    A measure read from it does all that it does with the table itself, except look at the data. What an engine cannot
-    do at all, for example because a query is nested too deeply, and what would not fit memory by public bounds alone,
-    is refused here.
+    A measure read from it does all that it does with the table itself, except look at the data: rows are cut by one
+    query, and nothing is kept. What an engine cannot do at all, for example because a query is nested too deeply, and
+    what would not fit memory by public bounds alone, is refused here.
     """
 
     def __init__(self, table: Table, people: int | None) -> None:
         super().__init__(table._source, table.schema, table.snapshot, table.order_key)
         self._kept = table._kept
         self._table = table
+        self._as_it_is = True  # whether the queries are those that the table itself will run
         self.public_people = people
 
     @property
@@ -49,37 +53,30 @@ class PlannedTable(Table):
     def _keep(self, key: tuple[Bounding, frozenset[str]], table: ir.Table) -> ir.Table:
         return table
 
-    def _bound(self, rule: Bounding, names: Sequence[str]) -> ir.Table:
-        """Write out how rows would be cut, as one query."""
-        coded = self._coded
-        if self.schema.person is None:
-            return coded
-        if rule.way is Way.ROWS:
-            return told_apart(coded, self.schema).select(*names)
-        if rule.way is Way.WEIGH:
-            return weighed(coded.select(*names, PERSON), self._table._rows_by_person, rule)
-        keyed = bool(self.schema.row_key)
-        rows = ordered(told_apart(coded, self.schema) if keyed else coded, self.schema, rule, self.source)
-        return pick_in_engine(rows, rule.rows, [KEY] if keyed else self.schema.names).select(*names, PERSON)
+    @property
+    def _rows_by_person(self) -> ir.Table:
+        return self._table._rows_by_person
 
-    def keep_first(
-        self,
-        rows: ir.Table,
-        place: Callable[[ir.Table], ir.Table],
-        limit: int,
-        ties: Iterable[str],
-        hidden: Sequence[str] = (PERSON,),
-    ) -> ir.Table:
-        """Write out how the first of each person's rows would be kept."""
-        return pick_in_engine(place(rows), limit, tuple(ties)).drop(*hidden)
+    def _one_row_each(self) -> ir.Table:
+        """Write the query out that is run where somebody has more rows than one."""
+        self._as_it_is = False
+        return told_apart(self._coded, self.schema).drop(PERSON)
+
+    @property
+    def _in_memory(self) -> bool:
+        return False
+
+    def _cached(self, table: ir.Table) -> ir.Table:
+        self._as_it_is = False
+        return table
 
     def forget(self, table: ir.Table) -> None:
         """Nothing was kept."""
 
-    def run(self, query: ir.Table, most: int | None = None) -> Any:
+    def run(self, query: ir.Table, most: int | None = None, asked: Hashable = None) -> Any:
         """Have the query planned, compare what it may need with what there is, and return no rows of it."""
         try:
-            guarded(lambda: self._source.planned(query))
+            plan = guarded(lambda: self._source.planned(query))
         except EngineError as failure:
             raise TooLarge(
                 f"The engine cannot run this question: {REASONS[failure.cause]}. Nothing was spent."
@@ -94,7 +91,15 @@ class PlannedTable(Table):
                 needs,
                 has,
             )
+        if plan is not None:
+            if asked is not None and self._as_it_is and most is not None and most <= FEW:
+                self._table.keep_plan(asked, plan)
+            else:
+                self._source.forget(plan.name)
         return query.schema().to_pyarrow().empty_table()
+
+    def run_as_planned(self, asked: Hashable) -> None:
+        """Nothing is run."""
 
     def batches(self, query: ir.Table) -> Iterator[Any]:
         """Have the query planned, and yield nothing of it."""

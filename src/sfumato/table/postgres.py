@@ -74,14 +74,20 @@ class Database:
 
         identity, relation = next((oid, kind) for found, oid, kind in self._relations() if found == name)
         foreign = self._ask(
-            "SELECT part.oid FROM pg_class AS part JOIN pg_inherits ON part.oid = inhrelid "
-            "WHERE inhparent = %s AND part.relkind = 'f'",
+            "WITH RECURSIVE part(oid) AS (SELECT %s::oid UNION SELECT inhrelid FROM pg_inherits JOIN part ON "
+            "inhparent = part.oid) SELECT oid FROM pg_class JOIN part USING (oid) WHERE relkind = 'f'",
             identity,
         )
         if relation in _RELATIONS or foreign:
             raise SchemaError(
                 f"{name!r} is {_RELATIONS.get(relation, 'in part a foreign table')}, computed when it is read: what "
                 "fails there would be a fact about a cell. Store it as a table or a materialized view first."
+            )
+        ((policed,),) = self._ask("SELECT row_security_active(%s::oid)", identity)
+        if policed:
+            raise SchemaError(
+                f"{name!r} has row security, so that this user sees some rows only, chosen by their cells when they "
+                "are read; read it as its owner, or store what may be read as a table first."
             )
         found = self._ask(
             "SELECT attname, atttypid, typtype, typname, attgenerated FROM pg_attribute JOIN pg_type ON "
@@ -96,7 +102,7 @@ class Database:
 
         def load(names: Sequence[str], person: str | None) -> Any:
             # As a double, two ids of many digits could become one.
-            exact = {one: _TEXT if one == person and readable[one] is _EXACT else readable[one] for one in names}
+            exact = {one: _DIGITS if one == person and readable[one] is _EXACT else readable[one] for one in names}
             return self._copied(name, exact)
 
         return Frame(shown, load, refused)
@@ -124,7 +130,7 @@ class Database:
             raise SchemaError(f"The database is encoded in {encoding}, which is not read here; export it to Parquet.")
         for setting in _SETTINGS:
             self.connection.execute(f"SET LOCAL {setting}")
-        columns = ", ".join(f"{_quoted(name)}::text" for name in kinds)
+        columns = ", ".join(kind.sql.format(_quoted(name)) for name, kind in kinds.items())
         query = f"COPY (SELECT {columns} FROM {_quoted(self.schema)}.{_quoted(table)}) TO STDOUT"
         with self.connection.cursor() as cursor, cursor.copy(query.encode(codec)) as copy:
             data = b"".join(bytes(block) for block in copy)
@@ -181,6 +187,8 @@ class Kind:
 
     shown: Callable[[], Any]
     read: Callable[[Cells, str], Any]
+    sql: str = "{}"
+    """What is copied: the cell, by its type's own output function. Casts are made by anybody, and can fail."""
 
 
 def _each(kind: Callable[[], Any], read: Callable[[bytes], Any]) -> Kind:
@@ -213,6 +221,12 @@ def _text(cells: Cells, codec: str) -> Any:
             return b"\xff" + cell  # no text in any case, and no two of them become one
 
     return pyarrow.array([utf8(cell) for cell in cells], pyarrow.large_binary())
+
+
+def _digits(cells: Cells, codec: str) -> Any:
+    """Return exact numbers as text, each in one way: 1, 1.0 and 1.00 are one number, and one person."""
+    short = [cell.rstrip(b"0").rstrip(b".") if cell is not None and b"." in cell else cell for cell in cells]
+    return _text(short, codec)
 
 
 def _outside(cell: bytes) -> bool | None:
@@ -248,12 +262,16 @@ _WHOLE = _each(_arrow("int64"), int)
 _REAL = _each(_arrow("float64"), float)
 _EXACT = _each(_arrow("float64"), float)
 _TEXT = Kind(_arrow("string"), _text)
+_DIGITS = Kind(_arrow("string"), _digits)
+_PADDED = Kind(_arrow("string"), _text, "CAST({} AS pg_catalog.text)")
+"""Blanks at the end of char(n) are no part of it, by PostgreSQL's own cast, which nobody can replace."""
 _KINDS: dict[int, Kind] = {
-    16: _each(_arrow("bool"), lambda cell: cell == b"true"),
+    16: _each(_arrow("bool"), lambda cell: cell == b"t"),
     **dict.fromkeys((20, 21, 23, 26), _WHOLE),
     **dict.fromkeys((700, 701), _REAL),
     1700: _EXACT,
-    **dict.fromkeys((18, 19, 25, 1042, 1043, 2950), _TEXT),
+    **dict.fromkeys((18, 19, 25, 1043, 2950), _TEXT),
+    1042: _PADDED,
     17: _each(_arrow("binary"), lambda cell: bytes.fromhex(cell[2:].decode())),
     1082: _each(_arrow("date32"), _day),
     1114: _each(_arrow("timestamp[us]"), _moment),

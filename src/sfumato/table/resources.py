@@ -7,6 +7,7 @@ import re
 import shutil
 import tempfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,7 @@ def in_bytes(size: str | int) -> int:
     return int(found[1]) * _UNITS[found[2]]
 
 
+@cache
 def machine_memory() -> int:
     """Return the memory that this process may have: the machine's, or what its container is allowed."""
     whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

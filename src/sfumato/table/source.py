@@ -223,13 +223,22 @@ def _require_stored(engine: Any, table: ir.Table) -> None:
         raise SchemaError(f"The columns {', '.join(columns)} of {name!r} are computed when they are read. {_STORE_IT}")
 
 
-def _require_bytes(engine: Any) -> None:
-    """Refuse a connection that takes different texts for equal ones: whose spelling is shown would depend on others."""
+def _require_settings(engine: Any) -> None:
+    """Refuse a connection that takes different texts for equal ones: whose spelling is shown would depend on others.
+
+    And one whose totals could not be read, which would be noticed after they were paid for.
+    """
     ((collation,),) = engine.con.execute("SELECT current_setting('default_collation')").fetchall()
     if str(collation).lower() not in ("", "binary"):
         raise SchemaError(
             f"This connection compares texts by the collation {collation!r}, so that different ones are equal; write "
             "connection.raw_sql(\"SET default_collation = ''\") first."
+        )
+    ((lossless,),) = engine.con.execute("SELECT current_setting('arrow_lossless_conversion')").fetchall()
+    if lossless:
+        raise SchemaError(
+            "This connection hands over wide integers as bytes; write "
+            'connection.raw_sql("SET arrow_lossless_conversion = false") first.'
         )
 
 
@@ -283,7 +292,7 @@ def _open_ibis(source: Any) -> Source:
         return _open_postgres(address_of(engine.con), node.name, node.namespace.database)
     if engine.name == "duckdb":
         _require_stored(engine, node.to_expr())
-        _require_bytes(engine)
+        _require_settings(engine)
         return Source(source, engine, "ibis")
     return Source(source, engine, engine.name, load=lambda names, _: _read_ibis(source, names))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from sfumato.errors import SchemaError
@@ -12,6 +13,8 @@ _SCANS = {
 }
 _NAMES = {"SubqueryAlias", "View"}
 _REBASE = ("spark.sql.parquet.datetimeRebaseModeInRead", "spark.sql.parquet.int96RebaseModeInRead")
+_PARSED = {"spark.sql.parser.escapedStringLiterals": "false", "spark.sql.groupByOrdinal": "true"}
+"""How Spark must read the queries that are written here: otherwise every text is missing, or nothing can be grouped."""
 
 
 def require_plain(frame: Any) -> None:
@@ -23,6 +26,9 @@ def require_plain(frame: Any) -> None:
         raise SchemaError("Spark before 4.0 cannot tell text from other bytes; read the data with Spark 4.")
     if any(str(frame.sparkSession.conf.get(mode)).upper() == "EXCEPTION" for mode in _REBASE):
         raise SchemaError(f"Spark would raise on old dates: set {' and '.join(_REBASE)} to CORRECTED.")
+    for setting, wanted in _PARSED.items():
+        if str(frame.sparkSession.conf.get(setting)).lower() != wanted:
+            raise SchemaError(f"Spark would misread what is asked: set {setting} to {wanted}.")
     try:
         plan = frame._jdf.queryExecution().analyzed()
     except Exception:
@@ -39,7 +45,7 @@ def _computed(plan: Any) -> str | None:
     """Return the first step of a plan that is no scan and no choice of plain columns."""
     name = str(plan.getClass().getSimpleName())
     if name in _SCANS:
-        return None
+        return _strict(plan) if name == "LogicalRelation" else None
     if name == "Project":
         chosen = plan.projectList()
         if not all(_plain(chosen.apply(place)) for place in range(chosen.size())):
@@ -49,6 +55,22 @@ def _computed(plan: Any) -> str | None:
     children = plan.children()
     parts = (_computed(children.apply(place)) for place in range(children.size()))
     return next((part for part in parts if part), None)
+
+
+def _strict(plan: Any) -> str | None:
+    """Return how a reader of text treats a line that does not fit, unless it reads the cells that do not as missing."""
+    try:
+        options = plan.relation().options()
+        listed = {str(one._1()).lower(): str(one._2()) for one in _each(options.iterator())}
+    except Exception:
+        return None  # no file, so that no line is read
+    mode = listed.get("mode", "PERMISSIVE").upper()
+    return None if mode == "PERMISSIVE" else f"mode {mode}, by which one cell decides what becomes of a row"
+
+
+def _each(iterator: Any) -> Iterator[Any]:
+    while iterator.hasNext():
+        yield iterator.next()
 
 
 def _plain(column: Any) -> bool:

@@ -72,7 +72,7 @@ def read_where(where: Any, schema: Schema) -> Predicate:
     if where is None:
         return EVERY_ROW
     if isinstance(where, (Codes, Texts, All, Some)):
-        return from_json(to_json(where), schema)
+        return _checked(where, schema)
     try:
         if isinstance(where, str):
             return _read_sql(where, schema)
@@ -81,6 +81,11 @@ def read_where(where: Any, schema: Schema) -> Predicate:
     except RecursionError:
         raise ParameterError("where= is nested too deeply; write it with fewer brackets and NOTs.") from None
     raise ParameterError(f'where= takes SQL text such as "age > 40" or an Ibis expression, not {type(where).__name__}.')
+
+
+@lru_cache(maxsize=1024)
+def _checked(predicate: Predicate, schema: Schema) -> Predicate:
+    return from_json(to_json(predicate), schema)
 
 
 # SQL

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.answer import Measured, Released
+from sfumato.answer import NoisyPart, Released
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import flat
 from sfumato.errors import UnsupportedSpend
@@ -93,9 +93,9 @@ def plan_found(
     def finish(raw: tuple[Any, ...]) -> Released:
         published, counted, *released = raw
         cells = tuple(tuple(d.decode(code) for d, code in zip(domains, key, strict=True)) for key in published)
-        parts = [Measured("count", counted, counts.law, threshold=counts.threshold)]
+        parts = [NoisyPart("count", counted, counts.law, threshold=counts.threshold)]
         for term, total, values in zip(terms, totals, released, strict=True):
-            parts.append(Measured(term.name, flat(values), total.law, total.unit))
+            parts.append(NoisyPart(term.name, flat(values), total.law, total.unit))
         return Released(tuple(parts), keys, cells, facts)
 
     mechanism = FoundGroups(counts=counts, totals=tuple(total.mechanism for total in totals))
@@ -127,7 +127,7 @@ def plan_sparse(basis: Basis, spend: Bound, keys: tuple[str, ...], where: Predic
         codes = [cell_at(place, firsts, sizes) for place, _ in raw]
         published = tuple(tuple(d.decode(code) for d, code in zip(domains, key, strict=True)) for key in codes)
         counts = tuple(count for _, count in raw)
-        part = Measured("count", counts, total.law, total.unit, mechanism.threshold + 1)
+        part = NoisyPart("count", counts, total.law, total.unit, mechanism.threshold + 1)
         return Released((part,), keys, published)
 
     return Prepared(gauge, mechanism, finish, arrange)

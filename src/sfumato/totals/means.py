@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.answer import Measured, half_width
+from sfumato.answer import NoisyPart, half_width
 from sfumato.noise import Priced
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import Bound, Pure
@@ -62,13 +62,13 @@ class MeanTotals:
         rounded = Total(self.mechanism, self.law, self.grid, self.unit).rounded(both)
         return rounded.astype(np.int64) if self.narrow else rounded
 
-    def measured(self, raw: Any) -> list[Measured]:
+    def measured(self, raw: Any) -> list[NoisyPart]:
         """Return the released sum and count, each in its own unit."""
         sums, counts = (tuple(map(int, part)) for part in np.asarray(raw, object).reshape(2, -1).tolist())
         step = self.unit * self.grid
         return [
-            Measured(self.sum.name, sums, self.law, step * self.sum.step / 2),
-            Measured(self.count.name, counts, self.law, step / self.factor),
+            NoisyPart(self.sum.name, sums, self.law, step * self.sum.step / 2),
+            NoisyPart(self.count.name, counts, self.law, step / self.factor),
         ]
 
     @property

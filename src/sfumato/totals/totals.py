@@ -8,7 +8,7 @@ from itertools import product
 from math import prod
 from typing import Any, TypeVar
 
-from sfumato.answer import Frame, Measured, Released
+from sfumato.answer import Frame, NoisyPart, Released
 from sfumato.ask.prepared import Prepared, Several
 from sfumato.ask.question import flat
 from sfumato.errors import DomainTooLarge
@@ -75,9 +75,9 @@ class OneTotal:
         """Return the total on its grid."""
         return self.total.rounded(found)
 
-    def measured(self, raw: Any) -> list[Measured]:
+    def measured(self, raw: Any) -> list[NoisyPart]:
         """Return the released total in its unit."""
-        return [Measured(self.term.name, flat(raw), self.total.law, self.total.unit)]
+        return [NoisyPart(self.term.name, flat(raw), self.total.law, self.total.unit)]
 
 
 def _blocks(

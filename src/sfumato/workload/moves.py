@@ -10,7 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.errors import UnsupportedSpend
+from sfumato.noise import Priced
+from sfumato.perturb import calibrate
+from sfumato.privacy import EVERYTHING, Attributes, Bound
 from sfumato.privacy.sensitivity import Sensitivity
+from sfumato.table.gauge import Gauge
 
 PAIRED = 2**24
 """Differences of all pairs of cells are looked at up to so many numbers."""
@@ -219,3 +224,28 @@ def even_meeting(width: int, attributes: int, changing: int) -> int:
         sum(comb(moved, odd) * comb(attributes - moved, width - odd) for odd in range(1, width + 1, 2) if odd <= moved)
         for moved in range(changing + 1)
     )
+
+
+def fitted_noise(
+    gauge: Gauge, spend: Bound, moves: Sensitivity, singles: Mapping[str, Sensitivity], draws: int
+) -> tuple[Priced, Attributes]:
+    """Return the noise of so many numbers that fits a spend, and the attributes whose loss it counts.
+
+    `moves` is how far a person moves the numbers, `singles` how far each attribute does that moves them on its own.
+    """
+    if spend.unit == "attribute" and not singles:
+        raise UnsupportedSpend(
+            "No single attribute moves these numbers, only whole people do, so no spend per attribute pays for them; "
+            "spend per person."
+        )
+    reads = (frozenset(singles) if singles and gauge.matched else gauge.attributes) or EVERYTHING
+    noise = calibrate(
+        spend,
+        moves,
+        by_attribute=singles or None,
+        draws=draws,
+        relation=gauge.relation,
+        reads=reads,
+        gaussians=gauge.gaussians,
+    )
+    return noise.law, reads

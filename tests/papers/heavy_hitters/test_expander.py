@@ -55,7 +55,7 @@ def test_the_planned_share_is_found_with_honest_shares():
 
 @pytest.mark.parametrize("decoder", ["components", "spectral"])
 def test_the_decoders_of_the_paper_find_clear_items(decoder):
-    plan = plan_of(decoder=decoder)
+    plan = plan_of(method=decoder)
     values, items = planted(plan, 1.5 * plan.detectable, 4, 3)
     found = {item.value for item in collected(plan, items).popular()}
     assert found <= set(values) and len(found) >= 2
@@ -174,7 +174,7 @@ def test_public_mistakes_are_refused():
         expander_method(Pure(4), 8 * 30, PEOPLE)
     with pytest.raises(DomainTooLarge, match="cells"):
         expander_method(Pure(4), 64, PEOPLE, max_cells=1 << 17)
-    for changes in ({"decoder": "magic"}, {"bucket_bits": 3}):
+    for changes in ({"method": "magic"}, {"bucket_bits": 3}):
         with pytest.raises(ParameterError):
             replace(method, **changes)
     with pytest.raises(ParameterError, match="other items"):

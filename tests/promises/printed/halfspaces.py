@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from sfumato.learn.facts import Sample
-from sfumato.learn.halfspace import HalfspaceChoice, signs
 from sfumato.noise import Noise
+from sfumato.papers.partial_dp.halfspace import HalfspaceChoice, signs
 
 
 class TrueLabels(HalfspaceChoice):

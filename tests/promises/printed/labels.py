@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from sfumato.learn.facts import Sample
-from sfumato.learn.label import LabelChoice, LabelResponse
-from sfumato.learn.semi import PoolChoice
 from sfumato.noise import Noise
+from sfumato.papers.private_learning.label import LabelChoice, LabelResponse
+from sfumato.papers.private_learning.semi import PoolChoice
 
 
 class SeenLabels(LabelChoice):

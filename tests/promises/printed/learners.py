@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from sfumato import NOTHING, Noise
-from sfumato.learn.box import BoxSides
 from sfumato.learn.facts import Sample
 from sfumato.learn.point import PointChoice
+from sfumato.papers.private_learning.box import BoxSides
 from tests.promises.printed.choices import changed
 
 __all__ = ["NobodyNoNoise", "RightMinusWrong", "changed"]

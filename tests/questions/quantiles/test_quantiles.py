@@ -22,6 +22,7 @@ from sfumato.questions.quantiles.measure import Measure
 from sfumato.questions.quantiles.rows import pair, spread
 from sfumato.questions.quantiles.text_order import TextOrder
 from sfumato.table import open_table
+from sfumato.table.bounding import SCALE
 from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
 from tests.imputed import dates, fixed, integers, text
@@ -250,6 +251,22 @@ def test_losses_are_within_every_spend(spend: Any, relation: Any) -> None:
             facts = QuantileFacts(size=2**30, probabilities=parts(count), weight=weight, scale=scale, **options)
             for method in ("auto", "joint", "halving"):
                 assert choose_quantiles(facts, spend, method).mechanism.loss().within(spend)
+
+
+@pytest.mark.parametrize("units", [None, 5000 * SCALE])
+def test_rows_in_a_million_parts_are_not_listed(units: int | None) -> None:
+    """A few thousand rows would fill the memory, after they were paid for."""
+    facts = QuantileFacts(size=100, probabilities=DECILES, weight=2 * SCALE, scale=SCALE, units=units)
+    assert choose_quantiles(facts, Pure(1)).method == "split"
+    for method in ("joint", "halving"):
+        with pytest.raises(ParameterError, match="method='split'"):
+            choose_quantiles(facts, Pure(1), method)
+
+
+def test_more_rows_than_rounding_is_paid_for_are_not_drawn_from() -> None:
+    mechanism = JointQuantiles(size=9, probabilities=parts(3), epsilon=Fraction(1), fan=3, capacity=4, shift=0)
+    with pytest.raises(MemoryError):
+        mechanism.run((np.array([1, 2]), np.array([3, 2])), Noise(insecure_seed=1))
 
 
 def test_a_level_of_medians_costs_one_of_outer_quantiles_nearly_two() -> None:

@@ -69,7 +69,7 @@ def test_a_curator_answers_a_workload():
     with curate(PEOPLE, SCHEMA, Budget(person=Concentrated(5), each_attribute=Concentrated(2))) as curator:
         answer = curator.ask(Queries(workload), Concentrated(0.5).per_attribute())
         tables = answer.value
-        assert len(tables) == 3 and tables.projection == "exact" and tables.people == 160
+        assert len(tables) == 3 and tables.method == "exact" and tables.people == 160
         frame = tables.table(["sex", "works"])
         assert frame.keys == ("sex", "works") and len(frame) == 4
         assert sum(frame["count"]) == pytest.approx(160)

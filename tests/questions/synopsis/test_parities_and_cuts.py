@@ -11,11 +11,11 @@ import pytest
 
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Schema, Synopsize, curate
 from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
+from sfumato.papers.query_release.synopses.cut_synopses import CutSynopsis, PairCutSynopsis
+from sfumato.papers.query_release.synopses.hubs import Edges
+from sfumato.papers.query_release.synopses.parities import ParitySynopsis
 from sfumato.questions.synopsis import Cuts, Parities, plan_parities, synopsis_from_json
 from sfumato.questions.synopsis.binary import Rows
-from sfumato.questions.synopsis.cut_synopses import CutSynopsis, PairCutSynopsis
-from sfumato.questions.synopsis.hubs import Edges
-from sfumato.questions.synopsis.parities import ParitySynopsis
 from sfumato.questions.synopsis.queries import pack, unpack
 from sfumato.table.gauge import Basis
 from tests.imputed import integers

@@ -9,13 +9,13 @@ import numpy as np
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.fair.grid import Floats, Integers, to_grid_rows
 from sfumato.fair.groups.earth import earthmover
-from sfumato.fair.mapping.exponential import exponential_rows
 from sfumato.fair.mapping.mapping import fair_mapping, solve_problem
-from sfumato.fair.mapping.problem import Parity, group_share, make_problem, zero_classes
+from sfumato.fair.mapping.problem import group_share, make_problem, zero_classes
 from sfumato.fair.mapping.transport import _emd
 from sfumato.fair.metric.base import Metric
 from sfumato.fair.pairs.certificate import Certificate, certify
 from sfumato.fair.pairs.divergence import divergence_block
+from sfumato.words import one_of
 
 EXACT_CELLS = 600
 """The exact program has as many variables as S × T, and rows for pairs of S."""
@@ -60,11 +60,10 @@ def affirmative_mapping(
     exponential mechanism and transports that, keeps all promises and scales to thousands. `at_most` is the parity gap
     that is allowed.
     """
-    index_one, index_two = _groups(metric, first, second)
+    index_one, index_two = two_groups(metric, first, second)
     problem = make_problem(metric, loss, distance)
     inner, outer = metric.subset(index_one), metric.subset(index_two)
-    if method not in ("auto", "exact", "fast"):
-        raise ParameterError(f'method must be "auto", "exact" or "fast", and {method!r} is none of them.')
+    one_of("method", method, ("auto", "exact", "fast"))
     if not 0 <= at_most <= 1:
         raise ParameterError(f"A parity gap lies between 0 and 1, and {at_most} does not.")
     across = metric.block(index_one, index_two)
@@ -90,7 +89,8 @@ def affirmative_mapping(
     )  # fmt: skip
 
 
-def _groups(metric: Metric, first: object, second: object) -> tuple[Integers, Integers]:
+def two_groups(metric: Metric, first: object, second: object) -> tuple[Integers, Integers]:
+    """Return the members of two groups that do not overlap."""
     one, two = group_share(first, metric.size), group_share(second, metric.size)
     if np.any((one > 0) & (two > 0)):
         raise ParameterError("The two groups overlap; affirmative action needs every person in one of them at most.")
@@ -163,14 +163,11 @@ def _fast_move(inner: Metric, across: Floats, distance: str) -> Floats:
     return blur @ conditional
 
 
-def parity_without_cross(metric: Metric, loss: object, first: object, second: object) -> Floats:
-    """Return Remark 3's mapping: parity, and no metric between the groups.
-
-    It invites the self-fulfilling prophecy, because the least qualified of one group may be chosen; shown for
-    comparison, and `audit` flags it (E5).
-    """
-    index_one, index_two = _groups(metric, first, second)
-    apart = metric.dense().copy()
-    apart[np.ix_(index_one, index_two)] = np.inf
-    apart[np.ix_(index_two, index_one)] = np.inf
-    return fair_mapping(Metric.from_matrix(apart), loss, parity=Parity(index_one, index_two)).probabilities
+def exponential_rows(metric: Metric, chosen: Integers, rate: float) -> Floats:
+    """Return probabilities proportional to exp(-rate · d(x, y)) over the chosen people."""
+    apart = metric.block(slice(None), chosen)
+    nearest = np.where(np.isfinite(apart), apart, np.inf).min(axis=1, keepdims=True)
+    if not np.all(np.isfinite(nearest)):
+        raise ParameterError("Somebody is infinitely far from everybody in the range; add a member of each component.")
+    weight = np.exp(-rate * (apart - nearest))
+    return np.asarray(weight / weight.sum(axis=1, keepdims=True))

@@ -2,8 +2,8 @@
 
 from sfumato.local.collector.collection import Collected, read_collection
 from sfumato.local.collector.collector import Batch, Collector
-from sfumato.local.collector.collectors import Collectors
+from sfumato.local.collector.collectors import CollectorSet
 from sfumato.local.collector.envelope import envelope, envelopes
 from sfumato.local.collector.intake import Intake
 
-__all__ = ["Batch", "Collected", "Collector", "Collectors", "Intake", "envelope", "envelopes", "read_collection"]
+__all__ = ["Batch", "Collected", "Collector", "CollectorSet", "Intake", "envelope", "envelopes", "read_collection"]

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.durable import UNREADABLE, why, write_durably
 from sfumato.errors import ParameterError, SketchError
 from sfumato.local.collector.ids import first_of_each, merged
 from sfumato.local.collector.intake import Intake
 from sfumato.local.collector.shards import Layout, Shard, read_shard, shard_paths
-from sfumato.local.durable import UNREADABLE, why, write_durably
 from sfumato.local.plan import Plan
 from sfumato.local.server import Server
 from sfumato.local.sketch import load

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, Self
 
 import numpy as np
 
+from sfumato.durable import lock, make_directory
 from sfumato.errors import ParameterError, SketchError
 from sfumato.exact import positive_integer
 from sfumato.local.collector.collection import (
@@ -41,7 +42,6 @@ from sfumato.local.collector.shards import (
     unfinished,
     write_shard,
 )
-from sfumato.local.durable import lock, make_directory
 from sfumato.local.plan import Plan
 from sfumato.local.server import Server
 from sfumato.local.wire import Refused
@@ -97,11 +97,7 @@ class Collector:
             self.collection, self._held = _take_lane(self.collection)
         else:
             self._held = _hold(self.collection.directory)
-        try:
-            self._load()
-        except BaseException:
-            self.close()
-            raise
+        self._load_or_close()
 
     @property
     def plan(self) -> Plan:
@@ -229,9 +225,12 @@ class Collector:
         self._number = 1 + max((int(path.stem) for path in tiers), default=0)
 
     def _reload(self, number: int) -> None:
+        self._load_or_close()
+        self._number = max(self._number, number)
+
+    def _load_or_close(self) -> None:
         try:
             self._load()
-            self._number = max(self._number, number)
         except BaseException:
             self.close()
             raise

@@ -11,22 +11,23 @@ from typing import Any, Self
 
 import numpy as np
 
+from sfumato.durable import UNREADABLE, make_directory, write_durably
 from sfumato.errors import ParameterError, SketchError
 from sfumato.local.collector.collection import is_collection
 from sfumato.local.collector.collector import Batch, Collector
 from sfumato.local.collector.envelope import FORMATS, Parcel, open_envelopes, open_line, parcel_of, record_bytes
 from sfumato.local.collector.ids import ID_BYTES
 from sfumato.local.collector.intake import Intake
-from sfumato.local.durable import UNREADABLE, make_directory, write_durably
 from sfumato.local.plan import Plan
 from sfumato.local.trust import now
 from sfumato.local.wire import TAG_BYTES, Refused
+from sfumato.words import one_of
 
 PLANS = "plans.json"
 FORMAT = 1
 
 
-class Collectors:
+class CollectorSet:
     """Collects reports of several plans, each into a directory of its own that is named by the plan's digest.
 
     Plans are added as time goes on, and retired: reports of a retired plan that come after its last moment count as
@@ -37,7 +38,7 @@ class Collectors:
     >>> colours = {"users": 1000, "spend": Pure(1), "candidates": ["red", "green"]}
     >>> plans = [local.plan(**colours, seed=bytes([number] * 32)) for number in (1, 2)]
     >>> lines = b"".join(local.envelope(plan.client().report("red")) for plan in plans)
-    >>> with tempfile.TemporaryDirectory() as place, local.Collectors(place, plans) as collectors:
+    >>> with tempfile.TemporaryDirectory() as place, local.CollectorSet(place, plans) as collectors:
     ...     print(collectors.add(lines + b"hello"))
     ...     [collectors.collector(plan.digest.hex()).intake.accepted for plan in plans]
     2 reports accepted, 0 duplicates dropped, 1 refused (envelope 1).
@@ -50,7 +51,7 @@ class Collectors:
         if is_collection(self.place):
             raise ParameterError(f"{str(place)!r} is the collection of one plan; open it with Collector.")
         if isinstance(plans, Plan):
-            raise ParameterError("plans= is a list; write Collectors(place, [plan]).")
+            raise ParameterError("plans= is a list; write CollectorSet(place, [plan]).")
         self._collectors: dict[str, Collector] = {}
         self._retired: dict[str, datetime] = {}
         self.strange = Intake()
@@ -137,8 +138,7 @@ class Collectors:
         return Parcel(None, np.zeros((len(pairs) - envelope, 1), dtype=np.uint8), envelope)
 
     def _of_binary(self, data: bytes, format: str) -> str | None:
-        if format not in FORMATS:
-            raise ParameterError(f"The format of reports is one of {', '.join(FORMATS)}, and {format!r} is none.")
+        one_of("The format of reports", format, FORMATS)
         start = ID_BYTES + 1 if format == "binary" else 1
         tag = bytes(data[start : start + TAG_BYTES])
         for digest, collector in self._collectors.items():

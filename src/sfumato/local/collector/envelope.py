@@ -24,6 +24,7 @@ from sfumato.errors import ParameterError
 from sfumato.local.collector.ids import ID_BYTES
 from sfumato.local.containers import stacked
 from sfumato.noise import Noise
+from sfumato.words import one_of
 
 FORMATS = ("json", "binary", "reports")
 LONGEST_LINE = 4096
@@ -87,8 +88,7 @@ def envelopes(reports: Any, format: str = "json", *, noise: Noise | None = None)
 
 def require_format(format: str) -> None:
     """Refuse a format that does not exist."""
-    if format not in FORMATS:
-        raise ParameterError(f"The format of reports is one of {', '.join(FORMATS)}, and {format!r} is none.")
+    one_of("The format of reports", format, FORMATS)
 
 
 def record_bytes(format: str, report_bytes: int) -> int:

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.durable import PART, UNREADABLE, sync_directory, why, write_durably
 from sfumato.errors import SketchError
 from sfumato.local.collector.ids import ID_BYTES, by_rows, merged
 from sfumato.local.collector.intake import Intake
-from sfumato.local.durable import PART, UNREADABLE, sync_directory, why, write_durably
 
 MAGIC = b"sfumato shard 1\n"
 ENDING = ".shard"
@@ -55,10 +55,6 @@ class Layout:
             return np.concatenate([ids, wide], axis=1)
         rows = np.ascontiguousarray(wide)
         return rows[by_rows(rows)]
-
-    def ids_of(self, records: Any) -> Any:
-        """Return the ids of records."""
-        return records[:, : self.id_bytes]
 
     def values_of(self, records: Any) -> Any:
         """Return the values of records."""

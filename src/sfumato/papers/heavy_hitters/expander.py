@@ -37,6 +37,7 @@ from sfumato.local.seed import Seed
 from sfumato.local.whitening import whitening_of
 from sfumato.papers.heavy_hitters.codes import DECODERS, UniqueListCode, best_offsets
 from sfumato.privacy import Pure
+from sfumato.words import one_of, understood
 
 if TYPE_CHECKING:
     from sfumato.local.evidence import Find
@@ -58,7 +59,7 @@ class ExpanderMethod(Method):
     """Popular items of a large domain, by a code that weaves an expander graph.
 
     `cells` is the oracle of the coordinates, `whole` that of the devices that confirm and estimate; `bucket_bits`,
-    `label_bits`, `symbol_bits` and `offsets` make up a cell. `decoder` is one of those of `UniqueListCode`.
+    `label_bits`, `symbol_bits` and `offsets` make up a cell. `method` is one of those of `UniqueListCode`.
     """
 
     kind: ClassVar[str] = "expander"
@@ -72,12 +73,11 @@ class ExpanderMethod(Method):
     shares: Shares
     symbol_bits: int = 8
     label_bits: int = LABEL_BITS
-    decoder: str = "votes"
+    method: str = "votes"
     false_items: float = 0.05
 
     def __post_init__(self) -> None:
-        if self.decoder not in DECODERS:
-            raise ParameterError(f"decoder= is one of {', '.join(DECODERS)}.")
+        one_of("method", self.method, DECODERS)
         if self.cells.block_bits > self.bucket_bits or self.cells.block_bits + self.cells.column_bits != self.cell_bits:
             raise ParameterError(f"cells= must have 2^{self.cell_bits} outcomes, and no more blocks than buckets.")
 
@@ -131,7 +131,7 @@ class ExpanderMethod(Method):
 
     def to_json(self) -> dict[str, Any]:
         """Return oracles and sizes."""
-        names = ("item_bits", "coordinates", "bucket_bits", "symbol_bits", "label_bits", "decoder", "false_items")
+        names = ("item_bits", "coordinates", "bucket_bits", "symbol_bits", "label_bits", "false_items")
         return {
             "kind": self.kind,
             "cells": self.cells.to_json(),
@@ -139,6 +139,7 @@ class ExpanderMethod(Method):
             "offsets": list(self.offsets),
             "shares": list(self.shares),
             **{name: getattr(self, name) for name in names},
+            "decoder": self.method,  # the word of plans that devices hold already
         }
 
     @classmethod
@@ -146,7 +147,7 @@ class ExpanderMethod(Method):
         """Read what `to_json` wrote."""
         from sfumato.local.method import oracle_from_json
 
-        rest = {name: value for name, value in record.items() if name not in ("kind", "cells", "whole")}
+        rest = {name: value for name, value in record.items() if name not in ("kind", "cells", "whole", "decoder")}
         cells, whole = oracle_from_json(record["cells"]), oracle_from_json(record["whole"])
         if not isinstance(cells, HadamardResponse) or not isinstance(whole, LinearHash):
             raise ParameterError(
@@ -154,7 +155,7 @@ class ExpanderMethod(Method):
                 '"hadamard" and whole of the kind "linear".'
             )
         rest["offsets"], rest["shares"] = tuple(rest["offsets"]), tuple(rest["shares"])
-        return cls(cells=cells, whole=whole, **rest)
+        return cls(cells=cells, whole=whole, method=record["decoder"], **rest)
 
 
 class ExpanderEncoder:
@@ -223,13 +224,14 @@ def _right(score: float, rivals: int) -> float:
     return min(1.0, float((density * ndtr(grid) ** (rivals - 1)).sum() * 0.02))
 
 
+@understood
 def expander_method(
     spend: Pure,
     bits: int,
     reports: int,
     *,
     max_cells: int = MOST_CELLS,
-    decoder: str = "votes",
+    method: str = "votes",
     false_items: float = 0.05,
 ) -> ExpanderMethod:
     """Return the expander sketch for items of so many bits and about so many reports.
@@ -274,7 +276,7 @@ def expander_method(
             offsets=offsets,
             shares=even_shares(coordinates),
             symbol_bits=symbol_bits,
-            decoder=decoder,
+            method=method,
             false_items=false_items,
         )
 

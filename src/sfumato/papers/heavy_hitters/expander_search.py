@@ -35,7 +35,7 @@ class Entries:
         inside = tally.reshape(blocks, -1).sum(axis=1)
         of_column = np.arange(table.shape[1]) & (blocks - 1)
         error = np.sqrt(np.maximum(inside, 1)) / oracle.signal
-        entry = ENTRY if method.decoder == "votes" else CLUSTER_ENTRY
+        entry = ENTRY if method.method == "votes" else CLUSTER_ENTRY
         cuts = {chance: _cuts(method, inside, chance / words)[of_column] for chance in (entry, SEED)}
         self.scores = best / error[of_column]
         self.listed = best >= cuts[entry]
@@ -66,10 +66,10 @@ def candidates(server: Server, method: ExpanderMethod) -> list[int]:
         seeds = [layer.scores[column] for layer in layers for column in columns if layer.seeds[column]]
         if not seeds:
             continue
-        if method.decoder == "votes":
+        if method.method == "votes":
             items = VoteDecoder(encoder.code, encoder.code.entries(lists), float(min(seeds))).run()
         else:
-            items = encoder.code.decode(lists, method.decoder)
+            items = encoder.code.decode(lists, method.method)
         found.extend(item for item in items if encoder.bucket(item) == bucket)
     return found
 

@@ -14,8 +14,9 @@ from sfumato.errors import ParameterError
 from sfumato.exact import positive_integer
 from sfumato.local.coins import noise_weight, report_epsilon
 from sfumato.local.hadamard import best_block_bits
-from sfumato.local.oracle import Counts, Oracle, Tally
+from sfumato.local.oracle import Counts, Oracle, Tally, TallyReader
 from sfumato.privacy import Pure
+from sfumato.words import understood
 
 MOST_ROWS = 8
 """One hash of eight words serves so many rows."""
@@ -97,9 +98,10 @@ class Hashtogram(Oracle):
         line = np.maximum(words >> self.block_bits & ((1 << self.column_bits) - 1), 1)
         return words & ((1 << self.block_bits) - 1), line, words >> 31
 
-    def reader(self, tally: Tally, estimator: Literal["mean", "median"] = "mean") -> HashtogramReader:
+    @understood
+    def reader(self, tally: Tally, method: Literal["mean", "median"] = "mean") -> HashtogramReader:
         """Transform every row; the median of rows resists a few heavy items, the mean has less noise."""
-        return HashtogramReader(self, np.asarray(tally), estimator)
+        return HashtogramReader(self, np.asarray(tally), method)
 
     def deviation(self, reports: float, count: float = 0) -> float:
         """Return the error of the mean of rows, without what other items add by sharing cells."""
@@ -108,17 +110,11 @@ class Hashtogram(Oracle):
 
 
 @dataclass(frozen=True)
-class HashtogramReader:
+class HashtogramReader(TallyReader):
     """The transformed rows of a hashtogram."""
 
     oracle: Hashtogram
-    tally: Tally
-    estimator: Literal["mean", "median"] = "mean"
-
-    @cached_property
-    def reports(self) -> int:
-        """How many reports there are."""
-        return int(self.tally.sum())
+    method: Literal["mean", "median"] = "mean"
 
     @cached_property
     def _sums(self) -> Any:
@@ -137,14 +133,14 @@ class HashtogramReader:
     def counts(self, points: Any) -> Counts:
         """Return the sum of what the rows say, or the number of rows times their median."""
         each = self.row_counts(points)
-        if self.estimator == "median":
+        if self.method == "median":
             found: Counts = self.oracle.rows * np.median(each, axis=1)
             return found
         return np.asarray(each.sum(axis=1), dtype=np.float64)
 
     def errors(self, points: Any, counts: Counts) -> Counts:
         """Return the standard errors; that of a median is taken as that of many rows, a quarter larger."""
-        factor = 1.2533 if self.estimator == "median" else 1.0
+        factor = 1.2533 if self.method == "median" else 1.0
         held = np.clip(counts, 0, self.reports)
         deviation = self.oracle.deviation
         return factor * np.array([deviation(self.reports, count) for count in held.tolist()], dtype=np.float64)

@@ -1,7 +1,7 @@
 """Partial differential privacy: a promise for each attribute of a person.
 
-What the product uses of it (profiles, attribute limits, the tree of columns) is in the core; here is the synthesizer
-that spends by attribute in multiplicative weights (PDP-MWEM).
+What the product uses of it (profiles, attribute limits, the tree of columns) is in the core; here are the synthesizer
+that spends by attribute in multiplicative weights (PDP-MWEM) and halfspaces that no single feature sways (PDP-HALF).
 
 Its story, with a runnable example for every identifier, is docs/papers/partial-dp.md.
 """

@@ -20,13 +20,13 @@ from sfumato.papers.query_release.weights.planning import (
     Amount,
     amounts,
     largest_component,
-    one_of,
     root_down,
 )
 from sfumato.privacy import Bound
 from sfumato.questions.synthesis.methods import METHODS
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Rows
+from sfumato.words import one_of
 from sfumato.workload.workload import Workload
 
 Given = TypeVar("Given")
@@ -64,8 +64,8 @@ class PartialOptions:
         if self.max_cells is not None:
             positive_integer(self.max_cells, "max_cells")
         object.__setattr__(self, "weights", None if self.weights is None else dict(self.weights))
-        one_of(self.selection, "selection", ("auto", "exact", "partition"))
-        one_of(self.step, "step", ("maxent", "safe", "paper"))
+        one_of("selection", self.selection, ("auto", "exact", "partition"))
+        one_of("step", self.step, ("maxent", "safe", "paper"))
 
     def fitting(self, together: int) -> Fitting:
         """Return how the model follows; single steps are averaged, as their bound is about the average."""

@@ -1,14 +1,14 @@
 """Private learning and sanitization over huge domains: the constructions as they were printed, repaired.
 
-What the product uses of it (thresholds, boxes, quasi-concave choices, medians) is in the core.
+What the product recommends of it (thresholds, keys, lists of rules, quasi-concave choices, medians) is in the core. Its
+other learners (boxes, private labels, pools, rows released first) are here, and found under `sfumato.learn`.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sfumato.moved import moved
+from sfumato.moved import later
 from sfumato.papers.private_learning.deep_covers import deep_covers
 from sfumato.papers.private_learning.faithful_points import SanPoints, san_points
 from sfumato.papers.private_learning.faithful_sanitizers import (
@@ -25,20 +25,14 @@ if TYPE_CHECKING:
     from sfumato.papers.private_learning.kearns_box import KearnsBox
     from sfumato.papers.private_learning.padded import PaddedClasses
 
-HOMES = {"BitThreshold": "bit_threshold", "KearnsBox": "kearns_box", "PaddedClasses": "padded"}
+HOMES = {
+    "BitThreshold": f"{__name__}.bit_threshold",
+    "KearnsBox": f"{__name__}.kearns_box",
+    "PaddedClasses": f"{__name__}.padded",
+}
 """What needs scikit-learn is loaded when it is first used, so that the sanitizers do without it."""
 
-
-def __getattr__(name: str) -> Any:
-    """Load a learner's module when it is first used."""
-    if name not in HOMES:
-        return moved(__name__, {"Blocks": f"{__name__}.SplitDatabases"})(name)
-    return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
-
+__getattr__, __dir__ = later(__name__, HOMES, {"Blocks": f"{__name__}.SplitDatabases"})
 
 __all__ = [
     "BitThreshold",

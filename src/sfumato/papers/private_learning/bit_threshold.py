@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import DomainTooLarge, NotProvable, ParameterError, UnsupportedSpend
 from sfumato.learn.cells import Codes, rounded_up
-from sfumato.learn.estimator import PrivateLearner
+from sfumato.learn.estimator import PrivateLearner, learner
 from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.frequent_point import count_error, space_of
 from sfumato.learn.rules import Rule, about
@@ -223,6 +223,7 @@ def _search(space: Space, names: tuple[str, ...], people: int, spend: Pure, fail
         return None
 
 
+@learner
 class BitThreshold(PrivateLearner):
     """Learn a cut on a number given by its bits, the highest first, with a pure spend for each attribute.
 

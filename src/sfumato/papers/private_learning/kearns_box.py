@@ -11,14 +11,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.errors import UnsupportedSpend
-from sfumato.learn.box import BoxRule
 from sfumato.learn.cells import rounded_up
-from sfumato.learn.estimator import PrivateLearner
+from sfumato.learn.estimator import PrivateLearner, learner
 from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.rules import Rule, about
 from sfumato.learn.sampling import nearly_consistent
 from sfumato.mechanism import NOTHING, Mechanism
 from sfumato.noise import DiscreteLaplace, Noise
+from sfumato.papers.private_learning.box import BoxRule
 from sfumato.privacy import Bound, Cost, Loss, Pure
 from sfumato.questions.quantiles.quantile_choice import QuantileChoice, rank_error
 
@@ -96,6 +96,7 @@ def parts(cuts: Sequence[int], size: int) -> list[Interval]:
     return found
 
 
+@learner
 class KearnsBox(PrivateLearner):
     """Learn a box by noisy quantiles and noisy histograms of every axis; `PrivateBox` needs far fewer people.
 

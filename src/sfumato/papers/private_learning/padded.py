@@ -10,9 +10,9 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from sfumato.learn.facts import Sample
-from sfumato.learn.fitted import Row
 from sfumato.mechanism import NOTHING, Mechanism
 from sfumato.noise import DiscreteLaplace, Noise
+from sfumato.papers.private_learning.fitted import Row
 from sfumato.privacy import Cost, Loss
 
 

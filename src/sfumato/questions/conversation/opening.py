@@ -213,7 +213,7 @@ def open_conversation(
         asked = replace(asked, support=drawn.to_json())
         if prior is not None:
             start.weights()  # refused here, before anything is spent
-    wanted = f"{Noise().uniform(1 << 128):032x}" if name is None else name
+    wanted = new_key()[:16].hex() if name is None else name
     losses, known = asked.losses(), _known(ledger, wanted)
     if not losses[0].within(asked.spend):
         raise CertificationError(f"This conversation does not provably fit {spend!r}; please report it.")

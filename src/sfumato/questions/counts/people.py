@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from sfumato.answer import Measured, Released
+from sfumato.answer import NoisyPart, Released
 from sfumato.ask.prepared import Prepared, Several
 from sfumato.ask.question import Question, Where, as_columns, flat
 from sfumato.privacy import Bound
@@ -47,7 +47,7 @@ class People(Question):
             return (total.rounded(found[0]),)
 
         def finish(raw: Sequence[Any]) -> Released:
-            part = Measured("people", flat(raw[0]), total.law, total.unit)
+            part = NoisyPart("people", flat(raw[0]), total.law, total.unit)
             return Released((part,), self.by, cells)
 
         return Prepared(gauge, mechanism, finish, arrange)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from sfumato.answer import Measured, Released
+from sfumato.answer import NoisyPart, Released
 from sfumato.domain.base import Domain
 from sfumato.domain.derived import Derived
 from sfumato.errors import SchemaError, UnsupportedSpend
@@ -152,9 +152,9 @@ class Option:
         rows = facts.public_rows
         public = dict(self.facts) if rows is None else {**self.facts, "rows": Fraction(rows)}
         parts = (
-            Measured("edge", tuple(edges), None),
-            Measured("below", tuple(below), self.law, facts.moves.unit),
-            Measured("draws", tuple(draws), None),
+            NoisyPart("edge", tuple(edges), None),
+            NoisyPart("below", tuple(below), self.law, facts.moves.unit),
+            NoisyPart("draws", tuple(draws), None),
         )
         made = {"method": self.method, "why": why, "domain": facts.domain.to_json(), "column": facts.column}
         if isinstance(facts.domain, Derived):

@@ -162,7 +162,15 @@ def windows(facts: DistributionFacts, bound: Concentrated | Truncated, ranks: in
     rows = facts.public_rows
     if rows is None or facts.size < 2:
         return None
-    mechanism = rank_windows(bound, facts.domain.first, facts.size, people=rows, ranks=ranks, reads=facts.gauge.charged)
+    mechanism = rank_windows(
+        bound,
+        facts.domain.first,
+        facts.size,
+        people=rows,
+        ranks=ranks,
+        reads=facts.gauge.charged,
+        gaussians=facts.gauge.gaussians,
+    )
     if mechanism is None:
         return None
     gap = max(mechanism.ranks[0], rows - mechanism.ranks[-1], -(-rows // (ranks + 1)))

@@ -17,6 +17,7 @@ from sfumato.questions.distribution.facts import DistributionFacts
 from sfumato.questions.distribution.value import DistributionEstimate
 from sfumato.table.gauge import Basis
 from sfumato.table.where import read_where
+from sfumato.words import one_of
 
 
 @dataclass(frozen=True, init=False)
@@ -38,8 +39,7 @@ class Distribution(Question):
     def __init__(self, column: str, where: Where = None, method: str = "auto") -> None:
         if not isinstance(column, str) or not column:
             raise ParameterError("Distribution is about one column; write Distribution('age').")
-        if method not in METHODS:
-            raise ParameterError(f"method is one of {', '.join(METHODS)}, and {method!r} is none of them.")
+        one_of("method", method, METHODS)
         object.__setattr__(self, "column", column)
         object.__setattr__(self, "where", where)
         object.__setattr__(self, "method", method)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import EVERYTHING, Attributes, Concentrated, Loss, Truncated
+from sfumato.privacy.calibrate import Gaussians
 from sfumato.questions.distribution.codes import Coded
 from sfumato.questions.distribution.facts import FAILURE, Knot
 from sfumato.select.quasiconcave import InteriorPoint, interior_point
@@ -66,7 +67,14 @@ class RankWindows(Mechanism):
 
 
 def rank_windows(
-    spend: Concentrated | Truncated, first: int, size: int, *, people: int, ranks: int, reads: Attributes = EVERYTHING
+    spend: Concentrated | Truncated,
+    first: int,
+    size: int,
+    *,
+    people: int,
+    ranks: int,
+    reads: Attributes = EVERYTHING,
+    gaussians: Gaussians = "wide",
 ) -> RankWindows | None:
     """Return evenly spread ranks with windows as narrow as their success asks for; None if they do not fit.
 
@@ -76,10 +84,10 @@ def rank_windows(
     """
     part = part_of(spend, Fraction(1, ranks))
     bits, failure = (size - 1).bit_length(), FAILURE / ranks
-    draft = interior_point(part, bits, people=people, failure=failure, reads=reads)
+    draft = interior_point(part, bits, people=people, failure=failure, reads=reads, gaussians=gaussians)
     radius = -(-draft.needed(failure) // 2)
     spread = tuple(people * place // (ranks + 1) for place in range(1, ranks + 1))
     if spread[0] < radius or spread[-1] + radius > people:
         return None
-    point = interior_point(part, bits, people=2 * radius, failure=failure, reads=reads)
+    point = interior_point(part, bits, people=2 * radius, failure=failure, reads=reads, gaussians=gaussians)
     return RankWindows(first=first, size=size, people=people, ranks=spread, radius=radius, point=point, reads=reads)

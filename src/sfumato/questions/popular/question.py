@@ -13,7 +13,6 @@ from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question, as_columns
 from sfumato.errors import AccuracyWarning, ParameterError
 from sfumato.exact import positive_integer
-from sfumato.moved import refuse_renamed
 from sfumato.privacy import Approximate, Bound
 from sfumato.questions.popular.value import SuccinctHistogram
 from sfumato.table.gauge import Basis
@@ -23,6 +22,7 @@ from sfumato.totals.column_tree.choice import CONFIDENCE, plan_cells, plan_pure,
 from sfumato.totals.column_tree.histogram import PopularCounts
 from sfumato.totals.found_keys import plan_found
 from sfumato.totals.totals import table_between, table_of
+from sfumato.words import one_of
 
 METHODS = ("auto", "tree", "laplace", "stability")
 
@@ -45,14 +45,10 @@ class Popular(Question):
     smallest: int | None
     method: str
 
-    def __init__(
-        self, columns: str | Sequence[str], smallest: int | None = None, method: str = "auto", **earlier: Any
-    ) -> None:
-        refuse_renamed("Popular", earlier, {"engine": "method"})
+    def __init__(self, columns: str | Sequence[str], smallest: int | None = None, method: str = "auto") -> None:
         if not columns:
             raise ParameterError("Popular needs columns; write Popular(['town', 'job', 'car']).")
-        if method not in METHODS:
-            raise ParameterError(f"method is one of {', '.join(METHODS)}, and {method!r} is none of them.")
+        one_of("method", method, METHODS)
         if smallest is not None:
             positive_integer(smallest, "smallest")
         object.__setattr__(self, "columns", as_columns(columns))

@@ -24,6 +24,8 @@ UNKNOWN_ROWS = 1 << 28
 """How many units rounding is charged for where their number is not public: more than a machine could weigh."""
 MOST_WORK, MOST_CELLS = 1 << 27, 1 << 24
 """The units times the square of the quantiles drawn in one go, and the numbers of 16 bytes kept for them, at most."""
+FEW_PARTS = 16
+"""Where their number is not public, rows are listed one by one if each counts in so many parts at most."""
 MOST_CUTS = 64
 """Where the number of rows is not public, so many quantiles at most are drawn in one go."""
 
@@ -93,6 +95,11 @@ def _candidates(facts: QuantileFacts, spend: Bound, method: Method) -> Iterator[
     if count == 1 or method == "split":
         return
     fans = {"auto": _fans(facts), "joint": [count], "halving": [1]}[method]
+    if method != "auto" and not _listed(facts, fans[0]):
+        raise ParameterError(
+            f"method={method!r} draws rows one by one, and rows that are weighed by person count in {facts.scale:,} "
+            "parts each; write method='split', or row_key=() in the schema if everybody has one row."
+        )
     for fan in fans:
         mechanism = _joint(facts, spend, fan)
         if mechanism is not None:
@@ -124,8 +131,13 @@ def _fans(facts: QuantileFacts) -> list[int]:
     depth = math.ceil(math.log2(count + 1))
     fans = sorted({max(1, math.ceil((count + 1) ** (1 / levels)) - 1) for levels in range(1, depth + 1)}, reverse=True)
     if facts.units is None:
-        return [fan for fan in fans if fan <= MOST_CUTS]
+        return [fan for fan in fans if fan <= MOST_CUTS and _listed(facts, fan)]
     return [fan for fan in fans if facts.units * fan**2 <= MOST_WORK and facts.units * (fan + 2) <= MOST_CELLS]
+
+
+def _listed(facts: QuantileFacts, fan: int) -> bool:
+    """Tell whether memory holds all units one by one: rows do, unless each counts in a million parts."""
+    return facts.scale <= FEW_PARTS or (facts.units is not None and facts.units * (fan + 2) <= MOST_CELLS)
 
 
 def _joint(facts: QuantileFacts, spend: Bound, fan: int) -> JointQuantiles | None:

@@ -116,6 +116,8 @@ class JointQuantiles(Mechanism):
 
     def run(self, exact: Distribution, noise: Noise) -> tuple[int, ...]:
         """Draw the cuts level by level, and return the values they lie in."""
+        if int(exact[1].sum()) > self.capacity:
+            raise MemoryError  # rounding is paid for so many units and no more
         rows = spread(*exact, self.shift, noise)
         cuts = [0] * len(self.probabilities)
         waiting = [((0, len(cuts)), 0, self.size << self.shift)]

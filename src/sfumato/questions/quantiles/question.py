@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.answer import ErrorUnit, Frame, Measured, Released
+from sfumato.answer import ErrorUnit, Frame, NoisyPart, Released
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question, Where
 from sfumato.domain import Domain, Text
@@ -85,7 +85,7 @@ class Quantiles(Question):
             values = tuple((chance, order.value(place)) for chance, place in zip(self.probabilities, raw, strict=True))
             codes = tuple(order.first + place for place in raw)
             made = {"method": chosen.method, "why": chosen.why}
-            return Released((Measured("code", codes, None),), ("probability", self.shown), values, facts, made)
+            return Released((NoisyPart("code", codes, None),), ("probability", self.shown), values, facts, made)
 
         return Prepared(gauge, chosen.mechanism, finish, order.places)
 

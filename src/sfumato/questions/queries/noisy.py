@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import ParameterError, UnsupportedSpend
+from sfumato.errors import ParameterError
 from sfumato.exact import Number
 from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import Noise, Priced
-from sfumato.perturb import AdditiveNoise, calibrate
+from sfumato.perturb import AdditiveNoise
 from sfumato.perturb.additive import saturating_sum
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Cost, Everything, Loss, PerAttribute
 from sfumato.privacy.combined import Minimum
@@ -21,7 +21,7 @@ from sfumato.privacy.profile import ByCount, Cover, Flat, Profile
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.table.gauge import Gauge
 from sfumato.workload.blocks import Marginal, OneCell, Parity
-from sfumato.workload.moves import counted, repeated
+from sfumato.workload.moves import counted, fitted_noise, repeated
 from sfumato.workload.records import Tabled
 from sfumato.workload.workload import Workload
 
@@ -167,25 +167,5 @@ def noisy_workload(gauge: Gauge, spend: Bound, workload: Workload) -> NoisyWorkl
             "or nothing; leave out columns of one value."
         )
     singles = workload.by_attribute(gauge.rows) if gauge.relation is REPLACE_ONE else {}
-    reads = frozenset(singles) if singles and gauge.matched else gauge.attributes
-    if spend.unit == "attribute" and not singles:
-        raise UnsupportedSpend(
-            "No single attribute moves these numbers, only whole people do, so no spend per attribute pays for them; "
-            "spend per person."
-        )
-    noise = calibrate(
-        spend,
-        person,
-        by_attribute=singles or None,
-        draws=workload.queries,
-        relation=gauge.relation,
-        reads=reads or EVERYTHING,
-        gaussians=gauge.gaussians,
-    )
-    return NoisyWorkload(
-        workload=workload,
-        law=noise.law,
-        rows=gauge.rows,
-        relation=gauge.relation,
-        reads=reads or EVERYTHING,
-    )
+    law, reads = fitted_noise(gauge, spend, person, singles, workload.queries)
+    return NoisyWorkload(workload=workload, law=law, rows=gauge.rows, relation=gauge.relation, reads=reads)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.questions.queries.consistent import consistent
 from sfumato.questions.queries.vertices import Hull, frank_wolfe, nearest_exactly
+from sfumato.words import one_of
 from sfumato.workload.blocks import Marginal
 from sfumato.workload.workload import Workload
 
@@ -45,8 +46,7 @@ class Projected:
 
 def chosen(workload: Workload, method: str, counted: bool) -> str:
     """Return which projection is done, from public facts alone, refusing what cannot be."""
-    if method not in PROJECTIONS:
-        raise ParameterError(f"method is one of {', '.join(PROJECTIONS)}, and {method!r} is none of them.")
+    one_of("method", method, PROJECTIONS)
     cells = prod(workload.space.shape(workload.columns))
     tables = any(isinstance(block, Marginal) for block in workload.blocks)
     if method in ("exact", "frank-wolfe") and cells > EXPLICIT:

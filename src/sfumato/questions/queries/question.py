@@ -10,11 +10,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from sfumato.answer import Frame, Measured, Released
+from sfumato.answer import Frame, NoisyPart, Released
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question
 from sfumato.errors import ParameterError, SchemaError
-from sfumato.moved import refuse_renamed
 from sfumato.noise import Priced
 from sfumato.privacy import Bound
 from sfumato.questions.queries.noisy import noisy_workload
@@ -23,6 +22,7 @@ from sfumato.questions.queries.tables import Tables
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Rows
 from sfumato.table.schema import Schema
+from sfumato.words import one_of
 from sfumato.workload.floors import CONFIDENCE, beside_tables
 from sfumato.workload.records import tabled
 from sfumato.workload.space import Space
@@ -60,15 +60,13 @@ class Queries(Question):
     workload: Workload
     method: str
 
-    def __init__(self, workload: Workload, method: str = "auto", **earlier: Any) -> None:
-        refuse_renamed("Queries", earlier, {"projection": "method"})
+    def __init__(self, workload: Workload, method: str = "auto") -> None:
         if not isinstance(workload, Workload):
             raise ParameterError(
                 "Queries needs a workload; write Queries(workloads.marginals(schema, width=2)) with the schema of the "
                 "table."
             )
-        if method not in PROJECTIONS:
-            raise ParameterError(f"method is one of {', '.join(PROJECTIONS)}, and {method!r} is none of them.")
+        one_of("method", method, PROJECTIONS)
         if workload.queries > MOST_ANSWERS:
             raise ParameterError(
                 f"The workload asks for {workload.queries} numbers, more than {MOST_ANSWERS}; ask for fewer "
@@ -98,7 +96,7 @@ class Queries(Question):
 
         def finish(raw: Any) -> Released:
             parts = tuple(
-                Measured(f"block {place}", tuple(answers.tolist()), law, Fraction(1, block.denominator))
+                NoisyPart(f"block {place}", tuple(answers.tolist()), law, Fraction(1, block.denominator))
                 for place, (block, answers) in enumerate(zip(workload.blocks, raw, strict=True))
             )
             found = project(workload, raw, method, people, _variance(law))

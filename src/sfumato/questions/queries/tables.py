@@ -31,7 +31,7 @@ class Tables(Viewed):
     """The answers to all queries of a workload, block by block.
 
     `values` are the answers after the projection, `noisy` the unbiased ones that left the house, both in the unit of
-    the query: people for counts. `projection` says how the first were made from the second, and `gap` how far their
+    the query: people for counts. `method` says how the first were made from the second, and `gap` how far their
     squared distance is from the smallest, where that is known. `people` is the number of people if it is public.
 
     >>> from sfumato import Schema, booleans, workloads
@@ -46,7 +46,7 @@ class Tables(Viewed):
     values: tuple[Floats, ...]
     noisy: tuple[Floats, ...]
     law: Law
-    projection: str
+    method: str
     gap: float | None = None
     people: int | None = None
 
@@ -57,7 +57,7 @@ class Tables(Viewed):
         return (self.block(place) for place in range(len(self)))
 
     def __repr__(self) -> str:
-        return f"Tables({self.workload.queries} answers in {len(self)} blocks, projection={self.projection!r})"
+        return f"Tables({self.workload.queries} answers in {len(self)} blocks, method={self.method!r})"
 
     def view(self) -> View:
         """Return all answers in one long table."""
@@ -114,7 +114,7 @@ class Tables(Viewed):
         lowest, highest = self._possible(self.workload.blocks[place])
         low = np.clip(noisy - width, lowest, highest)
         high = np.clip(noisy + width, lowest, highest)
-        if self.projection == "none":
+        if self.method == "none":
             low, high = np.minimum(low, noisy), np.maximum(high, noisy)
         return np.minimum(low, self.values[place]), np.maximum(high, self.values[place])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from statistics import NormalDist
 from typing import Any, ClassVar
@@ -17,6 +17,8 @@ from sfumato.exact import Number, between_zero_and_one
 from sfumato.registry import Registry
 
 Floats = NDArray[np.float64]
+Form = tuple[Callable[[Any], Any], Callable[[Any], Any]]
+"""How a part of a synopsis is written as JSON, and read."""
 
 _SYNOPSES: Registry[type[Synopsis]] = Registry(
     "synopsis",
@@ -24,9 +26,9 @@ _SYNOPSES: Registry[type[Synopsis]] = Registry(
     {
         "fourier": "sfumato.questions.synopsis.fourier",
         "marginals": "sfumato.questions.synopsis.marginals",
-        "parities": "sfumato.questions.synopsis.parities",
-        "cuts": "sfumato.questions.synopsis.cut_synopses",
-        "pair cuts": "sfumato.questions.synopsis.cut_synopses",
+        "parities": "sfumato.papers.query_release.synopses.parities",
+        "cuts": "sfumato.papers.query_release.synopses.cut_synopses",
+        "pair cuts": "sfumato.papers.query_release.synopses.cut_synopses",
         "labels": "sfumato.papers.query_release.learning.labelled",
         "tree": "sfumato.papers.query_release.learning.trees",
     },
@@ -38,10 +40,12 @@ class Synopsis(ABC):
 
     It was computed from released numbers alone, so that whatever is read from it costs nothing more. `columns` are the
     names that queries speak of, `people` is the number of rows that shares are of: the public one, or a noisy one that
-    was paid for. A subclass is a frozen dataclass with these two fields, a `kind`, and the four methods below.
+    was paid for. A subclass is a frozen dataclass that begins with these two fields, with a `kind`, the other `parts`,
+    each with the form in which it is written and read, and the three methods below.
     """
 
     kind: ClassVar[str]
+    parts: ClassVar[Mapping[str, Form]] = {}
     columns: tuple[str, ...]
     people: float
 
@@ -87,14 +91,20 @@ class Synopsis(ABC):
         """Return a JSON object that `synopsis_from_json` reads back."""
         return {"synopsis": self.kind, "columns": list(self.columns), "people": self.people, **self._record()}
 
-    @abstractmethod
     def _record(self) -> dict[str, Any]:
         """Return what the synopsis is made of, as JSON."""
+        return {_key(name): write(getattr(self, name)) for name, (write, _) in self.parts.items()}
 
     @classmethod
-    @abstractmethod
     def _read(cls, columns: tuple[str, ...], people: float, record: Mapping[str, Any]) -> Synopsis:
         """Read what `_record` wrote."""
+        parts: dict[str, Any] = {name: read(record[_key(name)]) for name, (_, read) in cls.parts.items()}
+        made: Callable[..., Synopsis] = cls
+        return made(columns, people, **parts)
+
+
+def _key(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def synopsis_from_json(record: Mapping[str, Any]) -> Synopsis:
@@ -124,3 +134,9 @@ def packed_floats(numbers: NDArray[Any]) -> str:
 def unpacked_floats(text: str) -> Floats:
     """Read what `packed_floats` wrote."""
     return np.frombuffer(base64.b64decode(text), dtype="<f8").astype(np.float64)
+
+
+WHOLE: Form = (int, int)
+REAL: Form = (float, float)
+YES: Form = (bool, bool)
+INTEGERS: Form = (packed_integers, unpacked_integers)

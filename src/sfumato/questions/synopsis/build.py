@@ -11,10 +11,9 @@ import numpy as np
 
 from sfumato.answer import Released
 from sfumato.ask.prepared import Prepared
-from sfumato.errors import AccuracyWarning, ParameterError, UnsupportedSpend
+from sfumato.errors import AccuracyWarning, ParameterError
 from sfumato.exact import above_zero
-from sfumato.perturb import calibrate
-from sfumato.privacy import EVERYTHING, REPLACE_ONE, Attributes, Bound
+from sfumato.privacy import REPLACE_ONE, Bound
 from sfumato.questions.synopsis.binary import Bits
 from sfumato.questions.synopsis.designs import (
     QUICK_SETS,
@@ -31,6 +30,7 @@ from sfumato.questions.synopsis.marginals import MarginalSynopsis
 from sfumato.questions.synopsis.methods import Columns, register
 from sfumato.questions.synopsis.weighted import SubsetSums, attribute_moves
 from sfumato.table.gauge import Basis, Gauge
+from sfumato.workload.moves import fitted_noise
 
 TYPICAL_WIDTH = 3
 """How many columns a query names, unless told otherwise."""
@@ -167,31 +167,17 @@ def subset_sums_mechanism(gauge: Gauge, spend: Bound, bits: Bits, design: Design
     if gauge.relation is REPLACE_ONE:
         found = attribute_moves(bits, design.table, design.ones, gauge.rows)
         singles = {name: moves for name, moves in found.items() if moves.l1}
-    reads: Attributes = frozenset(singles) if singles and gauge.matched else gauge.attributes
-    if spend.unit == "attribute" and not singles:
-        raise UnsupportedSpend(
-            "No single attribute moves these sums, only whole people do, so no spend per attribute pays for them; "
-            "spend per person."
-        )
-    noise = calibrate(
-        spend,
-        design.moves,
-        by_attribute=singles or None,
-        draws=sum(len(row) for row in design.table),
-        relation=gauge.relation,
-        reads=reads or EVERYTHING,
-        gaussians=gauge.gaussians,
-    )
+    law, reads = fitted_noise(gauge, spend, design.moves, singles, sum(len(row) for row in design.table))
     return SubsetSums(
         bits=bits,
         weights=design.table,
-        law=noise.law,
+        law=law,
         count=design.count,
         rows=gauge.rows,
         ones=design.ones,
         method=method,
         relation=gauge.relation,
-        reads=reads or EVERYTHING,
+        reads=reads,
     )
 
 

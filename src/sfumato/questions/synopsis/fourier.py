@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.answer import Frame
-from sfumato.errors import ParameterError
-from sfumato.questions.synopsis.base import Floats, Synopsis, packed_integers, unpacked_integers
+from sfumato.questions.synopsis.base import INTEGERS, REAL, WHOLE, Floats, Form, Synopsis
 from sfumato.questions.synopsis.polynomials import evaluate
-from sfumato.questions.synopsis.queries import Conjunctions
+from sfumato.questions.synopsis.queries import Conjunctions, read_queries
 from sfumato.questions.synopsis.sums import downward, sets_up_to
 
 TYPICAL_TAIL = 0.01
@@ -46,6 +45,14 @@ class FourierSynopsis(OfConjunctions):
     """
 
     kind: ClassVar[str] = "fourier"
+    parts: ClassVar[Mapping[str, Form]] = {
+        "degree": WHOLE,
+        "probability": REAL,
+        "released": INTEGERS,
+        "units": (list, tuple),
+        "deviation": REAL,
+        "left_out": REAL,
+    }
 
     columns: tuple[str, ...]
     people: float
@@ -127,42 +134,10 @@ class FourierSynopsis(OfConjunctions):
         """Return about the root mean squared error of queries as they were meant, with what is left out (RL-PLAN)."""
         return math.hypot(self.predicted(), math.sqrt(TYPICAL_TAIL) * self.left_out)
 
-    def _record(self) -> dict[str, Any]:
-        return {
-            "degree": self.degree,
-            "probability": self.probability,
-            "released": packed_integers(self.released),
-            "units": list(self.units),
-            "deviation": self.deviation,
-            "left out": self.left_out,
-        }
-
-    @classmethod
-    def _read(cls, columns: tuple[str, ...], people: float, record: Mapping[str, Any]) -> FourierSynopsis:
-        return cls(
-            columns,
-            people,
-            int(record["degree"]),
-            float(record["probability"]),
-            unpacked_integers(record["released"]),
-            tuple(map(float, record["units"])),
-            float(record["deviation"]),
-            float(record["left out"]),
-        )
-
 
 def as_conjunctions(queries: Any, columns: tuple[str, ...]) -> Conjunctions:
     """Read conjunctions over these columns: as arrays, or as lists of names."""
-    if isinstance(queries, Conjunctions):
-        if queries.size != len(columns):
-            raise ParameterError(
-                f"The conjunctions speak of {queries.size} columns, and the synopsis has {len(columns)}; make them by "
-                "Conjunctions.of(synopsis.columns, …)."
-            )
-        return queries
-    if isinstance(queries, (str, bytes)) or not hasattr(queries, "__iter__"):
-        raise ParameterError("Queries are a list of lists of columns; write [('smokes', 'not drives')].")
-    return Conjunctions.of(columns, queries)
+    return read_queries(Conjunctions, queries, columns, "columns", "('smokes', 'not drives')")
 
 
 def column_shares(synopsis: Synopsis) -> Frame:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.questions.synopsis.base import Floats, packed_integers, unpacked_integers
+from sfumato.questions.synopsis.base import INTEGERS, REAL, WHOLE, YES, Floats, Form
 from sfumato.questions.synopsis.fourier import OfConjunctions
 from sfumato.questions.synopsis.inclusion import Inclusion, Prior, inclusion
 from sfumato.questions.synopsis.polynomials import evaluate, smallest_pair
@@ -29,6 +29,14 @@ class MarginalSynopsis(OfConjunctions):
     """
 
     kind: ClassVar[str] = "marginals"
+    parts: ClassVar[Mapping[str, Form]] = {
+        "order": WHOLE,
+        "released": INTEGERS,
+        "steps": (list, tuple),
+        "deviation": REAL,
+        "ones": YES,
+        "worst": YES,
+    }
 
     columns: tuple[str, ...]
     people: float
@@ -98,26 +106,3 @@ class MarginalSynopsis(OfConjunctions):
         """Return about the root mean squared error of queries of a width, with what is left out (RL-PLAN)."""
         found = self._inclusion(max(1, round(width)), 0)
         return math.hypot(found.noise, found.typical)
-
-    def _record(self) -> dict[str, Any]:
-        return {
-            "order": self.order,
-            "released": packed_integers(self.released),
-            "steps": list(self.steps),
-            "deviation": self.deviation,
-            "ones": self.ones,
-            "worst": self.worst,
-        }
-
-    @classmethod
-    def _read(cls, columns: tuple[str, ...], people: float, record: Mapping[str, Any]) -> MarginalSynopsis:
-        return cls(
-            columns,
-            people,
-            int(record["order"]),
-            unpacked_integers(record["released"]),
-            tuple(map(int, record["steps"])),
-            float(record["deviation"]),
-            bool(record["ones"]),
-            bool(record["worst"]),
-        )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -184,6 +184,23 @@ class Parities(Subsets):
 @dataclass(frozen=True, eq=False)
 class Cuts(Subsets):
     """Queries that are true for edges with exactly one end among their vertices."""
+
+
+Asked = TypeVar("Asked", Conjunctions, Parities, Cuts)
+
+
+def read_queries(kind: type[Asked], queries: Any, columns: tuple[str, ...], members: str, example: str) -> Asked:
+    """Return queries of a kind over these columns or vertices: as they are, or read from lists of names."""
+    if isinstance(queries, kind):
+        if queries.size != len(columns):
+            raise ParameterError(
+                f"The {kind.__name__.lower()} speak of {queries.size} {members}, and the synopsis has {len(columns)}; "
+                f"make them by {kind.__name__}.of(synopsis.columns, …)."
+            )
+        return queries
+    if isinstance(queries, (str, bytes)) or not hasattr(queries, "__iter__"):
+        raise ParameterError(f"Queries are a list of lists of {members}; write [{example}].")
+    return kind.of(columns, queries)
 
 
 def pack(flags: Flags) -> Words:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.domain import Dates, Domain
+from sfumato.exact.search import smallest_between
 from sfumato.ledger.largest import scaled
 from sfumato.model.base import Model
 from sfumato.model.refined import ColumnBins, Refined
@@ -49,11 +50,7 @@ def bins_of(space: Space, most: int) -> dict[str, ColumnBins] | None:
 
 def _room(sizes: Sequence[int], most: int) -> int:
     """Return how many codes a column may have, so that all of them together have `most` at most."""
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if sum(min(size, middle) for size in sizes) <= most else (low, middle - 1)
-    return low
+    return smallest_between(0, most + 1, lambda room: sum(min(size, room) for size in sizes) > most) - 1
 
 
 def _starts(domain: Domain, size: int, most: int, finer: Sequence[int]) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from itertools import combinations
 from math import prod
 from typing import Any, ClassVar, Self
 
-from sfumato.answer import ErrorUnit, Measured, Released
+from sfumato.answer import ErrorUnit, NoisyPart, Released
 from sfumato.ask.prepared import Prepared, Several
 from sfumato.ask.question import Question
 from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
@@ -132,7 +132,7 @@ class Synthesize(Question):
         def finish(raw: Any) -> Released:
             measured, model, error = _fitted(mechanism, raw[0], facts, width)
             for name, part, found in zip(wide, inside.parts, raw[1], strict=True):
-                measured.append(Measured(f"{name} in full", _flat(found), part.law))
+                measured.append(NoisyPart(f"{name} in full", _flat(found), part.law))
             whole = refined(model, space, bins, dict(zip(wide, raw[1], strict=True)))
             made = {"schema": basis.schema.to_json(), "model": whole.to_json(), "error": error}
             notes = [*_notes(bins), *beside.notes]
@@ -191,14 +191,14 @@ class Synthesize(Question):
         return (0.0, None if error is None else float(error))
 
 
-def _fitted(mechanism: Any, raw: Any, facts: SynthesisFacts, width: int) -> tuple[list[Measured], Model, float | None]:
+def _fitted(mechanism: Any, raw: Any, facts: SynthesisFacts, width: int) -> tuple[list[NoisyPart], Model, float | None]:
     """Fit the model, and judge it, from released numbers alone."""
     space = facts.space
     parts, numbers = mechanism.released(raw)
     pairs = zip(parts, numbers, strict=True)
-    measured = [Measured(_name(space, part), _flat(found), part.law) for part, found in pairs]
+    measured = [NoisyPart(_name(space, part), _flat(found), part.law) for part, found in pairs]
     if isinstance(mechanism, ChosenTables) and raw[1]:
-        measured.append(Measured("chosen", tuple(place for place, _ in raw[1]), None))
+        measured.append(NoisyPart("chosen", tuple(place for place, _ in raw[1]), None))
     gathered = gather(parts, numbers, space.sizes, facts.total)
     evidence = gathered.evidence()
     with watched("Fitting a model") as progress:

@@ -23,7 +23,7 @@ from sfumato.privacy import (
     Truncated,
     attributes,
 )
-from sfumato.privacy.calibrate import choose
+from sfumato.privacy.calibrate import Gaussians, choose
 from sfumato.privacy.sensitivity import sensitivity
 from sfumato.select.exponential_choice import Exponential, exponential
 from sfumato.select.fit import drawable, positive_spend, settle, shortfall
@@ -137,6 +137,7 @@ def interior_point(
     *,
     failure: Number = 0.05,
     reads: Iterable[str] | str | Everything = EVERYTHING,
+    gaussians: Gaussians = "wide",
 ) -> InteriorPoint:
     """Return the interior point for a Concentrated or Truncated spend, over whole numbers below 2^bits.
 
@@ -160,7 +161,7 @@ def interior_point(
     chance = between_zero_and_one(failure, "failure")
     first, second, third = (part_of(bound, share) for share in SHARES)
     names: Attributes = attributes(reads)
-    node_law = law_of(choose(second, NODE_MOVES, draws=1 << width, failure=chance / 4))
+    node_law = law_of(choose(second, NODE_MOVES, draws=1 << width, failure=chance / 4, gaussians=gaussians))
     draft = InteriorPoint(
         bits=width,
         level_choice=exponential(first, reads=names),

@@ -34,6 +34,7 @@ from sfumato.select.quasiconcave.shifted_windows import shifted_windows
 from sfumato.select.quasiconcave.tree import inside
 from sfumato.select.quasiconcave.two_covers import SMALL, two_covers
 from sfumato.select.scores import StepFunction
+from sfumato.words import one_of
 
 METHODS = ("auto", "exponential", "shifted-windows", "two-covers", "interior-point")
 
@@ -119,8 +120,7 @@ def solve_quasiconcave(
     >>> solve_quasiconcave(Truncated("0.1", "2.24"), 2**256, people=400).method
     'interior-point'
     """
-    if method not in METHODS:
-        raise ParameterError(f"method must be one of {', '.join(METHODS)}.")
+    one_of("method", method, METHODS)
     if people is not None and relation is not REPLACE_ONE:
         raise ParameterError("The number of people is public only when people are replaced; write promise= instead.")
     peak = _promise(promise, people)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from sfumato.answer import Measured, Released
+from sfumato.answer import NoisyPart, Released
 from sfumato.ask.prepared import Prepared
 from sfumato.errors import DomainTooLarge, NotProvable, UnsupportedSpend
 from sfumato.privacy import Bound, Pure
@@ -54,7 +54,7 @@ def plan_tree(basis: Basis, spend: Bound, columns: Sequence[str], smallest: int 
             tuple(space.value(name, code) for name, code in zip(space.names, record, strict=True))
             for record, _ in shown
         )
-        part = Measured("count", tuple(count for _, count in shown), mechanism.law, threshold=keep)
+        part = NoisyPart("count", tuple(count for _, count in shown), mechanism.law, threshold=keep)
         made = {"engine": "tree", "sizes": list(raw.sizes), "overflow": raw.overflow}
         return Released((part,), tuple(columns), cells, facts, made)
 

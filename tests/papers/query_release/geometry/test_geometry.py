@@ -230,7 +230,7 @@ class TestBadInput:
             shaped([[1, 0]], spend)
 
     def test_unknown_engine_and_missing_people(self) -> None:
-        with pytest.raises(ParameterError, match="method must be one of"):
+        with pytest.raises(ParameterError, match="method is one of"):
             shaped([[1, 0]], Pure(1), method="fast")
         with pytest.raises(ParameterError, match="people="):
             shaped([[1, 0], [1, 1]], Pure(1))

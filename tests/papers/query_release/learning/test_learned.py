@@ -139,7 +139,7 @@ class Late(Nans):
 @pytest.mark.parametrize("mode", ["regression", "threshold"])
 def test_a_learner_that_fails_is_repaired_and_not_shown(learner: Any, mode: str) -> None:
     labels = released(2000, queries=None)
-    found = labels.fit(learner, mode=mode, folds=1)
+    found = labels.fit(learner, method=mode, folds=1)
     shares = found.answer(FRESH)
     assert ((shares >= 0) & (shares <= 1)).all()
     if mode == "regression":
@@ -206,7 +206,7 @@ def test_labels_are_a_synopsis(options: dict[str, Any]) -> None:
         with pytest.raises(ParameterError, match="fit"):
             found.fit(Ridge)
         with pytest.raises(ParameterError, match="mode"):
-            found.fit(Ridge(), mode="best")
+            found.fit(Ridge(), method="best")
 
 
 def test_any_predicate_of_the_user_can_be_learned() -> None:

@@ -21,6 +21,7 @@ from sfumato.papers.heavy_hitters.codes.entries import Cluster, Entry, Lists
 from sfumato.papers.heavy_hitters.codes.graph import best_offsets
 from sfumato.papers.heavy_hitters.codes.reed_solomon import ReedSolomon, field_of
 from sfumato.papers.heavy_hitters.codes.votes import VoteDecoder
+from sfumato.words import one_of
 
 DECODERS = ("votes", "components", "spectral")
 HASH_WORDS = 8
@@ -133,8 +134,7 @@ class UniqueListCode:
         graph; "spectral" cuts pieces that hold several items where they hang together least. Whatever is returned
         was encoded again and agrees with at least as many lists as an item has symbols.
         """
-        if method not in DECODERS:
-            raise ParameterError(f"method= is one of {', '.join(DECODERS)}, and {method!r} is none.")
+        one_of("method", method, DECODERS)
         entries = self.entries(lists)
         if method == "votes":
             return VoteDecoder(self, entries).run()

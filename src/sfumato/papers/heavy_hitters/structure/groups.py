@@ -16,6 +16,7 @@ from sfumato.exact.enclosure import Ball
 from sfumato.exact.rational import positive_integer, show
 from sfumato.papers.heavy_hitters.structure.tails import BITS, LEAST_LEAK, MOST_PEOPLE, Responses
 from sfumato.privacy import Approximate, Bound, Pure, require_bound
+from sfumato.words import one_of
 
 Method = Literal["exact", "paper", "basic"]
 METHODS = ("exact", "paper", "basic")
@@ -36,8 +37,7 @@ def group_privacy(
     >>> float(group_privacy(Pure(0.1), people=100, delta=1e-6, method="basic").epsilon)
     10.0
     """
-    if method not in METHODS:
-        raise ParameterError(f"method must be one of {', '.join(METHODS)}, and {method!r} is not.")
+    one_of("method", method, METHODS)
     if interactive and method != "basic":
         raise NotProvable(
             "The root of the group size holds only if no device's randomizer depends on reports of others; "

@@ -30,6 +30,7 @@ from sfumato.privacy import (
     attributes,
 )
 from sfumato.privacy.bounds import require_bound
+from sfumato.words import one_of
 
 Shapes = ShapedNoise | RecursiveNoise
 
@@ -217,12 +218,8 @@ def shaped(
     ((2,), Fraction(1, 1))
     """
     setup = setup_for(workload, spend, relation, people, reads)
-    if method == "recursive":
-        made: Shapes = recursive(setup, allocation, split)
-    elif method in METHODS:
-        made = METHODS[method](setup)
-    else:
-        raise ParameterError(f"method must be one of {', '.join([*METHODS, 'recursive'])}, not {method!r}.")
+    one_of("method", method, (*METHODS, "recursive"))
+    made: Shapes = recursive(setup, allocation, split) if method == "recursive" else METHODS[method](setup)
     return settled(made, spend)
 
 

@@ -97,7 +97,7 @@ def walk_noise(
 ) -> WalkNoise:
     """Return K-norm noise by a random walk, for experiments; it must be asked for by name.
 
-    A proof of concept: up to 7 directions a draw takes less than 0.1 s, and `geometry.shaped` is exact there. Beyond,
+    A proof of concept: up to 7 directions a draw takes about 0.1 s, and `geometry.shaped` is exact there. Beyond,
     each step solves two linear programs, and a draw takes seconds.
 
     >>> from sfumato.privacy import ADD_REMOVE, Pure

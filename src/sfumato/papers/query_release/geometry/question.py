@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.answer import Frame, Measured, Released
+from sfumato.answer import Frame, NoisyPart, Released
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question
 from sfumato.errors import ParameterError, UnsupportedSpend
@@ -22,6 +22,7 @@ from sfumato.questions.queries.question import Queries
 from sfumato.table.gauge import Basis, Gauge
 from sfumato.table.measure import Distinct, Rows
 from sfumato.table.schema import Schema
+from sfumato.words import one_of
 from sfumato.workload.floors import Beside, beside_shape
 from sfumato.workload.records import Records
 from sfumato.workload.space import Space
@@ -62,8 +63,7 @@ class Shaped(Question):
     def __post_init__(self) -> None:
         Queries(self.workload)  # refuses what is no workload, or too large a one
         methods = ("auto", *METHODS, "recursive")
-        if self.method not in methods:
-            raise ParameterError(f"method is one of {', '.join(methods)}, and {self.method!r} is none of them.")
+        one_of("method", self.method, methods)
 
     def canonical(self, schema: Schema) -> Self:
         """Refuse a workload that was made for another schema."""
@@ -88,7 +88,7 @@ class Shaped(Question):
             steps, ends = (1 if raw.dtype.kind == "i" else STEPS), np.cumsum([b.queries for b in workload.blocks])[:-1]
             whole = np.rint(np.clip(raw, -LARGEST, LARGEST) * steps).astype(np.int64)
             parts = tuple(
-                Measured(f"block {place}", tuple(found.tolist()), None, Fraction(1, steps * block.denominator))
+                NoisyPart(f"block {place}", tuple(found.tolist()), None, Fraction(1, steps * block.denominator))
                 for place, (block, found) in enumerate(zip(workload.blocks, np.split(whole, ends), strict=True))
             )
             return Released(parts, made=made)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.answer import Measured, Released
+from sfumato.answer import NoisyPart, Released
 from sfumato.ask.prepared import Prepared
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, at_least_zero, between_zero_and_one, positive_integer
@@ -30,6 +30,7 @@ from sfumato.select import exponential, permute_and_flip
 from sfumato.select.fit import positive_spend, settle
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Rows
+from sfumato.words import one_of
 from sfumato.workload.records import Records
 from sfumato.workload.space import Space
 from sfumato.workload.workload import Workload
@@ -202,8 +203,7 @@ class AgnosticOptions:
     def __post_init__(self) -> None:
         if self.rounds != "auto":
             positive_integer(self.rounds, "rounds")
-        if self.learner not in LEARNERS:
-            raise ParameterError(f"learner is one of {', '.join(LEARNERS)}, and {self.learner!r} is none of them.")
+        one_of("learner", self.learner, LEARNERS)
         object.__setattr__(self, "gap", at_least_zero(self.gap, "gap"))
         object.__setattr__(self, "split", between_zero_and_one(self.split, "split"))
 
@@ -275,7 +275,7 @@ def agnostic(basis: Basis, spend: Bound, workload: Workload, options: Mapping[st
     def finish(found: Learnt) -> Released:
         counts = tuple(one.count for pair in found.rounds for one in pair)
         made = {"schema": basis.schema.to_json(), "model": mechanism.model_of(found).to_json()}
-        return Released((Measured("measured", counts, mechanism.law),), made=made)
+        return Released((NoisyPart("measured", counts, mechanism.law),), made=made)
 
     return Prepared(gauge, mechanism, finish, lambda found: Records.of(space, found))
 

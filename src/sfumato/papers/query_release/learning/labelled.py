@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.answer import Frame, Measured, Released
+from sfumato.answer import Frame, NoisyPart, Released
 from sfumato.ask.prepared import Prepared
 from sfumato.errors import ParameterError
 from sfumato.exact import positive_integer
@@ -21,6 +21,7 @@ from sfumato.papers.query_release.learning.learned import (
     Learned,
     LearnedAnswers,
     Learner,
+    Method,
     Reduction,
     Training,
     learn_answers,
@@ -33,6 +34,7 @@ from sfumato.papers.query_release.weights.planning import COUNT_SHARE, amounts
 from sfumato.papers.query_release.weights.rounds import rows_move
 from sfumato.perturb import calibrate
 from sfumato.privacy import Bound
+from sfumato.privacy.calibrate import Gaussians
 from sfumato.questions.synopsis.base import (
     Floats,
     Synopsis,
@@ -45,6 +47,7 @@ from sfumato.questions.synopsis.binary import Bits
 from sfumato.questions.synopsis.methods import register
 from sfumato.questions.synopsis.queries import Conjunctions, Subsets, pack, unpack
 from sfumato.table.gauge import Basis
+from sfumato.words import understood
 
 FEWEST, MOST = 20, 2000
 UNKNOWN = 200
@@ -72,17 +75,18 @@ class Labelled(Synopsis):
         """The queries as a learner sees them, with their noisy shares."""
         return Training(self.queries.features(), self.shares, self.deviation**2)
 
+    @understood
     def fit(
         self,
         learner: Learner,
         *,
-        mode: Any = "auto",
+        method: Method = "auto",
         accuracy: float = 0.1,
         bad_fraction: float = 0.1,
         folds: int = FOLDS,
     ) -> LearnedSynopsis:
-        """Train a learner on the noisy shares; see `Reduction` for the modes. Free, however often it is done."""
-        reduction = Reduction(mode, accuracy, bad_fraction)
+        """Train a learner on the noisy shares; see `Reduction` for the methods. Free, however often it is done."""
+        reduction = Reduction(method, accuracy, bad_fraction)
         return LearnedSynopsis(self, learn_answers(self.training, learner, reduction, folds=folds))
 
     @cached_property
@@ -175,6 +179,7 @@ def labels(basis: Basis, spend: Bound, columns: tuple[str, ...] | None, options:
         bound,
         people=gauge.total,
         rows=gauge.rows,
+        gaussians=gauge.gaussians,
         relation=gauge.relation,
         reads=gauge.charged,
     )
@@ -182,12 +187,20 @@ def labels(basis: Basis, spend: Bound, columns: tuple[str, ...] | None, options:
     def finish(found: Counted) -> Released:
         made = labelled(mechanism, found, bits.names)
         released = {"synopsis": made.to_json(), "error": made.deviation}
-        return Released((Measured("counts", found.counts, mechanism.law),), made=released)
+        return Released((NoisyPart("counts", found.counts, mechanism.law),), made=released)
 
     return Prepared(gauge, mechanism, finish, bits.read)
 
 
-def plan_labels(about: Any, spend: Bound, *, people: int | None, rows: int = 1, **options: Any) -> Labels:
+def plan_labels(
+    about: Any,
+    spend: Bound,
+    *,
+    people: int | None,
+    rows: int = 1,
+    gaussians: Gaussians = "wide",
+    **options: Any,
+) -> Labels:
     """Return noisy counts of public queries for a spend; a part of it buys the number of rows where it is private."""
     from sfumato.ledger.largest import scaled
     from sfumato.select.fit import positive_spend, settle
@@ -200,7 +213,14 @@ def plan_labels(about: Any, spend: Bound, *, people: int | None, rows: int = 1, 
         rest = scaled(bound, 1 - COUNT_SHARE)
     move, size = about.step * rows, about.size
     noise = calibrate(
-        rest, l1=size * move, l2_squared=size * move**2, largest=move, changed=size, draws=size, **options
+        rest,
+        l1=size * move,
+        l2_squared=size * move**2,
+        largest=move,
+        changed=size,
+        draws=size,
+        gaussians=gaussians,
+        **options,
     )
     return settle(Labels(about=about, law=noise.law, rows=rows, people=people, count_law=count_law, **options), bound)
 

@@ -19,6 +19,7 @@ from sfumato.papers.query_release.weights.rounds import law_json, rows_move, sho
 from sfumato.perturb.additive import AdditiveNoise, saturating_sum
 from sfumato.privacy import Loss
 from sfumato.questions.synopsis.binary import Flags, Rows
+from sfumato.words import one_of
 
 PREDICATES = ("conjunction", "disjunction", "parity", "at least")
 CHUNK = 1 << 12
@@ -37,10 +38,7 @@ class BinaryQueries:
     least: int = 1
 
     def __post_init__(self) -> None:
-        if self.predicate not in PREDICATES:
-            raise ParameterError(
-                f"predicate is one of {', '.join(PREDICATES)}, and {self.predicate!r} is none of them."
-            )
+        one_of("predicate", self.predicate, PREDICATES)
         if isinstance(self.least, bool) or not isinstance(self.least, int) or self.least < 1:
             positive_integer(self.least, "least")
 

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from sfumato.errors import ParameterError
 from sfumato.exact import between_zero_and_one, positive_integer
 from sfumato.questions.synopsis.base import Floats
+from sfumato.words import one_of
 
-Mode = Literal["auto", "regression", "threshold"]
+Method = Literal["auto", "regression", "threshold"]
 Learner = Any
 """Anything with `fit(X, y)` and `predict(X)`, such as an estimator of scikit-learn."""
 
@@ -54,19 +55,18 @@ class Reduction:
     is the answer. "auto" takes thresholds for classifiers and regression for everything else.
     """
 
-    mode: Mode = "auto"
+    method: Method = "auto"
     accuracy: float = 0.1
     bad_fraction: float = 0.1
 
     def __post_init__(self) -> None:
-        if self.mode not in ("auto", "regression", "threshold"):
-            raise ParameterError(f"mode is 'auto', 'regression' or 'threshold', and {self.mode!r} is none of them.")
+        one_of("method", self.method, ("auto", "regression", "threshold"))
         object.__setattr__(self, "accuracy", float(between_zero_and_one(self.accuracy, "accuracy")))
         object.__setattr__(self, "bad_fraction", float(between_zero_and_one(self.bad_fraction, "bad_fraction")))
 
     def learn(self, learner: Learner, training: Training) -> Learned:
         """Train the learner; whatever it does wrong is repaired by the default and not shown."""
-        by_threshold = self.mode == "threshold" or (self.mode == "auto" and is_classifier(learner))
+        by_threshold = self.method == "threshold" or (self.method == "auto" and is_classifier(learner))
         return self._thresholds(learner, training) if by_threshold else _regression(learner, training)
 
     def _thresholds(self, learner: Learner, training: Training) -> Learned:

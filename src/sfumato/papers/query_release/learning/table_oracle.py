@@ -76,6 +76,7 @@ def open_oracle(
         people = max(1, int(curator.ask(People(), part).value))
     chance = 1 - between_zero_and_one(failure, "failure")
     # One person moves a number of people by one, whatever the condition and whatever the number of their rows.
-    needed = noise_needed(calibrate(part, 1, relation=relation).error(chance, coordinates=count), width)
+    noise = calibrate(part, 1, relation=relation, gaussians=curator.basis.gaussians)
+    needed = noise_needed(noise.error(chance, coordinates=count), width)
     warn_of_few(count, people, needed, width)
     return TableOracle(curator, part, count, people, width)

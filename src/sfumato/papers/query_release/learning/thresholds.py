@@ -21,7 +21,7 @@ class PolynomialThreshold:
     """A classifier 1[A(q) >= 0] with a polynomial A of a degree, found by one linear program; `fit` and `predict`.
 
     Thresholds of conjunctions of width w are such functions for a degree of about √(w·log n): give it to
-    `Labelled.fit(learner, mode="threshold")`. Time: a sparse linear program with a column for each monomial.
+    `Labelled.fit(learner, method="threshold")`. Time: a sparse linear program with a column for each monomial.
     """
 
     def __init__(self, degree: int = 2) -> None:

@@ -19,6 +19,7 @@ from sfumato.papers.query_release.weights.candidates import Candidates, Floats, 
 from sfumato.papers.query_release.weights.evidence import Evidence, Fitting, replayed, variance_of
 from sfumato.perturb import AdditiveNoise, calibrate
 from sfumato.privacy import Bound, Relation
+from sfumato.privacy.calibrate import Gaussians
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.workload.blocks import Parity
 from sfumato.workload.records import Records
@@ -113,9 +114,16 @@ class Barak:
             found.l1 + more, found.l2_squared + more**2, max(found.largest, Fraction(more)), found.changed + own
         )
 
-    def mechanism(self, spend: Bound, reads: Any) -> AdditiveNoise:
+    def mechanism(self, spend: Bound, reads: Any, gaussians: Gaussians = "wide") -> AdditiveNoise:
         """Return the noise that a spend buys."""
-        return calibrate(spend, self.moves(), draws=self.parts.queries, relation=self.relation, reads=reads)
+        return calibrate(
+            spend,
+            self.moves(),
+            draws=self.parts.queries,
+            relation=self.relation,
+            reads=reads,
+            gaussians=gaussians,
+        )
 
     def read(self, records: Records) -> Integers:
         """Return the exact numbers in one row, the number of rows last where it is private."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from sfumato.answer import Measured, Released
+from sfumato.answer import NoisyPart, Released
 from sfumato.ask.prepared import Prepared
 from sfumato.errors import ParameterError
 from sfumato.model.factored import Factored
@@ -58,7 +58,7 @@ def barak(basis: Basis, spend: Bound, workload: Workload, options: Mapping[str, 
     fitting = options_of(Fitting, options) if options else None
     gauge = basis.gauge(Rows(workload.columns))
     plan = Barak(workload, gauge.relation, gauge.total, gauge.rows)
-    mechanism = plan.mechanism(gauge.priced(spend), gauge.charged)
+    mechanism = plan.mechanism(gauge.priced(spend), gauge.charged, gauge.gaussians)
 
     def finish(noisy: Any) -> Released:
         model = plan.model(noisy, mechanism, fitting) if fitting else plan.model(noisy, mechanism)
@@ -98,4 +98,4 @@ def prepared_rounds(gauge: Gauge, mechanism: Any, model_of: Callable[[Transcript
 def released_model(schema: Schema, model: Factored, numbers: tuple[int, ...], law: Priced | None) -> Released:
     """Return what was measured, and the model made from it alone."""
     made = {"schema": schema.to_json(), "model": model.to_json()}
-    return Released((Measured("measured", numbers, law),), made=made)
+    return Released((NoisyPart("measured", numbers, law),), made=made)

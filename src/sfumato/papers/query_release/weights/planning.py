@@ -18,6 +18,7 @@ from sfumato.papers.query_release.weights.rounds import rows_move
 from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Relation, Truncated
 from sfumato.privacy.calibrate import concentrated_within
 from sfumato.privacy.sensitivity import Sensitivity
+from sfumato.words import one_of
 
 MOST_ROUNDS = 1000
 """More rounds than this are never planned."""
@@ -116,10 +117,10 @@ class Options:
         from sfumato.exact import between_zero_and_one, positive_integer
 
         object.__setattr__(self, "split", between_zero_and_one(self.split, "split"))
-        one_of(self.candidates, "candidates", ("auto", "queries", "tables"))
-        one_of(self.start, "start", ("uniform", "histogram"))
-        one_of(self.schedule, "schedule", ("fixed", "doubling"))
-        one_of(self.replay, "replay", ("damped", "plain", "none"))
+        one_of("candidates", self.candidates, ("auto", "queries", "tables"))
+        one_of("start", self.start, ("uniform", "histogram"))
+        one_of("schedule", self.schedule, ("fixed", "doubling"))
+        one_of("replay", self.replay, ("damped", "plain", "none"))
         if self.rounds != "auto" and (isinstance(self.rounds, bool) or not isinstance(self.rounds, int)):
             raise ParameterError("rounds must be a whole number, or 'auto'.")
         if self.rounds != "auto" and self.rounds < 1:
@@ -137,12 +138,6 @@ class Options:
                 return Fitting(self.step, self.passes, stop_at_noise=True, output=self.output)
             case _:
                 return Fitting(self.step, output=self.output)
-
-
-def one_of(value: Any, name: str, known: tuple[str, ...]) -> None:
-    """Refuse a word that is not among those known."""
-    if value not in known:
-        raise ParameterError(f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}.")
 
 
 def plan_rounds(

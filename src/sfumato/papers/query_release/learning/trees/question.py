@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
-from sfumato.answer import Measured, Released
+from sfumato.answer import NoisyPart, Released
 from sfumato.ask.prepared import Prepared
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, above_zero, positive_integer
@@ -20,6 +20,7 @@ from sfumato.privacy import Bound
 from sfumato.questions.synopsis.binary import Bits
 from sfumato.questions.synopsis.methods import register
 from sfumato.table.gauge import Basis
+from sfumato.words import one_of
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,7 @@ class TreeOptions:
     negations: bool = False
 
     def __post_init__(self) -> None:
-        if self.predicate not in PREDICATES:
-            raise ParameterError(f"predicate is one of {', '.join(PREDICATES)}, and {self.predicate!r} is neither.")
+        one_of("predicate", self.predicate, PREDICATES)
         if self.negations and self.predicate != "conjunction":
             raise ParameterError("negations=True is for conjunctions; leave it out, or write predicate='conjunction'.")
         if self.most_leaves is not None:
@@ -82,7 +82,7 @@ def tree(basis: Basis, spend: Bound, columns: tuple[str, ...] | None, options: M
         # Within a leaf a monotone submodular function from 0 to 1 has at most the variance of its steepness (RL:C10).
         error = min(0.5, math.sqrt(float(wanted.steepness) + float((spread[spread < math.inf] ** 2).mean())))
         measured = tuple(value for value in grown.values if value is not None)
-        return Released((Measured("leaves", measured, None),), made={"synopsis": made.to_json(), "error": error})
+        return Released((NoisyPart("leaves", measured, None),), made={"synopsis": made.to_json(), "error": error})
 
     return Prepared(gauge, mechanism, finish, bits.read)
 

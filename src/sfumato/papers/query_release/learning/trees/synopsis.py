@@ -18,7 +18,7 @@ from sfumato.exact import Number, between_zero_and_one
 from sfumato.papers.query_release.learning.trees.release import Grown, TreeRelease
 from sfumato.papers.query_release.learning.trees.tree import SetTree, read_sets
 from sfumato.papers.query_release.weights.evidence import variance_of
-from sfumato.questions.synopsis.base import Floats, Synopsis
+from sfumato.questions.synopsis.base import YES, Floats, Form, Synopsis
 from sfumato.questions.synopsis.queries import Conjunctions, Subsets
 
 PREDICATES = ("conjunction", "disjunction")
@@ -38,6 +38,12 @@ class TreeSynopsis(Synopsis):
     """
 
     kind: ClassVar[str] = "tree"
+    parts: ClassVar[Mapping[str, Form]] = {
+        "tree": (SetTree.to_json, SetTree.from_json),
+        **dict.fromkeys(("values", "deviations"), (np.ndarray.tolist, np.array)),
+        "predicate": (str, str),
+        "negations": YES,
+    }
     columns: tuple[str, ...]
     people: float
     tree: SetTree
@@ -90,27 +96,6 @@ class TreeSynopsis(Synopsis):
         outside = tuple(", ".join(names[place] for place in leaf.outside) for leaf in self.tree.leaves)
         columns = {name: tuple(float(value) for value in column) for name, column in numbers.items()}
         return Frame(("with", "without"), {"with": inside, "without": outside, **columns})
-
-    def _record(self) -> dict[str, Any]:
-        return {
-            "tree": self.tree.to_json(),
-            "values": self.values.tolist(),
-            "deviations": self.deviations.tolist(),
-            "predicate": self.predicate,
-            "negations": self.negations,
-        }
-
-    @classmethod
-    def _read(cls, columns: tuple[str, ...], people: float, record: Mapping[str, Any]) -> TreeSynopsis:
-        return cls(
-            columns,
-            people,
-            SetTree.from_json(record["tree"]),
-            np.array(record["values"], dtype=np.float64),
-            np.array(record["deviations"], dtype=np.float64),
-            record["predicate"],
-            record["negations"],
-        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Change the metric instead of the people (Remark 4): bring two groups nearer, as little as possible."""
+"""Change the metric instead of the people: bring two groups nearer (Remark 4), or compare them no more (Remark 3)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import numpy as np
 
 from sfumato.errors import ParameterError
 from sfumato.fair.grid import Floats, Integers
+from sfumato.fair.groups.affirmative import two_groups
 from sfumato.fair.groups.earth import earthmover
-from sfumato.fair.mapping.problem import group_share
+from sfumato.fair.mapping.mapping import fair_mapping
+from sfumato.fair.mapping.problem import Parity, group_share
 from sfumato.fair.metric.base import Metric
 
 LARGEST = 60
@@ -119,3 +121,16 @@ def _triangles(
                 rows.append(([(number[x, y], 1.0), (number[int(other), fixed], -1.0)], inside))
                 rows.append(([(number[x, y], -1.0), (number[int(other), fixed], -1.0)], -inside))
     return rows
+
+
+def parity_without_cross(metric: Metric, loss: object, first: object, second: object) -> Floats:
+    """Return Remark 3's mapping: parity, and no metric between the groups.
+
+    It invites the self-fulfilling prophecy, because the least qualified of one group may be chosen; shown for
+    comparison, and `audit` flags it (E5).
+    """
+    index_one, index_two = two_groups(metric, first, second)
+    apart = metric.dense().copy()
+    apart[np.ix_(index_one, index_two)] = np.inf
+    apart[np.ix_(index_two, index_one)] = np.inf
+    return fair_mapping(Metric.from_matrix(apart), loss, parity=Parity(index_one, index_two)).probabilities

@@ -13,9 +13,9 @@ import numpy as np
 from sfumato.domain import Booleans, Categories
 from sfumato.errors import DomainTooLarge
 from sfumato.learn.facts import LearningFacts, Sample
-from sfumato.learn.fitted import Row
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
+from sfumato.papers.private_learning.fitted import Row
 from sfumato.perturb import AdditiveNoise, calibrate
 from sfumato.privacy import ADD_REMOVE, REPLACE_ONE, Bound, Cost, Loss
 from sfumato.privacy.parallel import parallel
@@ -75,10 +75,12 @@ def cell_rows(facts: LearningFacts, spend: Bound) -> CellRows:
     if cells > MOST_CELLS:
         raise DomainTooLarge(
             f"Features and label have {cells} cells together, and {MOST_CELLS} are the most that are counted one by "
-            "one; write sanitizer='points', which publishes the large ones, or 'model'.",
+            "one; write method='points', which publishes the large ones, or 'model'.",
             method="points",
         )
-    noise = calibrate(spend, sensitivity(largest=1, changed=2), reads=facts.reads, draws=cells)
+    noise = calibrate(
+        spend, sensitivity(largest=1, changed=2), reads=facts.reads, draws=cells, gaussians=facts.gaussians
+    )
     firsts = tuple(domain.first for domain in facts.domains)
     return CellRows(noise=noise, firsts=firsts, sizes=sizes, reads=facts.reads)
 
@@ -108,7 +110,7 @@ class PointRows(CountedRows):
 def point_rows(facts: LearningFacts, spend: Bound) -> PointRows:
     """Return the large ones of all noisy counts for a spend."""
     sizes = (*facts.sizes(), 2)
-    noise = calibrate(spend, sensitivity(largest=1, changed=2), reads=facts.reads, draws=2)
+    noise = calibrate(spend, sensitivity(largest=1, changed=2), reads=facts.reads, draws=2, gaussians=facts.gaussians)
     firsts = (*(domain.first for domain in facts.domains), 0)
     return PointRows(noise=sparse_noise(noise, math.prod(sizes)), firsts=firsts, sizes=sizes, reads=facts.reads)
 
@@ -156,7 +158,10 @@ def median_rows(facts: LearningFacts, spend: Bound, accuracy: float) -> MedianRo
     widest = [range_epsilon(share_of(bound, MEDIAN_SHARE / levels)) for bound in bounds]
     best = max(range(len(bounds)), key=lambda place: widest[place])
     counts: AdditiveNoise = calibrate(
-        share_of(bounds[best], 1 - MEDIAN_SHARE), sensitivity(largest=1, changed=2), reads=facts.reads
+        share_of(bounds[best], 1 - MEDIAN_SHARE),
+        sensitivity(largest=1, changed=2),
+        reads=facts.reads,
+        gaussians=facts.gaussians,
     )
     domain = facts.domains[0]
     tree = MedianTree(

@@ -5,26 +5,25 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from fractions import Fraction
 from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.domain import Categories, Domain
+from sfumato.domain import Categories
 from sfumato.errors import AccuracyWarning, ParameterError
 from sfumato.exact import Number, exact
 from sfumato.exact.rational import show
 from sfumato.learn.cells import rounded_up
-from sfumato.learn.estimator import PrivateLearner
+from sfumato.learn.estimator import PrivateLearner, learner
 from sfumato.learn.facts import LearningFacts
-from sfumato.learn.halfspace import HalfspaceChoice, HalfspaceRule, chosen
-from sfumato.learn.halfspace_classes import Candidates, drawn, listed, made_again, ternary
 from sfumato.learn.rules import Rule, about
 from sfumato.local.coins import COIN, noise_weight
 from sfumato.mechanism import Mechanism
-from sfumato.noise import Noise
+from sfumato.papers.partial_dp.halfspace import HalfspaceChoice, HalfspaceRule, chosen
+from sfumato.papers.partial_dp.halfspace_classes import Candidates, drawn, listed, made_again, ternary
 from sfumato.privacy import Bound
 from sfumato.select.fit import positive_spend, pure_epsilon, range_epsilon
 
@@ -34,6 +33,7 @@ SHORT, MANY = 9, 20_000
 LARGEST_EPSILON = Fraction(16)
 
 
+@learner
 class RobustHalfspace(PrivateLearner):
     """Learn a halfspace over yes-or-no features that still says the same when a few features flip.
 
@@ -45,7 +45,7 @@ class RobustHalfspace(PrivateLearner):
 
     `margin` is the share of features whose flips count as an error while learning, `kept` the smaller share that the
     rule is to tolerate; most people must be that far from the boundary, so many features must count. `candidates` is a
-    public list of halfspaces (`sfumato.learn.halfspace_classes`: ternary, sparse, drawn, net, listed), by default all
+    public list of halfspaces (`halfspace_classes`: ternary, sparse, drawn, net, listed), by default all
     with weights -1, 0 and 1 for up to nine features, and 20,000 spread by a public hash for more. A feature counts +1
     from its cut on and -1 below; `cuts` are values, by default the middle of each domain.
 
@@ -69,27 +69,12 @@ class RobustHalfspace(PrivateLearner):
         "accuracy", "failure", "candidates", "margin", "kept", "cuts", "debias",
     )  # fmt: skip
 
-    def __init__(
-        self,
-        spend: Bound | None = None,
-        domains: Domain | Sequence[Domain] | None = None,
-        classes: Sequence[Any] | None = None,
-        *,
-        candidates: Candidates | Any = None,
-        margin: Number = 0.4,
-        kept: Number = 0.1,
-        cuts: Sequence[Any] | None = None,
-        debias: bool = True,
-        accuracy: Number = 0.1,
-        failure: Number = 0.05,
-        noise: Noise | None = None,
-    ) -> None:
-        super().__init__(spend, domains, classes, accuracy=accuracy, failure=failure, noise=noise)
-        self.candidates = candidates
-        self.margin = margin
-        self.kept = kept
-        self.cuts = cuts
-        self.debias = debias
+    _: KW_ONLY
+    candidates: Candidates | Any = None
+    margin: Number = 0.4
+    kept: Number = 0.1
+    cuts: Sequence[Any] | None = None
+    debias: bool = True
 
     def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         inner, outer = self._margins(len(facts.features))

@@ -14,12 +14,12 @@ from sfumato.answer import Released
 from sfumato.ask.prepared import Prepared
 from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
 from sfumato.exact import above_zero, between_zero_and_one
+from sfumato.papers.query_release.synopses.cut_synopses import CutSynopsis, PairCutSynopsis, beside_constant
+from sfumato.papers.query_release.synopses.hubs import DEGREES, EDGES, Edges, HubEdges, Hubs, edge_moves
 from sfumato.perturb import calibrate
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound
 from sfumato.privacy.sensitivity import Sensitivity
-from sfumato.questions.synopsis.cut_synopses import CutSynopsis, PairCutSynopsis, beside_constant
 from sfumato.questions.synopsis.deviation import predicted
-from sfumato.questions.synopsis.hubs import DEGREES, EDGES, Edges, HubEdges, Hubs, edge_moves
 from sfumato.questions.synopsis.methods import Columns, register
 from sfumato.table.gauge import Basis, Gauge
 from sfumato.table.measure import Distinct, Rows

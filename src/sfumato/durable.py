@@ -57,6 +57,8 @@ def write_durably(path: Path, pieces: Iterable[bytes]) -> None:
 
 def sync_directory(directory: Path) -> None:
     """Force the names in a directory to the disk."""
+    if os.name != "posix":
+        return  # elsewhere a directory cannot be opened, and its entries are durable with the file
     handle = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(handle)

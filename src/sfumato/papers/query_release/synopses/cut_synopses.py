@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.answer import Frame
-from sfumato.errors import ParameterError
-from sfumato.questions.synopsis.base import Floats, Synopsis, packed_integers, unpacked_integers
-from sfumato.questions.synopsis.queries import Cuts
+from sfumato.questions.synopsis.base import INTEGERS, REAL, WHOLE, Floats, Form, Synopsis
+from sfumato.questions.synopsis.queries import Cuts, read_queries
 
 FLAGS = 2**25
 """So many flags of vertices are looked at a time."""
@@ -33,6 +32,12 @@ class CutSynopsis(Synopsis):
     """
 
     kind: ClassVar[str] = "cuts"
+    parts: ClassVar[Mapping[str, Form]] = {
+        **dict.fromkeys(("degrees", "hubs", "between", "outward"), INTEGERS),
+        "elsewhere": WHOLE,
+        "degree_deviation": REAL,
+        "edge_deviation": REAL,
+    }
 
     columns: tuple[str, ...]
     people: float
@@ -138,31 +143,6 @@ class CutSynopsis(Synopsis):
         names = tuple(self.columns[place] for place in order.tolist())
         return Frame(("hub",), {"hub": names, "degree": tuple(self.degrees[order].tolist())})
 
-    def _record(self) -> dict[str, Any]:
-        return {
-            "degrees": packed_integers(self.degrees),
-            "hubs": packed_integers(self.hubs),
-            "between": packed_integers(self.between),
-            "outward": packed_integers(self.outward),
-            "elsewhere": self.elsewhere,
-            "degree deviation": self.degree_deviation,
-            "edge deviation": self.edge_deviation,
-        }
-
-    @classmethod
-    def _read(cls, columns: tuple[str, ...], people: float, record: Mapping[str, Any]) -> CutSynopsis:
-        return cls(
-            columns,
-            people,
-            unpacked_integers(record["degrees"]),
-            unpacked_integers(record["hubs"]),
-            unpacked_integers(record["between"]),
-            unpacked_integers(record["outward"]),
-            int(record["elsewhere"]),
-            float(record["degree deviation"]),
-            float(record["edge deviation"]),
-        )
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairCutSynopsis(Synopsis):
@@ -172,6 +152,7 @@ class PairCutSynopsis(Synopsis):
     """
 
     kind: ClassVar[str] = "pair cuts"
+    parts: ClassVar[Mapping[str, Form]] = {"pairs": INTEGERS, "deviation": REAL}
 
     columns: tuple[str, ...]
     people: float
@@ -221,13 +202,6 @@ class PairCutSynopsis(Synopsis):
         degrees = self._matrix.sum(axis=1)
         return Frame(("vertex",), {"vertex": self.columns, "degree": tuple(degrees.astype(int).tolist())})
 
-    def _record(self) -> dict[str, Any]:
-        return {"pairs": packed_integers(self.pairs), "deviation": self.deviation}
-
-    @classmethod
-    def _read(cls, columns: tuple[str, ...], people: float, record: Mapping[str, Any]) -> PairCutSynopsis:
-        return cls(columns, people, unpacked_integers(record["pairs"]), float(record["deviation"]))
-
 
 def beside_constant(made: CutSynopsis | PairCutSynopsis) -> tuple[str, ...]:
     """Say where, over random cuts, a sketch knows nothing that the constant 1/2 does not; from what was released."""
@@ -242,16 +216,7 @@ def beside_constant(made: CutSynopsis | PairCutSynopsis) -> tuple[str, ...]:
 
 def as_cuts(queries: Any, columns: tuple[str, ...]) -> Cuts:
     """Read cuts of these vertices: as words, or as lists of names."""
-    if isinstance(queries, Cuts):
-        if queries.size != len(columns):
-            raise ParameterError(
-                f"The cuts speak of {queries.size} vertices, and the synopsis has {len(columns)}; make them by "
-                "Cuts.of(synopsis.columns, …)."
-            )
-        return queries
-    if isinstance(queries, (str, bytes)) or not hasattr(queries, "__iter__"):
-        raise ParameterError("Queries are a list of lists of vertices; write [('3', '17')].")
-    return Cuts.of(columns, queries)
+    return read_queries(Cuts, queries, columns, "vertices", "('3', '17')")
 
 
 def _slices(queries: int, size: int) -> Iterator[slice]:

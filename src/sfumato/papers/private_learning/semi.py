@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.domain import Domain
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, positive_integer
 from sfumato.learn.cells import Codes, encoded, feature_columns, rounded_up
-from sfumato.learn.estimator import PrivateLearner
+from sfumato.learn.concepts import OfConcepts
+from sfumato.learn.estimator import PrivateLearner, learner
 from sfumato.learn.facts import LearningFacts, Sample, joined
-from sfumato.learn.families import Family
-from sfumato.learn.fitted import Recipe
-from sfumato.learn.label import LabelChoice
-from sfumato.learn.labellings import concepts_from_json, concepts_to_json, family_from
 from sfumato.learn.rules import Rule
 from sfumato.mechanism import Event, Mechanism
-from sfumato.noise import Noise
+from sfumato.papers.private_learning.families import Family
+from sfumato.papers.private_learning.fitted import Recipe
+from sfumato.papers.private_learning.label import LabelChoice
+from sfumato.papers.private_learning.labellings import concepts_from_json, concepts_to_json, family_from
 from sfumato.privacy import Bound
 from sfumato.select import exponential
 
@@ -52,7 +51,21 @@ class PoolChoice(LabelChoice):
         return Event(event.name, event.spec, {**event.parameters, "pool": [list(row) for row in self.pool]})
 
 
-class SemiPrivate(PrivateLearner):
+def _listed(pool: Any) -> list[list[Any]]:
+    """Return a pool as a list of rows."""
+    rows = [] if pool is None else zip(*feature_columns(pool), strict=True)
+    return [[cell.item() if isinstance(cell, np.generic) else cell for cell in row] for row in rows]
+
+
+@dataclass(eq=False, repr=False)
+class OfPool(OfConcepts):
+    """What comes first of a learner that has a public pool."""
+
+    pool: Any = None
+
+
+@learner
+class SemiPrivate(PrivateLearner, OfPool):
     """Learn from private people with a public pool of people whose features, but not labels, are known.
 
     The pool says which rules are worth telling apart; the private people, features and labels, choose among them. The
@@ -77,24 +90,13 @@ class SemiPrivate(PrivateLearner):
     """
 
     json_parameters: ClassVar[tuple[str, ...]] = ("accuracy", "failure", "concepts", "pool", "listing")
+    forms: ClassVar[Mapping[str, Any]] = {
+        "concepts": (concepts_to_json, concepts_from_json),
+        "pool": (_listed, list),
+    }
 
-    def __init__(
-        self,
-        concepts: Any = "cuts",
-        pool: Any = None,
-        spend: Bound | None = None,
-        domains: Domain | Sequence[Domain] | None = None,
-        classes: Sequence[Any] | None = None,
-        *,
-        listing: int = LISTING,
-        accuracy: Number = 0.1,
-        failure: Number = 0.05,
-        noise: Noise | None = None,
-    ) -> None:
-        super().__init__(spend, domains, classes, accuracy=accuracy, failure=failure, noise=noise)
-        self.concepts = concepts
-        self.pool = pool
-        self.listing = listing
+    _: KW_ONLY
+    listing: int = LISTING
 
     def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         return PoolChoice(
@@ -137,18 +139,6 @@ class SemiPrivate(PrivateLearner):
         wanted = float(self.accuracy if accuracy is None else accuracy)
         missed = float(self.failure if failure is None else failure)
         return pool_needed(self._family(), len(self.facts().features), wanted, missed)
-
-    def options(self) -> dict[str, Any]:
-        """Return the parameters as JSON; classes of rules become text, the pool a list of rows."""
-        rows = [] if self.pool is None else [list(row) for row in zip(*feature_columns(self.pool), strict=True)]
-        pool = [[cell.item() if isinstance(cell, np.generic) else cell for cell in row] for row in rows]
-        return {**super().options(), "concepts": concepts_to_json(self.concepts), "pool": pool}
-
-    @classmethod
-    def read_options(cls, options: dict[str, Any]) -> dict[str, Any]:
-        """Read what `options` wrote."""
-        values = super().read_options(options)
-        return {**values, "concepts": concepts_from_json(values.get("concepts", "cuts"))}
 
 
 def pool_needed(family: Family, features: int, accuracy: float, failure: float) -> int:

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from itertools import product
 from typing import Any, ClassVar
 
-from sfumato.domain import Domain
 from sfumato.errors import DomainTooLarge, ParameterError, UnsupportedSpend
-from sfumato.exact import Number, positive_integer
+from sfumato.exact import positive_integer
 from sfumato.learn.cells import Codes, rounded_up
-from sfumato.learn.estimator import PrivateLearner
+from sfumato.learn.concepts import OfConcepts
+from sfumato.learn.estimator import PrivateLearner, learner
 from sfumato.learn.facts import LearningFacts, Sample
-from sfumato.learn.families import Family, Value
-from sfumato.learn.fitted import Recipe, Row, fitted_rule
-from sfumato.learn.labellings import concepts_from_json, concepts_to_json, family_event, family_from
 from sfumato.learn.rules import Rule
 from sfumato.learn.sampling import by_growth, smallest
 from sfumato.local.coins import COIN, loss_of, noise_weight
 from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import Noise
+from sfumato.papers.private_learning.families import Family, Value
+from sfumato.papers.private_learning.fitted import Recipe, Row, fitted_rule
+from sfumato.papers.private_learning.labellings import concepts_from_json, concepts_to_json, family_event, family_from
 from sfumato.privacy import Bound, Cost, Loss
 from sfumato.select import Exponential, exponential
 from sfumato.select.fit import positive_spend, pure_epsilon
@@ -107,7 +107,8 @@ class LabelResponse(Mechanism):
         return rows, tuple(counts[row] for row in rows), tuple(ones[row] for row in rows)
 
 
-class LabelPrivate(PrivateLearner):
+@learner
+class LabelPrivate(PrivateLearner, OfConcepts):
     """Learn from features that everybody may know and labels that nobody may.
 
     `concepts` is the class of rules: "cuts" (one feature from a value on), "boxes" (an interval in every feature),
@@ -135,22 +136,10 @@ class LabelPrivate(PrivateLearner):
     """
 
     json_parameters: ClassVar[tuple[str, ...]] = ("accuracy", "failure", "concepts", "listing")
+    forms: ClassVar[Mapping[str, Any]] = {"concepts": (concepts_to_json, concepts_from_json)}
 
-    def __init__(
-        self,
-        concepts: Any = "cuts",
-        spend: Bound | None = None,
-        domains: Domain | Sequence[Domain] | None = None,
-        classes: Sequence[Any] | None = None,
-        *,
-        listing: int | None = None,
-        accuracy: Number = 0.1,
-        failure: Number = 0.05,
-        noise: Noise | None = None,
-    ) -> None:
-        super().__init__(spend, domains, classes, accuracy=accuracy, failure=failure, noise=noise)
-        self.concepts = concepts
-        self.listing = listing
+    _: KW_ONLY
+    listing: int | None = None
 
     def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         require_public(facts)
@@ -168,7 +157,7 @@ class LabelPrivate(PrivateLearner):
         cells along, so that a list made from the cells that are there would tell whose they are; the list of all
         values that the schema allows tells nothing (PL-SEMI with the domain as its pool).
         """
-        from sfumato.learn.semi import PoolChoice
+        from sfumato.papers.private_learning.semi import PoolChoice
 
         plain = super().planned(facts, people, spend)
         if not isinstance(plain, LabelChoice):
@@ -204,16 +193,6 @@ class LabelPrivate(PrivateLearner):
             return rounded_up(response_people(float(_response_epsilon(spend)), accuracy, failure))
         return rounded_up(labels_needed(family, len(facts.features), spend, accuracy, failure))
 
-    def options(self) -> dict[str, Any]:
-        """Return the parameters as JSON; classes of rules become text."""
-        return {**super().options(), "concepts": concepts_to_json(self.concepts)}
-
-    @classmethod
-    def read_options(cls, options: dict[str, Any]) -> dict[str, Any]:
-        """Read what `options` wrote."""
-        values = super().read_options(options)
-        return {**values, "concepts": concepts_from_json(values.get("concepts", "cuts"))}
-
 
 def require_public(facts: LearningFacts) -> None:
     """Refuse features that are not declared public: they would get no protection at all."""
@@ -232,7 +211,7 @@ def labels_needed(family: Family, features: int, spend: Bound, accuracy: float, 
     accuracy of n people errs on all of it elsewhere at most, by the relative deviation inequality.
 
     >>> from sfumato import Pure
-    >>> from sfumato.learn.families import Cuts
+    >>> from sfumato.papers.private_learning.families import Cuts
     >>> round(labels_needed(Cuts(), 1, Pure(1), 0.1, 0.05))
     2270
     """

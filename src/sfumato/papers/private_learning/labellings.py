@@ -14,9 +14,9 @@ from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.learn.cells import Codes
 from sfumato.learn.concepts import concept_rule
 from sfumato.learn.facts import LearningFacts, Sample
-from sfumato.learn.families import FAMILIES, Boxes, Counts, Family, Listed, Value, family_of
-from sfumato.learn.fitted import Fitted, Recipe, Row, design, fitted_rule, spread
 from sfumato.learn.rules import Rule, rule_from_json
+from sfumato.papers.private_learning.families import FAMILIES, Boxes, Counts, Family, Listed, Value, family_of
+from sfumato.papers.private_learning.fitted import Fitted, Recipe, Row, design, fitted_rule, spread
 
 MOST_FITS = 20_000
 """More fits of a classifier are not tried; how many are needed depends on public points alone."""

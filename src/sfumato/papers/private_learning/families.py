@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from sfumato.domain import Booleans, Categories
 from sfumato.errors import DomainTooLarge, ParameterError
-from sfumato.learn.box import BoxRule
 from sfumato.learn.cells import Codes
 from sfumato.learn.facts import LearningFacts, Sample
-from sfumato.learn.interval import IntervalRule
 from sfumato.learn.point import PointRule
 from sfumato.learn.rules import Rule, about
+from sfumato.papers.private_learning.box import BoxRule
+from sfumato.papers.private_learning.interval import IntervalRule
 
 Value = tuple[Any, ...]
 """What stands for a rule in a released value: whole numbers only."""

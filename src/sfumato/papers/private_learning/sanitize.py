@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -13,16 +13,18 @@ import numpy as np
 from sfumato.ask.prepared import Prepared
 from sfumato.domain import Booleans, Categories, Domain, integers
 from sfumato.errors import ParameterError
-from sfumato.exact import Number
 from sfumato.learn.cells import rounded_up
-from sfumato.learn.estimator import PrivateLearner
+from sfumato.learn.concepts import OfConcepts
+from sfumato.learn.estimator import PrivateLearner, learner
 from sfumato.learn.facts import LearningFacts, Sample
-from sfumato.learn.families import Family
-from sfumato.learn.fitted import Recipe, fitted_rule
-from sfumato.learn.labellings import concepts_from_json, concepts_to_json, family_from
 from sfumato.learn.rules import Rule
 from sfumato.learn.sampling import summed_noise
-from sfumato.learn.sanitized import (
+from sfumato.mechanism import Event, Mechanism
+from sfumato.noise import DiscreteLaplace, Noise
+from sfumato.papers.private_learning.families import Family
+from sfumato.papers.private_learning.fitted import Recipe, fitted_rule
+from sfumato.papers.private_learning.labellings import concepts_from_json, concepts_to_json, family_from
+from sfumato.papers.private_learning.sanitized import (
     CellRows,
     MedianRows,
     PointRows,
@@ -34,13 +36,12 @@ from sfumato.learn.sanitized import (
     point_rows,
     unsigned,
 )
-from sfumato.mechanism import Event, Mechanism
-from sfumato.noise import DiscreteLaplace, Noise
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import Bound, Loss
 from sfumato.questions.synthesis.question import Synthesize
 from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
+from sfumato.words import one_of
 from sfumato.workload.records import Records
 from sfumato.workload.space import Space
 
@@ -81,7 +82,8 @@ class ModelRows(Mechanism):
     @cached_property
     def prepared(self) -> Prepared:
         """The question for a model, made ready."""
-        return Synthesize().plan(Basis(self.schema, self.people), self.spend)
+        basis = Basis(self.schema, self.people, gaussians=self.facts.gaussians)
+        return Synthesize().plan(basis, self.spend)
 
     def loss(self) -> Loss:
         """Return the loss of the measurements."""
@@ -111,10 +113,11 @@ class ModelRows(Mechanism):
         return merged((tuple(row[:-1]), row[-1], count) for row, count in zip(inside, numbers.tolist(), strict=True))
 
 
-class SanitizeThenLearn(PrivateLearner):
+@learner
+class SanitizeThenLearn(PrivateLearner, OfConcepts):
     """Release labelled rows once, then learn whatever you like from them: also where no rule fits all labels.
 
-    `sanitizer` is how rows are released: "cells" counts every cell of features and label with noise (short domains),
+    `method` is how rows are released: "cells" counts every cell of features and label with noise (short domains),
     "points" only the large ones of them (long domains), "medians" releases the distribution of one ordered feature for
     either label (domains of 2^64 and more), "model" fits a model to noisy tables of all pairs of columns and samples
     rows from it (many features). "auto" decides by public facts. `concepts` is what is learned from the rows, for free:
@@ -132,27 +135,16 @@ class SanitizeThenLearn(PrivateLearner):
     True if x0 >= 65, otherwise False
     """
 
-    json_parameters: ClassVar[tuple[str, ...]] = ("accuracy", "failure", "concepts", "sanitizer")
+    json_parameters: ClassVar[tuple[str, ...]] = ("accuracy", "failure", "concepts", "method")
+    forms: ClassVar[Mapping[str, Any]] = {"concepts": (concepts_to_json, concepts_from_json)}
+    stored: ClassVar[Mapping[str, str]] = {"method": "sanitizer"}
 
-    def __init__(
-        self,
-        concepts: Any = "cuts",
-        spend: Bound | None = None,
-        domains: Domain | Sequence[Domain] | None = None,
-        classes: Sequence[Any] | None = None,
-        *,
-        sanitizer: str = "auto",
-        accuracy: Number = 0.1,
-        failure: Number = 0.05,
-        noise: Noise | None = None,
-    ) -> None:
-        super().__init__(spend, domains, classes, accuracy=accuracy, failure=failure, noise=noise)
-        self.concepts = concepts
-        self.sanitizer = sanitizer
+    _: KW_ONLY
+    method: str = "auto"
 
     def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         self._class()
-        match self._sanitizer(facts):
+        match self._method(facts):
             case "cells":
                 return cell_rows(facts, spend)
             case "points":
@@ -164,17 +156,16 @@ class SanitizeThenLearn(PrivateLearner):
     def _class(self) -> Family | Recipe:
         return family_from(self.concepts, None)
 
-    def _sanitizer(self, facts: LearningFacts) -> str:
+    def _method(self, facts: LearningFacts) -> str:
         """Return the name of the release, decided by domains alone."""
-        if self.sanitizer not in SANITIZERS:
-            raise ParameterError(f"sanitizer must be one of {', '.join(SANITIZERS)}, and {self.sanitizer!r} is none.")
-        if self.sanitizer == "medians" and not ordered(facts):
+        one_of("method", self.method, SANITIZERS)
+        if self.method == "medians" and not ordered(facts):
             raise ParameterError(
-                "Medians release the distribution of one ordered feature; write sanitizer='model' for several, or "
+                "Medians release the distribution of one ordered feature; write method='model' for several, or "
                 "'cells' for categories."
             )
-        if self.sanitizer != "auto":
-            return self.sanitizer
+        if self.method != "auto":
+            return self.method
         cells = 2 * math.prod(facts.sizes())
         if cells <= FEW_CELLS:
             return "cells"
@@ -209,16 +200,6 @@ class SanitizeThenLearn(PrivateLearner):
             noise = summed(tree.counts, cells, math.log(8 * cells / failure))
             return rounded_up((8 * lost + 4 * noise) / (0.75 * accuracy))
         return 1
-
-    def options(self) -> dict[str, Any]:
-        """Return the parameters as JSON; classes of rules become text."""
-        return {**super().options(), "concepts": concepts_to_json(self.concepts)}
-
-    @classmethod
-    def read_options(cls, options: dict[str, Any]) -> dict[str, Any]:
-        """Read what `options` wrote."""
-        values = super().read_options(options)
-        return {**values, "concepts": concepts_from_json(values.get("concepts", "cuts"))}
 
 
 def released_sample(facts: LearningFacts, value: Rows) -> Sample:

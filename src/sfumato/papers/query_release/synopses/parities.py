@@ -15,13 +15,13 @@ from sfumato.answer import Frame, Released, half_width
 from sfumato.ask.prepared import Prepared, Several
 from sfumato.errors import ParameterError, UnsupportedSpend
 from sfumato.exact import above_zero, between_zero_and_one, positive_integer
+from sfumato.papers.query_release.synopses.prefixes import LONGEST_CHUNK, FrequentRows, PrefixTree, person_moves
 from sfumato.perturb import AdditiveNoise, calibrate
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Approximate, Attributes, Bound, Pure
 from sfumato.questions.synopsis.base import Floats, Synopsis
 from sfumato.questions.synopsis.binary import Bits, Rows
 from sfumato.questions.synopsis.methods import Columns, register
-from sfumato.questions.synopsis.prefixes import LONGEST_CHUNK, FrequentRows, PrefixTree, person_moves
-from sfumato.questions.synopsis.queries import Parities, pack
+from sfumato.questions.synopsis.queries import Parities, pack, read_queries
 from sfumato.table.gauge import Basis, Gauge
 from sfumato.table.measure import Distinct
 from sfumato.totals.private_keys import stable_histogram
@@ -80,16 +80,7 @@ class ParitySynopsis(Synopsis):
 
     def queries(self, queries: Any) -> Parities:
         """Read queries: `Parities`, or lists of names such as [("smokes", "drives")]."""
-        if isinstance(queries, Parities):
-            if queries.size != len(self.columns):
-                raise ParameterError(
-                    f"The parities speak of {queries.size} columns, and the synopsis has {len(self.columns)}; make "
-                    "them by Parities.of(synopsis.columns, …)."
-                )
-            return queries
-        if isinstance(queries, (str, bytes)) or not hasattr(queries, "__iter__"):
-            raise ParameterError("Queries are a list of lists of columns; write [('smokes', 'drives')].")
-        return Parities.of(self.columns, queries)
+        return read_queries(Parities, queries, self.columns, "columns", "('smokes', 'drives')")
 
     def to_frame(self) -> Frame:
         """Return the frequent rows with their shares."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.learn.cells import Codes, rounded_up
-from sfumato.learn.estimator import PrivateLearner
+from sfumato.learn.estimator import PrivateLearner, learner
 from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.rules import Rule, about
 from sfumato.learn.sampling import nearly_consistent
@@ -127,6 +127,7 @@ def side_scores(places: Codes, counts: NDArray[np.int64], size: int, kappa: int)
     return StepFunction(starts, heights, size)
 
 
+@learner
 class PrivateBox(PrivateLearner):
     """Learn a box: the second label inside of an interval of every feature, the first label outside.
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.errors import ParameterError
+from sfumato.exact.search import halved
 from sfumato.fair.grid import Floats, Integers
+from sfumato.fair.groups.affirmative import exponential_rows
 from sfumato.fair.metric.base import DENSE_PEOPLE, Metric
 from sfumato.fair.pairs.certificate import certify
 
@@ -28,16 +30,6 @@ class ExponentialMapping:
     probabilities: Floats
     mean_distance: float
     calibrated: bool
-
-
-def exponential_rows(metric: Metric, chosen: Integers, rate: float) -> Floats:
-    """Return probabilities proportional to exp(-rate · d(x, y)) over the chosen people."""
-    apart = metric.block(slice(None), chosen)
-    nearest = np.where(np.isfinite(apart), apart, np.inf).min(axis=1, keepdims=True)
-    if not np.all(np.isfinite(nearest)):
-        raise ParameterError("Somebody is infinitely far from everybody in the range; add a member of each component.")
-    weight = np.exp(-rate * (apart - nearest))
-    return np.asarray(weight / weight.sum(axis=1, keepdims=True))
 
 
 def exponential_mapping(
@@ -70,12 +62,10 @@ def exponential_mapping(
 
 
 def _calibrated(metric: Metric, chosen: Integers) -> float:
-    low, high = SAFE_RATE, 1.0
-    for _ in np.arange(20):
-        middle = (low + high) / 2
-        ok = certify(metric, exponential_rows(metric, chosen, middle), "inf").ok
-        low, high = (middle, high) if ok else (low, middle)
-    return low
+    def too_sharp(rate: float) -> bool:
+        return not certify(metric, exponential_rows(metric, chosen, rate), "inf").ok
+
+    return halved(SAFE_RATE, 1.0, too_sharp, 20)[0]
 
 
 def mean_distance_bound(metric: Metric) -> float:

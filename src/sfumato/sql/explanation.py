@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.answer import Measured, Released
+from sfumato.answer import Released
+from sfumato.answer.measured import NoisyPart
 from sfumato.ask.asked import Asked
 from sfumato.ask.prepared import Prepared
 from sfumato.show.views import View, Viewed
@@ -64,7 +65,7 @@ def explained(statement: Statement, asked: Asked, fits: str | None) -> Explanati
     return Explanation(statement.sql, tuple(attributes), costs, noise, rules, _free(statement), fits)
 
 
-def _parts(prepared: Prepared) -> tuple[Measured, ...]:
+def _parts(prepared: Prepared) -> tuple[NoisyPart, ...]:
     """Return the totals that would be released, with the laws of their noise; no data are read, all numbers are 0."""
     measure = prepared.gauge.measure
     if isinstance(measure, Ordered) or not isinstance(measure, (Totals, People)):

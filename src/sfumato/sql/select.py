@@ -8,7 +8,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, Self
 
-from sfumato.answer import ErrorUnit, Measured, Released
+from sfumato.answer import ErrorUnit, Released
+from sfumato.answer.measured import NoisyPart
 from sfumato.ask.prepared import Prepared, Several
 from sfumato.ask.question import Question, flat
 from sfumato.errors import ParameterError
@@ -230,6 +231,6 @@ def _plan_people(made: Made, basis: Basis, spend: Bound) -> Prepared:
         return (total.rounded(found[0]),)
 
     def finish(raw: Any) -> Released:
-        return Released((Measured("people", flat(raw[0]), total.law, total.unit),), made.keys, cells)
+        return Released((NoisyPart("people", flat(raw[0]), total.law, total.unit),), made.keys, cells)
 
     return Prepared(gauge, Several(mechanisms=(total.mechanism,), relation=basis.relation), finish, arrange)

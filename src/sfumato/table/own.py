@@ -102,8 +102,7 @@ class OpenDatabase(Table):
         roster = self._held[ROSTER]
         return int(self.run(roster.aggregate(people=roster.count())).column("people")[0].as_py())
 
-    def under(self, schema: Schema) -> Table:
-        """Return the flat rows of a statement as a table."""
+    def _rows_of(self, schema: Schema) -> Table:
         return FlatTable(self, self, schema)
 
     def require_unchanged(self) -> None:
@@ -233,7 +232,7 @@ class _Opening:
         reader = source.engine.con.sql(source.engine.compile(query)).to_arrow_reader(ROWS_AT_ONCE)
         shown = self.store.registered(reader)
         kept = guarded(lambda: self.store.stored(shown))
-        self.store.forget(shown)
+        self.store.forget(shown.get_name())
         return kept
 
     def _roster(self, raw: Mapping[str, ir.Table]) -> ir.Table:
@@ -268,7 +267,7 @@ class _Opening:
             owned = told_apart(owned, schema, [LINK + link for link in links])
         kept = guarded(lambda: self.store.stored(owned))
         if self.store.is_duckdb:
-            self.store.forget(raw)
+            self.store.forget(raw.get_name())
         return kept
 
     def _owners(self, raw: ir.Table, roster: ir.Table, rows: int | None) -> ir.Table:

@@ -29,4 +29,4 @@ def unread(text: str, said: str) -> str:
     for sign, word in (("&", "AND"), ("|", "OR"), ("!", "NOT, or <> for 'not equal'")):
         if sign in text:
             return f"where= is no condition that can be read; write {word} instead of {sign!r}."
-    return f"where= is no condition that can be read: {said} It takes {ALLOWED}."
+    return f"where= is no condition that can be read: {said} In where= write {ALLOWED}."

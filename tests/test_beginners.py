@@ -93,7 +93,7 @@ MISTAKES = {
     "curator.groupby('sex')": "curator.group_by(",
     "curator.nunique('age')": "curator.people(",
     "curator.head()": "rows are private",
-    "curator.sql('SELECT 1')": "curator.count(",
+    "curator.query('SELECT 1')": "curator.sql(",
     "curator.describe()": "curator.schema",
     "curator.hist('age', bins=10)": "curator.histogram(",
     "curator.histogram('age', bins=10, epsilon=1)": "bins('age', step=10)",

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         Synthesize,
         Variance,
     )
+    from sfumato.table.database import Database, Link, PublicTable
     from sfumato.table.drafting import Draft, draft
     from sfumato.table.schema import Schema
     from sfumato.workload import builders as workloads
@@ -78,6 +79,7 @@ _HOMES = {
     "sfumato.noise": "Noise",
     "sfumato.questions": "Count Distribution GroupBy Histogram Mean People Popular Quantiles Queries Sum "
     "Synopsize Synthesize Variance",
+    "sfumato.table.database": "Database Link PublicTable",
     "sfumato.table.drafting": "Draft draft",
     "sfumato.table.schema": "Schema",
 }
@@ -137,6 +139,7 @@ __all__ = [
     "Cost",
     "Count",
     "Curator",
+    "Database",
     "Distribution",
     "Draft",
     "Event",
@@ -145,12 +148,14 @@ __all__ = [
     "Interaction",
     "Ledger",
     "Limit",
+    "Link",
     "Loss",
     "Mean",
     "Mechanism",
     "Noise",
     "People",
     "Popular",
+    "PublicTable",
     "Pure",
     "Quantiles",
     "Queries",

@@ -25,7 +25,7 @@ def one_sentence(said: str) -> bool:
         ("mean of agee", "Pure(0.1)", "did you mean 'age'?"),
         ("mean of hours by sexx", "Pure(0.1)", "did you mean 'sex'?"),
         ("mean of hours where agee > 3", "Pure(0.1)", "did you mean 'age'?"),
-        ("count where age > (SELECT 1)", "Pure(0.1)", "with a literal"),
+        ("count where age > (SELECT 1)", "Pure(0.1)", "`SELECT`"),
         ("count where age LIKE 'x%'", "Pure(0.1)", "list the values"),
         ("count where", "Pure(0.1)", "write"),
         ("counnt", "Pure(0.1)", "did you mean 'count'?"),

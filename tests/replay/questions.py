@@ -36,6 +36,7 @@ from sfumato.questions.synopsis.methods import METHODS as SYNOPSES
 from sfumato.questions.synopsis.question import Synopsize
 from sfumato.questions.synthesis.methods import METHODS as MODELS
 from sfumato.questions.synthesis.question import Synthesize
+from sfumato.sql.select import Select
 from sfumato.table.schema import Schema
 from sfumato.workload.builders import marginals
 from sfumato.workload.workload import Workload
@@ -113,6 +114,7 @@ def every_question(schema: Schema) -> dict[str, Question]:
         "Synopsize labels": Synopsize("labels", columns=bits, options={"width": 2, "queries": 6}),
         "Synopsize cuts by hubs": Synopsize("cuts", columns=("caller", "called"), options={"by": "hubs"}),
         "Synopsize cuts by pairs": Synopsize("cuts", columns=("caller", "called"), options={"by": "pairs"}),
+        "Select": Select("SELECT job, SUM(pay) FROM data WHERE age > 3 GROUP BY job"),
         **LEARNERS,
     }
 

@@ -51,7 +51,7 @@ SAME = [
         "born >= '2000-02-01'",
         "born >= DATE '2000-02-01'",
         "month > DATE '2000-01-01'",
-        "NOT born < CAST('2000-02-01' AS DATE)",
+        "NOT born < DATE '2000-02-01'",
     ),
     ("note = 'a' OR note = 'b'", "note IN ('b', 'a')", "NOT (note <> 'a' AND note <> 'b')"),
     ('"my gain" > 0.5', '"my gain" >= 1', '"my gain" > 0.75'),

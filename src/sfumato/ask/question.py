@@ -29,7 +29,9 @@ READERS: Registry[Callable[[Mapping[str, Any], Schema], Any]] = Registry(
 """What reads a part of a question back from JSON, by the key that tells it."""
 
 QUESTIONS: Registry[type[Question]] = Registry(
-    "question", "questions", {"Shaped": "sfumato.papers.query_release.geometry.question"}
+    "question",
+    "questions",
+    {"Shaped": "sfumato.papers.query_release.geometry.question", "Select": "sfumato.sql.select"},
 )
 
 

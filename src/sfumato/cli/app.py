@@ -15,6 +15,7 @@ from sfumato.cli.local import local_app
 from sfumato.cli.options import Charged, Data, Json, SchemaPath, Table
 from sfumato.cli.outcome import CHECK_FAILED, emit, guarded
 from sfumato.cli.reports import report_command
+from sfumato.cli.sql import sql_command
 from sfumato.errors import ParameterError
 from sfumato.show.progress import watched
 
@@ -34,6 +35,7 @@ app.command("query", cls=Charged)(query_command)
 app.command("read")(read_command)
 app.command("converse", cls=Charged)(converse_command)
 app.command("refit")(refit_command)
+app.command("sql", cls=Charged)(sql_command)
 app.command("report")(report_command)
 app.command("evidence")(evidence_command)
 

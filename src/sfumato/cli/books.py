@@ -50,9 +50,9 @@ def create(
     """Make a new ledger; its limits are fixed for ever."""
     from sfumato.cli.spends import read_budget
     from sfumato.ledger import Ledger
-    from sfumato.table.schema import Schema
+    from sfumato.table.database import load
 
-    described = None if schema is None else Schema.load(schema)
+    described = None if schema is None else load(schema)
     secrets = None if described is None else described.secrets
     budget = read_budget(person, each_attribute, attributes or [], people or [], secrets)
     if "://" not in ledger and Path(ledger).exists():

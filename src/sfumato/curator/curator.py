@@ -34,8 +34,10 @@ from sfumato.table.rehearsal import random_rows
 from sfumato.table.schema import Schema
 
 if TYPE_CHECKING:
+    from sfumato.curator.statements import SqlAnswer
     from sfumato.learn.estimator import PrivateLearner
     from sfumato.report import Evidence, ThreatReport
+    from sfumato.sql.explanation import Explanation
 
 PAID_AGAIN = (
     "These data cannot be recognised when they are opened again: they will be a new snapshot, and a question asked "
@@ -129,6 +131,22 @@ class Curator(Shorthands):
         )
         return answers_of(self.ledger, asked, kept, self.table.snapshot)
 
+    def sql(self, statement: str, spend: Bound | None = None, *, analyst: str | None = None) -> SqlAnswer | Explanation:
+        """Answer a SELECT over the tables within a spend, which may also stand in the statement; see docs/sql.md.
+
+        It is asked, charged and stored as questions are: the same again is free, and so is another HAVING, ORDER BY,
+        LIMIT or name over the same numbers. A statement that starts with EXPLAIN says what it would read and cost.
+        """
+        from sfumato.curator.statements import answer_sql
+
+        return answer_sql(self, statement, spend, analyst)
+
+    def explain(self, statement: str, spend: Bound | None = None) -> Explanation:
+        """Say what a SELECT reads, what it costs and how far its noise goes; free, and no data are read."""
+        from sfumato.curator.statements import explain_sql
+
+        return explain_sql(self, statement, spend)
+
     def refit(self, request: str) -> Answer | list[Answer]:
         """Compute again what is shown of a stored draw, and return it: after a `FitError`, say; free, no data are read.
 
@@ -168,6 +186,8 @@ class Curator(Shorthands):
 
         No private cell is read and nothing is spent. Without a spend it is rehearsed at a tenth of what is left.
         """
+        if not isinstance(self.schema, Schema):
+            raise ParameterError("A statement is rehearsed by curator.explain(…), which says its noise; write that.")
         asked = question.canonical(self.schema)
         bound = self.share(Fraction(1, 10)) if spend is None else spend
         with open_table(random_rows(self.schema, people, Noise()), self.schema, snapshot="rehearsal") as table:

@@ -13,7 +13,9 @@ from sfumato.ledger.keeping import Keep
 from sfumato.ledger.sources import snapshot_of
 from sfumato.privacy import Bound, Relation
 from sfumato.privacy.bounds import require_bound
-from sfumato.table.data import open_table
+from sfumato.table.data import Table, open_table
+from sfumato.table.database import Database, load
+from sfumato.table.own import open_database
 from sfumato.table.resources import STORAGE_LEVELS, Resources
 from sfumato.table.schema import Schema
 from sfumato.words import understood
@@ -22,7 +24,7 @@ from sfumato.words import understood
 @understood
 def curate(
     source: Any,
-    schema: Schema | Mapping[str, Any] | str | Path,
+    schema: Schema | Database | Mapping[str, Any] | str | Path,
     budget: Budget | Bound | None = None,
     *,
     ledger: str | Path | Ledger | None = None,
@@ -40,7 +42,8 @@ def curate(
 ) -> Curator:
     """Open a table and its ledger in one line, in memory or on disk.
 
-    `source` is a file, a frame, a database or a cluster table; `schema` a Schema or the path of one in TOML;
+    `source` is a file, a frame, a database or a cluster table; `schema` a Schema or the path of one in TOML. For a
+    `Database` the sources are a mapping from its tables, and questions are asked by `curator.sql`.
     `budget` the limits of everything that will be answered, a single bound for the whole person or a `Budget`.
     `ledger` is a path or an address, without it the ledger is in memory and gone when the program ends.
     A question asked again of the same state of the data is free. Files are recognised by place, size and time of
@@ -63,7 +66,10 @@ def curate(
     """
     described = _schema(schema)
     resources = Resources(memory_limit, temp_directory, storage)
-    opened = open_table(source, described, table=table, resources=resources)
+    if isinstance(described, Database):
+        opened: Table = open_database(source, described, resources=resources)
+    else:
+        opened = open_table(source, described, table=table, resources=resources)
     try:
         if isinstance(ledger, Ledger):
             book = _given(ledger, described, relation, [budget, population, analysts, keep_head, private])
@@ -97,11 +103,11 @@ def _given(ledger: Ledger, schema: Schema, relation: Relation | None, rest: Sequ
     return ledger
 
 
-def _schema(schema: Schema | Mapping[str, Any] | str | Path) -> Schema:
-    if isinstance(schema, Schema):
+def _schema(schema: Schema | Database | Mapping[str, Any] | str | Path) -> Any:
+    if isinstance(schema, (Schema, Database)):
         return schema
     if isinstance(schema, (str, Path)):
-        return Schema.load(schema)
+        return load(schema)
     if isinstance(schema, Mapping):
         return Schema(schema)
     raise SchemaError(f"A schema is a Schema or the path of a TOML file, not {type(schema).__name__}.")

@@ -25,8 +25,7 @@ INSTEAD = guide(
         "nunique count_distinct distinct users": "write curator.people('age > 40', spend=Pure(0.1))",
         "head tail sample rows data df to_pandas iloc loc": "rows are private; curator.synthesize(spend=Pure(1))"
         ".sample(10) makes some up that stand for them",
-        "sql query select execute": "write curator.count('age > 40', spend=Pure(0.1)), or ask a question such as "
-        "Mean('age')",
+        "query select execute": "write curator.sql('SELECT COUNT(*) FROM data WHERE age > 40', spend=Pure(0.1))",
         "filter where": "write where='age > 40' in the question",
         "describe info columns dtypes shape": "print(curator.schema) shows the columns, curator.count() the people",
         "spent used budget_spent history": "curator.ledger.spent() says what is used, print(curator.ledger) all of it",

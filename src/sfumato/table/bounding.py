@@ -129,8 +129,10 @@ def weigh_in_memory(table: Any, rule: Bounding) -> Any:
     return table.append_column(WEIGHT, weights)
 
 
-def told_apart(coded: ir.Table, schema: Schema) -> ir.Table:
+def told_apart(coded: ir.Table, schema: Schema, links: Sequence[str] = ()) -> ir.Table:
     """Put one row in which every cell is missing in place of a person's rows that have the same row key.
+
+    `links` are columns without a domain that become null there.
 
     Which keys occur twice depends on the keys alone, and no cell decides which of two rows is the one that counts.
     """
@@ -138,13 +140,14 @@ def told_apart(coded: ir.Table, schema: Schema) -> ir.Table:
 
     by = [PERSON, KEY] if schema.row_key else [PERSON]
     # The smallest of one cell is the cell itself.
-    cells = {name: coded[name].min() for name in schema.names}
+    cells = {name: coded[name].min() for name in (*schema.names, *links)}
     grouped = coded.group_by(by).agg(sfumato_rows=coded.count(), **cells)
     twice = grouped.sfumato_rows > 1
     empty = {
         name: ibis.ifelse(twice, _missing(schema, name, coded[name].type()), grouped[name]) for name in schema.names
     }
-    return grouped.select(**empty, **{name: grouped[name] for name in by})
+    led = {name: ibis.ifelse(twice, ibis.null(coded[name].type()), grouped[name]) for name in links}
+    return grouped.select(**empty, **led, **{name: grouped[name] for name in by})
 
 
 def _missing(schema: Schema, name: str, kind: Any) -> Any:

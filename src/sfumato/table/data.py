@@ -92,6 +92,9 @@ def open_table(
 class Table:
     """One snapshot of the data of some people under a public schema. Make one with `open_table`."""
 
+    flat = False
+    """Whether its rows are those of a statement, bounded before."""
+
     def __init__(self, source: Source, schema: Schema, snapshot: str, order_key: str) -> None:
         self.schema = schema
         self.snapshot = snapshot
@@ -103,6 +106,7 @@ class Table:
         self.public_people: int | None = None  # what a plan may know; everybody who only runs queries need not
         self._kept: dict[tuple[Bounding, frozenset[str]], ir.Table] = {}
         self._plans: dict[Hashable, Plan] = {}  # by what was asked, the oldest first
+        self._flats: dict[str, Table] = {}  # the rows of statements, by their schema, the oldest first
 
     def __repr__(self) -> str:
         return f"Table({self._source.kind}, {len(self.schema.names)} columns, snapshot {self.snapshot!r})"
@@ -158,6 +162,27 @@ class Table:
     def _keep(self, key: tuple[Bounding, frozenset[str]], table: ir.Table) -> ir.Table:
         self._kept[key] = table
         return table
+
+    def under(self, schema: Schema) -> Table:
+        """Return what a gauge of this schema reads: the table itself, or the rows of a statement about it."""
+        if schema is self.schema or schema == self.schema:
+            return self
+        if schema.fingerprint not in self._flats:
+            if len(self._flats) >= PLANS_AT_ONCE:
+                self._flats.pop(next(iter(self._flats))).forget_plans()
+            self._flats[schema.fingerprint] = self._rows_of(schema)
+        return self._flats[schema.fingerprint]
+
+    def _rows_of(self, schema: Schema) -> Table:
+        from sfumato.table.alone import flat_table
+
+        return flat_table(self, schema)
+
+    def forget_plans(self) -> None:
+        """Let go of all queries that stay planned."""
+        for plan in self._plans.values():
+            self._source.forget(plan.name)
+        self._plans.clear()
 
     def everybody(self) -> ir.Table:
         """Return the codes of all rows, uncut, with the person of each."""

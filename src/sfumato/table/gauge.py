@@ -12,12 +12,14 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from sfumato.errors import SchemaError
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Attributes, Bound, Everything, Loss, Relation
 from sfumato.privacy.bounds import for_each_of_two
 from sfumato.privacy.calibrate import Gaussians
 from sfumato.privacy.parallel import twice
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.table.bounding import SCALE, Bounding, Way, bounding_of
+from sfumato.table.database import IN_SQL, Database
 from sfumato.table.measure import Measure, Occurring, Ordered, People, Totals
 from sfumato.table.notes import notes_of
 from sfumato.table.predicate import EVERY_ROW, Predicate
@@ -61,6 +63,9 @@ class Basis:
 
     def gauge(self, measure: Measure) -> Gauge:
         """Return what is known about a measure here."""
+        given: object = self.schema
+        if isinstance(given, Database):
+            raise SchemaError(IN_SQL)
         return Gauge(self, measure)
 
 
@@ -266,9 +271,10 @@ class Gauge:
         from sfumato.table.planned import PlannedTable
 
         if self not in table.planned:
-            self.measure.query(View(PlannedTable(table, self.people), self.measure.columns(), self.rule))
+            rows = PlannedTable(table.under(self.schema), self.people)
+            self.measure.query(View(rows, self.measure.columns(), self.rule))
             table.planned.add(self)
 
     def read(self, table: Table) -> Any:
         """Return the exact integers of the measure, and of nothing else."""
-        return self.measure.query(table.view(self.measure.columns(), self.rule))
+        return self.measure.query(table.under(self.schema).view(self.measure.columns(), self.rule))

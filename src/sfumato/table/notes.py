@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 def notes_of(gauge: Gauge) -> tuple[str, ...]:
     """Return the rules by which a reading is made, in a fixed order."""
+    written = getattr(gauge.schema, "rules", None)
+    if written is not None:
+        return tuple(written)  # a statement knows its columns; its flat table has only values
     valued = _valued(gauge)
     return (
         *_people(gauge),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from sfumato.domain import Text
@@ -41,6 +41,14 @@ class PlannedTable(Table):
     @property
     def _coded(self) -> ir.Table:
         return self._table._coded
+
+    def bounded(self, rule: Bounding, names: Iterable[str]) -> ir.Table:
+        """Return the rows of a statement as they are written, and those of a table as they would be cut."""
+        return self._table.bounded(rule, names) if self._table.flat else super().bounded(rule, names)
+
+    def everybody(self) -> ir.Table:
+        """Return all rows with their person."""
+        return self._table.everybody()
 
     def _keep(self, key: tuple[Bounding, frozenset[str]], table: ir.Table) -> ir.Table:
         return table

@@ -89,8 +89,12 @@ def engine_largest(measure: Part, schema: Schema) -> int:
 
 
 def check_fits(measure: Part, schema: Schema, rule: Bounding) -> None:
-    """Refuse, from the schema alone, a measure of which one person's share would not fit 62 bits."""
-    if engine_largest(measure, schema) * rule.rows * rule.scale >= 2**62:
+    """Refuse, from the schema alone, what does not fit 62 bits: one row, or one person's share of a group.
+
+    Sums over many rows are added in halves; only where groups are picked is a person's share added by itself.
+    """
+    rows = 1 if rule.groups is None else rule.rows
+    if engine_largest(measure, schema) * rows * rule.scale >= 2**62:
         what = "squared and added" if measure.power is Power.SQUARE else "added"
         raise SchemaError(
             f"The values of {measure.column!r} are too large to be {what} exactly with {rule.rows} rows a person; give "

@@ -1,12 +1,13 @@
 """Read `where=` as a person writes it, a SQL condition or an Ibis expression, into a predicate over codes.
 
-Both are walked by the exact type of every node; whatever is not on the list is refused, with a sentence that says
-what may be written. No text of the user reaches an engine.
+SQL is read by the parser of statements (SQ-PARSE), Ibis by the exact type of every node; whatever is not on the list is
+refused, with a sentence that says what may be written. No text of the user reaches an engine.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import date
 from fractions import Fraction
 from functools import lru_cache
@@ -16,8 +17,9 @@ from sfumato.domain import Booleans, Domain, Text, Times
 from sfumato.domain.calendar import as_date
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.exact import exact
+from sfumato.grammar import parse_condition, printed, tree
 from sfumato.table.comparison import among, compare
-from sfumato.table.conditions import ALLOWED, INSTEAD, parsed, quoted, unread
+from sfumato.table.conditions import ALLOWED, quoted, unread
 from sfumato.table.predicate import (
     ALWAYS,
     EVERY_ROW,
@@ -40,13 +42,11 @@ from sfumato.table.predicate import (
 from sfumato.table.schema import Schema
 
 LONGEST = 5_000
-DEEPEST = 40
 
 
 _NUMBER = re.compile(r"[0-9]{0,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,2})?")
 NO_COMPARISON_WITH_NULL = "A comparison with NULL is never true; write for example age IS NULL, or age IS NOT NULL."
 _FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_SQL_COMPARISONS = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
 _IBIS_COMPARISONS = {
     "Equals": "=",
     "NotEquals": "<>",
@@ -93,31 +93,24 @@ def _checked(predicate: Predicate, schema: Schema) -> Predicate:
 
 @lru_cache(maxsize=1024)
 def _read_sql(text: str, schema: Schema) -> Predicate:
-    from sqlglot import exp
-
     if len(text) > LONGEST:
         raise ParameterError(f"where= has {len(text)} characters; write at most {LONGEST}.")
-    if _depth(text) > DEEPEST:
-        raise ParameterError(f"where= nests brackets deeper than {DEEPEST}; write it flatter.")
-    statements = parsed(text) or parsed(quoted(text, schema))
-    if statements is None:
-        raise ParameterError(unread(text))
-    statement = statements[0] if len(statements) == 1 else None
-    given = {key for key, value in statement.args.items() if value} if type(statement) is exp.Select else set()
-    where = statement.args.get("where") if statement is not None else None
-    if given != {"expressions", "where"} or where is None or type(where.this) is not exp.Paren:
-        raise ParameterError(
-            f"where= is one condition and nothing more; leave SELECT … WHERE out, and write {ALLOWED}."
-        )
-    return _SqlReader(schema).condition(where.this).true
+    try:
+        found = parse_condition(text)
+    except ParameterError as refused:
+        # Names that are words of SQL or have blanks may be written bare where nothing else can be meant.
+        again = quoted(text, schema)
+        if again == text:
+            raise ParameterError(unread(text, str(refused))) from None
+        found = _parsed_again(again, text)
+    return _SqlReader(schema).condition(found).true
 
 
-def _depth(text: str) -> int:
-    deepest = depth = 0
-    for character in text:
-        depth += (character == "(") - (character == ")")
-        deepest = max(deepest, depth)
-    return deepest
+def _parsed_again(quoted_text: str, text: str) -> tree.Expression:
+    try:
+        return parse_condition(quoted_text)
+    except ParameterError as refused:
+        raise ParameterError(unread(text, str(refused))) from None
 
 
 class _SqlReader:
@@ -126,31 +119,38 @@ class _SqlReader:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
 
-    def condition(self, node: Any) -> Condition:
-        name, schema = type(node).__name__, self.schema
-        if name == "Paren":
-            return self.condition(node.this)
-        if name in ("And", "Or"):
-            parts = [self.condition(part) for part in node.flatten(unnest=False)]
-            return conjunction(parts, schema) if name == "And" else disjunction(parts, schema)
-        if name == "Not":
-            return negated(self.condition(node.this))
-        if name == "Boolean":
-            return ALWAYS if node.this else NEVER
-        if name == "Column":
-            return self.truth(self.column(node))
-        if name in _SQL_COMPARISONS:
-            return self.comparison(node.this, _SQL_COMPARISONS[name], node.expression)
-        if name == "Between" and not node.args.get("symmetric"):
-            return between(schema, self.column(node.this), *(self.literal(node.args[end]) for end in ("low", "high")))
-        if name == "In" and {key for key, value in node.args.items() if value} == {"this", "expressions"}:
-            return among(schema, self.column(node.this), [self.literal(part) for part in node.expressions])
-        if name == "Is" and type(node.expression).__name__ == "Boolean":
-            # IS has no third value: a missing cell is not true, and it is not false.
-            return _certain(compare(schema, self.column(node.this), "=", bool(node.expression.this)), schema)
-        if name == "Is" and type(node.expression).__name__ == "Null":
-            return null(schema, self.column(node.this))
-        raise ParameterError(f"where= cannot use {_shown(node)}; {INSTEAD.get(name, f'write only {ALLOWED}')}.")
+    def condition(self, node: tree.Expression) -> Condition:
+        schema = self.schema
+        match node:
+            case tree.Brackets(inside):
+                return self.condition(inside)
+            case tree.Chain(parts, ("AND", *_)):
+                return conjunction([self.condition(part) for part in parts], schema)
+            case tree.Chain(parts, ("OR", *_)):
+                return disjunction([self.condition(part) for part in parts], schema)
+            case tree.Not(of):
+                return negated(self.condition(of))
+            case tree.Truth(value):
+                return ALWAYS if value else NEVER
+            case tree.Column():
+                return self.truth(self.column(node))
+            case tree.Comparison(sign, left, right):
+                return self.comparison(left, sign, right)
+            case tree.Between(of, low, high, opposite):
+                return _unless(opposite, between(schema, self.column(of), self.literal(low), self.literal(high)))
+            case tree.In(of, values, opposite):
+                return _unless(opposite, among(schema, self.column(of), [self.literal(value) for value in values]))
+            case tree.Is(of, "NULL", opposite):
+                return _unless(opposite, null(schema, self.column(of)))
+            case tree.Is(of, what, opposite):
+                # IS has no third value: a missing cell is not true, and it is not false.
+                found = compare(schema, self.column(of), "=", what == "TRUE")
+                return _unless(opposite, _certain(found, schema))
+            case tree.Text() | tree.Number() | tree.Moment():
+                raise ParameterError(
+                    f"where= cannot use {_shown(node)} alone; compare a column with it, as in sex = 'F'."
+                )
+        raise ParameterError(f"where= cannot use {_shown(node)}; write only {ALLOWED}.")
 
     def truth(self, column: str) -> Condition:
         """Return that a column of truth values is true; another one alone is no condition."""
@@ -161,23 +161,20 @@ class _SqlReader:
             f"{column} IS NOT NULL."
         )
 
-    def comparison(self, left: Any, how: str, right: Any) -> Condition:
-        if type(left).__name__ == "Column" and type(right).__name__ == "Column":
+    def comparison(self, left: tree.Expression, how: str, right: tree.Expression) -> Condition:
+        left, right = _bare(left), _bare(right)
+        if isinstance(left, tree.Column) and isinstance(right, tree.Column):
             self.require_text_in_quotes(left, how, right)
-        if type(left).__name__ == "Column":
+        if isinstance(left, tree.Column):
             return compare(self.schema, self.column(left), how, self.literal(right))
-        if type(right).__name__ == "Column":
+        if isinstance(right, tree.Column):
             return compare(self.schema, self.column(right), _FLIPPED[how], self.literal(left))
-        wrong = right if type(left).__name__ == "Literal" else left
-        if type(wrong).__name__ in (*_SQL_COMPARISONS, "Between"):
-            raise ParameterError(
-                "where= compares once at a time; write age BETWEEN 40 AND 60, or age > 40 AND age < 60."
-            )
+        wrong = right if isinstance(left, (tree.Number, tree.Text)) else left
         raise ParameterError(f"where= compares a column with a literal; {_shown(wrong)} is no column: write {ALLOWED}.")
 
-    def require_text_in_quotes(self, left: Any, how: str, right: Any) -> None:
+    def require_text_in_quotes(self, left: tree.Column, how: str, right: tree.Column) -> None:
         """Say that sex = "F" names a column F in SQL: text stands in single quotes."""
-        names = [str(node.this.this) for node in (left, right)]
+        names = [left.name.text, right.name.text]
         if names[0] in self.schema.names and _NUMBER.fullmatch(names[1]):
             raise ParameterError(f"In where= numbers stand without quotes; write {names[0]} {how} {names[1]}.")
         if names[0] in self.schema.names and names[1] not in self.schema.names:
@@ -185,40 +182,63 @@ class _SqlReader:
         if names[0] in self.schema.names:
             raise ParameterError(f"where= compares a column with a literal, not {names[0]!r} with {names[1]!r}.")
 
-    def column(self, node: Any) -> str:
-        if type(node).__name__ != "Column":
+    def column(self, node: tree.Expression) -> str:
+        node = _bare(node)
+        if not isinstance(node, tree.Column):
             raise ParameterError(f"where= compares a column with a literal; {_shown(node)} is no column.")
-        if {key for key, value in node.args.items() if value} != {"this"} or type(node.this).__name__ != "Identifier":
+        if node.table is not None:
             raise ParameterError(f"where= names columns by one word; {_shown(node)} has more.")
-        name = str(node.this.this)
+        name = declared(node.name, self.schema.names)
         self.schema.domain(name)
         return name
 
-    def literal(self, node: Any) -> Any:
-        kind = type(node).__name__
-        if kind == "Neg" and type(node.this).__name__ == "Literal" and not node.this.is_string:
-            return -_number(node.this.this)
-        if kind == "Literal":
-            return str(node.this) if node.is_string else _number(node.this)
-        if kind == "Boolean":
-            return bool(node.this)
-        if kind == "Cast" and str(node.args["to"]).upper() == "TIMESTAMP" and type(node.this).__name__ == "Literal":
-            return str(node.this.this)
-        if kind == "Cast" and str(node.args["to"]).upper() == "DATE" and type(node.this).__name__ == "Literal":
-            return as_date(node.this.this, "a date in where=")
-        if kind == "Null":
-            raise ParameterError(NO_COMPARISON_WITH_NULL)
+    def literal(self, node: tree.Expression) -> Any:
+        match _bare(node):
+            case tree.Negative(tree.Number(text)):
+                return -read_number(text)
+            case tree.Number(text):
+                return read_number(text)
+            case tree.Text(value):
+                return value
+            case tree.Truth(value):
+                return value
+            case tree.Moment("TIMESTAMP", value):
+                return value
+            case tree.Moment("DATE", value):
+                return as_date(value, "a date in where=")
+            case tree.Null():
+                raise ParameterError(NO_COMPARISON_WITH_NULL)
         raise ParameterError(f"where= compares a column with a literal; {_shown(node)} is none.")
 
 
-def _number(text: str) -> Fraction:
-    if not _NUMBER.fullmatch(text):
-        raise ParameterError(f"{text[:50]!r} is too long for a number in where=; write it shorter.")
-    return exact(text, "a number in where=")
+def declared(name: tree.Name, names: Iterable[str]) -> str:
+    """Return the declared name that was meant: in quotes exactly that one, without quotes up to case.
+
+    >>> declared(tree.Name("AGE"), ["age"]), declared(tree.Name("AGE", quoted=True), ["age"])
+    ('age', 'AGE')
+    """
+    if name.quoted:
+        return name.text
+    return next((one for one in names if one.casefold() == name.text.casefold()), name.text)
 
 
-def _shown(node: Any) -> str:
-    return repr(str(node)[:60])
+def read_number(text: str) -> Fraction:
+    """Return a number of a statement exactly."""
+    return exact(text, "a number in a condition")
+
+
+def _bare(node: tree.Expression) -> tree.Expression:
+    while isinstance(node, tree.Brackets):
+        node = node.inside
+    return node
+
+
+def _unless(opposite: bool, condition: Condition) -> Condition:
+    return negated(condition) if opposite else condition
+
+
+def _shown(node: tree.Expression) -> str:
+    return repr(printed(node)[:60])
 
 
 def null(schema: Schema, column: str) -> Condition:

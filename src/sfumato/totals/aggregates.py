@@ -15,6 +15,7 @@ from sfumato.ask.question import Question, Where
 from sfumato.domain import Derived, FixedPoint, Integers
 from sfumato.errors import SchemaError
 from sfumato.privacy import Bound
+from sfumato.table.flat import Grid
 from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
 from sfumato.table.statistics import COUNT, Part, Power
@@ -137,7 +138,7 @@ def plain(number: Fraction) -> int | float:
 def number_step(schema: Schema, column: str) -> Fraction:
     """Return what one code of a numeric column is worth, refusing columns that hold no numbers."""
     domain = schema.domain(column)
-    if isinstance(domain, FixedPoint):
+    if isinstance(domain, FixedPoint) or (isinstance(domain, Grid) and domain.form == "number"):
         return domain.step
     if isinstance(domain, Integers):
         return ONE

@@ -1,0 +1,127 @@
+"""What `sfumato sql` does: open the tables of a database, and answer or explain a statement."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sfumato.cli.options import (
+    Analyst,
+    Json,
+    KeepHead,
+    LedgerOption,
+    Out,
+    Private,
+    SameData,
+    SchemaPath,
+    Snapshot,
+    Spend,
+)
+from sfumato.cli.outcome import emit, guarded
+from sfumato.errors import ParameterError
+from sfumato.show.progress import watched
+
+Statement = Annotated[
+    str | None, typer.Argument(help='For example: "SELECT sex, COUNT(*) FROM patients GROUP BY sex".')
+]
+Data = Annotated[
+    list[str] | None, typer.Option(help="Where a table is, as visits=visits.parquet; of a schema alone, the file.")
+]
+
+
+@guarded
+def sql_command(
+    schema: SchemaPath,
+    statement: Statement = None,
+    *,
+    ledger: LedgerOption,
+    data: Data = None,
+    file: Annotated[Path | None, typer.Option("--file", "-f", help="A file that holds the statement.")] = None,
+    spend: Spend = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Only say what it reads and costs; free.")] = False,
+    out: Out = None,
+    snapshot: Snapshot = "",
+    same_data: SameData = False,
+    analyst: Analyst = None,
+    private: Private = None,
+    keep_head: KeepHead = None,
+    as_json: Json = False,
+) -> None:
+    """Answer a SELECT over one or several tables, charged to a ledger before the data are touched.
+
+    SCHEMA is a database in TOML, in which a table may name its file: source = "visits.parquet".
+    """
+    from sfumato.cli.spends import read_bound
+    from sfumato.curator import curate
+    from sfumato.ledger import Ledger
+    from sfumato.table.database import load
+
+    text = _text(statement, file)
+    described = load(schema)
+    bound = None if spend is None else read_bound(spend)
+    sources = _sources(schema, described, data or [])
+    with Ledger(ledger, schema=described.fingerprint, private=private, keep_head=keep_head) as book:
+        with watched("Working"):
+            curator = curate(sources, described, ledger=book, snapshot=snapshot, same_data=same_data)
+        with curator.table:
+            found = curator.explain(text, bound) if explain else curator.sql(text, bound, analyst=analyst)
+            _show(found, out, as_json)
+
+
+def _show(found: Any, out: Path | None, as_json: bool) -> None:
+    from sfumato.sql.explanation import Explanation
+
+    if isinstance(found, Explanation):
+        facts = {"sql": found.sql, "reads": list(found.reads), "costs": found.costs, "noise": found.noise}
+        emit({**facts, "rules": list(found.rules), "free": list(found.free)}, lambda: str(found), as_json)
+        return
+    if out is not None:
+        writers = {".csv": "to_csv", ".parquet": "to_parquet"}
+        if out.suffix.lower() not in writers:
+            raise ParameterError(f"--out ends in .csv or .parquet, and {str(out)!r} does not.")
+        getattr(found.frame, writers[out.suffix.lower()])(out)
+    table = {name: [_plain(cell) for cell in column] for name, column in found.frame.columns.items()}
+    emit(
+        {"table": table, "sql": found.sql, "reused": found.reused, "loss": found.loss.to_json()},
+        lambda: str(found),
+        as_json,
+    )
+
+
+def _plain(cell: Any) -> Any:
+    from sfumato.answer import number
+
+    shown = number(cell)
+    return shown if shown is None or isinstance(shown, (bool, int, float, str)) else str(shown)
+
+
+def _text(statement: str | None, file: Path | None) -> str:
+    if (statement is None) is (file is None):
+        raise ParameterError(
+            'Write the statement after the schema, or its file after -f: sfumato sql clinic.toml "SELECT …".'
+        )
+    if statement is not None:
+        return statement
+    assert file is not None
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ParameterError(f"The statement {str(file)!r} cannot be read ({type(error).__name__}).") from None
+
+
+def _sources(path: Path, described: Any, data: list[str]) -> Any:
+    from sfumato.table.database import Database, sources_in
+
+    if not isinstance(described, Database):
+        if len(data) != 1:
+            raise ParameterError("A schema of one table takes one file; write --data people.parquet.")
+        return data[0]
+    found: dict[str, Any] = sources_in(path)
+    for option in data:
+        name, equals, place = option.partition("=")
+        if not equals:
+            raise ParameterError(f"--data is written as visits=visits.parquet, and {option[:60]!r} is not.")
+        found[name] = place
+    return found

@@ -1,0 +1,113 @@
+"""Statements in SQL: asked, paid and stored as questions, and computed on from what was released."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sfumato.answer import Answer, ErrorUnit, Frame, Released
+from sfumato.curator.planning import planned
+from sfumato.privacy import Bound
+from sfumato.privacy.bounds import require_bound
+from sfumato.sql.explanation import Explanation, explained
+from sfumato.sql.statement import Statement, read_statement
+from sfumato.table.database import database_of
+
+if TYPE_CHECKING:
+    from sfumato.curator.curator import Curator
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """How the answers to a statement are read: its rows, and the ends of its numbers."""
+
+    error_unit: ClassVar[ErrorUnit] = "value"
+    statement: Statement
+    answers: tuple[Answer, ...]
+    rows: Frame
+
+    def value(self, released: Released) -> Frame:
+        """Return the rows of the statement."""
+        return self.rows
+
+    def interval(self, released: Released, confidence: Fraction) -> Frame:
+        """Return the ends of every number that is an aggregate, or + - * / of some."""
+        return self.statement.frame(self.answers, confidence)
+
+    def separate_intervals(self, released: Released) -> int:
+        """Every row has its own."""
+        return max(1, len(released.cells))
+
+    def doubts(self, released: Released) -> tuple[str, ...]:
+        """Return what a reader should know of rows that were chosen, and of means of nothing."""
+        from sfumato.sql.select import Made
+
+        found: list[str] = []
+        if self.statement.private.having is not None or self.statement.private.limit is not None:
+            found.append("Intervals hold for each row before HAVING or LIMIT chose it.")
+        for select, answer in zip(self.statement.selects, self.answers, strict=True):
+            found += Made.of(select.statement, self.statement.database).doubts(answer.released)
+        return tuple(found)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the private part of the statement."""
+        return {"question": "Select", "statement": self.statement.sql}
+
+
+@dataclass(frozen=True, repr=False)
+class SqlAnswer(Answer):
+    """The rows of a statement with what they cost; `sql` is what was asked of the data, in canonical form."""
+
+    sql: str = field(default="")
+
+    def framed(self, together: bool = False) -> Frame:
+        """Return the items of the statement in their order; `interval` has the ends."""
+        return self.question.value(self.released)  # type: ignore[no-any-return]
+
+
+def statement_of(curator: Curator, text: str) -> Statement:
+    """Return a statement made ready for a curator's tables."""
+    return read_statement(text, database_of(curator.schema))
+
+
+def answer_sql(curator: Curator, text: str, spend: Bound | None, analyst: str | None) -> SqlAnswer | Explanation:
+    """Answer a statement within a spend, or explain it if it says so."""
+    statement = statement_of(curator, text)
+    bound = statement.spend(spend)
+    if statement.parsed.explain:
+        return explain_sql(curator, text, bound)
+    answers = curator.ask(list(statement.selects), bound, analyst=analyst)
+    return _answer(statement, answers)
+
+
+def _answer(statement: Statement, answers: Sequence[Answer]) -> SqlAnswer:
+    first = answers[0]
+    loss = reduce(add, (one.loss for one in answers))
+    reading = Reading(statement, tuple(answers), statement.frame(answers))
+    raw = tuple(one.raw for one in answers)
+    return SqlAnswer(
+        reading,
+        first.released,
+        loss,
+        first.event,
+        answers[-1].remaining,
+        first.reused,
+        raw,
+        first.request,
+        statement.sql,
+    )
+
+
+def explain_sql(curator: Curator, text: str, spend: Bound | None) -> Explanation:
+    """Say what a statement reads, costs and can tell; from public facts alone, and free."""
+    statement = statement_of(curator, text)
+    bound = statement.spend(spend)
+    if bound is None:
+        asked = planned(curator.basis, list(statement.selects), None)
+        return explained(statement, asked, None)
+    asked = planned(curator.basis, list(statement.selects), require_bound(bound))
+    return explained(statement, asked, curator.ledger.preview(asked.losses(bound), None).text)

@@ -1,0 +1,320 @@
+"""The plan of a statement: tables of one row a person, flat rows, keys and totals, and how it prints itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import prod
+
+from sfumato.errors import CertificationError, ParameterError
+from sfumato.grammar import printed, tree
+from sfumato.grammar.printing import printed_name, printed_number
+from sfumato.sql.canonical import Names, canonical
+from sfumato.sql.scope import Per, Scope, bare, open_scope, with_condition
+from sfumato.sql.typing import Leaves, typed
+from sfumato.table.database import Database
+from sfumato.table.expression import Expression
+from sfumato.table.flat import Flat, PersonPart, PersonTable, check_key
+from sfumato.table.person_parts import filtered, person_part
+from sfumato.table.statistics import DENSE_CELLS
+from sfumato.table.where import read_number
+
+MOST_WITHS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Total:
+    """One aggregate outside WITH; `of` is None for COUNT(*) and for COUNT(DISTINCT person)."""
+
+    function: str
+    of: Expression | None
+    distinct: bool
+    chance: Fraction | None
+    where: Expression | None
+    person: str = ""
+
+    @property
+    def text(self) -> str:
+        """The aggregate in canonical form."""
+        inside = "*" if self.of is None else self.of.text
+        if self.distinct:
+            inside = f"DISTINCT {self.person}"
+        if self.chance is not None:
+            inside += f", {printed_number(self.chance)}"
+        where = "" if self.where is None else f" FILTER (WHERE {self.where.text})"
+        return f"{self.function}({inside}){where}"
+
+    @property
+    def value(self) -> Expression | None:
+        """What is added up: with FILTER, what fails it is missing."""
+        return self.of if self.where is None else filtered(self.of, self.where)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The private part of a statement: what is read from the data, and nothing that is computed afterwards."""
+
+    pers: tuple[Per, ...]
+    flat: Flat
+    source: str
+    keys: tuple[Expression, ...]
+    totals: tuple[Total, ...]
+
+    def text(self, totals: Sequence[Total] | None = None) -> str:
+        """Return the statement that asks for the keys and some of the totals, in canonical form."""
+        listed = self.totals if totals is None else totals
+        items = ", ".join([*(key.text for key in self.keys), *(total.text for total in listed)])
+        pers = f"WITH {', '.join(per.text for per in self.pers)} " if self.pers else ""
+        where = "" if self.flat.where is None else f" WHERE {self.flat.where.text}"
+        keys = f" GROUP BY {', '.join(key.text for key in self.keys)}" if self.keys else ""
+        return f"{pers}SELECT {items} FROM {self.source}{where}{keys}"
+
+
+def plan_of(statement: tree.Statement, database: Database) -> tuple[Plan, Scope]:
+    """Return the plan of the private part of a statement, checked against the tree, and its names."""
+    pers = _pers(statement.tables, database)
+    select = innermost(statement.select)
+    assert isinstance(select.source, tree.Source)
+    scope = open_scope(select.source, database, pers)
+    where = _where(select.where, scope)
+    assert scope.flat is not None
+    flat = with_condition(scope.flat, where)
+    keys = tuple(_key(key, select, scope) for key in select.keys)
+    if len({key.text for key in keys}) != len(keys):
+        raise ParameterError("The same key is there twice in GROUP BY; write it once.")
+    if prod(key.high - key.low + 1 + key.nullable for key in keys) > DENSE_CELLS:
+        listed = ", ".join(key.text for key in keys)
+        raise ParameterError(
+            f"There are too many possible values of {listed} to list them all; group by fewer, or by coarser ones."
+        )
+    found: dict[str, Total] = {}
+    for node in aggregates_of(select):
+        total = _total(node, scope)
+        _check_canonical(total.text, canonical(node, scope_names(scope)))
+        found[total.text] = total
+    used = tuple(per for per in pers.values())
+    return Plan(used, flat, scope.source, keys, tuple(found.values())), scope
+
+
+def innermost(select: tree.Select) -> tree.Select:
+    """Return the private select: the one that reads tables."""
+    while isinstance(select.source, tree.Inner):
+        if select.options:
+            raise ParameterError("The spend stands in the select that reads the tables; move OPTIONS there.")
+        select = select.source.select
+    return select
+
+
+def aggregates_of(select: tree.Select) -> list[tree.Aggregate]:
+    """Return the aggregates of a select in order: of what is selected, of HAVING and of ORDER BY."""
+    nodes: list[tree.Expression] = [item.of for item in select.items]
+    nodes += [] if select.having is None else [select.having]
+    nodes += [part.of for part in select.order]
+    return [found for node in nodes for found in _inside(node)]
+
+
+def _inside(node: object) -> list[tree.Aggregate]:
+    if isinstance(node, tree.Aggregate):
+        return [node]
+    if isinstance(node, tuple):
+        return [found for part in node for found in _inside(part)]
+    if not hasattr(node, "__dataclass_fields__"):
+        return []
+    return [found for name in node.__dataclass_fields__ for found in _inside(getattr(node, name))]
+
+
+def scope_names(scope: Scope) -> Names:
+    """Return how a scope names a column in canonical form."""
+
+    def named(column: tree.Column) -> str:
+        seat, name = scope.found(column)
+        return f"{printed_name(seat.name)}.{printed_name(name)}"
+
+    return named
+
+
+def _check_canonical(plan: str, written: str) -> None:
+    """Compare what the plan says with what was written; they differ only if the compiler forgot something."""
+    if plan != written:
+        raise CertificationError(f"The plan says {plan!r} and the statement {written!r}; please report it.")
+
+
+def _where(node: tree.Expression | None, scope: Scope) -> Expression | None:
+    parts = [*scope.extra, *([] if node is None else [node])]
+    if not parts:
+        return None
+    whole = parts[0] if len(parts) == 1 else tree.Chain(tuple(parts), ("AND",) * (len(parts) - 1))
+    found = typed(whole, _columns(scope))
+    _check_canonical(found.text, canonical(whole, scope_names(scope)))
+    return found
+
+
+def _columns(scope: Scope) -> Leaves:
+    return lambda node: scope.expression(node) if isinstance(node, tree.Column) else None
+
+
+def _key(node: tree.Expression, select: tree.Select, scope: Scope) -> Expression:
+    """Return a key: an expression, the place of an item, or the name of an output."""
+    node = bare(node)
+    if isinstance(node, tree.Number):
+        place = read_number(node.text)
+        if place.denominator != 1 or not 1 <= place <= len(select.items):
+            raise ParameterError(f"GROUP BY {node.text} names no item; write a place from 1 to {len(select.items)}.")
+        node = bare(select.items[int(place) - 1].of)
+    elif isinstance(node, tree.Column) and node.table is None:
+        named = [item for item in select.items if item.alias is not None and same_name(item.alias, node.name)]
+        node = bare(named[0].of) if named else node
+    if _inside(node):
+        raise ParameterError("A key is no aggregate; group by a column.")
+    if scope.names_person(node):
+        raise ParameterError(
+            "One row a person is a row about a person; group by it inside WITH and aggregate the result."
+        )
+    key = typed(node, _columns(scope))
+    _check_canonical(key.text, canonical(node, scope_names(scope)))
+    check_key(key)
+    return key
+
+
+def same_name(one: tree.Name, other: tree.Name) -> bool:
+    """Tell whether two names mean the same output."""
+    if one.quoted or other.quoted:
+        return one.text == other.text
+    return one.text.casefold() == other.text.casefold()
+
+
+def _total(node: tree.Aggregate, scope: Scope) -> Total:
+    if node.bounds is not None:
+        raise ParameterError(
+            "Write WITH per AS (SELECT person, LEAST(SUM(x), 500) AS s … GROUP BY person), and SUM(s) of it."
+        )
+    if node.function in ("MIN", "MAX"):
+        end = "0.99" if node.function == "MAX" else "0.01"
+        raise ParameterError(f"The end of the values is one person's; write QUANTILE_CONT(x, {end}).")
+    where = None if node.where is None else typed(node.where, _columns(scope))
+    if where is not None and where.kind != "truth":
+        raise ParameterError(f"{where.text} is no condition; write a comparison.")
+    if node.distinct:
+        return _people(node, scope, where)
+    of = None if node.of is None else typed(node.of, _columns(scope))
+    chance = None if node.chance is None else read_number(node.chance.text)
+    if (
+        of is not None
+        and node.function != "COUNT"
+        and of.kind not in (("number",) if _adds(node) else ("number", "date"))
+    ):
+        raise ParameterError(f"{of.text} holds no numbers, so it has no {node.function}; write COUNT, or GROUP BY it.")
+    if not _adds(node):
+        _check_quantile(scope, node)
+    return Total(node.function, of, False, chance, where)
+
+
+def _adds(node: tree.Aggregate) -> bool:
+    return node.function not in ("MEDIAN", "QUANTILE_CONT")
+
+
+def _check_quantile(scope: Scope, node: tree.Aggregate) -> None:
+    assert scope.flat is not None
+    if not scope.flat.everybody:
+        raise ParameterError(f"{node.function} is of one value a person; make one in WITH first.")
+
+
+def _people(node: tree.Aggregate, scope: Scope, where: Expression | None) -> Total:
+    if node.function != "COUNT" or node.of is None or not scope.names_person(node.of):
+        people = next((name for name in scope.database.private.values()), None)
+        person = people.person if people is not None and people.person else "person"
+        raise ParameterError(f"Only persons are counted as distinct; write COUNT(DISTINCT {person}), or GROUP BY x.")
+    if where is not None:
+        raise ParameterError("People are counted where a condition holds; write it in WHERE.")
+    return Total("COUNT", None, True, None, None, canonical(node.of, scope_names(scope)))
+
+
+# Tables of one row a person
+
+
+def _pers(written: Sequence[tree.Per], database: Database) -> dict[str, Per]:
+    if len(written) > MOST_WITHS:
+        raise ParameterError(f"A statement has at most {MOST_WITHS} tables of WITH; write fewer.")
+    found: dict[str, Per] = {}
+    for node in written:
+        name = node.name.text if node.name.quoted else node.name.text.lower()
+        if name.casefold() in {one.casefold() for one in (*database.tables, *found)}:
+            raise ParameterError(f"Two things are called {name}; rename the table of WITH.")
+        found[name] = _per(name, node, database, found)
+    return found
+
+
+def _per(name: str, node: tree.Per, database: Database, pers: Mapping[str, Per]) -> Per:
+    scope = open_scope(node.source, database, pers)
+    assert scope.flat is not None
+    if not scope.names_person(node.key):
+        raise ParameterError(
+            f"A WITH holds one row a person, and {name!r} is grouped by something else; group it by the person."
+        )
+    flat = with_condition(scope.flat, _where(node.where, scope))
+    parts: dict[str, PersonPart] = {}
+    items: dict[str, Expression] = {}
+    texts: list[str] = []
+    person = ""
+    for item in node.items:
+        called = _called(item)
+        if scope.names_person(item.of):
+            if person:
+                raise ParameterError(f"The person is there twice in {name!r}; write it once.")
+            person = called
+            texts.append(canonical(item.of, scope_names(scope)) + _as(called))
+            continue
+        value = typed(item.of, _person_leaves(scope, flat, parts))
+        _check_canonical(value.text, canonical(item.of, scope_names(scope)))
+        if called.casefold() in {one.casefold() for one in items}:
+            raise ParameterError(f"Two things are called {called}; rename the output.")
+        items[called] = replace(value, reads=value.reads)
+        texts.append(value.text + _as(called))
+    if not person:
+        _, person = scope.found(node.key)
+    key = canonical(node.key, scope_names(scope))
+    where = "" if flat.where is None else f" WHERE {flat.where.text}"
+    text = f"{printed_name(name)} AS (SELECT {', '.join(texts)} FROM {scope.source}{where} GROUP BY {key})"
+    return Per(name, person, PersonTable(flat, tuple(parts.values()), items), text)
+
+
+def _as(name: str) -> str:
+    return f" AS {printed_name(name)}"
+
+
+def _called(item: tree.Item) -> str:
+    """Return the name of an item of WITH."""
+    if item.alias is not None:
+        return item.alias.text if item.alias.quoted else item.alias.text.lower()
+    of = bare(item.of)
+    if isinstance(of, tree.Column):
+        return of.name.text if of.name.quoted else of.name.text.lower()
+    raise ParameterError(f"{printed(item.of)} needs a name inside WITH; write {printed(item.of)} AS n.")
+
+
+def _person_leaves(scope: Scope, flat: Flat, parts: dict[str, PersonPart]) -> Leaves:
+    """Return what stands for itself inside WITH: aggregates; a bare column is many values."""
+
+    def leaves(node: tree.Expression) -> Expression | None:
+        if isinstance(node, tree.Column):
+            raise ParameterError(f"{printed(node)} has several values a person; write an aggregate of it, such as MAX.")
+        if not isinstance(node, tree.Aggregate):
+            return None
+        if node.function not in ("COUNT", "SUM", "AVG", "MIN", "MAX", "MEDIAN") or node.bounds is not None:
+            raise ParameterError(
+                f"{node.function} is not known inside WITH; write COUNT, SUM, AVG, MIN, MAX or MEDIAN."
+            )
+        of = None if node.of is None else typed(node.of, _columns(scope))
+        where = None if node.where is None else typed(node.where, _columns(scope))
+        value = of if where is None else filtered(of, where)
+        text = canonical(node, scope_names(scope))
+        if text not in parts:
+            made = person_part(node.function, value, node.distinct, flat.rows_per_person, len(parts))
+            inside = "*" if of is None else ("DISTINCT " if node.distinct else "") + of.text
+            shown = f"{node.function}({inside})" + ("" if where is None else f" FILTER (WHERE {where.text})")
+            reads = made.value.reads | flat.presence
+            parts[text] = replace(made, value=replace(made.value, text=shown, reads=reads))
+        return parts[text].value
+
+    return leaves

@@ -1,0 +1,364 @@
+"""Which column a name means: the tables of a FROM clause, how each is reached, what reading it reads (SQ-FLAT)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from sfumato.errors import ParameterError
+from sfumato.grammar import printed, tree
+from sfumato.grammar.printing import printed_name
+from sfumato.table.database import Database, PublicTable
+from sfumato.table.expression import Expression
+from sfumato.table.flat import Flat, Joined, PersonTable, Place, Side, computed, leaf
+from sfumato.table.where import declared
+from sfumato.words import nearest
+
+MOST_TABLES = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Per:
+    """A resolved table of WITH: its name, what the person is called in it, and its rows."""
+
+    name: str
+    person: str
+    table: PersonTable
+    text: str
+
+    @property
+    def presence(self) -> frozenset[str]:
+        """What decides whether a person has a row."""
+        return self.table.flat.presence
+
+
+@dataclass(eq=False)
+class _Seat:
+    """One table of a FROM clause while it is being placed."""
+
+    written: tree.Table
+    table: str
+    kind: str
+    name: str
+    left: bool = False
+    reads: frozenset[str] = frozenset()
+    absent: bool = False
+    placed: bool = False
+
+
+@dataclass(eq=False)
+class Scope:
+    """The names of one FROM clause."""
+
+    database: Database
+    pers: Mapping[str, Per]
+    seats: list[_Seat] = field(default_factory=list)
+    flat: Flat | None = None
+    source: str = ""
+    """The FROM clause in canonical form, made from the plan."""
+    extra: list[tree.Expression] = field(default_factory=list)
+    """Conditions of ON that belong to WHERE."""
+
+    # Names
+
+    def seat(self, name: tree.Name) -> _Seat:
+        """Return the table that a name before a dot means."""
+        called = {(seat.written.alias or seat.written.name): seat for seat in self.seats}
+        for alias, seat in called.items():
+            if _same(name, alias, seat.table):
+                return seat
+        raise ParameterError(
+            f"There is no table {name.text!r} here; {nearest(name.text, [one.text for one in called])}"
+        )
+
+    def _has(self, seat: _Seat, name: tree.Name) -> str | None:
+        """Return the column of a table that a name means, None if it has none."""
+        found = declared(name, self.columns(seat))
+        return found if found in self.columns(seat) else None
+
+    def columns(self, seat: _Seat) -> list[str]:
+        """Return all names that a table has, its person and its links too."""
+        if seat.kind == "person":
+            per = self.pers[seat.table]
+            return [*per.table.items, per.person]
+        if seat.kind == "public":
+            return [*self.database.known[seat.table].schema.names, *self.database.links_of(seat.table)]
+        schema = self.database.private[seat.table]
+        person = [] if schema.person is None else [schema.person]
+        return [*schema.names, *person, *self.database.links_of(seat.table)]
+
+    def found(self, column: tree.Column) -> tuple[_Seat, str]:
+        """Return the table and the name of a column."""
+        if column.table is not None:
+            seat = self.seat(column.table)
+            name = self._has(seat, column.name)
+            if name is None:
+                raise ParameterError(
+                    f"{seat.name} has no column {column.name.text!r}; {nearest(column.name.text, self.columns(seat))}"
+                )
+            return seat, name
+        found = [(seat, name) for seat in self.seats if (name := self._has(seat, column.name)) is not None]
+        if not found:
+            known = [name for seat in self.seats for name in self.columns(seat)]
+            raise ParameterError(f"There is no column {column.name.text!r}; {nearest(column.name.text, known)}")
+        if len(found) > 1 and not all(self.is_person(seat, name) for seat, name in found):
+            listed = " or ".join(f"{seat.name}.{name}" for seat, name in found)
+            raise ParameterError(f"Several tables have {column.name.text!r}; write {listed}.")
+        return found[0]
+
+    def is_person(self, seat: _Seat, name: str) -> bool:
+        """Tell whether a column says whose row it is."""
+        if seat.kind == "person":
+            return name == self.pers[seat.table].person
+        return seat.kind != "public" and name == self.database.private[seat.table].person
+
+    def names_person(self, node: tree.Expression) -> bool:
+        """Tell whether an expression is the person column of some table here."""
+        node = bare(node)
+        return isinstance(node, tree.Column) and self.has(node) and self.is_person(*self.found(node))
+
+    def has(self, column: tree.Column) -> bool:
+        """Tell whether some table here has a column."""
+        try:
+            self.found(column)
+        except ParameterError:
+            return False
+        return True
+
+    def expression(self, column: tree.Column) -> Expression:
+        """Return a column as an expression."""
+        seat, name = self.found(column)
+        text = f"{printed_name(seat.name)}.{printed_name(name)}"
+        if self.is_person(seat, name):
+            raise ParameterError(
+                f"{text} says who somebody is; count it by COUNT(DISTINCT {name}), or group by it inside WITH."
+            )
+        if name in self.database.links_of(seat.table) and seat.kind != "person":
+            to = self.database.links_of(seat.table)[name]
+            raise ParameterError(f"{text} is a link; join {to} and use its columns.")
+        if seat.kind == "person":
+            item = self.pers[seat.table].table.items[name]
+            reads = item.reads | self.pers[seat.table].presence
+            return computed(seat.name, name, item, text, absent=seat.absent, reads=reads)
+        if seat.kind == "public":
+            return leaf(Place(seat.name, self.database.known[seat.table].schema, seat.reads, seat.absent), name, text)
+        schema = self.database.private[seat.table]
+        base = schema.base(name)
+        private = frozenset({self.database.attribute(seat.table, base)}) if base in schema.attributes else frozenset()
+        return leaf(Place(seat.name, schema, private, seat.absent), name, text)
+
+
+def bare(node: tree.Expression) -> tree.Expression:
+    """Return an expression without the brackets around it."""
+    while isinstance(node, tree.Brackets):
+        node = node.inside
+    return node
+
+
+def _same(name: tree.Name, alias: tree.Name, table: str) -> bool:
+    known = alias.text if alias.quoted else alias.text.casefold()
+    return name.text == alias.text if name.quoted else name.text.casefold() == known.casefold()
+
+
+def open_scope(source: tree.Source, database: Database, pers: Mapping[str, Per]) -> Scope:
+    """Return the names and the flat rows of a FROM clause."""
+    scope = Scope(database, pers)
+    written = [source.table, *(join.table for join in source.joins)]
+    if len(written) > MOST_TABLES:
+        raise ParameterError(f"A statement reads at most {MOST_TABLES} tables; write fewer.")
+    scope.seats = [_seat(table, database, pers) for table in written]
+    _check_seats(scope)
+    anchor = _anchor(scope)
+    anchor.placed = True
+    links = [_link(scope, join, place + 1) for place, join in enumerate(source.joins)]
+    joins, text = _placed(scope, anchor, links)
+    side = Side(anchor.name, anchor.table, anchor.kind, *_rows_of(anchor, pers))
+    people = anchor.kind == "people"
+    rows = 1 if anchor.kind != "event" else database.private[anchor.table].rows_per_person
+    occurs = people or (anchor.kind == "event" and len(database.private) == 1)
+    scope.flat = Flat(side, joins, rows, anchor.kind != "event", occurs)
+    scope.source = text
+    return scope
+
+
+def _rows_of(seat: _Seat, pers: Mapping[str, Per]) -> tuple[frozenset[str], PersonTable | None]:
+    return (pers[seat.table].presence, pers[seat.table].table) if seat.kind == "person" else (frozenset(), None)
+
+
+def _seat(table: tree.Table, database: Database, pers: Mapping[str, Per]) -> _Seat:
+    name = declared(table.name, [*pers, *database.tables])
+    if name in pers:
+        return _Seat(table, name, "person", name)
+    if name not in database.tables:
+        raise ParameterError(
+            f"There is no table {table.name.text!r}; {nearest(table.name.text, [*pers, *database.tables])}"
+        )
+    if isinstance(database.tables[name], PublicTable):
+        return _Seat(table, name, "public", name)
+    return _Seat(table, name, "people" if name == database.people_table else "event", name)
+
+
+def _check_seats(scope: Scope) -> None:
+    aliases = [(seat.written.alias or seat.written.name).text.casefold() for seat in scope.seats]
+    if len(set(aliases)) != len(aliases):
+        raise ParameterError("Two tables have one name here; write AS and another name for one.")
+    for seat in scope.seats:
+        twins = [one for one in scope.seats if one.table == seat.table]
+        if len(twins) > 1 and seat.kind != "public":
+            raise ParameterError(_TWICE.format(people=scope.database.people_table or "one of them"))
+        if len(twins) > 1:
+            seat.name = (seat.written.alias or seat.written.name).text
+    if sum(seat.kind == "event" for seat in scope.seats) > 1:
+        raise ParameterError(_TWICE.format(people=scope.database.people_table or "one of them"))
+
+
+_TWICE = (
+    "Two private tables, or one twice, would put rows of a person beside each other; write one WITH per table, grouped "
+    "by the person, and LEFT JOIN them to {people}."
+)
+
+
+def _anchor(scope: Scope) -> _Seat:
+    for kind in ("event", "people", "person"):
+        for seat in scope.seats:
+            if seat.kind == kind:
+                return seat
+    raise ParameterError(f"{scope.seats[0].table} is public; query it directly.")
+
+
+@dataclass(frozen=True, eq=False)
+class _Condition:
+    """What joins two tables: by the person, or from a child's link to the key of a public one."""
+
+    left: bool
+    new: _Seat
+    ends: tuple[_Seat, _Seat]
+    link: str | None
+
+
+def _link(scope: Scope, join: tree.Join, place: int) -> _Condition:
+    new, before = scope.seats[place], scope.seats[:place]
+    on = bare(join.on)
+    parts = list(on.parts) if isinstance(on, tree.Chain) and set(on.signs) == {"AND"} else [on]
+    found = None
+    for part in parts:
+        condition = None if found is not None else _condition(scope, part, new, before, join.left)
+        if condition is None:
+            scope.extra.append(part)
+        else:
+            found = condition
+    if found is None:
+        raise ParameterError(_not_linked(scope, new, join))
+    if join.left and len(parts) > 1:
+        raise ParameterError(
+            "The ON of a LEFT JOIN is the link alone; write the other conditions in WHERE, or inside the WITH."
+        )
+    return found
+
+
+def _not_linked(scope: Scope, new: _Seat, join: tree.Join) -> str:
+    for other in scope.seats:
+        if other is not new and "public" not in (other.kind, new.kind):
+            ends = [f"{seat.name}.{_person(scope, seat)}" for seat in (other, new)]
+            return (
+                f"{other.name} and {new.name} are linked by {ends[0]} = {ends[1]}; {printed(join.on)} links different "
+                "people."
+            )
+    links = [f"{link.column} = {link.to}.{scope.database.tables[link.to].key}" for link in scope.database.links]  # type: ignore[union-attr]
+    return f"{printed(join.on)} is no declared link; the links are {', '.join(links) or 'none'}."
+
+
+def _person(scope: Scope, seat: _Seat) -> str:
+    return scope.pers[seat.table].person if seat.kind == "person" else str(scope.database.private[seat.table].person)
+
+
+def _condition(scope: Scope, part: tree.Expression, new: _Seat, before: list[_Seat], left: bool) -> _Condition | None:
+    part = bare(part)
+    if not isinstance(part, tree.Comparison) or part.sign != "=":
+        return None
+    sides = [bare(part.left), bare(part.right)]
+    columns = [scope.found(side) for side in sides if isinstance(side, tree.Column)]
+    if len(columns) != 2:
+        return None
+    (one, first), (two, second) = columns if columns[0][0] is not new else columns[::-1]
+    if two is not new or one not in before:
+        return None
+    if scope.is_person(one, first) and scope.is_person(two, second):
+        return _Condition(left, new, (one, two), None)
+    for child, link, parent, key in ((one, first, two, second), (two, second, one, first)):
+        to = scope.database.links_of(child.table).get(link) if child.kind != "person" else None
+        if to is not None and parent.kind == "public" and parent.table == to and key == scope.database.tables[to].key:  # type: ignore[union-attr]
+            return _Condition(left, new, (child, parent), link)
+    return None
+
+
+def _placed(scope: Scope, anchor: _Seat, links: list[_Condition]) -> tuple[tuple[Joined, ...], str]:
+    """Reach every table from the anchor; refuse a LEFT JOIN whose right side is not what is looked up."""
+    joins: list[Joined] = []
+    text = printed_name(anchor.table)
+    waiting = list(links)
+    while waiting:
+        ready = next((one for one in waiting if _lookup(one) is not None), None)
+        if ready is None:
+            raise ParameterError(
+                "A table is joined to nothing that leads to it; join it along its link or by the person."
+            )
+        waiting.remove(ready)
+        found = _lookup(ready)
+        assert found is not None
+        if found.placed:
+            continue
+        if ready.left and found is not ready.new:
+            raise ParameterError(
+                f"{ready.new.name} has several rows a person; write WITH v AS (SELECT {_person(scope, ready.new)}, … "
+                f"FROM {ready.new.table} GROUP BY {_person(scope, ready.new)}) and LEFT JOIN v."
+            )
+        joins.append(_join(scope, ready, found))
+        text += _join_text(scope, ready, found)
+        found.placed = True
+    return tuple(joins), text
+
+
+def _lookup(link: _Condition) -> _Seat | None:
+    """Return the end that is looked up from the other one, None if nothing leads to it yet."""
+    child, parent = link.ends
+    if link.link is not None:
+        return parent if child.placed else None
+    if child.placed and parent.placed:
+        return parent
+    return parent if child.placed else child if parent.placed else None
+
+
+def _join(scope: Scope, link: _Condition, found: _Seat) -> Joined:
+    people = found.kind == "people"
+    found.absent = link.left and not people
+    if link.link is None:
+        presence = scope.pers[found.table].presence if found.kind == "person" else frozenset()
+        side = Side(found.name, found.table, found.kind, *_rows_of(found, scope.pers))
+        return Joined(side, link.left and not people, None, presence, drops=not people)
+    child = link.ends[0]
+    if child.kind == "public":
+        found.reads = child.reads
+        found.absent = found.absent or (child.absent and link.left)
+    else:
+        found.reads = frozenset({scope.database.attribute(child.table, link.link)})
+    return Joined(Side(found.name, found.table, "public"), link.left, (child.name, link.link), found.reads)
+
+
+def _join_text(scope: Scope, link: _Condition, found: _Seat) -> str:
+    other = link.ends[0] if found is link.ends[1] else link.ends[1]
+    if link.link is None:
+        names = (_person(scope, other), _person(scope, found))
+    else:
+        names = (link.link, scope.database.tables[found.table].key)  # type: ignore[union-attr]
+    word = " LEFT JOIN" if link.left else " JOIN"
+    alias = "" if found.name == found.table else f" AS {printed_name(found.name)}"
+    ends = (f"{printed_name(seat.name)}.{printed_name(name)}" for seat, name in zip((other, found), names, strict=True))
+    return f"{word} {printed_name(found.table)}{alias} ON {' = '.join(ends)}"
+
+
+def with_condition(flat: Flat, where: Expression | None) -> Flat:
+    """Return the flat rows for which a condition is true."""
+    if where is not None and where.kind != "truth":
+        raise ParameterError(f"{where.text} is no condition; write a comparison.")
+    return replace(flat, where=where)

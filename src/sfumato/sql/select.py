@@ -1,0 +1,236 @@
+"""The private part of a statement as a question: totals, numbers of people or quantiles of flat rows (SQ-SELECT)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar, Self
+
+from sfumato.answer import ErrorUnit, Released
+from sfumato.answer.measured import NoisyPart
+from sfumato.ask.prepared import Prepared, Several
+from sfumato.ask.question import Question, flat
+from sfumato.errors import ParameterError
+from sfumato.grammar import parse_statement
+from sfumato.privacy import Bound
+from sfumato.questions.quantiles.question import Quantiles
+from sfumato.sql.formulas import Formula, formula
+from sfumato.sql.plan import Plan, Total, plan_of
+from sfumato.table import measure
+from sfumato.table.database import Database, database_of
+from sfumato.table.expression import Expression
+from sfumato.table.flat import FlatSchema
+from sfumato.table.gauge import Basis
+from sfumato.table.schema import Schema
+from sfumato.totals.aggregates import Count, doubts_of_means
+from sfumato.totals.noisy import Moves, noisy_total
+from sfumato.totals.totals import all_cells, number_of_cells, plan_totals, table_between, table_of
+
+
+@dataclass(frozen=True)
+class Select(Question):
+    """The keys and totals of one statement, in canonical form; what is computed from them afterwards is not part of it.
+
+    Make one by `curator.sql`; `statement` alone is stored, and says everything.
+    """
+
+    kind: ClassVar[str] = "Select"
+    error_unit: ClassVar[ErrorUnit] = "value"
+    statement: str
+
+    def canonical(self, schema: Schema | Database) -> Self:
+        """Return the question with its statement in canonical form, checked against the schema."""
+        plan = compiled(self.statement, database_of(schema))
+        if len(parts_of(plan)) != 1:
+            raise ParameterError("Totals, numbers of people and quantiles are separate questions; ask by curator.sql.")
+        return replace(self, statement=plan.text())
+
+    def plan(self, basis: Basis, spend: Bound) -> Prepared:
+        """Prepare the totals of all cells, with what the flat rows let a person move."""
+        made = Made.of(self.statement, database_of(basis.schema))
+        inner = replace(basis, schema=made.schema)
+        if made.kind == "quantiles":
+            return Quantiles("value_1", made.chances, made.schema.where).plan(inner, spend)
+        if made.kind == "people":
+            return _plan_people(made, inner, spend)
+        aggregates = [one.aggregate for one in made.formulas]
+        return plan_totals(aggregates, inner, spend, made.keys, made.schema.where)
+
+    def value(self, released: Released) -> Any:
+        """Return the released numbers of every cell."""
+        return released.frame({part.name: part.values() for part in released.parts})
+
+    def interval(self, released: Released, confidence: Fraction) -> Any:
+        """Return the ends of the released numbers."""
+        ends = {
+            part.name: [part.between(cell, confidence) for cell in range(len(released.cells))]
+            for part in released.parts
+        }
+        return released.frame(
+            {
+                f"{name}, {word}": tuple(pair[place] for pair in pairs)
+                for name, pairs in ends.items()
+                for place, word in enumerate(("low", "high"))
+            }
+        )
+
+    def separate_intervals(self, released: Released) -> int:
+        """Every cell has its own."""
+        return len(released.cells)
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A statement made ready: the flat table that a gauge sees, and the formulas of its aggregates."""
+
+    kind: str
+    schema: FlatSchema
+    keys: tuple[str, ...]
+    formulas: tuple[Formula, ...]
+    chances: tuple[Fraction, ...]
+    texts: tuple[str, ...]
+    chances_of_texts: tuple[Fraction, ...] = ()
+    """The probability of each quantile, in the order of the texts."""
+
+    @classmethod
+    def of(cls, statement: str, database: Database) -> Made:
+        """Return what a canonical statement means."""
+        return _made(statement, database)
+
+    def columns(self, released: Released) -> dict[str, tuple[Any, ...]]:
+        """Return the value of each aggregate in every cell, by its canonical text."""
+        if self.kind == "quantiles":
+            found = dict(released.cells)
+            return {text: (found[chance],) for text, chance in zip(self.texts, self.chances_of_texts, strict=True)}
+        if self.kind == "people":
+            return {self.texts[0]: tuple(Count().shown(value) for value in released.parts[0].values())}
+        shown = table_of(released, [_labelled(one) for one in self.formulas])
+        return {one.text: shown.columns[one.text] for one in self.formulas}
+
+    def ends(self, released: Released, confidence: Fraction) -> dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]]:
+        """Return the ends of each aggregate in every cell, by its canonical text; quantiles have none."""
+        if self.kind == "quantiles":
+            return {}
+        if self.kind == "people":
+            pairs = [
+                Count().between(released.parts[0].between(cell, confidence)) for cell in range(len(released.cells))
+            ]
+            return {self.texts[0]: (tuple(low for low, _ in pairs), tuple(high for _, high in pairs))}
+        shown = table_between(released, [_labelled(one) for one in self.formulas], confidence)
+        return {
+            one.text: (shown.columns[f"{one.text}, low"], shown.columns[f"{one.text}, high"]) for one in self.formulas
+        }
+
+    def doubts(self, released: Released) -> tuple[str, ...]:
+        """Return what a reader should know of means of nothing."""
+        return doubts_of_means([one.aggregate for one in self.formulas], released) if self.kind == "totals" else ()
+
+
+class _Labelled:
+    """A formula under the text of its aggregate."""
+
+    def __init__(self, one: Formula) -> None:
+        self._aggregate, self.label = one.aggregate, one.text
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._aggregate, name)
+
+
+def _labelled(one: Formula) -> Any:
+    return _Labelled(one)
+
+
+@lru_cache(maxsize=256)
+def compiled(statement: str, database: Database) -> Plan:
+    """Return the plan of a statement."""
+    return plan_of(parse_statement(statement), database)[0]
+
+
+def parts_of(plan: Plan) -> list[tuple[str, tuple[Total, ...]]]:
+    """Return what a plan asks for in questions of one kind each: totals, people, quantiles of one expression."""
+    groups: dict[str, list[Total]] = {}
+    for total in plan.totals:
+        if total.distinct:
+            kind = "people"
+        elif total.function in ("MEDIAN", "QUANTILE_CONT"):
+            value = total.value
+            kind = f"quantiles {'' if value is None else value.text}"
+        else:
+            kind = "totals"
+        groups.setdefault(kind, []).append(total)
+    if not groups:
+        raise ParameterError("Rows are not released; write aggregates, or GROUP BY x with COUNT(*).")
+    if plan.keys and any(kind.startswith("quantiles") for kind in groups):
+        raise ParameterError(
+            "Quantiles are of all rows; make one value a person in WITH first, and ask with WHERE for each group."
+        )
+    return [(kind.split(" ", 1)[0], tuple(totals)) for kind, totals in groups.items()]
+
+
+@lru_cache(maxsize=256)
+def _made(statement: str, database: Database) -> Made:
+    plan = compiled(statement, database)
+    ((kind, totals),) = parts_of(plan)
+    values: dict[str, Expression] = {f"key_{place}": key for place, key in enumerate(plan.keys, 1)}
+    keys = tuple(values)
+    named: dict[str, str] = {}
+    for total in totals:
+        value = total.value
+        if value is not None and value.text not in named and not (total.function == "COUNT" and not value.nullable):
+            named[value.text] = f"value_{len(named) + 1}"
+            values[named[value.text]] = value
+    schema = FlatSchema.of(plan.flat, values, database.attributes, plan.text(), rules_of(plan, totals, database))
+    if kind == "quantiles":
+        chances = tuple(Fraction(1, 2) if total.chance is None else total.chance for total in totals)
+        return Made(kind, schema, keys, (), tuple(sorted(set(chances))), tuple(total.text for total in totals), chances)
+    averaged = {value.text for total in totals if total.function == "AVG" and (value := total.value) is not None}
+    formulas = () if kind == "people" else tuple(_formula(total, named, averaged) for total in totals)
+    return Made(kind, schema, keys, formulas, (), tuple(total.text for total in totals))
+
+
+def rules_of(plan: Plan, totals: Sequence[Total], database: Database) -> tuple[str, ...]:
+    """Return what was done to rows and people, from the plan alone."""
+    flat = plan.flat
+    found = []
+    if any(total.distinct for total in totals):
+        found.append("A person counts once, however many rows they have.")
+    elif not flat.everybody:
+        rows = flat.rows_per_person
+        counted = "1 row" if rows == 1 else f"{rows} rows"
+        found.append(
+            f"A person counts as at most {counted} of {flat.anchor.table}; the rows of a person with more count {rows} "
+            "in all."
+        )
+    if flat.everybody and flat.anchor.kind == "people" and database.people_table is not None:
+        found.append("A person who has more than one row counts as one row in which every cell is missing.")
+    if plan.pers:
+        found.append("What is computed for a person is clamped to its public range; how much that cuts is unknown.")
+    if any(total.of is not None and total.of.nullable for total in totals):
+        found.append("Values that are missing are left out.")
+    return tuple(found)
+
+
+def _formula(total: Total, named: Mapping[str, str], averaged: set[str]) -> Formula:
+    value = total.value
+    rows = value is None or not value.nullable
+    column = None if value is None else named.get(value.text)
+    return formula(
+        total.text, total.function, column, counts_rows=rows, averaged=value is not None and value.text in averaged
+    )
+
+
+def _plan_people(made: Made, basis: Basis, spend: Bound) -> Prepared:
+    size = number_of_cells(basis.schema, made.keys, "declare the labels of the keys")
+    cells = all_cells(basis.schema, made.keys)
+    gauge = basis.gauge(measure.People(made.keys, made.schema.where))
+    total = noisy_total(gauge.priced(spend), Moves.of(gauge), size)
+
+    def arrange(found: Any) -> tuple[Any, ...]:
+        return (total.rounded(found[0]),)
+
+    def finish(raw: Any) -> Released:
+        return Released((NoisyPart("people", flat(raw[0]), total.law, total.unit),), made.keys, cells)
+
+    return Prepared(gauge, Several(mechanisms=(total.mechanism,), relation=basis.relation), finish, arrange)

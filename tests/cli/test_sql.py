@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from sfumato.cli.app import app
+
+TOML = """
+population = "patients"
+[tables.patients]
+person = "patient"
+source = "patients.parquet"
+columns.sex = {type = "category", values = ["f", "m"], missing = "skip"}
+links.town = {to = "towns"}
+[tables.visits]
+person = "patient"
+source = "visits.parquet"
+rows_per_person = 4
+columns.cost = {type = "fixed", low = 0, high = 500, step = "0.01", missing = "skip"}
+[tables.towns]
+public = true
+key = "town"
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    patients = {"patient": [1, 2, 3], "sex": ["f", "m", "f"], "town": ["Ayr", "Bath", None]}
+    pq.write_table(pa.table(patients), tmp_path / "patients.parquet")
+    pq.write_table(pa.table({"patient": [1, 1, 3], "cost": [2.5, 3.0, 99.0]}), tmp_path / "visits.parquet")
+    (tmp_path / "towns.csv").write_text("town,people\nAyr,100\nBath,2000\n")
+    (tmp_path / "clinic.toml").write_text(TOML)
+    made = CliRunner().invoke(
+        app, ["ledger", "create", str(tmp_path / "l"), "--person", "Pure(9)", "--schema", str(tmp_path / "clinic.toml")]
+    )
+    assert made.exit_code == 0, made.output
+    return tmp_path
+
+
+def run(place: Path, *more: str) -> Any:
+    common = ["sql", str(place / "clinic.toml"), "--ledger", str(place / "l"), "--data", f"towns={place / 'towns.csv'}"]
+    return CliRunner().invoke(app, [*common, *more])
+
+
+def test_a_statement_is_answered_explained_and_refused(place: Path) -> None:
+    text = (
+        "SELECT people > 500 AS large, COUNT(*) AS n FROM patients JOIN towns ON patients.town = towns.town GROUP BY 1"
+    )
+    answered = run(place, text, "--spend", "Pure(1)", "--json", "--out", str(place / "answer.csv"))
+    assert answered.exit_code == 0, answered.output
+    found = json.loads(answered.output)
+    assert found["table"]["large"] == [False, True] and not found["reused"]
+    assert "large" in (place / "answer.csv").read_text()
+    (place / "question.sql").write_text(text)
+    assert json.loads(run(place, "-f", str(place / "question.sql"), "--spend", "Pure(1)", "--json").output)["reused"]
+    told = run(place, text, "--spend", "Pure(1)", "--explain")
+    assert told.exit_code == 0 and "patients.town" in told.output
+    refused = run(place, "SELECT * FROM patients", "--spend", "Pure(1)")
+    assert refused.exit_code == 2 and "not released" in refused.output + str(getattr(refused, "stderr", ""))
+    assert run(place, "--spend", "Pure(1)").exit_code == 2

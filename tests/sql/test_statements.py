@@ -1,0 +1,482 @@
+from __future__ import annotations
+
+import random  # noqa: TID251  made-up statements, and no noise
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato import ADD_REMOVE, Pure
+from sfumato.domain import booleans, categories, dates, fixed, integers
+from sfumato.errors import BudgetExceeded, CertificationError, ParameterError, SchemaError
+from sfumato.sql.select import Made, Select
+from sfumato.table.gauge import Basis
+from sfumato.table.own import open_database
+from sfumato.table.statistics import Power
+
+PATIENTS = sf.Schema(
+    {"sex": categories("f", "m"), "born": dates("1940-01-01", "2010-12-31"), "smokes": booleans()},
+    person="patient",
+    row_key=(),
+)
+VISITS = sf.Schema(
+    {"kind": categories("a", "b", "c"), "cost": fixed(0, 100, step="0.01"), "days": integers(-5, 20)},
+    person="patient",
+    rows_per_person=8,
+)
+DATABASE = sf.Database(
+    {
+        "patients": PATIENTS,
+        "visits": VISITS,
+        "clinics": sf.PublicTable("clinic"),
+        "regions": sf.PublicTable("region"),
+    },
+    population="patients",
+    links=(
+        sf.Link("visits.clinic", "clinics"),
+        sf.Link("patients.region", "regions"),
+        sf.Link("clinics.region", "regions"),
+    ),
+)
+
+
+def tables(seed: int = 1, people: int = 40) -> dict[str, pa.Table]:
+    """Return random tables: missing cells, links that lead nowhere, people without visits, visits of nobody."""
+    rng = random.Random(seed)
+    some = lambda values: rng.choice(values)  # noqa: E731
+    ids = list(range(people))
+    patients = {
+        "patient": ids,
+        "sex": [some(["f", "m", None]) for _ in ids],
+        "born": [f"{rng.randrange(1940, 2011)}-{rng.randrange(1, 13):02}-{rng.randrange(1, 29):02}" for _ in ids],
+        "smokes": [some([True, False, None]) for _ in ids],
+        "region": [some(["north", "south", "nowhere", None]) for _ in ids],
+    }
+    owners = [one for one in ids for _ in range(rng.randrange(6))]
+    visits = {
+        "patient": [*owners, None, people + 3],
+        "kind": [some(["a", "b", "c", None]) for _ in range(len(owners) + 2)],
+        "cost": [some([None, rng.randrange(10_001) / 100]) for _ in range(len(owners) + 2)],
+        "days": [rng.randrange(-5, 21) for _ in range(len(owners) + 2)],
+        "clinic": [some([1, 2, 3, 9, None]) for _ in range(len(owners) + 2)],
+    }
+    clinics = {"clinic": [1, 2, 3], "beds": [10, 20, 35], "rate": [0.5, 1.25, None], "region": ["north", "south", "x"]}
+    regions = {"region": ["north", "south"], "name": ["N", "S"]}
+    born = pa.array(patients["born"]).cast(pa.date32())
+    return {
+        "patients": pa.table({**patients, "born": born}),
+        "visits": pa.table(visits),
+        "clinics": pa.table(clinics),
+        "regions": pa.table(regions),
+    }
+
+
+@pytest.fixture(scope="module")
+def opened() -> Any:
+    with open_database(tables(), DATABASE) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def raw() -> Any:
+    """The same tables in a plain engine, without the rows of nobody."""
+    connection = duckdb.connect()
+    for name, table in tables().items():
+        connection.register(f"raw_{name}", table)
+        whose = "WHERE patient IN (SELECT patient FROM raw_patients)" if name == "visits" else ""
+        connection.execute(f"CREATE TABLE {name} AS SELECT * FROM raw_{name} {whose}")
+    return connection
+
+
+def totals(opened: Any, statement: str) -> dict[tuple[Any, ...], list[Fraction]]:
+    """Return the exact totals of a statement by cell, as they are read before the noise."""
+    database = opened.database
+    question = Select(statement).canonical(database)
+    made = Made.of(question.statement, database)
+    prepared = question.prepare(Basis(database, opened.people), Pure(1))
+    prepared.check(opened)
+    found = prepared.gauge.read(opened)
+    parts = prepared.gauge.measure.parts
+    values = {}
+    for array, part in zip(found, parts, strict=True):
+        step = (
+            Fraction(1) if part.column is None or part.power is Power.PRESENT else made.schema.domain(part.column).step
+        )
+        flat = array.ravel().tolist() if made.keys else [array]
+        values[part] = [Fraction(one) * prepared.gauge.unit * step for one in flat]
+    cells = prepared.finish(prepared.arrange(found)).cells
+    return {cell: [values[part][place] for part in parts] for place, cell in enumerate(cells)}
+
+
+JOINS = {
+    "visits": ["", " JOIN patients ON visits.patient = patients.patient",
+               " LEFT JOIN clinics ON visits.clinic = clinics.clinic",
+               " JOIN clinics ON clinics.clinic = visits.clinic LEFT JOIN regions ON clinics.region = regions.region"],
+    "patients": ["", " JOIN regions ON patients.region = regions.region", " LEFT JOIN regions ON regions.region = patients.region"],
+}  # fmt: skip
+COLUMNS = {
+    "visits": (["visits.cost", "visits.days", "visits.cost * 2 - visits.days", "ABS(visits.days)",
+                "CASE WHEN visits.days > 3 THEN visits.cost END", "COALESCE(visits.cost, 7)", "FLOOR(visits.cost / 3)",
+                "ROUND(visits.days / 2)", "ROUND(visits.cost * visits.days, 1)", "-visits.days * (1 - visits.days)"],
+               ["visits.kind", "visits.days > 4", "FLOOR(visits.days / 5)"]),
+    "patients": (["EXTRACT(YEAR FROM patients.born)", "EXTRACT(DAY FROM patients.born)", "patients.born - DATE '1960-02-29'",
+                  "CASE WHEN patients.smokes THEN 1 ELSE 0 END"],
+                 ["patients.sex", "EXTRACT(QUARTER FROM patients.born)", "patients.smokes", "EXTRACT(MONTH FROM patients.born)"]),
+    "clinics": (["clinics.beds", "clinics.rate * 4"], ["clinics.beds"]),
+    "regions": ([], ["regions.name"]),
+}  # fmt: skip
+CONDITIONS = {
+    "visits": ["visits.cost > 20", "visits.kind IN ('a', 'b')", "NOT visits.kind = 'a' OR visits.cost IS NULL",
+               "visits.days BETWEEN 0 AND 9", "visits.cost < visits.days * 5", "visits.kind <> 'c' AND visits.days <> 3"],
+    "patients": ["patients.born >= DATE '1970-01-01'", "patients.smokes", "NOT patients.smokes",
+                 "patients.sex = 'f'", "EXTRACT(MONTH FROM patients.born) IN (2, 3)", "patients.sex IS NOT NULL"],
+    "clinics": ["clinics.beds > 15", "clinics.rate IS NULL"],
+    "regions": ["regions.name = 'N'", "regions.name IS NULL"],
+}  # fmt: skip
+
+
+def random_statement(rng: random.Random) -> str:
+    """Return a statement of which DuckDB gives the same totals."""
+    anchor = rng.choice(["visits", "patients"])
+    join = rng.choice(JOINS[anchor])
+    sides = [anchor, *(name for name in ("patients", "clinics", "regions") if f"JOIN {name} " in join)]
+    values = [one for side in sides for one in COLUMNS[side][0]]
+    keys = rng.sample([one for side in sides for one in COLUMNS[side][1]], rng.choice([0, 1, 1, 2]))
+    items = ["COUNT(*)"]
+    for value in rng.sample(values, min(2, len(values))):
+        items.append(f"SUM({value})" if rng.random() < 0.6 else f"COUNT({value})")
+    conditions = rng.sample([one for side in sides for one in CONDITIONS[side]], rng.choice([0, 1, 2]))
+    where = f" WHERE {' AND '.join(f'({one})' for one in conditions)}" if conditions else ""
+    by = f" GROUP BY {', '.join(keys)}" if keys else ""
+    return f"SELECT {', '.join([*keys, *items])} FROM {anchor}{join}{where}{by}"
+
+
+def _same(opened: Any, raw: Any, rng: random.Random) -> bool:
+    """Compare the totals of a random statement with DuckDB's answer to its canonical form."""
+    try:
+        text = Select(random_statement(rng)).canonical(opened.database).statement
+    except ParameterError as refused:
+        assert "never missing" in str(refused)
+        return False
+    try:
+        exact = totals(opened, text)
+    except SchemaError as refused:
+        assert "too large" in str(refused)
+        return False
+    plan = Made.of(text, opened.database)
+    width = len(plan.keys)
+    described = Select(text).prepare(Basis(opened.database, opened.people), Pure(1)).gauge.measure.parts
+    asked = {row[:width]: row[width:] for row in raw.execute(text).fetchall()}
+    for cell, found in exact.items():
+        row = asked.get(tuple(float(one) if isinstance(one, Fraction) else one for one in cell))
+        expected = _expected(row, plan, described)
+        assert [float(one) for one in found] == pytest.approx(expected, abs=1e-6), (text, cell)
+    return True
+
+
+def _expected(row: Any, plan: Made, parts: Any) -> list[float]:
+    found = {}
+    for place, one in enumerate(plan.formulas):
+        (term,) = one.aggregate.terms(plan.schema)
+        found[term.part] = 0.0 if row is None or row[place] is None else float(row[place])
+    return [found[part] for part in parts]
+
+
+def test_totals_before_noise_are_those_of_the_engine(opened: Any, raw: Any) -> None:
+    rng = random.Random(11)
+    assert sum(_same(opened, raw, rng) for _ in range(60)) > 40
+
+
+@pytest.mark.audit
+def test_totals_of_many_statements_are_those_of_the_engine(opened: Any, raw: Any) -> None:
+    rng = random.Random(12)
+    assert sum(_same(opened, raw, rng) for _ in range(2_000)) > 1_400
+
+
+# Whose row it is
+
+
+def _tiny(patients: Any, visits: Any, **more: Any) -> Any:
+    schema = sf.Schema({"age": integers(0, 9)}, person="id", row_key=())
+    events = sf.Schema({"x": integers(0, 9)}, person="id", rows_per_person=2)
+    database = sf.Database({"people": schema, "visits": events}, population="people")
+    sources = {"people": pa.table(patients), "visits": pa.table(visits)}
+    return open_database(sources, database, **more)
+
+
+def test_rows_of_nobody_are_left_out_and_a_person_twice_is_one_empty_row() -> None:
+    people = {"id": [1, 2, 2, 3, None], "age": [4, 5, 6, 7, 8]}
+    visits = {"id": [1, 9, None, 2, 3, 3, 3], "x": [1, 2, 3, 4, 5, 6, 7]}
+    with _tiny(people, visits) as opened:
+        assert opened.people == 3
+        ages = totals(opened, "SELECT age, COUNT(*) FROM people GROUP BY age")
+        assert {cell[0]: int(found[0]) for cell, found in ages.items() if found[0]} == {4: 1, 7: 1, None: 1}
+        # The visits of 9 and of nobody are not there; 3 has three and counts two in all.
+        (counted,) = totals(opened, "SELECT COUNT(*) FROM visits").values()
+        assert counted == [1 + 1 + 3 * Fraction(2 * 2**20 // 3, 2**20)]
+        per = "WITH per AS (SELECT id, SUM(x) AS s, LEAST(SUM(x), 12) AS t FROM visits GROUP BY id) "
+        (summed,) = totals(opened, per + "SELECT SUM(s), SUM(t) FROM per").values()
+        # All rows of a person are added, and only then clamped: 18 to twice nine, and to 12.
+        assert summed == [1 + 4 + 18, 1 + 4 + 12]
+
+
+def test_keys_that_are_missing_or_lead_nowhere_are_dropped_or_missing(opened: Any) -> None:
+    inner = sum(
+        found[0]
+        for found in totals(
+            opened, "SELECT COUNT(*) FROM visits JOIN clinics ON visits.clinic = clinics.clinic"
+        ).values()
+    )
+    outer = totals(
+        opened, "SELECT beds, COUNT(*) FROM visits LEFT JOIN clinics ON visits.clinic = clinics.clinic GROUP BY beds"
+    )
+    everything = sum(found[0] for found in totals(opened, "SELECT COUNT(*) FROM visits").values())
+    assert everything == inner + outer[(None,)][0] == sum(found[0] for found in outer.values())
+
+
+def test_one_row_more_of_somebody_else_changes_no_word_that_is_said() -> None:
+    visits = {"id": [1, 2], "x": [1, 2]}
+    texts = []
+    for people in ({"id": [1, 2], "age": [4, 5]}, {"id": [1, 2], "age": [4, None]}):
+        curator = sf.curate(
+            {"people": pa.table(people), "visits": pa.table(visits)}, _tiny(people, visits).database, Pure(10)
+        )
+        answer = curator.sql("SELECT age > 3 AS old, COUNT(*) AS n FROM people GROUP BY 1", spend=Pure(1))
+        texts.append(
+            (
+                answer.sql,
+                answer.notes,
+                str(answer.loss),
+                len(answer.frame),
+                answer.event.to_json()["parameters"]["question"],
+            )
+        )
+    assert texts[0] == texts[1]
+
+
+# Statements through a curator
+
+
+@pytest.fixture
+def curator() -> Any:
+    with sf.curate(tables(), DATABASE, sf.Budget(person=Pure(50), each_attribute=Pure(40))) as found:
+        yield found
+
+
+def test_a_statement_is_paid_once_and_computed_on_for_nothing(curator: Any) -> None:
+    first = curator.sql("SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex", spend=Pure(1))
+    again = curator.sql(
+        "select P.SEX as who, count(*) AS number from patients P group by 1 having number > -100 order by who desc limit 2;",
+        spend=Pure(1),
+    )
+    assert again.reused and not first.reused
+    # Missing comes last in either order; then names from the end of the alphabet.
+    assert [row[0] for row in again.frame.rows()] == ["other", "m"]
+    assert dict(first.frame.rows())["m"] == dict(again.frame.rows())["m"]
+    assert again.sql == first.sql == "SELECT patients.sex, COUNT(*) FROM patients GROUP BY patients.sex"
+    assert set(first.loss.profile.names()) == {"patients.sex"}
+
+
+def test_the_price_may_stand_in_the_statement(curator: Any) -> None:
+    text = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.5, privacy_unit_column = patient) COUNT(*) FROM visits"
+    assert curator.sql(text).loss.person.epsilon == Fraction(1, 2)
+    for options, said in (
+        ("epsilon = 1, privacy_unit_column = kind", "unit"),
+        ("epsilon = 0", "above zero"),
+        ("rho = 1, epsilon = 1", "do not make a spend"),
+        ("max_rows_contributed = 3", "rows_per_person"),
+        ("epsilon = 1, epsilon = 1", "one number"),
+    ):
+        with pytest.raises(ParameterError, match=said):
+            curator.sql(f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({options}) COUNT(*) FROM visits")
+    with pytest.raises(ParameterError, match="one of them"):
+        curator.sql(text, spend=Pure(1))
+
+
+def test_explain_costs_nothing_and_reads_nothing(curator: Any) -> None:
+    before = curator.remaining()
+    told = curator.sql(
+        "EXPLAIN SELECT kind, SUM(cost) AS s FROM visits WHERE days > 2 GROUP BY kind HAVING s > 1", spend=Pure(1)
+    )
+    assert told.reads == ("visits.cost", "visits.days", "visits.kind")
+    # Laplace noise of scale 2 * 8 rows * 100 / 1, whose median size is ln 2 times that.
+    assert told.noise["sum of visits.cost"] == pytest.approx(2 * 8 * 100 * 0.6931, rel=1e-2)
+    assert told.free == ("HAVING",) and "a person" in told.costs
+    assert curator.remaining() == before
+
+
+def test_intervals_hold_what_the_totals_are(opened: Any, curator: Any) -> None:
+    exact = totals(opened, "SELECT kind, COUNT(*) FROM visits GROUP BY kind")
+    answer = curator.sql(
+        "SELECT kind, COUNT(*) AS n, 2 * COUNT(*) - 1 AS m, DP_INTERVAL_LOW('n', 0.99) AS low, DP_INTERVAL_HIGH('n', 0.99) AS high "
+        "FROM visits GROUP BY kind",
+        spend=Pure(4),
+    )
+    ends = answer.interval(0.9999)
+    for place, (kind, count, twice, low, high) in enumerate(answer.frame.rows()):
+        assert low <= count <= high and twice == 2 * count - 1
+        assert ends["n, low"][place] <= float(exact[(kind,)][0]) <= ends["n, high"][place]
+        assert ends["m, low"][place] <= 2 * float(exact[(kind,)][0]) - 1 <= ends["m, high"][place]
+
+
+def test_outer_selects_and_several_kinds_of_questions_in_one_statement(curator: Any) -> None:
+    found = curator.sql(
+        "SELECT COUNT(*) AS groups, MAX(n) AS most FROM (SELECT kind, COUNT(*) AS n FROM visits GROUP BY kind) AS t",
+        spend=Pure(2),
+    )
+    assert found.frame["groups"] == (5,)
+    mixed = curator.sql(
+        "SELECT COUNT(*) AS visits, COUNT(DISTINCT patient) AS people, COUNT(*) / COUNT(DISTINCT patient) AS each FROM visits",
+        spend=Pure(20),
+    )
+    ((visits, people, each),) = mixed.frame.rows()
+    assert each == pytest.approx(visits / people)
+    assert mixed.loss.person.epsilon <= 20
+
+
+def test_a_plain_table_is_a_database_of_one(curator: Any) -> None:
+    data = pa.table({"age": [30, 40, None, 50], "sex": ["f", "m", "m", "f"]})
+    schema = sf.Schema({"age": integers(0, 99), "sex": categories("f", "m")})
+    with sf.curate(data, schema, Pure(100)) as alone:
+        assert alone.sql("SELECT COUNT(*) FROM data").frame.rows() == [(4,)]
+        one = alone.sql("SELECT SUM(age) AS s, AVG(age) AS a FROM data WHERE sex = 'f'", spend=Pure(50))
+        assert set(one.loss.profile.names()) == {"age", "sex"}
+        ((total, mean),) = one.frame.rows()
+        assert total == pytest.approx(80, abs=60) and 0 <= mean <= 99
+    rows = pa.table({"id": [1, 1, 2], "x": [1, 2, 3]})
+    several = sf.Schema({"x": integers(0, 9)}, person="id", rows_per_person=2)
+    with sf.curate(rows, several, Pure(100)) as alone:
+        assert alone.sql("SELECT COUNT(DISTINCT id) FROM data").frame.rows() == [(2,)]
+        per = "WITH p AS (SELECT id, COUNT(*) AS n FROM data GROUP BY id) SELECT COUNT(*) FROM p"
+        assert not alone.sql(per, spend=Pure(1)).loss.person.is_zero
+
+
+def test_other_questions_and_budgets(curator: Any) -> None:
+    with pytest.raises(SchemaError, match=r"curator\.sql"):
+        curator.count("sex = 'f'", spend=Pure(1))
+    with pytest.raises(SchemaError, match=r"curator\.sql"):
+        curator.count()
+    with pytest.raises(BudgetExceeded):
+        curator.sql("SELECT COUNT(*) FROM visits", spend=Pure(1000))
+    with pytest.raises(ParameterError, match="costs something"):
+        curator.sql("SELECT COUNT(*) FROM visits")
+
+
+def test_reports_and_rehearsals_of_a_database(curator: Any) -> None:
+    curator.sql("SELECT kind, COUNT(*) FROM visits GROUP BY kind", spend=Pure(1))
+    assert "visits.kind" in str(curator.report())
+    assert "visits.kind" in str(curator.ledger.spent(["visits.kind"])) or curator.guarantee(["visits.kind"]) is not None
+    with pytest.raises(ParameterError, match="explain"):
+        curator.rehearse(Select("SELECT COUNT(*) FROM visits"), Pure(1))
+    again = curator.refit(curator.sql("SELECT kind, COUNT(*) FROM visits GROUP BY kind", spend=Pure(1)).request)
+    assert len(again[0].value) == 5 if isinstance(again, list) else len(again.value) == 5
+
+
+def test_nothing_is_public_where_people_come_and_go() -> None:
+    with sf.curate(tables(), DATABASE, Pure(50), relation=ADD_REMOVE) as curator:
+        with pytest.raises(ParameterError, match="costs something"):
+            curator.sql("SELECT COUNT(*) FROM patients")
+        loss = curator.sql("SELECT kind, COUNT(*) FROM visits GROUP BY kind", spend=Pure(1)).loss
+        # A changed attribute is a replacement, and costs twice what a person does who comes or goes.
+        assert loss.person.epsilon == 1 and loss.at("visits.kind").epsilon == pytest.approx(2, abs=1e-4)
+
+
+REFUSED = [
+    ("SELECT kind FROM visits", "Rows are not released"),
+    ("SELECT kind, COUNT(*) FROM visits", "neither a key nor an aggregate"),
+    ("SELECT patient, COUNT(*) FROM visits GROUP BY patient", "One row a person"),
+    ("SELECT MAX(cost) FROM visits", "QUANTILE_CONT"),
+    ("SELECT MIN(cost) FROM visits", "QUANTILE_CONT(x, 0.01)"),
+    ("SELECT MEDIAN(cost) FROM visits", "one value a person"),
+    ("SELECT sex, MEDIAN(EXTRACT(YEAR FROM born)) FROM patients GROUP BY sex", "Quantiles are of all rows"),
+    ("SELECT COUNT(DISTINCT kind) FROM visits", "Only persons"),
+    ("SELECT COUNT(*) FROM visits JOIN patients ON visits.days = patients.patient", "linked by"),
+    ("SELECT COUNT(*) FROM visits JOIN clinics ON visits.days = clinics.clinic", "no declared link"),
+    ("SELECT COUNT(*) FROM visits a JOIN visits b ON a.patient = b.patient", "one WITH per table"),
+    ("SELECT COUNT(*) FROM patients LEFT JOIN visits ON patients.patient = visits.patient", "several rows a person"),
+    ("SELECT COUNT(*) FROM visits LEFT JOIN clinics ON visits.clinic = clinics.clinic AND beds > 3", "write the other conditions in WHERE"),
+    ("SELECT SUM(cost / days) FROM visits", "no grid"),
+    ("SELECT SUM(cost / 0) FROM visits", "divides by zero"),
+    ("SELECT SUM(LEAST(cost, days)) FROM visits", "CASE WHEN"),
+    ("SELECT COUNT(*) FROM visits WHERE kind < 'b'", "order"),
+    ("SELECT COUNT(*) FROM visit", "did you mean 'visits'"),
+    ("SELECT SUM(costs) FROM visits", "did you mean 'cost'"),
+    ("SELECT COUNT(*) FROM visits v WHERE visits.cost > 3 AND w.cost > 3", "no table 'visits'"),
+    ("SELECT COUNT(region) FROM visits JOIN clinics ON visits.clinic = clinics.clinic JOIN patients ON visits.patient = patients.patient", "write clinics.region or patients.region"),
+    ("WITH visits AS (SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient) SELECT COUNT(*) FROM visits", "rename"),
+    ("SELECT SUM(cost) AS cost FROM visits", "rename the output"),
+    ("SELECT COUNT(*) AS n, SUM(cost) AS n FROM visits", "rename the output"),
+    ("SELECT COUNT(*) AS n FROM visits HAVING days > 3", "neither a key"),
+    ("SELECT COUNT(*) FROM clinics", "public"),
+    ("SELECT SUM(clinic) FROM visits", "is a link"),
+    ("SELECT SUM(patient) FROM visits", "who somebody is"),
+    ("SELECT SUM(kind) FROM visits", "no numbers"),
+    ("SELECT SUM(cost * cost * cost * cost * cost * cost) FROM visits", "62 bits"),
+    ("SELECT SUM(SUM(cost)) FROM visits", "aggregate"),
+    ("SELECT COUNT(*) FROM visits WHERE COUNT(*) > 3", "aggregate"),
+    ("SELECT COUNT(*) FROM visits WHERE cost", "no condition"),
+    ("SELECT COUNT(*) FROM visits WHERE cost = 'a'", "numbers"),
+    ("SELECT COUNT(*) FROM visits WHERE kind = 'z'", "something else"),
+    ("WITH p AS (SELECT patient, cost AS c FROM visits GROUP BY patient) SELECT COUNT(*) FROM p", "several values a person"),
+    ("WITH p AS (SELECT patient, COUNT(*) FROM visits GROUP BY patient) SELECT COUNT(*) FROM p", "needs a name"),
+    ("WITH p AS (SELECT kind, COUNT(*) AS n FROM visits GROUP BY kind) SELECT COUNT(*) FROM p", "grouped by something else"),
+    ("WITH p AS (SELECT patient, VAR_POP(cost) AS n FROM visits GROUP BY patient) SELECT COUNT(*) FROM p", "not known inside WITH"),
+    ("SELECT SUM(cost, contribution_bounds_per_group => (0, 5)) FROM visits", "LEAST"),
+    ("SELECT SUM(SQRT(cost)) FROM visits", "around an aggregate"),
+    ("SELECT COUNT(*) AS n, DP_INTERVAL_LOW('m') AS l FROM visits", "names an output"),
+    ("SELECT x FROM (SELECT COUNT(*) AS n FROM visits) AS t", "not an output"),
+    ("SELECT kind, kind, COUNT(*) FROM visits GROUP BY kind", "rename"),
+    ("SELECT COUNT(*) FROM visits GROUP BY kind, kind", "twice"),
+    ("SELECT COUNT(*) FROM visits GROUP BY 7", "names no item"),
+    ("SELECT COUNT(*) FROM visits GROUP BY born", "born"),
+    ("SELECT cost, days, COUNT(*) FROM visits GROUP BY cost, days, kind, days * cost", "too many"),
+    ("SELECT COUNT(*) FROM visits WHERE days IS NULL AND COALESCE(days, 0) IS NULL", "never missing"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "said"), REFUSED, ids=range(len(REFUSED)))
+def test_what_has_no_meaning_is_refused_with_what_to_write(curator: Any, text: str, said: str) -> None:
+    before = curator.remaining()
+    with pytest.raises((ParameterError, SchemaError)) as refused:
+        curator.sql(text, spend=Pure(1))
+    assert said in str(refused.value), str(refused.value)
+    assert curator.remaining() == before
+
+
+# A compiler that forgets a word is caught by the statement that the plan prints
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ("SELECT SUM(cost) FILTER (WHERE days > 3) FROM visits", "where"),
+        ("SELECT COUNT(DISTINCT patient) FROM visits", "distinct"),
+    ],
+)
+def test_a_forgotten_word_is_seen(monkeypatch: Any, opened: Any, text: str, field: str) -> None:
+    from dataclasses import replace
+
+    from sfumato.sql import plan
+
+    made = plan._total
+    assert Select(text).canonical(opened.database)
+    monkeypatch.setattr(
+        plan, "_total", lambda node, scope: replace(made(node, scope), **{field: None if field == "where" else False})
+    )
+    from sfumato.grammar import parse_statement
+
+    with pytest.raises(CertificationError):
+        plan.plan_of(parse_statement(text), opened.database)
+
+
+def test_released_numbers_are_computed_on_in_an_engine_that_holds_nothing_else(tmp_path: Any) -> None:
+    from sfumato.sql.post import Query, run
+
+    secret = tmp_path / "secret.csv"
+    secret.write_text("a\n1\n")
+    with pytest.raises(ParameterError, match="stored"):
+        run(Query(f"SELECT * FROM read_csv('{secret}')", (), ("a",)), {"a": (1,)})
+    assert run(Query("SELECT a + 1 AS c0 FROM released", (), ("a",)), {"a": (1, 2)}) == {"c0": (2, 3)}

@@ -117,3 +117,72 @@ def test_what_cannot_be_audited_says_what_to_write(question, error, words):
     rows = {**applicants(), "age": np.arange(PEOPLE)}
     with curate(pa.table(rows), schema, Pure(1)) as curator, pytest.raises(error, match=words):
         curator.ask(question(), Pure(1))
+
+
+def lent(**options: object) -> tuple[pa.Table, Schema]:
+    """A bank's decisions in words; nobody has another origin, unless it is listed."""
+    rows = applicants()
+    table = pa.table({
+        "origin": np.where(rows["sex"] == "f", "eu", "home"),
+        "decision": np.where(rows["hired"], "approved", "refused"),
+        "repaid": np.where(rows["good"], "yes", "no"),
+    })  # fmt: skip
+    schema = Schema({
+        "origin": categories("home", "eu", **options),
+        "decision": categories("approved", "refused"),
+        "repaid": categories("yes", "no"),
+    })  # fmt: skip
+    return table, schema
+
+
+def test_which_word_is_good_is_never_guessed_and_nothing_is_charged():
+    table, schema = lent()
+    with curate(table, schema, Pure(1)) as curator:
+        with pytest.raises(ParameterError, match=r"which decision is the favourable one: write favourable='approved'"):
+            curator.audit("decision", ["origin"], spend=Pure(1))
+        with pytest.raises(ParameterError, match=r"which label is that of the deserving: write deserving='yes'"):
+            curator.audit("decision", ["origin"], "repaid", favourable="approved", spend=Pure(1))
+        # The budget is that of one audit, so nothing was charged before.
+        answer = curator.audit("decision", ["origin"], favourable="approved", spend=Pure(1))
+    report = answer.value
+    assert "The favourable decision is 'approved'." in str(answer)
+    assert "The favourable decision is 'approved'." in str(report) and "'approved'" in report.model_card()
+    assert report.to_json()["favourable"] == "approved"
+    rates = {one.group.name: one.chosen.value for one in report.tallied.groups}
+    assert rates["eu"] < rates["home"], "those of whom fewer are approved come out worse"
+
+
+@pytest.mark.parametrize("decision", [categories(0, 1), integers(0, 1), booleans()])
+def test_one_and_true_are_good_by_themselves(decision):
+    rows = applicants()
+    table = pa.table({"sex": rows["sex"], "hired": rows["hired"].astype(int)})
+    with curate(table, Schema({"sex": categories("f", "m"), "hired": decision}), Pure(5)) as curator:
+        report = curator.audit("hired", "sex", spend=Pure(5)).value
+    rates = {one.group.name: one.chosen.value for one in report.tallied.groups}
+    assert rates["f"] < rates["m"] and report.favourable in ("1", "True")
+
+
+def test_intervals_say_what_they_cover_and_nobody_is_too_few():
+    table, schema = lent()
+    with curate(table, schema, Pure(1)) as curator:
+        answer = curator.audit("decision", ["origin"], favourable="approved", spend=Pure(1))
+    said = str(answer)
+    assert "95 % interval (privacy noise and the luck of who is in the table), for each row on its own" in said
+    assert not any(word in said for word in ("nan", "missing to missing", "-1", "0.0 to 1.0")), said
+    (empty,) = (line for line in said.splitlines() if line.strip().startswith("other "))
+    assert "too few to say" in empty
+    frame = answer.frame
+    place = frame["group"].index("other")
+    assert frame["rate"][place] is None and frame["ratio"][place] is None and frame["people"][place] >= 0
+    alone, together = answer.interval(0.95), answer.interval(0.95, together=True)
+    assert together["rate, high"][0] > alone["rate, high"][0] and together["rate, low"][0] < alone["rate, low"][0]
+
+
+def test_a_listed_category_called_other_is_said_to_hold_the_unlisted_ones():
+    table, _ = lent()
+    words = {"decision": categories("approved", "refused")}
+    for listed, options, joined in ((("home", "eu", "other"), {}, True), (("home", "eu"), {}, False),
+                                    (("home", "eu", "other", "unlisted"), {"other": "unlisted"}, False)):  # fmt: skip
+        with curate(table, Schema({"origin": categories(*listed, **options), **words}), Pure(1)) as curator:
+            notes = curator.audit("decision", "origin", favourable="approved", spend=Pure(1)).notes
+        assert any("together with the listed category of that name" in note for note in notes) is joined

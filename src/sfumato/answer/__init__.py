@@ -4,12 +4,23 @@ An answer never holds the true value or the noise. Its interval covers what the 
 is in the table; it says so wherever it is shown.
 """
 
-from sfumato.answer.answer import Answer, Error, ErrorUnit, Reader
+from sfumato.answer.answer import NOISE_ONLY, Answer, Error, ErrorUnit, Reader
 from sfumato.answer.frame import Frame, number
 from sfumato.answer.measured import NoisyPart, half_width
 from sfumato.answer.released import Released
 from sfumato.moved import moved
 
-__all__ = ["Answer", "Error", "ErrorUnit", "Frame", "NoisyPart", "Reader", "Released", "half_width", "number"]
+__all__ = [
+    "NOISE_ONLY",
+    "Answer",
+    "Error",
+    "ErrorUnit",
+    "Frame",
+    "NoisyPart",
+    "Reader",
+    "Released",
+    "half_width",
+    "number",
+]
 
 __getattr__ = moved(__name__, {"Measured": "sfumato.answer.NoisyPart"})

@@ -45,10 +45,15 @@ _INSTEAD = guide(
 )
 
 
+NOISE_ONLY = "privacy noise only"
+"""What the intervals of almost all questions allow for."""
+
+
 class Reader(Protocol):
     """A question, as far as an answer needs it: it turns what was released into a value and an interval."""
 
     error_unit: ClassVar[ErrorUnit]
+    covers: ClassVar[str]
 
     def value(self, released: Released) -> Any:
         """Return the value."""
@@ -133,7 +138,7 @@ class Answer(Exports, Viewed):
     def interval(self, confidence: Number = USUAL, *, together: bool = False) -> Any:
         """Return an interval that covers the value without noise at least this often: a pair, or a `Frame`.
 
-        It covers the privacy noise, not sampling error. For a table it holds for each row on its own; `together=True`
+        It covers the privacy noise, not sampling error (but for an audit of groups, which covers both). For a table it holds for each row on its own; `together=True`
         widens all of them so that they hold at once: of k intervals each may fail with a k-th of the chance, and some
         one fails no more often than their chances together say, whatever depends on what.
         """
@@ -211,6 +216,9 @@ class Answer(Exports, Viewed):
         shown, more = frame.shown()
         tables = (released_table("", shown.keys, shown.columns),) if tabled else ()
         said = () if tabled else (str(value),)
+        if hasattr(value, "displayed"):  # a report knows itself of whom there are too few to say
+            said, tables = value.displayed(self._chance(USUAL, together))
+            more = ""
         covers = self._covers(frame, together) if tabled else ""
         return View(title_of(self.question.to_json()), tables, said, (more, covers, *self.notes, *self._paid()))
 
@@ -222,11 +230,11 @@ class Answer(Exports, Viewed):
             return "Rank errors hold for all rows at once, 95 % of the time (privacy noise only)."
         if self.question.separate_intervals(self.released) > 1 and not together:
             return (
-                "95 % interval (privacy noise only), for each row on its own; interval(0.95, together=True) holds for "
-                "all rows at once."
+                f"95 % interval ({self.question.covers}), for each row on its own; interval(0.95, together=True) holds "
+                "for all rows at once."
             )
         every = ", for all rows at once" if len(frame) > 1 else ""
-        return f"95 % interval (privacy noise only){every}."
+        return f"95 % interval ({self.question.covers}){every}."
 
     def _paid(self) -> tuple[str, ...]:
         cost = "nothing: the same question was answered before" if self.reused else self._price()

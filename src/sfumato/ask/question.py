@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from sfumato.answer import ErrorUnit, Released
+from sfumato.answer import NOISE_ONLY, ErrorUnit, Released
 from sfumato.ask.prepared import Prepared
 from sfumato.errors import CertificationError, ParameterError
 from sfumato.privacy import Approximate, Bound, Loss
@@ -50,6 +50,8 @@ class Question(metaclass=Understood):
     kind: ClassVar[str]
     stored: ClassVar[Mapping[str, str]] = {}
     error_unit: ClassVar[ErrorUnit] = "value"
+    covers: ClassVar[str] = NOISE_ONLY
+    """What its intervals allow for."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -9,7 +9,7 @@ from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sfumato.answer import Answer, ErrorUnit, Frame, Released
+from sfumato.answer import NOISE_ONLY, Answer, ErrorUnit, Frame, Released
 from sfumato.curator.planning import planned
 from sfumato.privacy import Bound
 from sfumato.privacy.bounds import require_bound
@@ -26,6 +26,7 @@ class Reading:
     """How the answers to a statement are read: its rows, and the ends of its numbers."""
 
     error_unit: ClassVar[ErrorUnit] = "value"
+    covers: ClassVar[str] = NOISE_ONLY
     statement: Statement
     answers: tuple[Answer, ...]
     rows: Frame

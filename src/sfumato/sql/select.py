@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, Self
 
-from sfumato.answer import ErrorUnit, Released
+from sfumato.answer import NOISE_ONLY, ErrorUnit, Released
 from sfumato.answer.measured import NoisyPart
 from sfumato.ask.prepared import Prepared, Several
 from sfumato.ask.question import Question, flat
@@ -38,6 +38,7 @@ class Select(Question):
 
     kind: ClassVar[str] = "Select"
     error_unit: ClassVar[ErrorUnit] = "value"
+    covers: ClassVar[str] = NOISE_ONLY
     statement: str
 
     def canonical(self, schema: Schema | Database) -> Self:

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from sfumato.domain import Categories, Derived, Domain
+from sfumato.domain.labels import OTHER
 from sfumato.table.bounding import Way
 from sfumato.table.measure import Found, Occurring, Ordered, People, Totals
 from sfumato.table.predicate import EVERY_ROW
@@ -104,4 +105,10 @@ def _missing(gauge: Gauge, name: str, valued: bool) -> list[str]:
 def _unlisted(name: str, domain: Domain) -> list[str]:
     if not isinstance(domain, Categories) or domain.other_code is None:
         return []
+    if domain.other is None and OTHER in domain.values and domain.labels[domain.other_code] == OTHER:
+        return [
+            f"Values of {name!r} that are not listed count as {OTHER!r}, together with the listed category of that name; "
+            f"list one more for them to keep the two apart, such as categories(…, {OTHER!r}, 'unlisted', "
+            "other='unlisted')."
+        ]
     return [f"Values of {name!r} that are not listed count as {_shown(domain.decode(domain.other_code))!r}."]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite
 from typing import Any, Literal
@@ -96,6 +96,8 @@ class GroupReport:
     period: str = ""
     source: str = ""
     private: str = ""
+    favourable: str = ""
+    """The decision that counts as the good one, where decisions are words."""
 
     @cached_property
     def comparisons(self) -> tuple[Comparison, ...]:
@@ -171,6 +173,10 @@ class GroupReport:
         if not rated:
             return "There are no two groups to compare."
         return min(rated, key=lambda one: (order[one.verdict], len(one.columns), one.value)).sentence
+
+    def counted(self) -> str:
+        """Return which decision the rates are about, in a sentence; nothing where decisions are probabilities."""
+        return f"The favourable decision is {self.favourable!r}." if self.favourable else ""
 
     def tables(self) -> list[Table]:
         """Return the rates by each set of protected columns, then the error rates where labels are known."""
@@ -268,7 +274,8 @@ class GroupReport:
     def model_card(self) -> str:
         """Return the figures as Markdown, for a model card."""
         about = [f"{self.tallied.people:,.0f} people", self.source, self.period, self.private]
-        lines = ["## Fairness by group", "", self.headline(), "", ". ".join(part for part in about if part) + ".", ""]
+        headline = " ".join(part for part in (self.headline(), self.counted()) if part)
+        lines = ["## Fairness by group", "", headline, "", ". ".join(part for part in about if part) + ".", ""]
         for shown in [*self.tables(), *([self.calibration()] if self.tallied.edges else [])]:
             assert shown is not None
             lines += [f"### {shown.title}", "", _markdown(shown), ""]
@@ -278,13 +285,27 @@ class GroupReport:
         ]
         return "\n".join(lines)
 
+    def displayed(self, confidence: float) -> tuple[tuple[str, ...], tuple[Table, ...]]:
+        """Return what is said first and the tables, with intervals of a confidence of their own."""
+        other = replace(self, confidence=float(confidence))
+        return (self.headline(), self.counted()), tuple(other.tables())
+
+    @property
+    def number_of_intervals(self) -> int:
+        """How many intervals the report shows: of every rate, every ratio and every difference."""
+        rates = sum(getattr(one, figure) is not None for one in self.tallied.groups for figure in RATES)
+        return rates + 2 * len(self.comparisons)
+
     def __str__(self) -> str:
         calibration = self.calibration()
-        parts = [self.headline(), *(shown.text() for shown in self.tables())]
+        head = " ".join(part for part in (self.headline(), self.counted()) if part)
+        parts = [head, *(shown.text() for shown in self.tables())]
         return "\n\n".join([*parts, *([calibration.text()] if calibration is not None else [])])
 
-    def to_frame(self) -> Frame:
-        """Return one row for each group and figure, with intervals, to work with."""
+    def to_frame(self, confidence: float | None = None) -> Frame:
+        """Return one row for each group and figure, with intervals, to work with; None where there are too few."""
+        if confidence is not None:
+            return replace(self, confidence=float(confidence)).to_frame()
         rows = []
         compared = {(one.figure, one.group.group): one for one in self.comparisons}
         for one in self.tallied.groups:
@@ -293,9 +314,11 @@ class GroupReport:
                 if share is not None:
                     beside = compared.get((figure, one.group))
                     ends = share.interval(self.confidence, self.tallied.noise)
-                    ratio = (None, None, None) if beside is None else (beside.ratio, *beside.ratio_interval)
-                    rows.append((" and ".join(one.group.columns), one.group.name, name, one.people,
-                                 share.value, *ends, *ratio))  # fmt: skip
+                    rate = (None, None, None) if ends == (0.0, 1.0) else (share.value, *ends)
+                    few = beside is None or not beside.known
+                    ratio = (None, None, None) if few else (beside.ratio, *beside.ratio_interval)
+                    rows.append((" and ".join(one.group.columns), one.group.name, name, max(0.0, one.people),
+                                 *rate, *ratio))  # fmt: skip
         names = ("columns", "group", "figure", "people", "rate", "rate, low", "rate, high", "ratio", "ratio, low",
                  "ratio, high")  # fmt: skip
         return Frame(names[:3], dict(zip(names, zip(*rows, strict=True), strict=True)))
@@ -304,6 +327,7 @@ class GroupReport:
         """Return all figures as a JSON object."""
         return {
             "ok": self.ok, "raised": list(self.raised), "headline": self.headline(), "people": self.tallied.people,
+            "favourable": self.favourable or None,
             "comparisons": [_comparison_json(one) for one in self.comparisons],
             "groups": [_group_json(one, self.confidence, self.tallied) for one in self.tallied.groups],
         }  # fmt: skip
@@ -349,7 +373,9 @@ def group_report(
     for name in named:
         if not any(name in one.group.values for one in tallied.groups):
             raise ParameterError(f"No group is called {name!r}; write one of {_names(tallied)} as reference=.")
-    return GroupReport(tallied, named, confidence, period, source)
+    return GroupReport(
+        tallied, named, confidence, period, source, favourable="" if favourable is None else str(favourable)
+    )
 
 
 def _chances(decisions: Any, favourable: Any, people: int) -> tuple[Floats, bool]:

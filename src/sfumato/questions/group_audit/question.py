@@ -13,6 +13,7 @@ from sfumato.answer import Frame, Released
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question, Where, as_columns
 from sfumato.domain import nearest
+from sfumato.domain.labels import OTHER
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.fair.audits.group_counts import UNKNOWN, Group, GroupCounts, Tallied, column_sets
 from sfumato.fair.audits.group_report import GroupReport
@@ -27,6 +28,7 @@ from sfumato.totals.aggregates import Count
 from sfumato.totals.totals import number_of_cells, plan_totals
 
 MOST_CELLS = 4096
+LISTED = 10
 BINS = "derive coarser bins in the schema, or name fewer protected columns"
 
 
@@ -37,11 +39,12 @@ class GroupAudit(Question):
     The table counts people by all protected columns, decision and label together; every figure is arithmetic on it.
     Promise: a person is in one cell, so replacing one moves the table by 2 in total and adding or removing one by 1; an
     attribute that the table reads costs what a replaced person does. `favourable` is the good decision and `deserving`
-    the label of those who should get it; by default the last value of their columns. Time and memory: one pass, and
-    one number for each cell.
+    the label of those who should get it; where a column holds 0 and 1, or false and true, they are 1 and true, and of
+    every other column they must be said. Time and memory: one pass, and one number for each cell.
     """
 
     kind: ClassVar[str] = "GroupAudit"
+    covers: ClassVar[str] = "privacy noise and the luck of who is in the table"
     decision: str
     protected: tuple[str, ...]
     label: str | None
@@ -110,6 +113,10 @@ class GroupAudit(Question):
         """Return the figures with their intervals as a table; they cover noise and sampling."""
         return self._report(released, confidence).to_frame()
 
+    def separate_intervals(self, released: Released) -> int:
+        """Every rate and every comparison has its own."""
+        return self.value(released).number_of_intervals
+
     def _report(self, released: Released, confidence: Fraction) -> GroupReport:
         (part,) = released.parts
         levels = [list(dict.fromkeys(cell[place] for cell in released.cells)) for place in range(len(self.keys))]
@@ -124,7 +131,7 @@ class GroupAudit(Question):
         ]
         tallied = Tallied(tuple(groups), float(counts.sum()), noise)
         said = "" if part.law is None else f"counts carry the noise of privacy, deviation {variance**0.5:.3g} a cell"
-        return GroupReport(tallied, (), float(confidence), private=said)
+        return GroupReport(tallied, (), float(confidence), private=said, favourable=str(self.favourable))
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,14 +169,26 @@ def _words(level: Any) -> str:
 
 
 def _value_of(schema: Schema, column: str, value: Any, option: str) -> Any:
-    """Return a value of a column as the released table shows it; by default the last one."""
+    """Return a value of a column as the released table shows it; which one is good is guessed of 0 and 1 alone."""
     domain = schema.domain(column)
     if domain.last is None or domain.size is None or domain.size > MOST_CELLS:
         raise DomainTooLarge(f"{column!r} has too many values to be a decision or a label; {BINS}.", method="bins")
     found = [domain.decode(code) for code in range(domain.first, domain.last + 1)]
+    known = [level for level in found if level is not None]
     if value is None:
-        return [level for level in found if level is not None and str(level) not in ("missing", "other")][-1]
-    for level in found:
+        ordered = [level for level in known if str(level) != OTHER]
+        if [str(level) for level in ordered] in (["0", "1"], ["False", "True"]):
+            return ordered[1]
+        what = "decision is the favourable one" if option == "favourable" else "label is that of the deserving"
+        raise ParameterError(
+            f"Say which {what}: write {option}={_shown(known[0])}, if that is the good one; the values of {column!r} "
+            f"are {', '.join(_shown(level) for level in known[:LISTED])}{', …' if len(known) > LISTED else ''}."
+        )
+    for level in known:
         if level == value or str(level) == str(value):
             return level
-    raise ParameterError(f"{column!r} has no value {value!r}; {nearest(str(value), [str(level) for level in found])}")
+    raise ParameterError(f"{column!r} has no value {value!r}; {nearest(str(value), [str(level) for level in known])}")
+
+
+def _shown(level: Any) -> str:
+    return repr(level) if isinstance(level, (str, int)) else repr(str(level))

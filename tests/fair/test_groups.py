@@ -9,6 +9,7 @@ from scipy.optimize import linear_sum_assignment, linprog
 from sfumato import fair
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.fair.groups import earth
+from sfumato.noise import Noise
 from tests.fair.support import metric_of, normal
 
 FIGURE = np.array([0] * 90 + [1] * 10 + [0] * 90 + [1] * 810)
@@ -105,6 +106,18 @@ def test_parity_intervals_cover():
     scores = (normal(6, 400, 1)[:, 0] > 0) * 1.0
     gap = fair.parity_gap(scores, np.arange(200), np.arange(200, 400))
     assert gap.interval[0] <= gap.value <= gap.interval[1] + 0.05
+
+
+def test_parity_intervals_begin_at_zero_where_nothing_is_shown():
+    begin, cover = 0, 0
+    for seed in range(60):
+        noise = Noise(insecure_seed=seed)
+        decisions = (noise.uniform(100, 600) < np.repeat([40, 52], 300)) * 1.0
+        alike = fair.parity_gap(decisions, np.arange(0, 300, 2), np.arange(1, 300, 2)).interval
+        planted = fair.parity_gap(decisions, np.arange(300), np.arange(300, 600)).interval
+        begin += alike[0] == 0.0
+        cover += planted[0] <= 0.12 <= planted[1]
+    assert begin >= 52 and cover >= 52
 
 
 @pytest.mark.parametrize("method", ["exact", "fast"])

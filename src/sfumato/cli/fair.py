@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from sfumato.cli.hints import in_shell
 from sfumato.cli.options import Json
 from sfumato.cli.outcome import CHECK_FAILED, emit, guarded
 from sfumato.errors import ParameterError
@@ -69,7 +70,7 @@ def audit_command(
 
     def text() -> str:
         written = [] if html is None else [f"Wrote {html}."]
-        return "\n\n".join([*(f"Warning: {caution}" for caution in cautions), str(report), *written])
+        return "\n\n".join([*(f"Warning: {caution}" for caution in cautions), in_shell(str(report)), *written])
 
     emit(record, text, as_json)
     if not report.ok:

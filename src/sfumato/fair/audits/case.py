@@ -19,6 +19,7 @@ from sfumato.fair.grid import Floats, Integers, check_probabilities
 from sfumato.fair.metric.base import Metric
 from sfumato.fair.people import as_numbers, as_text, column, column_names, people_count, without
 from sfumato.noise import Noise
+from sfumato.words import nearest
 
 NEIGHBOURS = 25
 SMALLEST_GROUP = 2
@@ -191,6 +192,8 @@ def _treatment(raw: Any, model: Any, favourable: Any, count: int) -> tuple[Float
     wanted = (
         str(favourable) if favourable is not None else {"0": "1", "0.0": "1.0", "False": "True"}.get(str(known[0]), "")
     )
+    if favourable is not None and wanted not in known:
+        raise ParameterError(f"No decision is called {wanted!r}; {nearest(wanted, known.tolist())}")
     if wanted not in known:
         raise ParameterError(
             f"Say which decision is the favourable one, with favourable=; the decisions are {known.tolist()[:10]}."

@@ -26,6 +26,11 @@ def audit_file(
     """
     table = read_table(Path(path))
     for name, role in ((decision, "decision"), (protected, "protected")):
+        if name not in table and role == "protected" and set(parts := name.split(",")) <= set(table):
+            raise ParameterError(
+                f"An audit looks at one protected column at a time; run it once with each: {', then '.join(parts)}. In "
+                "Python fair.group_report compares groups of several columns together."
+            )
         if name not in table:
             raise SchemaError(f"The file has no {role} column {name!r}; {nearest(name, table)}")
     if protected == decision:

@@ -197,3 +197,12 @@ def test_a_metric_that_reads_the_protected_column_is_warned_about():
         fair.audit(
             np.full(400, 0.51), table, "sex", metric=fair.Metric.from_features(table, {"skill": 0.3, "sex": 0.5})
         )
+
+
+def test_a_name_that_everybody_has_alone_makes_no_column_for_each():
+    from sfumato.fair.people import MOST_CATEGORIES, as_numbers
+
+    town = ["common"] * 20 + [f"t{place}" for place in range(180)]
+    found = as_numbers({"name": [f"p{place}" for place in range(200)], "town": town, "age": list(range(200))})
+    assert found.shape == (200, 2 * MOST_CATEGORIES + 1)
+    assert 20 in found.sum(axis=0), "the most common category is kept"

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError, SchemaError
 
+MOST_CATEGORIES = 50
 Column = NDArray[Any]
 
 
@@ -89,6 +90,9 @@ def _is_missing(value: object) -> bool:
 def as_numbers(table: Any) -> NDArray[np.float64]:
     """Return all columns as numbers: numeric ones as they are, categories as one 0/1 column a category but the first.
 
+    Of a column with more than 50 categories the 50 most common have a column: a name or a number of an account that one
+    person has tells nothing about others, and would take memory of people² and time of people³.
+
     >>> as_numbers({"age": [30, 41], "town": ["a", "b"]})
     array([[30.,  0.],
            [41.,  1.]])
@@ -101,6 +105,9 @@ def as_numbers(table: Any) -> NDArray[np.float64]:
             known = numbers[np.isfinite(numbers)]
             parts.append(np.where(np.isfinite(numbers), numbers, known.mean() if len(known) else 0.0)[:, None])
         else:
-            labels, codes = np.unique(as_text(values), return_inverse=True)
-            parts.append((codes[:, None] == np.arange(1, len(labels))).astype(np.float64))
+            labels, codes, sizes = np.unique(as_text(values), return_inverse=True, return_counts=True)
+            several = np.arange(1, len(labels))
+            if len(several) > MOST_CATEGORIES:
+                several = np.sort(np.argsort(-sizes, kind="stable")[:MOST_CATEGORIES])
+            parts.append((codes[:, None] == several).astype(np.float64))
     return np.hstack(parts) if parts else np.zeros((people_count(table), 0))

@@ -149,3 +149,10 @@ def test_bad_metrics(decisions: Path, content: str, hint: str) -> None:
 
 def test_help_names_the_command() -> None:
     assert "audit" in run("fair", "--help").out and "--protected" in run("fair", "audit", "--help").out
+
+
+def test_how_long_many_pairs_take_is_said_before() -> None:
+    from sfumato.fair.audits.files import work_ahead
+
+    assert work_ahead(300) == "" and "all 49,995,000 pairs of 10,000 people, about " in work_ahead(10_000)
+    assert "a sample of the pairs" in work_ahead(100_000)

@@ -138,9 +138,10 @@ class Answer(Exports, Viewed):
     def interval(self, confidence: Number = USUAL, *, together: bool = False) -> Any:
         """Return an interval that covers the value without noise at least this often: a pair, or a `Frame`.
 
-        It covers the privacy noise, not sampling error (but for an audit of groups, which covers both). For a table it holds for each row on its own; `together=True`
-        widens all of them so that they hold at once: of k intervals each may fail with a k-th of the chance, and some
-        one fails no more often than their chances together say, whatever depends on what.
+        It covers the privacy noise, not sampling error; an audit of groups covers both. For a table it holds for each
+        row on its own; `together=True` widens all of them so that they hold at once: of k intervals each may fail with
+        a k-th of the chance, and some one fails no more often than their chances together say, whatever depends on
+        what.
         """
         return self.question.interval(self.released, self._chance(confidence, together))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -60,9 +61,10 @@ def audit_command(
     options: dict[str, Any] = {
         "favourable": favourable, "group": group, "qualification": qualification, "segments": segments, "alpha": alpha,
     }  # fmt: skip
+    announce = None if as_json else partial(typer.echo, err=True)
     with watched("Comparing people"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", FairnessWarning)
-        report = audit_file(decisions, protected, metric=metric, decision=decision, **options)
+        report = audit_file(decisions, protected, metric=metric, decision=decision, announce=announce, **options)
         if html is not None:
             report.save(html)
     cautions = [str(warning.message) for warning in caught if issubclass(warning.category, FairnessWarning)]

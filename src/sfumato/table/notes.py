@@ -107,8 +107,8 @@ def _unlisted(name: str, domain: Domain) -> list[str]:
         return []
     if domain.other is None and OTHER in domain.values and domain.labels[domain.other_code] == OTHER:
         return [
-            f"Values of {name!r} that are not listed count as {OTHER!r}, together with the listed category of that name; "
-            f"list one more for them to keep the two apart, such as categories(…, {OTHER!r}, 'unlisted', "
+            f"Values of {name!r} that are not listed count as {OTHER!r}, together with the listed category of that name"
+            f"; list one more for them to keep the two apart, such as categories(…, {OTHER!r}, 'unlisted', "
             "other='unlisted')."
         ]
     return [f"Values of {name!r} that are not listed count as {_shown(domain.decode(domain.other_code))!r}."]

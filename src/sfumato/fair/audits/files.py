@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,20 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError, SchemaError
+from sfumato.fair.audits.lipschitz import ALL_PAIRS_PEOPLE
 from sfumato.fair.audits.report import AuditReport
 from sfumato.fair.audits.run import audit
 from sfumato.fair.metric.base import Metric
 from sfumato.words import nearest
 
+FEW_PEOPLE = 5000
+PAIRS_A_SECOND = 20_000_000
 KINDS = (".csv", ".parquet")
 
 
 def audit_file(
-    path: str | Path, protected: str, *, metric: str | Path | None = None, decision: str = "decision", **options: Any
-) -> AuditReport:
+    path: str | Path, protected: str, *, metric: str | Path | None = None, decision: str = "decision",
+    announce: Callable[[str], None] | None = None, **options: Any
+) -> AuditReport:  # fmt: skip
     """Audit a CSV or Parquet file with one row a person and one column of decisions or probabilities.
 
     `metric` is the path of a TOML file, see `Metric.from_toml`; `options` are those of `audit`.
+    `announce` is told how many pairs will be looked at and about how long, where it takes more than a few seconds.
     """
     table = read_table(Path(path))
     for name, role in ((decision, "decision"), (protected, "protected")):
@@ -37,7 +43,21 @@ def audit_file(
         raise ParameterError(f"{decision!r} is given as the decision and as the protected column; name two columns.")
     people = {name: values for name, values in table.items() if name != decision}
     rule = None if metric is None else Metric.from_toml(metric, people)
+    said = work_ahead(len(table[decision])) if rule is not None else ""
+    if announce is not None and said:
+        announce(said)
     return audit(table[decision], people, protected, metric=rule, **options)
+
+
+def work_ahead(people: int) -> str:
+    """Return how many pairs an audit with a metric looks at and about how long, where that is more than seconds."""
+    if people < FEW_PEOPLE:
+        return ""
+    if people > ALL_PAIRS_PEOPLE:
+        return f"Looking at neighbours and a sample of the pairs of {people:,} people, which takes some minutes."
+    pairs = people * (people - 1) // 2
+    seconds = 10 * round(1 + pairs / PAIRS_A_SECOND / 10)
+    return f"Looking at all {pairs:,} pairs of {people:,} people, about {seconds} s; without a metric it is quick."
 
 
 def read_table(path: Path) -> dict[str, NDArray[Any]]:

@@ -14,6 +14,7 @@ import numpy as np
 from sfumato.fair.grid import Floats, Integers, is_exact
 from sfumato.fair.metric.base import Metric
 from sfumato.fair.pairs.divergence import divergence_block, divergence_pairs, rounding_factor
+from sfumato.show.progress import tracked
 
 TILE_ROWS = 128
 TILE_COLUMNS = 1024
@@ -59,7 +60,8 @@ def scan_pairs(
     factor = rounding_factor(distance, rows.shape[1], is_exact(rows))
     out = Scan(people, excess=np.full(people, -np.inf), partner=np.arange(people))
     seen = _Treatment(metric, rows, distance, factor, tolerated)
-    for left, right in _tiles(labels):
+    tiles = list(_tiles(labels))
+    for left, right in tracked(tiles, "Comparing all pairs", len(tiles)):
         _look(out, seen, left, right, (int(labels[left.start]), int(labels[right.start])))
     return _restore(out, order)
 

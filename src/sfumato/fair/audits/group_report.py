@@ -315,8 +315,9 @@ class GroupReport:
                     beside = compared.get((figure, one.group))
                     ends = share.interval(self.confidence, self.tallied.noise)
                     rate = (None, None, None) if ends == (0.0, 1.0) else (share.value, *ends)
-                    few = beside is None or not beside.known
-                    ratio = (None, None, None) if few else (beside.ratio, *beside.ratio_interval)
+                    ratio: tuple[float | None, ...] = (None, None, None)
+                    if beside is not None and beside.known:
+                        ratio = (beside.ratio, *beside.ratio_interval)
                     rows.append((" and ".join(one.group.columns), one.group.name, name, max(0.0, one.people),
                                  *rate, *ratio))  # fmt: skip
         names = ("columns", "group", "figure", "people", "rate", "rate, low", "rate, high", "ratio", "ratio, low",

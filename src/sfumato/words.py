@@ -45,6 +45,9 @@ KEYWORDS = guide(
         "agg aggfunc func statistics": "write [Count(), Mean('age')] as aggregates",
         "bins": "bins stand in the schema: write decade = bins('age', step=10) there, and ask for 'decade'",
         "learn.spend learn.epsilon learn.delta learn.rho": "the learner takes it: PrivateThreshold(spend=Pure(1))",
+        "synthesize.target synthesize.label synthesize.y synthesize.features": "synthetic rows have no target: all "
+        "columns are modelled alike; write columns=['age', 'income'] with the label among them, and name it when you "
+        "train on model.sample(1000)",
         "Pure.delta": "write Approximate(1, 1e-6) for an epsilon and a delta",
         "Schema.rows": "write rows_per_person=3",
         "quantiles.by median.by": "ask once for each group, with where=\"sex = 'F'\" and its part of the spend, "

@@ -63,6 +63,30 @@ def test_candidates_that_nobody_compared_stay_a_draft(here: Path) -> None:
     assert "confirm = " in Path("visits.toml").read_text()
 
 
+def test_a_draft_that_was_finished_is_gone_on_from(here: Path) -> None:
+    walked("y", "", "", "", "", "", "", "", "n")
+    code, said = walked("n")
+    assert code == 1 and "is no finished schema" in said and "run sfumato start again" in " ".join(said.split())
+    text = Path("visits.toml").read_text()
+    Path("visits.toml").write_text("\n".join(line for line in text.splitlines() if not line.startswith("confirm")))
+    code, said = walked("", "", "", "")
+    assert code == 0 and "visits.toml describes the columns age, sex, visited, cost" in said
+    assert "May I look" not in said and Path("visits.ledger").exists()
+
+
+def test_a_draft_of_another_name_is_called_by_the_usual_one(here: Path) -> None:
+    code, said = walked("y", "", "", "", "", "", "", "mine.toml", "n")
+    assert code == 0 and "sfumato start again, once it is called visits.toml" in " ".join(said.split())
+
+
+def test_an_empty_line_without_a_proposal_is_told_what_to_write(here: Path) -> None:
+    code, said = walked("", data=None)
+    assert code == 1 and "Nothing is proposed here; write for example people.csv." in said
+    code, said = walked("n", "none", "", "", "drop", "", "drop")
+    assert code == 1 and "write for example category F, M, or drop to leave the column out." in said
+    assert said.count("Nothing is proposed here") == 2
+
+
 def test_input_that_ends_early_ends_the_walk(here: Path) -> None:
     code, _ = walked("y")
     assert code == 1 and not Path("visits.toml").exists()

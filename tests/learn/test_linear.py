@@ -21,6 +21,7 @@ from sfumato.learn import PrivateLinearClassifier, rule_from_json
 from sfumato.learn import linear_steps as room
 from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.linear_steps import Grid, LinearSteps, coordinates_of, linear_steps, noise_ratio
+from sfumato.privacy import EVERYTHING
 from tests.imputed import booleans, categories, fixed, integers, text
 
 TINY = Grid(cell=4, unit=2, bins=4)
@@ -250,7 +251,8 @@ def test_it_says_what_to_expect_and_what_it_cannot_do():
     learner = PrivateLinearClassifier(Pure(1), integers(0, 9), ("no", "yes"))
     assert learner.expected_quality(100_000).startswith("within about a point")
     assert learner.expected_quality(5).startswith("mostly noise")
-    with pytest.warns(AccuracyWarning, match="mostly noise"):
+    few = pytest.warns(AccuracyWarning, match="do not show that anybody has the label")
+    with few, pytest.warns(AccuracyWarning, match="mostly noise"):
         learner.fit([[1]] * 10, ["yes"] * 10)
     with pytest.raises(ParameterError, match="list of categories"):
         PrivateLinearClassifier(Pure(1), text(max_bytes=10), ("no", "yes")).fit([["a"]], ["yes"])
@@ -272,3 +274,56 @@ def test_much_noise_is_drawn_on_coarser_cells():
     assert linear_steps(coordinates_of(facts), 1000, Pure("0.003"), facts).grid.cell < Grid().cell
     with pytest.raises(UnsupportedSpend, match="too small"):
         linear_steps(coordinates_of(facts), 1000, Pure("1e-9"), facts)
+
+
+def _two_groups(labels):
+    """Return 4000 people of one feature whose upper half has the second label, and a learner for them."""
+    rows = [[place % 100] for place in range(4000)]
+    return rows, [labels[row[0] >= 50] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("classes", "labels", "words"),
+    [((0, 1), ("no", "yes"), "classes are numbers and y is declared as text"),
+     (("no", "yes"), (0, 1), "classes are text and y is declared as numbers")],
+)  # fmt: skip
+@pytest.mark.parametrize("held", [np.array, pa.array, lambda cells: pytest.importorskip("pandas").Series(cells)])
+def test_labels_of_another_type_are_refused_before_anything_is_drawn(classes, labels, words, held):
+    rows, y = _two_groups(labels)
+    learner = PrivateLinearClassifier(Pure(1), integers(0, 99), classes)
+    with pytest.raises(ParameterError, match=words):
+        learner.fit(rows, held(y))
+    assert not hasattr(learner, "loss_")
+    truth = PrivateLinearClassifier(Pure(1), integers(0, 99), (False, True), noise=Noise(insecure_seed=1))
+    assert truth.fit(rows, held(y)).auc_ > 0.9, "truth values are read from words and from numbers"
+
+
+def test_labels_that_no_type_tells_about_are_seen_in_what_is_released():
+    rows, y = _two_groups(("no", "yes"))
+    learner = PrivateLinearClassifier(Pure(1), integers(0, 99), (0, 1), noise=Noise(insecure_seed=1))
+    with pytest.warns(AccuracyWarning, match=r"anybody has the label 1.*neither of classes=\(0, 1\) counts as the"):
+        learner.fit(rows, y)  # a list has no type of its own
+    assert math.isnan(learner.auc_) and all(map(math.isnan, learner.auc_interval_))
+    odd = ["?", *y[1:]]
+    fine = PrivateLinearClassifier(Pure(1), integers(0, 99), ("no", "yes"), noise=Noise(insecure_seed=1)).fit(rows, odd)
+    assert fine.auc_ > 0.9, "a single odd label is repaired, and nothing tells of it"
+
+
+def test_the_interval_of_the_area_covers_that_of_the_exact_table():
+    rows, y = _two_groups((0, 1))
+    y = [label if place % 3 else 1 - label for place, label in enumerate(y)]
+    learner = PrivateLinearClassifier(Pure("0.5"), integers(0, 99), (0, 1), noise=Noise(insecure_seed=1)).fit(rows, y)
+    rule = learner.rule_
+    assert rule.deviation_of_count == 57, "a scale of 40"
+    counts = 1000 * np.array([[3, 1]] * 8 + [[1, 3]] * 8)
+    truth = replace(rule, table=tuple(counts.ravel().tolist())).area
+    hits, widths = 0, []
+    for seed in range(200):
+        drawn = room._table_noise(Pure("0.5"), EVERYTHING).run(counts, Noise(insecure_seed=seed))
+        low, high = replace(rule, table=tuple(drawn.ravel().tolist())).area_interval
+        hits, widths = hits + (low <= truth <= high), [*widths, high - low]
+    assert 180 <= hits <= 199 and max(widths) < 0.02
+    assert learner.auc_interval_[0] < learner.auc_ < learner.auc_interval_[1]
+    assert np.array_equal(rule.predict_proba(rows[:9]), rule.probabilities(rows[:9]))
+    older = {name: value for name, value in rule.to_json().items() if name != "deviation_of_count"}
+    assert rule_from_json(older).area == rule.area

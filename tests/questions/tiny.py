@@ -92,6 +92,9 @@ class TinyTable:
     def view(self, columns: Any, rule: Bounding) -> TinyView:
         return TinyView(self.schema, rule, self.people)
 
+    def under(self, schema: Schema) -> TinyTable:
+        return self
+
 
 @dataclass(frozen=True, kw_only=True)
 class EndToEnd(Mechanism):

@@ -234,6 +234,8 @@ class Answer(Exports, Viewed):
                 f"95 % interval ({self.question.covers}), for each row on its own; interval(0.95, together=True) holds "
                 "for all rows at once."
             )
+        if self.interval() == (None, None):
+            return ""  # a rule, say, has none
         every = ", for all rows at once" if len(frame) > 1 else ""
         return f"95 % interval ({self.question.covers}){every}."
 

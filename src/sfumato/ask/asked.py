@@ -75,9 +75,7 @@ class Asked:
         found = []
         for form, prepared in zip(self.forms, self.prepared, strict=True):
             inner = prepared.mechanism.event()
-            found.append(
-                (inner, {"mechanism": inner.to_json(), "question": form, "notes": list(prepared.gauge.notes())})
-            )
+            found.append((inner, {"mechanism": inner.to_json(), "question": form, "notes": list(prepared.notes())}))
         return tuple(found)
 
     def events(self, snapshot: str) -> list[Event]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -32,6 +32,8 @@ class Prepared:
     mechanism: Mechanism
     finish: Callable[[Any], Released]
     arrange: Callable[[Any], Any] = as_it_is
+    told: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """What the question says about missing cells of columns, in place of what the schema says."""
 
     def __post_init__(self) -> None:
         self.gauge.require(self.mechanism)
@@ -43,6 +45,10 @@ class Prepared:
     @cached_property
     def _loss(self) -> Loss:
         return self.gauge.charge(self.mechanism.loss())
+
+    def notes(self) -> tuple[str, ...]:
+        """Return the public rules by which cells and people are counted."""
+        return self.gauge.notes(self.told)
 
     def check(self, table: Table) -> None:
         """Refuse, before anything is reserved, what the engine behind a table could not read."""

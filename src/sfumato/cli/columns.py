@@ -28,6 +28,16 @@ _SAID = re.compile(rf"\b({'|'.join(KEYS)})=(\S+)")
 _SPACE = "space"
 
 
+def example_of(kind: str) -> str:
+    """Return how a column of a type is written, and how it is left out.
+
+    >>> example_of("date")
+    'date 1900-01-01 2030-12-31, or drop to leave the column out'
+    """
+    known = {part.split()[0]: part.split(" [")[0].rstrip(".") for part in GRAMMAR.split(" | ")}
+    return f"{known.get(kind, known['category'])}, or drop to leave the column out"
+
+
 def read_column(text: str) -> dict[str, Any]:
     """Return the column that a line describes, as a schema writes it; checked as a schema checks it.
 

@@ -25,14 +25,19 @@ _HINTS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"\b(Sum|Mean|Variance|Histogram|Distribution)\('(\w+)'\)", lambda found: f"'{found[1].lower()} of {found[2]}'"),
     (r"Quantiles\('(\w+)', 0\.5\)", r"'median of \1'"),
     (r"curator\.(mean|sum|variance|histogram|median)\('(\w+)'[^)]*\)", r"'\1 of \2'"),
-    (r"classes=\('([^']*)', '([^']*)'\)", r"'with threshold(classes=\1|\2)'"),
-    (r"missing=\{'([^']*)': 0\} where it is learned", r"'missing \1=0' behind the question"),
+    (r"classes=\('?([^'(),]*)'?, '?([^'(),]*)'?\)", r"'with threshold(classes=\1|\2)'"),
+    (r"missing=\{([^}]*)\} where it is learned", lambda found: f"'missing {_fills(found[1])}' behind the question"),
     (r"\b(group|favourable|metric|segments|qualification)=(?=[ .,;:])", r"--\1"),
     (r"\b(segments|qualification)='(\w+)'", r"--\1 \2"),
     (r"where= ", "where "),
     (r"where=\"([^\"]*)\"|where='([^']*)'", lambda found: f"where {found[1] or found[2]}"),
     (r"\bby='(\w+)'", r"by \1"),
 ]  # fmt: skip
+
+
+def _fills(pairs: str) -> str:
+    """Return the pairs of a mapping as the shell writes them."""
+    return re.sub(r"'([^']*)'", r"\1", pairs).replace(": ", "=")
 
 
 def in_shell(sentence: str) -> str:

@@ -209,13 +209,17 @@ def _synopsis(phrase: Phrase, _: Schema) -> Question:
 
 
 def _learn(phrase: Phrase, _: Schema) -> Question:
-    from sfumato.learn import HOMES, Learn
+    from sfumato.learn import LEARNERS, Learn
 
     phrase.only("from", "with", "missing")
     if not phrase.source:
         raise ParameterError("A rule is learned from columns; write for example 'learn income from age, hours'.")
     wanted = phrase.method or "threshold"
-    short = {name.removeprefix("Private").lower(): name for name in HOMES if name.startswith("Private")}
+    short = {name.removeprefix("Private").lower(): name for name in LEARNERS if name.startswith("Private")}
+    linear = short.pop("linearclassifier")
+    short |= {"linear": linear, "logistic": linear}
+    if wanted.lower() not in short and wanted not in LEARNERS:
+        raise ParameterError(f"There is no learner {wanted!r}; {nearest(wanted.lower(), [*short, *LEARNERS])}")
     options = dict(phrase.options)
     classes = options.pop("classes", None)
     target = _one(phrase.columns, phrase.kind)

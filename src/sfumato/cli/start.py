@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import typer
 
 from sfumato.cli.asking import Desk, ask
-from sfumato.cli.columns import GRAMMAR, column_text, read_column
+from sfumato.cli.columns import GRAMMAR, column_text, example_of, read_column
 from sfumato.cli.hints import in_shell
 from sfumato.cli.spends import read_bound
 from sfumato.errors import ParameterError, SfumatoError
@@ -32,7 +32,12 @@ SHARE = 10
 
 def walk(data: str | None, table: str | None) -> None:
     """Ask everything that is needed, write what is made, and show the first answer."""
-    place = data or _asked("Which file holds the data?", str)
+    place = data or _asked("Which file holds the data?", str, example="people.csv")
+    if described := _described(place):
+        path, schema = described
+        ledger, limit = _ledger(schema, Path(place).with_suffix(".ledger").name)
+        _first([place, str(path), str(ledger)], schema, limit.split(SHARE), table)
+        return
     drafted = draft(place, look=False, table=table)
     person = drafted.record.get("person")
     named = [*([person] if person not in (None, FILL) else []), *drafted.record["columns"]]
@@ -42,12 +47,13 @@ def walk(data: str | None, table: str | None) -> None:
         for said in drafted.notes.get("", ()):
             typer.echo(f"  {said}")
     drafted = _columns(_people(drafted))
-    path = _new_path("Where shall the schema be written?", Path(place).with_suffix(".toml").name)
+    path = _new_path("Where shall the schema be written?", _usual_schema(place).name)
     if drafted.looked and not _yes(
         "Have you compared these ranges and lists with what is publicly known about such data?", default=False
     ):
         path.write_text(drafted.to_toml(), encoding="utf-8")
-        typer.echo(f"Wrote the draft {path}. {drafted.to_do} Then run sfumato start again, or sfumato check.")
+        called = "" if path == _usual_schema(place) else f", once it is called {_usual_schema(place)}"
+        typer.echo(f"Wrote the draft {path}. {drafted.to_do} Then run sfumato start again{called}, or sfumato check.")
         return
     schema = drafted.confirm().schema()
     path.write_text(schema.to_toml(), encoding="utf-8")
@@ -57,6 +63,27 @@ def walk(data: str | None, table: str | None) -> None:
 
 
 # Describe
+
+
+def _usual_schema(place: str) -> Path:
+    return Path(Path(place).with_suffix(".toml").name)
+
+
+def _described(place: str) -> tuple[Path, Schema] | None:
+    """Return the schema that was written before, if there is one and somebody wants to go on from it."""
+    path = _usual_schema(place)
+    if not path.exists():
+        return None
+    try:
+        schema = Schema.load(path)
+    except SfumatoError as unfinished:
+        typer.echo(
+            f"{path} is there, but it is no finished schema: {in_shell(str(unfinished))} Finish it and run sfumato "
+            "start again (Ctrl+C ends this), or describe the columns anew here."
+        )
+        return None
+    typer.echo(f"{path} describes the columns {', '.join(schema.names)}.")
+    return (path, schema) if _yes("Go on from it?", default=True) else None
 
 
 def _may_look() -> bool:
@@ -98,7 +125,8 @@ def _columns(drafted: Draft) -> Draft:
             typer.echo(f"  {said}")
         is_open = any(True for _ in unfilled(column))
         told = f"{name} ({column['type']}, to be described)" if is_open else name
-        drafted = _asked(told, _Column(drafted, name, column).read, None if is_open else column_text(column))
+        usual = None if is_open else column_text(column)
+        drafted = _asked(told, _Column(drafted, name, column).read, usual, example_of(column["type"]))
     return drafted
 
 
@@ -176,10 +204,13 @@ def _quoted(name: str) -> str:
 # Asking
 
 
-def _asked(question: str, read: Callable[[str], Read], usual: str | None = None) -> Read:
-    """Ask until the answer can be read; an error says what to write."""
+def _asked(question: str, read: Callable[[str], Read], usual: str | None = None, example: str = "") -> Read:
+    """Ask until the answer can be read; an error, or a word about an empty line, says what to write."""
     while True:
-        text = typer.prompt(question, default=usual) if usual is not None else typer.prompt(question)
+        text = typer.prompt(question, default=usual or "", show_default=bool(usual))
+        if not str(text).strip() and usual is None:
+            typer.echo(f"  Nothing is proposed here; write for example {example}.")
+            continue
         try:
             return read(str(text).strip())
         except SfumatoError as wrong:

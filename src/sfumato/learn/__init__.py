@@ -38,6 +38,10 @@ HOMES = {
 }
 """Where each name lives; scikit-learn is slow to import, so a module is loaded when its name is first used."""
 
+_PARTS = {"Boxes", "ConditionRule", "FittedRule", "IntervalRule", "Learn", "Rule", "rule_from_json"}
+LEARNERS = tuple(name for name in HOMES if name not in _PARTS)
+"""The names that can be fitted."""
+
 
 __getattr__, __dir__ = later(
     __name__,

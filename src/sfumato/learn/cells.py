@@ -18,6 +18,10 @@ from sfumato.errors import ParameterError
 Codes = NDArray[Any]
 """Integer codes, 64 bits wide where the domain allows it, Python integers elsewhere."""
 
+TEXT_TYPES = ("str", "large_string", "utf8")
+NUMBER_TYPES = ("int", "uint", "float", "double", "bool", "decimal", "halffloat")
+"""How the names of types begin, in numpy, pandas, Arrow and Polars."""
+
 NARROW = 2**62
 """Codes below this are held in 64 bits."""
 
@@ -63,6 +67,24 @@ def label_column(labels: Any) -> NDArray[Any]:
     if column.ndim != 1:
         raise ParameterError(f"y should be a 1d array, got an array of shape {column.shape} instead; one label a row.")
     return column
+
+
+def check_label_type(labels: Any, classes: Booleans | Categories) -> None:
+    """Refuse labels whose declared type can hold neither class; the type is public, and no cell is looked at.
+
+    Lists and object arrays declare none. Truth values are read from text and from numbers.
+    """
+    declared = getattr(labels, "dtype", None) or getattr(labels, "type", "")
+    name = str(getattr(declared, "name", declared)).lower()
+    text, number = name.startswith(TEXT_TYPES), name.startswith(NUMBER_TYPES)
+    if isinstance(classes, Booleans) or not (text if not classes.is_text else number):
+        return
+    wanted, found = ("text", "numbers") if classes.is_text else ("numbers", "text")
+    example = "classes=(0, 1)" if classes.is_text else "classes=('no', 'yes')"
+    raise ParameterError(
+        f"The classes are {wanted} and y is declared as {found}, so that every label would count as the first class; "
+        f"write the two labels as they stand in y, for example {example}."
+    )
 
 
 def encoded(column: NDArray[Any], domain: Domain) -> Codes:

@@ -19,7 +19,7 @@ from sfumato.ask.question import fits
 from sfumato.domain import Derived, Domain, nearest
 from sfumato.errors import AccuracyWarning, CertificationError, ParameterError, SchemaError
 from sfumato.exact import Number, between_zero_and_one, positive_integer
-from sfumato.learn.cells import encoded, feature_columns, label_column, label_domain
+from sfumato.learn.cells import check_label_type, encoded, feature_columns, label_column, label_domain
 from sfumato.learn.facts import LearningFacts, Sample, joined
 from sfumato.learn.rules import Rule
 from sfumato.mechanism import Mechanism
@@ -52,7 +52,8 @@ class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     spend : what the fit may cost, such as `Pure(1)`.
     domains : one `sfumato.domain` for each feature, or one for all of them; public, never read from X.
-    classes : the two labels, public; a label that is neither counts as the first one.
+    classes : the two labels, public, as they stand in y; a label that is neither counts as the first one, and text
+        where the classes are numbers (or the other way round) is refused by the type of y.
     accuracy, failure : the error that is wanted, and how often it may be missed; privacy does not depend on them.
     noise : a `Noise`, for tests; every fit starts from a copy of it. By default every fit draws fresh noise.
 
@@ -166,7 +167,13 @@ class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._needed(self.facts(features), self._spend(), *self._goal(accuracy, failure))
 
     def facts(self, features: int | Sequence[str] | None = None, target: str = "y") -> LearningFacts:
-        """Return the public facts of a fit on these features: their number or names, by default those of `domains`."""
+        """Return the public facts of a fit on these features: their number or names, by default those of `domains`.
+
+        A learner that was fitted by a curator has the domains and labels of the schema.
+        """
+        if self.domains is None and hasattr(self, "rule_"):
+            known = {"domains": list(self.rule_.domains), "classes": self.rule_.classes}
+            return type(self)(**{**self.get_params(deep=False), **known}).facts(features or self.rule_.features, target)
         names = self._names(features)
         domains = self._domains(len(names))
         if target in names:
@@ -227,7 +234,9 @@ class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         columns = feature_columns(rows)
         _check_shape(columns, marks)
         validate_data(self, rows, skip_check_array=True)
+        self._domains(len(columns))  # arrays have their own, whatever a curator's schema said before
         facts = self.facts(getattr(self, "feature_names_in_", len(columns)), _target(labels))
+        check_label_type(labels, facts.labels)
         codes = joined(
             [encoded(column, domain) for column, domain in zip(columns, facts.domains, strict=True)], facts.domains
         )

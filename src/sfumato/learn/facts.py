@@ -36,13 +36,14 @@ class LearningFacts:
     gaussians: Gaussians = "wide"
 
     def __post_init__(self) -> None:
-        for name, domain in zip(self.features, self.domains, strict=True):
-            if domain.may_be_missing:
-                value = domain.decode(domain.first + isinstance(domain, Text))
-                raise ParameterError(
-                    f"Say what a missing cell of {name!r} counts as: missing={{{name!r}: {_shown(value)}}} where it is "
-                    "learned, or missing= in its domain; a rule is learned from rows in which every cell is there."
-                )
+        apart = {name: one for name, one in zip(self.features, self.domains, strict=True) if one.may_be_missing}
+        if apart:
+            fill = ", ".join(f"{name!r}: {shown(_usual(domain))}" for name, domain in apart.items())
+            raise ParameterError(
+                f"Say what a missing cell counts as: missing={{{fill}}} where it is learned (these are the middles of "
+                "the ranges and the first of the lists; write what fits), or missing= in the domain; a rule is learned "
+                "from rows in which every cell is there."
+            )
 
     @property
     def classes(self) -> Classes:
@@ -112,7 +113,16 @@ def joined(columns: Sequence[Codes], domains: Sequence[Domain]) -> Codes:
     return table
 
 
-def _shown(value: Any) -> str:
+def _usual(domain: Domain) -> Any:
+    """Return what a missing cell might count as: the middle of a public range, the first of a list, an empty text."""
+    if isinstance(domain, Text):
+        return domain.decode(domain.first + 1)
+    if isinstance(domain, (Booleans, Categories)) or domain.highest is None:
+        return domain.decode(domain.first)
+    return domain.decode((domain.first + domain.highest) // 2)
+
+
+def shown(value: Any) -> str:
     """Return a value of a domain as a person writes it."""
     if isinstance(value, Fraction):
         return str(value) if value.denominator == 1 else repr(str(value))

@@ -25,6 +25,7 @@ from sfumato.learn.linear_steps import (
     linear_steps,
     noise_ratio,
     standardised_cells,
+    table_deviation,
 )
 from sfumato.learn.rules import Rule, about
 from sfumato.privacy import Bound, Loss
@@ -49,6 +50,8 @@ class LinearRule(Rule):
     slope: int
     offset: int
     table: tuple[int, ...]
+    deviation_of_count: int = 0
+    """The standard deviation of the noise in a count of the table, rounded up; 0 in rules that did not store it."""
 
     SHARP: ClassVar[int] = 1 << 20
     """Slope and offset count in these units."""
@@ -71,6 +74,10 @@ class LinearRule(Rule):
         second = 1 / (1 + np.exp(-np.clip(self.scores(self.encode(rows)), -700, 700)))
         return np.stack([1 - second, second], axis=1)
 
+    def predict_proba(self, rows: Any) -> NDArray[np.float64]:
+        """Return `probabilities`, under the name that scikit-learn has for it; columns are in the order of classes."""
+        return self.probabilities(rows)
+
     def holds(self, codes: Codes) -> NDArray[np.bool_]:
         """Compare the log-odds with zero."""
         return np.asarray(self.scores(codes) >= 0)
@@ -88,12 +95,42 @@ class LinearRule(Rule):
 
     @property
     def area(self) -> float:
-        """The area under the curve among the people of the fit, from the noisy table (Mann and Whitney)."""
-        counts = np.maximum(np.array(self.table, np.float64).reshape(BINS, 2), 0.0)
-        losers, winners = counts[:, 0], counts[:, 1]
-        below = np.cumsum(losers) - losers
+        """The area under the curve among the people of the fit, from the noisy table (Mann and Whitney).
+
+        A rough figure: scores stand in 16 bins, where equal ones count half, and these are the people it was fitted
+        to. It is nan where one of the labels has hardly more people in the table than the noise makes up.
+        """
+        return self._area[0]
+
+    @property
+    def area_interval(self) -> tuple[float, float]:
+        """Where the area of the same table without noise lies, about 95 % of the time (two deviations)."""
+        area, deviation = self._area
+        return max(0.0, area - 2 * deviation), min(1.0, area + 2 * deviation)
+
+    @property
+    def rare_label(self) -> Any:
+        """The label that the released table does not show to be there; None where it shows both."""
+        least = max(1.0, 2 * self.deviation_of_count * math.sqrt(BINS))
+        few = [place for place, total in enumerate(self._counts.sum(axis=0)) if total < least]
+        return self.classes[few[-1]] if few else None
+
+    @property
+    def _counts(self) -> NDArray[np.float64]:
+        return np.array(self.table, np.float64).reshape(BINS, 2)
+
+    @property
+    def _area(self) -> tuple[float, float]:
+        """Return the area and its deviation by the noise, to the first order."""
+        if self.rare_label is not None:
+            return math.nan, math.nan
+        losers, winners = self._counts.T
         pairs = losers.sum() * winners.sum()
-        return float((winners * (below + losers / 2)).sum() / pairs) if pairs else 0.5
+        below = np.cumsum(losers) - losers / 2
+        above = winners.sum() - np.cumsum(winners) + winners / 2
+        area = float((winners * below).sum() / pairs)
+        slopes = np.concatenate([above - area * winners.sum(), below - area * losers.sum()]) / pairs
+        return min(1.0, max(0.0, area)), self.deviation_of_count * float(np.linalg.norm(slopes))
 
 
 def _calibrated(table: NDArray[np.float64], lean: float) -> tuple[float, float]:
@@ -129,7 +166,9 @@ class PrivateLinearClassifier(PrivateLearner):
 
     Attributes
     ----------
-    auc_ : area under the curve among the people of the fit, from a noisy table.
+    auc_ : area under the curve among the people of the fit, from a noisy table of 16 bins of the score by label: a
+        rough figure. nan, with a warning, where that table does not show both labels.
+    auc_interval_ : where that area lies without noise, about 95 % of the time (privacy noise only).
     coef_, intercept_ : the log-odds in the units of the features, without the clipping of far values;
         `coordinate_names_` says which coefficient is whose.
 
@@ -157,6 +196,7 @@ class PrivateLinearClassifier(PrivateLearner):
         return LinearRule(
             **about(facts), cell=cell, centre=tuple(centre), deviation=tuple(deviation), direction=tuple(direction),
             slope=round(slope * sharp), offset=round(offset * sharp), table=tuple(int(count) for count in counts),
+            deviation_of_count=math.ceil(table_deviation(self._spend())),
         )  # fmt: skip
 
     def _needed(self, facts: LearningFacts, spend: Bound, accuracy: float, failure: float) -> int:
@@ -184,7 +224,15 @@ class PrivateLinearClassifier(PrivateLearner):
         """Become fitted, with coefficients that can be read."""
         super().keep(facts, loss, rule)
         assert isinstance(rule, LinearRule)
-        self.auc_ = rule.area
+        self.auc_, self.auc_interval_ = rule.area, rule.area_interval
+        if rule.rare_label is not None:
+            warnings.warn(
+                f"The released numbers do not show that anybody has the label {rule.rare_label!r}, so that auc_ is nan "
+                f"and the rule hardly better than a guess. A label that is neither of classes={rule.classes!r} counts "
+                "as the first; compare them with what stands in y, or spend more.",
+                AccuracyWarning,
+                stacklevel=4,
+            )
         self.coordinate_names_, self.coef_, self.intercept_ = _coefficients(rule)
         return self
 

@@ -26,7 +26,7 @@ from sfumato.mechanism import Mechanism
 from sfumato.noise import DiscreteLaplace, Noise, RoundedNormal
 from sfumato.noise.laws.base import LARGEST_SCALE, SMALLEST_SCALE
 from sfumato.perturb import AdditiveNoise
-from sfumato.privacy import Approximate, Attributes, Bound, Concentrated, Loss, Pure, Truncated
+from sfumato.privacy import EVERYTHING, Approximate, Attributes, Bound, Concentrated, Loss, Pure, Truncated
 from sfumato.privacy.gaussian import gaussian_m
 from sfumato.privacy.sensitivity import Sensitivity, sensitivity
 
@@ -342,7 +342,7 @@ def linear_steps(
     chosen = grid or _finest(coordinates, total, turns, pure)
     clip = width * chosen.both // 2 if pure else math.isqrt(width * chosen.both**2 // 4)
     clip = max(clip, 1)
-    parts = (SHARES[0] * total, SHARES[1] * total / turns, SHARES[2] * total)
+    parts = (SHARES[0] * total, SHARES[1] * total / turns)
     moves = _scale_moves(coordinates, chosen, None)
     step = sensitivity(l1=2 * clip) if pure else sensitivity(l2_squared=4 * clip**2, changed=width)
     by_attribute = {
@@ -353,7 +353,7 @@ def linear_steps(
         coordinates=coordinates, people=people, steps=turns, clip=clip, norm=1 if pure else 2, grid=chosen,
         scale=_noisy(parts[0], moves, pure, facts.reads, by_attribute),
         step=_noisy(parts[1], step, pure, facts.reads),
-        table=_noisy(parts[2], sensitivity(l1=2, l2_squared=2, largest=1, changed=2), pure, facts.reads),
+        table=_table_noise(spend, facts.reads),
         reads=facts.reads,
     )  # fmt: skip
 
@@ -443,6 +443,20 @@ def noise_ratio(width: int, people: int, spend: Bound) -> float:
     if isinstance(spend, Pure):
         return float(math.sqrt(2 * width**3) / (0.6 * amount * people))
     return width / (people * math.sqrt(amount * 0.6))
+
+
+def table_deviation(spend: Bound) -> float:
+    """Return the standard deviation of the noise in one count of the last table.
+
+    >>> round(table_deviation(Pure(1)), 1)
+    28.3
+    """
+    return float(_table_noise(spend, EVERYTHING).law.deviation())
+
+
+def _table_noise(spend: Bound, reads: Attributes) -> AdditiveNoise:
+    moves = sensitivity(l1=2, l2_squared=2, largest=1, changed=2)
+    return _noisy(SHARES[2] * _amount(spend), moves, isinstance(spend, Pure), reads)
 
 
 def _turns(ratio: float, pure: bool) -> int:

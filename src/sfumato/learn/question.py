@@ -16,7 +16,7 @@ from sfumato.ask.question import Question
 from sfumato.domain import Booleans, Categories, Derived, Domain, nearest
 from sfumato.errors import ParameterError, SchemaError, UnsupportedSpend
 from sfumato.learn.cells import is_narrow, label_domain
-from sfumato.learn.facts import LearningFacts, Sample
+from sfumato.learn.facts import LearningFacts, Sample, shown
 from sfumato.learn.rules import Rule, rule_from_json
 from sfumato.privacy import Bound
 from sfumato.privacy.calibrate import Gaussians
@@ -126,12 +126,31 @@ class Learn(Question):
         facts = self.facts(basis.schema, gauge.charged, gauge.gaussians)
         estimator = self.estimator(bound, facts)
         mechanism = estimator.planned(facts, max(gauge.total, 1), bound)
-        answer = _label_codes(basis.schema.domain(self.target), facts.labels)
+        stored = basis.schema.domain(self.target)
+        answer = _label_code(stored, facts.labels.decode(1))
 
         def finish(raw: Any) -> Released:
             return Released((), made={"rule": estimator.rule(facts, raw).to_json()})
 
-        return Prepared(gauge, mechanism, finish, lambda found: _sample(found, facts, basis.schema, answer))
+        return Prepared(
+            gauge,
+            mechanism,
+            finish,
+            lambda found: _sample(found, facts, basis.schema, answer),
+            self._told(facts, stored),
+        )
+
+    def _told(self, facts: LearningFacts, label: Domain) -> dict[str, str]:
+        """Say what missing cells count as, where this question says so."""
+        found = {
+            name: f"Missing cells of {name!r} count as {shown(value)}, as the question says."
+            for name, value in self.missing
+        }
+        if label.may_be_missing:
+            found[self.target] = (
+                f"A cell of {self.target!r} that is not {facts.classes[1]!r} counts as {facts.classes[0]!r}."
+            )
+        return found
 
     def value(self, released: Released) -> Rule:
         """Return the rule."""
@@ -143,14 +162,13 @@ class Learn(Question):
 
 
 def _learner_class(name: Any) -> Any:
-    from sfumato.learn import HOMES
+    from sfumato.learn import HOMES, LEARNERS
 
     if name in HOMES:
         found = getattr(import_module(HOMES[name]), name)
         if hasattr(found, "read_options"):
             return found
-    learners = [known for known in HOMES if known not in ("Rule", "rule_from_json", "Learn")]
-    raise ParameterError(f"There is no learner {name!r}; {nearest(str(name), learners)}")
+    raise ParameterError(f"There is no learner {name!r}; {nearest(str(name), LEARNERS)}")
 
 
 def _plain_classes(estimator: PrivateLearner) -> tuple[Any, Any] | None:
@@ -182,20 +200,32 @@ def _labels(domain: Domain, classes: Sequence[Any] | None) -> Booleans | Categor
     """Return the two labels: those named, or the two values that the column has."""
     if classes is not None:
         labels = label_domain(classes)
-        for code in (0, 1):
-            domain.code(labels.decode(code))
+        if len({_label_code(domain, labels.decode(code)) for code in (0, 1)}) < 2:
+            raise ParameterError("The two classes are one value of the label's column; write classes=(False, True).")
         return labels
+    if isinstance(domain, Booleans):
+        return label_domain((False, True))
     if domain.size != 2:
         raise ParameterError(
             f"The label's column has {domain.size or 'countless'} values; say which two are meant by "
-            "classes=('no', 'yes'); whatever is neither counts as the first."
+            f"classes={_two_of(domain)}, say; whatever is neither counts as the first."
         )
     return label_domain([domain.decode(domain.first), domain.decode(domain.first + 1)])
 
 
-def _label_codes(domain: Domain, labels: Booleans | Categories) -> int:
-    """Return the code of the column that stands for the second label; every other code stands for the first."""
-    return domain.code(labels.decode(1))
+def _two_of(domain: Domain) -> str:
+    """Return two values of a column as classes are written: its ends, or those that are listed first."""
+    if domain.highest is None:
+        return "('no', 'yes')"
+    last = domain.first + 1 if isinstance(domain, Categories) else domain.highest
+    return f"({shown(domain.decode(domain.first))}, {shown(domain.decode(last))})"
+
+
+def _label_code(domain: Domain, label: Any) -> int:
+    """Return the code of the column for a label; truth values may be written as the column reads them, 0 and 1 too."""
+    if isinstance(domain, Booleans) and (code := Booleans().encode(label)) in (0, 1):
+        return code
+    return domain.code(label)
 
 
 def _sample(found: Distinct, facts: LearningFacts, schema: Schema, answer: int) -> Sample:

@@ -61,7 +61,7 @@ def explained(statement: Statement, asked: Asked, fits: str | None) -> Explanati
     for select, prepared in zip(statement.selects, asked.prepared, strict=True):
         made = Made.of(select.statement, statement.database)
         noise |= {_shown(part.name, made): float(part.width(HALF)) for part in _parts(prepared)}
-    rules = tuple(dict.fromkeys(rule for one in asked.prepared for rule in one.gauge.notes()))
+    rules = tuple(dict.fromkeys(rule for one in asked.prepared for rule in one.notes()))
     return Explanation(statement.sql, tuple(attributes), costs, noise, rules, _free(statement), fits)
 
 

@@ -1,4 +1,7 @@
-"""The aggregates of SQL as formulas over released totals: those of the house, and the few that only SQL has."""
+"""The aggregates of SQL as formulas over released totals: those of the house, and the few that only SQL has.
+
+These few are no questions of their own and have no kind: what is asked is the statement.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
-from typing import ClassVar
 
 from sfumato.table.schema import Schema
 from sfumato.table.statistics import Part, Power
@@ -17,8 +19,6 @@ _GRID = 10**12
 
 class Present(ColumnAggregate):
     """How many values are there."""
-
-    kind: ClassVar[str] = "Present"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -49,8 +49,6 @@ class Present(ColumnAggregate):
 class SumOfMean(Mean):
     """A sum beside a mean of the same values: a formula over what the mean released, which costs nothing more."""
 
-    kind: ClassVar[str] = "SumOfMean"
-
     def combine(self, totals: Mapping[str, Interval], facts: Mapping[str, Fraction]) -> Interval:
         """Return the sum around the middle, and the middle once for every value."""
         center = self.range(facts)[2]
@@ -62,8 +60,6 @@ class SumOfMean(Mean):
 class SampleVariance(Variance):
     """The variance times n/(n - 1), with the released n."""
 
-    kind: ClassVar[str] = "SampleVariance"
-
     def combine(self, totals: Mapping[str, Interval], facts: Mapping[str, Fraction]) -> Interval:
         """Return the variance, larger by n/(n - 1); a count below two is taken for two."""
         low, high = super().combine(totals, facts)
@@ -74,8 +70,6 @@ class SampleVariance(Variance):
 class Deviation(Variance):
     """The root of the variance."""
 
-    kind: ClassVar[str] = "Deviation"
-
     def combine(self, totals: Mapping[str, Interval], facts: Mapping[str, Fraction]) -> Interval:
         """Return the roots of both ends."""
         return _roots(super().combine(totals, facts))
@@ -83,8 +77,6 @@ class Deviation(Variance):
 
 class SampleDeviation(SampleVariance):
     """The root of the sample variance."""
-
-    kind: ClassVar[str] = "SampleDeviation"
 
     def combine(self, totals: Mapping[str, Interval], facts: Mapping[str, Fraction]) -> Interval:
         """Return the roots of both ends."""

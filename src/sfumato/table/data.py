@@ -165,7 +165,7 @@ class Table:
 
     def under(self, schema: Schema) -> Table:
         """Return what a gauge of this schema reads: the table itself, or the rows of a statement about it."""
-        if schema is self.schema or schema == self.schema:
+        if type(schema) is Schema or schema == self.schema:
             return self
         if schema.fingerprint not in self._flats:
             if len(self._flats) >= PLANS_AT_ONCE:

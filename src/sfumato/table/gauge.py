@@ -7,6 +7,7 @@ it charges for.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -21,7 +22,7 @@ from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.table.bounding import SCALE, Bounding, Way, bounding_of
 from sfumato.table.database import IN_SQL, Database
 from sfumato.table.measure import Measure, Occurring, Ordered, People, Totals
-from sfumato.table.notes import notes_of
+from sfumato.table.notes import NOTHING, notes_of
 from sfumato.table.predicate import EVERY_ROW, Predicate
 from sfumato.table.schema import Schema
 from sfumato.table.sensitivity import (
@@ -260,9 +261,9 @@ class Gauge:
         parts = getattr(self.measure, "parts", (COUNT,))
         return any(self.sensitivity(part, {name}).l1 for part in parts)
 
-    def notes(self) -> tuple[str, ...]:
-        """Return the public rules by which cells and people are counted, in sentences."""
-        return notes_of(self)
+    def notes(self, told: Mapping[str, str] = NOTHING) -> tuple[str, ...]:
+        """Return the public rules by which cells and people are counted, in sentences; `told` by the question."""
+        return notes_of(self, told)
 
     # The one door to the data
 

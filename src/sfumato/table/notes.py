@@ -6,7 +6,9 @@ became of cells that are missing or not listed. The rules follow from the schema
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from sfumato.domain import Categories, Derived, Domain
@@ -20,8 +22,14 @@ if TYPE_CHECKING:
     from sfumato.table.gauge import Gauge
 
 
-def notes_of(gauge: Gauge) -> tuple[str, ...]:
-    """Return the rules by which a reading is made, in a fixed order."""
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+def notes_of(gauge: Gauge, told: Mapping[str, str] = NOTHING) -> tuple[str, ...]:
+    """Return the rules by which a reading is made, in a fixed order.
+
+    `told` holds the sentences about missing cells of columns for which the question has its own rule.
+    """
     written = getattr(gauge.schema, "rules", None)
     if written is not None:
         return tuple(written)  # a statement knows its columns; its flat table has only values
@@ -29,7 +37,7 @@ def notes_of(gauge: Gauge) -> tuple[str, ...]:
     return (
         *_people(gauge),
         *(note for name in valued for note in _clamped(name, gauge.schema.domain(name))),
-        *(note for name in _bases(gauge) for note in _missing(gauge, name, name in valued)),
+        *(note for name in _bases(gauge) for note in _missing(gauge, name, name in valued, told)),
         *(note for name in _bases(gauge) for note in _unlisted(name, gauge.schema.domain(name))),
     )
 
@@ -88,7 +96,9 @@ def _shown(value: Any) -> str:
     return f"{float(value):.12g}" if isinstance(value, Fraction) else str(value)
 
 
-def _missing(gauge: Gauge, name: str, valued: bool) -> list[str]:
+def _missing(gauge: Gauge, name: str, valued: bool, told: Mapping[str, str]) -> list[str]:
+    if name in told:
+        return [told[name]]
     domain = gauge.schema.domain(name)
     if not domain.may_be_missing:
         if domain.missing is None:

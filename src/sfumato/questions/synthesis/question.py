@@ -79,6 +79,11 @@ class Synthesize(Question):
         METHODS.require(method)
         given = options.items() if isinstance(options, Mapping) else options
         listed = tuple(sorted((str(name), value) for name, value in given))
+        if "target" in dict(listed):
+            raise ParameterError(
+                "Synthetic rows have no target: all columns are modelled alike; leave it out, and name the label when "
+                "you train on the rows."
+            )
         if listed and method == "auto":
             raise ParameterError("method='auto' takes no options; it decides everything from public facts.")
         named = (columns,) if isinstance(columns, str) else columns

@@ -1,0 +1,95 @@
+"""What a rule is learned from a table without: circles in the advice, and sentences that contradict each other."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from sfumato import Pure, Schema, booleans, categories, curate, dates, fixed, integers, text
+from sfumato.cli.hints import in_shell
+from sfumato.cli.questions import read_question
+from sfumato.errors import ParameterError
+from sfumato.learn import Learn, PrivateLinearClassifier
+
+AGES = [place % 100 for place in range(6000)]
+PEOPLE = pa.table({"age": AGES, "hours": AGES[::-1], "ill": [int(age >= 50) for age in AGES]})
+SCHEMA = Schema({"age": integers(0, 120), "hours": integers(0, 99), "ill": booleans()})
+
+
+@pytest.mark.parametrize("classes", [None, (0, 1), (False, True), ("no", "yes")])
+def test_a_label_of_truth_values_has_two_classes_however_they_are_written(classes):
+    with curate(PEOPLE, SCHEMA, Pure(5)) as curator:
+        learner = PrivateLinearClassifier(Pure(5), classes=classes)
+        answer = curator.learn(learner, features=["age", "hours"], target="ill", missing={"age": 40, "hours": 50})
+    first, second = classes or (False, True)
+    assert learner.predict(pa.table({"age": [3, 97], "hours": [96, 2]})).tolist() == [first, second]
+    assert answer.value.predict_proba([[3, 96], [97, 2]]).shape == (2, 2)
+    assert learner.expected_quality(6000).startswith("within about a point"), "the schema's domains"
+    assert learner.needed() == PrivateLinearClassifier(Pure(5), [integers(0, 99, missing=0)] * 2, (0, 1)).needed()
+    said = str(answer)
+    assert "Missing cells of 'age' count as 40, as the question says." in said and "value of their own" not in said
+    assert f"A cell of 'ill' that is not {second!r} counts as {first!r}." in said and "95 % interval" not in said
+    with pytest.raises(ParameterError, match="written down, never read from X"):
+        learner.fit([[1]], [0])
+
+
+@pytest.mark.parametrize(
+    ("domain", "advice"),
+    [
+        (categories("poor", "fair", "good"), "('poor', 'fair')"),
+        (integers(3, 9), "(3, 9)"),
+        (text(max_bytes=9), "('no', 'yes')"),
+    ],
+)
+def test_the_two_classes_that_are_suggested_can_be_written(domain, advice):
+    schema = Schema({"age": integers(0, 99, missing=0), "label": domain})
+    with pytest.raises(ParameterError, match="which two are meant") as refused:
+        Learn("PrivateThreshold", "age", "label").canonical(schema)
+    assert f"classes={advice}, say" in str(refused.value)
+    Learn("PrivateThreshold", "age", "label", eval(advice)).canonical(schema)
+
+
+def test_one_value_written_twice_is_refused():
+    with pytest.raises(ParameterError, match="one value of the label's column"):
+        Learn("PrivateThreshold", "age", "ill", ("no", "false"), missing={"age": 1}).canonical(SCHEMA)
+    with pytest.raises(ParameterError, match="'ja' is no truth value"):
+        Learn("PrivateThreshold", "age", "ill", ("no", "ja"), missing={"age": 1}).canonical(SCHEMA)
+
+
+def test_all_columns_whose_cells_may_be_missing_are_named_in_one_line_to_copy():
+    schema = Schema(
+        {"age": integers(0, 120), "pay": fixed(0, 9, step="0.5"), "sex": categories("F", "M"), "x": booleans(),
+         "born": dates("2000-01-01", "2000-01-31"), "ill": booleans()}
+    )  # fmt: skip
+    names = ["age", "pay", "sex", "x", "born"]
+    with pytest.raises(ParameterError, match="counts as: missing=") as refused:
+        Learn("PrivateThreshold", names, "ill").canonical(schema)
+    line = str(refused.value).split("missing=")[1].split(" where")[0]
+    assert line == "{'age': 60, 'pay': '9/2', 'sex': 'F', 'x': False, 'born': '2000-01-16'}"
+    Learn("PrivateThreshold", names, "ill", missing=eval(line)).canonical(schema)
+    assert "'missing age=60, pay=9/2, sex=F, x=False, born=2000-01-16' behind the question" in in_shell(
+        str(refused.value)
+    )
+
+
+@pytest.mark.parametrize("word", ["linear", "logistic", "Linear", "PrivateLinearClassifier"])
+def test_the_shell_has_the_linear_learner(word):
+    asked = read_question(f"learn ill from age with {word} missing age=40", SCHEMA)
+    assert asked == Learn("PrivateLinearClassifier", "age", "ill", missing={"age": 40})
+
+
+def test_only_learners_are_listed():
+    for ask in (lambda: read_question("learn ill from age with forest", SCHEMA), lambda: Learn("forest", "age", "ill")):
+        with pytest.raises(ParameterError, match="There is no learner 'forest'") as refused:
+            ask()
+        assert not {"Boxes", "FittedRule", "IntervalRule", "ConditionRule"} & set(str(refused.value).split("'"))
+    with pytest.raises(ParameterError, match="did you mean 'linear'"):
+        read_question("learn ill from age with linar", SCHEMA)
+
+
+def test_synthetic_rows_have_no_target():
+    with curate(PEOPLE, SCHEMA, Pure(1)) as curator:
+        with pytest.raises(ParameterError, match="synthetic rows have no target"):
+            curator.synthesize(target="ill", spend=Pure(1))
+        with pytest.raises(ParameterError, match=r"Synthetic rows have no target.*when you train"):
+            curator.synthesize(options={"target": "ill"}, spend=Pure(1))

@@ -39,17 +39,35 @@ def test_values_that_are_added_up_are_clamped_and_skipped() -> None:
 
 def test_people_and_groups_are_limited() -> None:
     weighed = "A person counts as at most 5 rows; the rows of a person with more count 5 in all."
+    limited = (
+        "A person counts in at most 2 groups. If some are in more, counts and sums by group are too low by an unknown "
+        "amount that the interval does not contain: write a larger groups_per_person in the schema."
+    )
     assert notes(MANY, Totals(("job",))) == (
-        weighed,
-        "A person counts in at most 2 groups.",
+        f"{weighed} If some have more, counts of rows are too low, sums too near to 0 and means lean towards people "
+        "with few rows, by an unknown amount that the interval does not contain: for rows write a larger "
+        "rows_per_person in the schema; for people ask people().",
+        limited,
         "Missing cells of 'job' are a value of their own.",
         "Values of 'job' that are not listed count as 'other'.",
     )
-    assert notes(MANY, Ordered("age"))[0] == weighed and len(notes(MANY, Ordered("age"))) == 3
-    assert notes(MANY, People(("ill",)))[:2] == (
-        "A person counts once, however many rows they have.",
-        "A person counts in at most 2 groups.",
-    )
+    assert notes(MANY, Ordered("age"))[0].startswith(f"{weighed} So it leans") and len(notes(MANY, Ordered("age"))) == 3
+    assert notes(MANY, People(("ill",)))[:2] == ("A person counts once, however many rows they have.", limited)
+    assert "row_key = []" in notes(Schema(COLUMNS, "id"), Totals(()))[0]
+
+
+def test_that_the_truth_lies_outside_the_interval_is_said_next_to_it() -> None:
+    people = [who for who in range(50) for _ in range(9)]
+    rows = pyarrow.table({"id": people, "age": [30] * len(people)})
+    schema = Schema({"age": integers(0, 99)}, "id", 4)
+    with curate(rows, schema, Budget(Pure(99))) as curator:
+        answer = curator.count(spend=Pure(50))
+    low, high = answer.interval()
+    assert low <= 200 <= high < len(people), "the rule cuts nine rows to four, and the interval is that of the noise"
+    lines = str(answer).splitlines()
+    said = next(place for place, line in enumerate(lines) if "(privacy noise only)" in line)
+    assert "does not contain: for rows write a larger rows_per_person" in "".join(lines[said + 1 : said + 2])
+    assert any("does not contain" in note for note in answer.to_json()["event"]["parameters"]["notes"])
 
 
 def test_rows_are_chosen_by_a_key_or_by_everything() -> None:

@@ -86,9 +86,17 @@ class Found:
             return {"fits": self.fits, "text": self.said, "loss": self.loss.to_json(), **person}
         records = [answer.to_json() for answer in self.answers]
         table = {} if is_sketch(self.answers[0].value) else {"table": columns_json(self.frame)}
-        known = {} if self.schema is None else {"schema": self.schema.to_json()}
+        known: dict[str, Any] = {} if self.schema is None else {"schema": self.schema.to_json()}
+        known["notes"] = list(dict.fromkeys(note for answer in self.answers for note in answer.notes))
         exact = records[0] if len(records) == 1 else {"groups": records, "reused": self.answers[0].reused}
-        return {**table, "rehearsed": self.rehearsed, "request": self.answers[0].request, **known, **person, **exact}
+        return {
+            **table,
+            "rehearsed": self.rehearsed,
+            "request": self.answers[0].request,
+            **known,
+            **person,
+            **exact,
+        }
 
     def text(self) -> str:
         """Return the answer for people: a table, its cost, what is left."""

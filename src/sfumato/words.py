@@ -45,6 +45,9 @@ KEYWORDS = guide(
         "agg aggfunc func statistics": "write [Count(), Mean('age')] as aggregates",
         "bins": "bins stand in the schema: write decade = bins('age', step=10) there, and ask for 'decade'",
         "learn.spend learn.epsilon learn.delta learn.rho": "the learner takes it: PrivateThreshold(spend=Pure(1))",
+        "share.epsilon share.delta share.rho share.spend share.where": "curator.share(0.1) is a part of the limit; for "
+        "a share of the people divide people('age > 80', spend=Pure(0.1)).value by people().value, which is free where "
+        "the number of people is public, or ask for the mean of a boolean column",
         "Pure.delta": "write Approximate(1, 1e-6) for an epsilon and a delta",
         "Schema.rows": "write rows_per_person=3",
         "quantiles.by median.by": "ask once for each group, with where=\"sex = 'F'\" and its part of the spend, "

@@ -88,3 +88,15 @@ def test_an_answer_carries_them_and_so_does_the_record() -> None:
         *rules, doubt = answer.notes
         assert entry.event["parameters"]["notes"] == rules, "the record holds public rules, and nothing of the numbers"
         assert "no row to average" in doubt
+
+
+def test_the_mean_of_truth_values_is_a_share_and_moves_as_zeros_and_ones_do() -> None:
+    rows = pyarrow.table({"ill": [True] * 10 + [False] * 20 + [None] * 10})
+    with curate(rows, Schema({"ill": booleans()}), Budget(Pure(999))) as curator:
+        answer = curator.mean("ill", spend=Pure(400))
+    assert abs(answer.value - 1 / 3) < 0.01 and not any("clamped" in note for note in answer.notes)
+    truth, number = (Schema({"ill": one}, "id", 3) for one in (booleans(), integers(0, 1)))
+    part = Part(Power.SUM, "ill")
+    for changed in (None, {"ill"}):
+        moved = [Basis(one, 9).gauge(Totals((), (part,))).sensitivity(part, changed) for one in (truth, number)]
+        assert moved[0] == moved[1] and moved[0].l1 > 0

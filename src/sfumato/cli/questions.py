@@ -246,6 +246,8 @@ INSTEAD = guide(
         "mode value_counts values frequencies": "'histogram of sex'",
         "total": "'sum of hours', or 'count'",
         "rows how": "'count where age > 40'",
+        "share proportion fraction percentage rate": "'people where age > 80', to be divided by the public number of "
+        "people, or 'mean of ill', the share of true in a boolean column",
         "cdf": "'distribution of age'",
     }
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from sfumato.domain import Categories, Derived, Domain
+from sfumato.domain import Booleans, Categories, Derived, Domain
 from sfumato.table.bounding import Way
 from sfumato.table.measure import Found, Occurring, Ordered, People, Totals
 from sfumato.table.predicate import EVERY_ROW
@@ -99,7 +99,7 @@ def _number(count: int, word: str) -> str:
 
 
 def _clamped(name: str, domain: Domain) -> list[str]:
-    if domain.highest is None or isinstance(domain, (Categories, Derived)):
+    if domain.highest is None or isinstance(domain, (Booleans, Categories, Derived)):
         return []
     low, high = domain.decode(domain.first), domain.decode(domain.highest)
     return [f"Values of {name!r} are clamped to {_shown(low)} … {_shown(high)}."]

@@ -137,7 +137,11 @@ class Schema(Viewed, metaclass=Understood):
     def _resolve(self, name: str) -> Domain:
         column = self.columns.get(name)
         if column is None and any(sign in name for sign in "=<>"):
-            raise SchemaError(f"There is no column {name!r} in the schema; a condition is written as where={name!r}.")
+            raise SchemaError(
+                f"There is no column {name!r} in the schema; a condition is written as where={name!r}. For the share "
+                "that fulfils it divide how many people do, People(where), by the public number of people, or ask for "
+                "the mean of a boolean column."
+            )
         if column is None:
             raise SchemaError(f"There is no column {name!r} in the schema; {nearest(str(name), self.columns)}")
         if isinstance(column, Domain):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pyarrow
+import pytest
 
-from sfumato import Budget, Pure, Schema, curate
-from sfumato.domain import booleans, categories, fixed, integers
+from sfumato import Budget, Histogram, Pure, Schema, curate
+from sfumato.domain import bins, booleans, categories, fixed, integers
+from sfumato.errors import AccuracyWarning
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Found, Ordered, People, Rows, Totals
 from sfumato.table.statistics import Part, Power
@@ -88,6 +90,17 @@ def test_an_answer_carries_them_and_so_does_the_record() -> None:
         *rules, doubt = answer.notes
         assert entry.event["parameters"]["notes"] == rules, "the record holds public rules, and nothing of the numbers"
         assert "no row to average" in doubt
+
+
+def test_a_histogram_of_cents_is_warned_of_before_it_is_paid_for() -> None:
+    rows = pyarrow.table({"pay": [1.0, 2.5, 3.25]})
+    cents = Schema({"pay": fixed(0, 100, step="0.01")})
+    with curate(rows, cents, Budget(Pure(9))) as curator:
+        with pytest.warns(AccuracyWarning, match=r"10,002 cells for 3 people.*with_columns\(pay_bins=bins\('pay'"):
+            curator.preview(Histogram("pay"), Pure(1))
+        assert not curator.ledger.history()
+    with curate(rows, cents.with_columns(pay_bins=bins("pay", step=10)), Budget(Pure(9))) as curator:
+        assert len(curator.histogram("pay_bins", spend=Pure(1)).value) == 12
 
 
 def test_the_mean_of_truth_values_is_a_share_and_moves_as_zeros_and_ones_do() -> None:

@@ -112,13 +112,16 @@ class Found:
         )
 
     def _view(self) -> View:
+        from sfumato.show.answers import title_of
+
         first = replace(self.answers[0], loss=self.loss)
         view = (replace(first, remaining={}) if self.rehearsed else first).view(self.together)
         if is_sketch(first.value):
             return replace(view, before=(described(first.value),))
-        if len(self.answers) > 1:
-            frame = self.frame
-            return replace(view, tables=(released_table("", frame.keys, frame.columns),))
+        if self.request is not None and self.request.by:
+            frame, by = self.frame, self.request.by
+            title = title_of(first.question.to_json(), by)
+            return replace(view, title=title, tables=(released_table("", frame.keys, frame.columns),))
         return view
 
 
@@ -132,7 +135,7 @@ def described(value: Any) -> str:
     if isinstance(value, Model):
         columns = ", ".join(value.space.names)
         return (
-            f"A model of {columns}, about {value.total:.0f} people. --out rows.csv writes made-up rows; --out "
+            f"A model of {columns}, about {value.total:.0f} rows. --out rows.csv writes made-up rows; --out "
             'model.json keeps it, and `sfumato read model.json "table of COLUMN, …"` reads tables from it.'
         )
     return (

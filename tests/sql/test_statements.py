@@ -472,6 +472,25 @@ def test_a_forgotten_word_is_seen(monkeypatch: Any, opened: Any, text: str, fiel
         plan.plan_of(parse_statement(text), opened.database)
 
 
+@pytest.mark.parametrize("forgotten", ["left", "table"])
+def test_a_join_that_is_forgotten_or_not_left_is_seen(monkeypatch: Any, opened: Any, forgotten: str) -> None:
+    from dataclasses import replace
+
+    from sfumato.grammar import parse_statement
+    from sfumato.sql import plan, scope
+
+    text = "SELECT beds, COUNT(*) FROM visits LEFT JOIN clinics ON visits.clinic = clinics.clinic GROUP BY beds"
+    assert plan.plan_of(parse_statement(text), opened.database)
+    if forgotten == "left":
+        made = scope._join
+        monkeypatch.setattr(scope, "_join", lambda *given: replace(made(*given), left=False))
+    else:
+        placed = scope._placed
+        monkeypatch.setattr(scope, "_placed", lambda *given: ((), placed(*given)[1]))
+    with pytest.raises(CertificationError):
+        plan.plan_of(parse_statement(text), opened.database)
+
+
 def test_released_numbers_are_computed_on_in_an_engine_that_holds_nothing_else(tmp_path: Any) -> None:
     from sfumato.sql.post import Query, run
 

@@ -77,8 +77,9 @@ def plan_of(statement: tree.Statement, database: Database) -> tuple[Plan, Scope]
     select = innermost(statement.select)
     assert isinstance(select.source, tree.Source)
     scope = open_scope(select.source, database, pers)
-    where = _where(select.where, scope)
     assert scope.flat is not None
+    _check_source(select.source, scope, scope.flat)
+    where = _where(select.where, scope)
     flat = with_condition(scope.flat, where)
     keys = tuple(_key(key, select, scope) for key in select.keys)
     if len({key.text for key in keys}) != len(keys):
@@ -138,6 +139,18 @@ def _check_canonical(plan: str, written: str) -> None:
     """Compare what the plan says with what was written; they differ only if the compiler forgot something."""
     if plan != written:
         raise CertificationError(f"The plan says {plan!r} and the statement {written!r}; please report it.")
+
+
+def _check_source(source: tree.Source, scope: Scope, flat: Flat) -> None:
+    """Compare the tables that flat rows are made of with those that were written, and which of them are LEFT."""
+    joined = list(zip(scope.seats[1:], source.joins, strict=True))
+    # Everybody is in the people table, so that LEFT JOIN of it is JOIN.
+    left = (seat.table for seat, join in joined if join.left and seat.kind != "people")
+    written = [sorted(seat.table for seat in scope.seats), sorted(left)]
+    tables = [flat.anchor.table, *(join.side.table for join in flat.joins)]
+    planned = [sorted(tables), sorted(join.side.table for join in flat.joins if join.left)]
+    for plan, text in zip(planned, written, strict=True):
+        _check_canonical(", ".join(plan), ", ".join(text))
 
 
 def _where(node: tree.Expression | None, scope: Scope) -> Expression | None:

@@ -127,7 +127,7 @@ class Quantiles(Question):
         if most is not None and 2 * error >= most:
             return (
                 f"The rank error of {error:,} rows is as large as half of the rows there can be ({int(most):,}), so "
-                "the values tell nothing; spend more, ask for fewer quantiles, or make the range of the column smaller.",
+                "the values tell nothing; spend more, ask for fewer quantiles, or narrow the column's range.",
             )
         if self.where in (None, EVERY_ROW) or (most is not None and MANY_ROWS * error < most):
             return ()

@@ -48,6 +48,9 @@ KEYWORDS = guide(
         "synthesize.target synthesize.label synthesize.y synthesize.features": "synthetic rows have no target: all "
         "columns are modelled alike; write columns=['age', 'income'] with the label among them, and name it when you "
         "train on model.sample(1000)",
+        "share.epsilon share.delta share.rho share.spend share.where": "curator.share(0.1) is a part of the limit; for "
+        "a share of the people divide people('age > 80', spend=Pure(0.1)).value by people().value, which is free where "
+        "the number of people is public, or ask for the mean of a boolean column",
         "Pure.delta": "write Approximate(1, 1e-6) for an epsilon and a delta",
         "Schema.rows": "write rows_per_person=3",
         "quantiles.by median.by": "ask once for each group, with where=\"sex = 'F'\" and its part of the spend, "

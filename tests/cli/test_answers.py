@@ -56,6 +56,20 @@ def test_quantiles_of_every_group_are_one_release(place: Place, tmp_path: Path) 
     with Ledger(place.ledger) as ledger:
         assert len(ledger.history()) == 1
     assert place.query("median of age by sex", "--json", spend="Pure(1)").json["reused"]
+    shown = place.query("median of age by sex", spend="Pure(1)").out
+    assert shown.startswith("Quantiles of age by sex\n") and "with a condition" not in shown
+
+
+def test_groups_that_a_condition_rules_out_are_not_paid_for() -> None:
+    asked = read_request("median of age by sex where sex = 'Male' and age > 40", SCHEMA)
+    assert asked.groups == (("Male",),) and len(asked.questions) == 1
+    with pytest.raises(ParameterError, match="leaves no group"):
+        read_request("median of age by sex where age > 40 and age < 30", SCHEMA)
+
+
+def test_a_rank_error_beyond_the_rows_is_said(place: Place) -> None:
+    assert "the values tell nothing" in place.query("median of age by sex", spend="Pure(0.001)").out
+    assert "tell nothing" not in place.query("median of age", spend="Pure(2)").out
 
 
 def test_a_distribution_is_read_for_nothing(place: Place, tmp_path: Path) -> None:

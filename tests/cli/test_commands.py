@@ -173,6 +173,8 @@ def test_a_changed_ledger_is_found_out(place: Place) -> None:
     raw.close()
     found = run("ledger", "verify", place.ledger)
     assert found.code == 3 and "hash chain is broken" in found.out
+    for shown in (run("ledger", "show", place.ledger), run("report", place.ledger)):
+        assert "changed outside it" in shown.err and "`sfumato ledger verify LEDGER`" in shown.err
 
 
 def test_the_report_is_printed_and_written(place: Place, tmp_path: Path) -> None:

@@ -221,6 +221,14 @@ def test_preview_and_largest_cost_nothing(open_ledger):
     assert ledger.largest(lambda spend: Loss.flat(Cost.of(spend), reads={"sex"}), Pure("1/10")) == Pure("4/100")
     assert ledger.largest(lambda spend: Loss.flat(Cost.of(spend), reads={"sex"}), Pure("1/100")) == Pure("1/100")
     assert ledger.largest(lambda spend: pure("1/10", "sex"), Pure("1/100")) is None
+
+    def dear(spend):
+        return Loss.flat(Cost.pure(spend.epsilon * Fraction(7, 6)), reads={"sex"})
+
+    # a mechanism that costs a little more than its spend leaves a fraction that nobody could type
+    assert ledger.largest(dear, Pure(1)) == Pure("6/175")
+    with pytest.raises(BudgetExceeded, match=r"The largest that fits is Pure\(0.03428\)"):
+        ledger.reserve("dear", EVENT, dear(Pure(1)), spend=Pure(1), make_loss=dear)
     assert ledger.head == head
     with pytest.raises(BudgetExceeded, match=r"The largest that fits is Pure\(0.04\)") as asked:
         ledger.reserve(

@@ -219,3 +219,13 @@ def test_columns_that_do_not_fit_their_base_are_told_at_once() -> None:
     assert "3 mistakes" in str(refused.value)
     with pytest.raises(SchemaError, match=r"2 mistakes(.|\n)*integers(.|\n)*categories\('F', 'M'\)"):
         Schema({"age": int, "sex": ["F", "M"]})
+
+
+def test_the_hint_about_bins_is_toml_for_amounts_too(tmp_path):
+    place = tmp_path / "größen.csv"
+    place.write_text("kosten in €,alter\n" + "".join(f"{row % 90}.25,{row % 70}\n" for row in range(300)), "utf-8")
+    text = sf.draft(str(place), look=True).confirm().to_toml()
+    wanted = ("# [columns", '# type = "bins"', "# of =", "# step =")
+    lines = [line.removeprefix("# ") if line.startswith(wanted) else line for line in text.splitlines()]
+    schema = sf.Schema.from_toml("\n".join(lines))
+    assert schema.domain("kosten in €_bins").size < 20 and schema.base("alter_bins") == "alter"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pyarrow
+import pytest
 
-from sfumato import Budget, Pure, Schema, curate
-from sfumato.domain import booleans, categories, fixed, integers
+from sfumato import Budget, Histogram, Pure, Schema, curate
+from sfumato.domain import bins, booleans, categories, fixed, integers
+from sfumato.errors import AccuracyWarning
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Found, Ordered, People, Rows, Totals
 from sfumato.table.statistics import Part, Power
@@ -39,17 +41,35 @@ def test_values_that_are_added_up_are_clamped_and_skipped() -> None:
 
 def test_people_and_groups_are_limited() -> None:
     weighed = "A person counts as at most 5 rows; the rows of a person with more count 5 in all."
+    limited = (
+        "A person counts in at most 2 groups. If some are in more, counts and sums by group are too low by an unknown "
+        "amount that the interval does not contain: write a larger groups_per_person in the schema."
+    )
     assert notes(MANY, Totals(("job",))) == (
-        weighed,
-        "A person counts in at most 2 groups.",
+        f"{weighed} If some have more, counts of rows are too low, sums too near to 0 and means lean towards people "
+        "with few rows, by an unknown amount that the interval does not contain: for rows write a larger "
+        "rows_per_person in the schema; for people ask people().",
+        limited,
         "Missing cells of 'job' are a value of their own.",
         "Values of 'job' that are not listed count as 'other'.",
     )
-    assert notes(MANY, Ordered("age"))[0] == weighed and len(notes(MANY, Ordered("age"))) == 3
-    assert notes(MANY, People(("ill",)))[:2] == (
-        "A person counts once, however many rows they have.",
-        "A person counts in at most 2 groups.",
-    )
+    assert notes(MANY, Ordered("age"))[0].startswith(f"{weighed} So it leans") and len(notes(MANY, Ordered("age"))) == 3
+    assert notes(MANY, People(("ill",)))[:2] == ("A person counts once, however many rows they have.", limited)
+    assert "row_key = []" in notes(Schema(COLUMNS, "id"), Totals(()))[0]
+
+
+def test_that_the_truth_lies_outside_the_interval_is_said_next_to_it() -> None:
+    people = [who for who in range(50) for _ in range(9)]
+    rows = pyarrow.table({"id": people, "age": [30] * len(people)})
+    schema = Schema({"age": integers(0, 99)}, "id", 4)
+    with curate(rows, schema, Budget(Pure(99))) as curator:
+        answer = curator.count(spend=Pure(50))
+    low, high = answer.interval()
+    assert low <= 200 <= high < len(people), "the rule cuts nine rows to four, and the interval is that of the noise"
+    lines = str(answer).splitlines()
+    said = next(place for place, line in enumerate(lines) if "(privacy noise only)" in line)
+    assert "does not contain: for rows write a larger rows_per_person" in "".join(lines[said + 1 : said + 2])
+    assert any("does not contain" in note for note in answer.to_json()["event"]["parameters"]["notes"])
 
 
 def test_rows_are_chosen_by_a_key_or_by_everything() -> None:
@@ -70,3 +90,26 @@ def test_an_answer_carries_them_and_so_does_the_record() -> None:
         *rules, doubt = answer.notes
         assert entry.event["parameters"]["notes"] == rules, "the record holds public rules, and nothing of the numbers"
         assert "no row to average" in doubt
+
+
+def test_a_histogram_of_cents_is_warned_of_before_it_is_paid_for() -> None:
+    rows = pyarrow.table({"pay": [1.0, 2.5, 3.25]})
+    cents = Schema({"pay": fixed(0, 100, step="0.01")})
+    with curate(rows, cents, Budget(Pure(9))) as curator:
+        with pytest.warns(AccuracyWarning, match=r"10,002 cells for 3 people.*with_columns\(pay_bins=bins\('pay'"):
+            curator.preview(Histogram("pay"), Pure(1))
+        assert not curator.ledger.history()
+    with curate(rows, cents.with_columns(pay_bins=bins("pay", step=10)), Budget(Pure(9))) as curator:
+        assert len(curator.histogram("pay_bins", spend=Pure(1)).value) == 12
+
+
+def test_the_mean_of_truth_values_is_a_share_and_moves_as_zeros_and_ones_do() -> None:
+    rows = pyarrow.table({"ill": [True] * 10 + [False] * 20 + [None] * 10})
+    with curate(rows, Schema({"ill": booleans()}), Budget(Pure(999))) as curator:
+        answer = curator.mean("ill", spend=Pure(400))
+    assert abs(answer.value - 1 / 3) < 0.01 and not any("clamped" in note for note in answer.notes)
+    truth, number = (Schema({"ill": one}, "id", 3) for one in (booleans(), integers(0, 1)))
+    part = Part(Power.SUM, "ill")
+    for changed in (None, {"ill"}):
+        moved = [Basis(one, 9).gauge(Totals((), (part,))).sensitivity(part, changed) for one in (truth, number)]
+        assert moved[0] == moved[1] and moved[0].l1 > 0

@@ -26,7 +26,8 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    epilog="Exit codes: 0 done, 1 refused by a limit, 2 bad input, 3 a check failed, 70 a bug.",
+    epilog="Exit codes: 0 done, 1 refused by a limit, 2 bad input, 3 a check failed, 4 begun and not finished "
+    "(ask again), 70 a bug.",
 )
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(fair_app, name="fair")

@@ -86,9 +86,17 @@ class Found:
             return {"fits": self.fits, "text": self.said, "loss": self.loss.to_json(), **person}
         records = [answer.to_json() for answer in self.answers]
         table = {} if is_sketch(self.answers[0].value) else {"table": columns_json(self.frame)}
-        known = {} if self.schema is None else {"schema": self.schema.to_json()}
+        known: dict[str, Any] = {} if self.schema is None else {"schema": self.schema.to_json()}
+        known["notes"] = list(dict.fromkeys(note for answer in self.answers for note in answer.notes))
         exact = records[0] if len(records) == 1 else {"groups": records, "reused": self.answers[0].reused}
-        return {**table, "rehearsed": self.rehearsed, "request": self.answers[0].request, **known, **person, **exact}
+        return {
+            **table,
+            "rehearsed": self.rehearsed,
+            "request": self.answers[0].request,
+            **known,
+            **person,
+            **exact,
+        }
 
     def text(self) -> str:
         """Return the answer for people: a table, its cost, what is left."""
@@ -104,13 +112,16 @@ class Found:
         )
 
     def _view(self) -> View:
+        from sfumato.show.answers import title_of
+
         first = replace(self.answers[0], loss=self.loss)
         view = (replace(first, remaining={}) if self.rehearsed else first).view(self.together)
         if is_sketch(first.value):
             return replace(view, before=(described(first.value),))
-        if len(self.answers) > 1:
-            frame = self.frame
-            return replace(view, tables=(released_table("", frame.keys, frame.columns),))
+        if self.request is not None and self.request.by:
+            frame, by = self.frame, self.request.by
+            title = title_of(first.question.to_json(), by)
+            return replace(view, title=title, tables=(released_table("", frame.keys, frame.columns),))
         return view
 
 
@@ -124,7 +135,7 @@ def described(value: Any) -> str:
     if isinstance(value, Model):
         columns = ", ".join(value.space.names)
         return (
-            f"A model of {columns}, about {value.total:.0f} people. --out rows.csv writes made-up rows; --out "
+            f"A model of {columns}, about {value.total:.0f} rows. --out rows.csv writes made-up rows; --out "
             'model.json keeps it, and `sfumato read model.json "table of COLUMN, …"` reads tables from it.'
         )
     return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +21,7 @@ from sfumato.cli.options import (
     Table,
 )
 from sfumato.cli.outcome import CHECK_FAILED, REFUSED, emit, guarded
-from sfumato.errors import LedgerError
+from sfumato.errors import AccuracyWarning, LedgerError
 from sfumato.show.progress import watched
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def create(
 def show(ledger: LedgerPlace, as_json: Json = False) -> None:
     """Show all limits, what is guaranteed and what has been used, and every request that was charged."""
     with open_ledger(ledger) as book:
+        warn_if_changed(book)
         emit(_described(book), lambda: _shown(book), as_json)
 
 
@@ -132,6 +134,18 @@ def open_ledger(place: str, private: Path | None = None, keep_head: Path | None 
     from sfumato.ledger import Ledger
 
     return Ledger(place, private=private, keep_head=keep_head)
+
+
+def warn_if_changed(book: Ledger) -> None:
+    """Warn that what is shown was changed outside the ledger, answers and events too, where it was."""
+    found = book.verify()
+    if not found:
+        warnings.warn(
+            f"The ledger at {book.place} was changed outside it, so what is shown may be false; ledger.verify() says "
+            f"what is wrong: {found.problems[0]}",
+            AccuracyWarning,
+            stacklevel=2,
+        )
 
 
 def _described(book: Ledger) -> dict[str, Any]:

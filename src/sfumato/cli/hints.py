@@ -17,6 +17,7 @@ _HINTS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"write keys='private'", "add 'found privately'"),
     (r"keys='private'", "'found privately'"),
     (r"ledger\.fail\('([^']*)'\)", r"`sfumato ledger give-up LEDGER \1`"),
+    (r"ledger\.verify\(\)", "`sfumato ledger verify LEDGER`"),
     (r"curator\.refit\('[^']*'\)", "asking the same question again"),
     (r"snapshot='([^']*)'", r"--snapshot \1"),
     (r"\b(table|private|snapshot|analyst|ledger|population)=(?=[ .,;:])", r"--\1"),

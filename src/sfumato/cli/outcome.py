@@ -66,6 +66,7 @@ def failed(sentence: str, code: int, as_json: bool) -> typer.Exit:
 
 
 def _warn(sentence: str, as_json: bool) -> None:
+    sentence = in_shell(sentence)
     said = json.dumps({"warning": sentence}, ensure_ascii=False) if as_json else f"Warning: {sentence}"
     typer.echo(said, err=True)
 

@@ -81,7 +81,7 @@ def _made(phrase: Phrase, schema: Schema) -> Question:
 
 def _grouped(phrase: Phrase, schema: Schema) -> Request:
     """Return a question for each group that the schema lists."""
-    from sfumato.table.predicate import codes_between, every
+    from sfumato.table.predicate import NO_ROW, codes_between, every
     from sfumato.table.where import read_where
 
     domains = [schema.domain(name) for name in phrase.by]
@@ -96,12 +96,17 @@ def _grouped(phrase: Phrase, schema: Schema) -> Request:
         )
     chosen = list(product(*(domain.present or () for domain in domains)))
     condition = read_where(phrase.where, schema)
-    questions = []
+    questions, groups = [], []
     for codes in chosen:
         inside = [codes_between(schema, name, [(code, code)]) for name, code in zip(phrase.by, codes, strict=True)]
-        questions.append(_made(replace(phrase, by=(), where=every([condition, *inside], schema)), schema))
-    groups = tuple(tuple(domain.decode(code) for domain, code in zip(domains, codes, strict=True)) for codes in chosen)
-    return Request(tuple(questions), phrase.by, groups)
+        where = every([condition, *inside], schema)
+        if where == NO_ROW:
+            continue  # the condition rules this group out, so nothing is spent on it
+        questions.append(_made(replace(phrase, by=(), where=where), schema))
+        groups.append(tuple(domain.decode(code) for domain, code in zip(domains, codes, strict=True)))
+    if not questions:
+        raise ParameterError("The condition leaves no group; write one that some group fulfils.")
+    return Request(tuple(questions), phrase.by, tuple(groups))
 
 
 def _from_json(text: str, schema: Schema) -> Question:
@@ -250,6 +255,8 @@ INSTEAD = guide(
         "mode value_counts values frequencies": "'histogram of sex'",
         "total": "'sum of hours', or 'count'",
         "rows how": "'count where age > 40'",
+        "share proportion fraction percentage rate": "'people where age > 80', to be divided by the public number of "
+        "people, or 'mean of ill', the share of true in a boolean column",
         "cdf": "'distribution of age'",
     }
 )

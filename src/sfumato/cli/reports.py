@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli.books import open_ledger
+from sfumato.cli.books import open_ledger, warn_if_changed
 from sfumato.cli.options import Json, LedgerPlace, No, Yes
 from sfumato.cli.outcome import emit, guarded
 from sfumato.errors import ParameterError
@@ -38,6 +38,7 @@ def report_command(
         return
     given = {**read_toml(answers), **answers_of(yes or (), no or ())}
     with watched("Reading the ledger"), open_ledger(ledger) as book:
+        warn_if_changed(book)
         report = threats(
             book,
             given,

@@ -16,7 +16,7 @@ from sfumato.ask.question import question_from_json
 from sfumato.curator.finishing import answers_of, asked_before
 from sfumato.curator.planning import key_of, planned
 from sfumato.curator.shorthands import Shorthands
-from sfumato.curator.words import speaking
+from sfumato.curator.words import INSTEAD, speaking
 from sfumato.errors import BudgetExceeded, LedgerError, ParameterError, TooLarge
 from sfumato.exact import Number, exact
 from sfumato.ledger import Ledger, Preview
@@ -208,6 +208,8 @@ class Curator(Shorthands):
         >>> curator.share(0.1)
         Pure(1/5)
         """
+        if isinstance(part, str) and not part[:1].isdigit():
+            raise ParameterError(f"share takes a part of the limit, not {part!r}; {INSTEAD['proportion']}.")
         fraction = exact(part, "part")
         if not 0 < fraction <= 1:
             raise ParameterError("A share is a part of what is left; write for example 0.1 for a tenth.")

@@ -17,6 +17,9 @@ INSTEAD = guide(
     {
         # names of other libraries: what is written here
         "avg average": "write curator.mean('age', spend=Pure(0.1))",
+        "proportion fraction percentage rate ratio prevalence": "divide curator.people('age > 80', spend=Pure(0.1))"
+        ".value by curator.people().value, which is free where the number of people is public, or ask for the mean of "
+        "a boolean column, which is the share of true",
         "std stddev stdev var": "write curator.variance('age', spend=Pure(0.1)); its root is the deviation",
         "min max percentile quantile": "write curator.quantiles('age', [0.01, 0.5, 0.99], spend=Pure(0.1))",
         "value_counts hist bar counts mode": "write curator.histogram('sex', spend=Pure(0.1))",

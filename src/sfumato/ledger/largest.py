@@ -11,10 +11,14 @@ from sfumato.errors import SfumatoError
 from sfumato.exact import Extended
 from sfumato.ledger.request import Losses
 from sfumato.ledger.rules import Verdict
+from sfumato.ledger.wording import typed
 from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Truncated
 
 STEPS = 24
 """Halvings after the first guess: the answer is right to about seven digits, and always on the safe side."""
+
+MOST_TYPED = 8
+"""A number of more characters than this is nothing to type."""
 
 MakeLoss = Callable[[Bound], Losses]
 Weigh = Callable[[Losses], Verdict]
@@ -45,6 +49,16 @@ def largest(make_loss: MakeLoss, spend: Bound, weigh: Weigh) -> Bound | None:
         if found is not None:
             return found
     return None
+
+
+def readable(make_loss: MakeLoss, found: Bound, weigh: Weigh) -> Bound:
+    """Return a spend that fits as people can type it: with four digits, rounded down, if that fits too."""
+    exact = found.rho if isinstance(found, (Concentrated, Truncated)) else getattr(found, "epsilon", None)
+    if not isinstance(exact, Fraction) or ("/" not in typed(exact) and len(typed(exact)) <= MOST_TYPED):
+        return found
+    rounded = scaled(found, _short(exact, 4) / exact)
+    verdict = _verdict(make_loss, rounded, weigh)
+    return rounded if verdict is not None and verdict.fits else found
 
 
 def _deltas(make_loss: MakeLoss, spend: Bound, weigh: Weigh) -> list[Bound]:
@@ -101,9 +115,13 @@ def _ratio(left: Fraction | None, asked: Extended) -> Fraction | None:
     return left / asked if left is not None and isinstance(asked, Fraction) and asked else None
 
 
-def _short(part: Fraction) -> Fraction:
-    """Round down to few digits, so that the answer can be read and typed."""
-    digits = 8
-    while part * 10**digits < 10**7:
-        digits += 1
-    return Fraction(math.floor(part * 10**digits), 10**digits)
+def _short(part: Fraction, digits: int = 8) -> Fraction:
+    """Round down to few digits, so that the answer can be read and typed.
+
+    >>> _short(Fraction(1041669838891, 1157410648150), 4)
+    Fraction(9, 10)
+    """
+    places = digits
+    while part * 10**places < 10 ** (digits - 1):
+        places += 1
+    return Fraction(math.floor(part * 10**places), 10**places)

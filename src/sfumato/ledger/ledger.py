@@ -14,7 +14,7 @@ from sfumato.ledger.chain import Head
 from sfumato.ledger.frozen import Directory, private_place
 from sfumato.ledger.journal import Journal
 from sfumato.ledger.keeping import Keep
-from sfumato.ledger.largest import MakeLoss, largest
+from sfumato.ledger.largest import MakeLoss, largest, readable
 from sfumato.ledger.meters import Meters
 from sfumato.ledger.plan import PlannedReleases, planned
 from sfumato.ledger.readings import Odometer
@@ -103,7 +103,7 @@ class Ledger(Meters):
     def _refusal(
         self, verdict: Verdict, spend: Bound | None, make_loss: MakeLoss | None, analyst: str | None
     ) -> BudgetExceeded:
-        fit = self.largest(make_loss, spend, analyst) if make_loss is not None and spend is not None else None
+        fit = self._to_type(make_loss, spend, analyst) if make_loss is not None and spend is not None else None
         return BudgetExceeded(wording.refusal_text(verdict.breaks, fit), verdict.breaks, fit)
 
     def _charge(
@@ -280,6 +280,10 @@ class Ledger(Meters):
     def largest(self, make_loss: MakeLoss, spend: Bound, analyst: str | None = None) -> Bound | None:
         """Return the largest part of a spend whose loss would fit now, None if none does."""
         return largest(make_loss, require_bound(spend), lambda loss: self._weigh(loss, analyst))
+
+    def _to_type(self, make_loss: MakeLoss, spend: Bound, analyst: str | None) -> Bound | None:
+        found = self.largest(make_loss, spend, analyst)
+        return None if found is None else readable(make_loss, found, lambda loss: self._weigh(loss, analyst))
 
     def _weigh(self, loss: Losses, analyst: str | None) -> Verdict:
         losses, who = losses_of(self._journal.terms, loss), asker_of(self._journal.terms, analyst)

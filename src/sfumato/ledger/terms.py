@@ -117,10 +117,13 @@ class Opening:
                 f"The ledger at {place} belongs to the population {stored.population!r}, not to {self.population!r}; "
                 "each population has a ledger of its own."
             )
-        if self.schema is not None and stored.schema not in (None, self.schema):
+        if self.schema is not None and stored.schema is not None and stored.schema != self.schema:
             raise LedgerError(
-                f"The ledger at {place} was made for another schema; open it with the schema that it was made for. "
-                "What was spent under one reading of the columns says nothing about another."
+                f"The ledger at {place} was made for another schema (fingerprint {stored.schema[:8]}…, this one is "
+                f"{self.schema[:8]}…); open it with the schema that it was made for. A ledger fixes every public fact: "
+                "columns, ranges, categories, rows_per_person, and bins and other derived columns too, so declare "
+                "these before it is made. To go on with a corrected schema make a new ledger at another place: that is "
+                "a new promise, and what was spent from the old one adds to it."
             )
         if self.relation is not None and self.relation is not stored.relation:
             raise LedgerError(

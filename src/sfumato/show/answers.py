@@ -47,8 +47,10 @@ def draw_answer(title: str, keys: Sequence[str], columns: Mapping[str, Sequence[
     return intervals(title, rows)
 
 
-def title_of(record: Mapping[str, Any]) -> str:
+def title_of(record: Mapping[str, Any], groups: Sequence[str] = ()) -> str:
     """Return a question's JSON in a few words; conditions are named by their columns.
+
+    `groups` are columns of which every value is asked about, by a condition.
 
     >>> title_of({"question": "Mean", "column": "hours", "where": {"where": {"column": "age", "codes": [[40, 90]]}}})
     'Mean of hours, with a condition on age'
@@ -59,7 +61,9 @@ def title_of(record: Mapping[str, Any]) -> str:
         first, *others = (title_of(part) for part in record["aggregates"])
         listed = ", ".join([first, *(other[0].lower() + other[1:] for other in others)])
         about = f"{listed} by {', '.join(record['by'])}"
-    read = sorted(_columns(record.get("where")))
+    if groups:
+        about = f"{about} by {', '.join(groups)}"
+    read = sorted(_columns(record.get("where")) - set(groups))
     return f"{about}, with a condition on {', '.join(read)}" if read else about
 
 

@@ -23,6 +23,7 @@ from sfumato.table.database import Database, database_of
 from sfumato.table.expression import Expression
 from sfumato.table.flat import FlatSchema
 from sfumato.table.gauge import Basis
+from sfumato.table.notes import weighed_rows
 from sfumato.table.schema import Schema
 from sfumato.totals.aggregates import Count, doubts_of_means
 from sfumato.totals.noisy import Moves, noisy_total
@@ -198,12 +199,7 @@ def rules_of(plan: Plan, totals: Sequence[Total], database: Database) -> tuple[s
     if any(total.distinct for total in totals):
         found.append("A person counts once, however many rows they have.")
     elif not flat.everybody:
-        rows = flat.rows_per_person
-        counted = "1 row" if rows == 1 else f"{rows} rows"
-        found.append(
-            f"A person counts as at most {counted} of {flat.anchor.table}; the rows of a person with more count {rows} "
-            "in all."
-        )
+        found.append(weighed_rows(flat.rows_per_person, flat.anchor.table))
     if flat.everybody and flat.anchor.kind == "people" and database.people_table is not None:
         found.append("A person who has more than one row counts as one row in which every cell is missing.")
     if plan.pers:

@@ -18,6 +18,7 @@ from sfumato.domain.numbers import plain_number
 from sfumato.domain.written import ISO, Written, compiled, read_moment
 from sfumato.table.marks import SURE, ways
 from sfumato.table.names import FILL, kind_by_name
+from sfumato.table.toml import write_toml
 
 INSIDE = 0.005
 """The part of the cells on either side that a proposed range may leave outside."""
@@ -145,18 +146,22 @@ def _numbers(name: str, numbers: Sequence[Fraction | float], unread: int = 0) ->
         notes.append(
             f"{100 * unread / (unread + len(ordered)):.2g} % of the cells are no numbers and would be missing."
         )
+    step = bin_step(low, high)
+    if places or step > 1:
+        notes += ["For a histogram take the marks off these lines, which add bins:", *bins_toml(name, step)]
     if places == 0:
-        step = bin_step(low, high)
-        notes += [
-            f"For a histogram add bins: [columns.{_bare(name)}_bins] type = 'bins', of = '{name}', step = {step}."
-        ] * (step > 1)
         return Candidate({"type": "integer", "low": low, "high": high, "missing": SKIP}, tuple(notes))
     step_text = str(Decimal(1).scaleb(-places))
     return Candidate({"type": "fixed", "low": low, "high": high, "step": step_text, "missing": SKIP}, tuple(notes))
 
 
-def _bare(name: str) -> str:
-    return re.sub(r"\W+", "_", name)
+def bins_toml(name: str, step: int) -> list[str]:
+    """Return the lines of a schema that derive bins from a column.
+
+    >>> bins_toml("größe", 10)
+    ['[columns."größe_bins"]', 'type = "bins"', 'of = "größe"', 'step = 10']
+    """
+    return write_toml({"type": "bins", "of": name, "step": step}, ("columns", f"{name}_bins")).splitlines()
 
 
 def _places(ordered: Sequence[float]) -> int:

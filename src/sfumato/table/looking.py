@@ -125,6 +125,7 @@ def _rows_a_person(name: str, people: int, counts: Mapping[int, int], notes: Not
     most = next((size for size in ROUND_ROWS if covered(size) >= COVERED), ROUND_ROWS[-1])
     notes[""].append(
         f"With rows_per_person = {most} all rows count of {100 * covered(most):.0f} % of the people in {name}; "
-        "the rows of others are weighed. A smaller number means less noise."
+        "the rows of others are weighed down, so totals of rows come out too low, by more than their intervals say. A "
+        "larger number counts more rows and means more noise; numbers of people, people(), need none."
     )
     return {"person": name, "rows_per_person": most}

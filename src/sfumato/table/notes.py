@@ -11,7 +11,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from sfumato.domain import Categories, Derived, Domain
+from sfumato.domain import Booleans, Categories, Derived, Domain
 from sfumato.domain.labels import OTHER
 from sfumato.table.bounding import Way
 from sfumato.table.measure import Found, Occurring, Ordered, People, Totals
@@ -59,26 +59,48 @@ def _people(gauge: Gauge) -> list[str]:
     if schema.person is None:
         return []
     groups = getattr(gauge.measure, "keys", ()) and schema.groups_per_person
-    limited = [f"A person counts in at most {_number(groups, 'group')}."] if groups else []
+    limited = [_limited_groups(groups)] if groups else []
     if isinstance(gauge.measure, People) and schema.row_key != ():
         return ["A person counts once, however many rows they have.", *limited]
     if rule.way is Way.ROWS:
         return ["A person who has more than one row counts as one row in which every cell is missing.", *limited]
     rows = _number(rule.rows, "row")
     if rule.way is Way.WEIGH:
-        return [
-            f"A person counts as at most {rows}; the rows of a person with more count {rule.rows} in all.",
-            *limited,
-        ]
+        return [weighed_rows(rule.rows, averaged=isinstance(gauge.measure, Ordered)), *limited]
+    left = "Rows beyond are left out, so totals of rows are too low by an unknown amount that no interval contains."
     if schema.row_key:
         key = ", ".join(map(repr, schema.row_key))
         kept = f"At most {rows} of a person are used, chosen by the row key {key}; equal keys count as one empty row."
-        return [kept, *(limited if isinstance(gauge.measure, Found) else [])]
+        return [f"{kept} {left}", *(limited if isinstance(gauge.measure, Found) else [])]
     kept = (
         f"At most {rows} of a person are used, chosen by all of their cells, so every attribute is charged what the "
         "person is; a row_key in the schema would charge each by itself."
     )
-    return [kept, *(limited if isinstance(gauge.measure, Found) else [])]
+    return [f"{kept} {left}", *(limited if isinstance(gauge.measure, Found) else [])]
+
+
+def weighed_rows(rows: int, table: str = "", *, averaged: bool = False) -> str:
+    """Say that rows of people with many are weighed down, and that no interval knows by how much that moves a number.
+
+    `averaged` says that no total is shown, which would be too low, but a value that leans towards some people.
+    """
+    most = _number(rows, "row") + (f" of {table}" if table else "")
+    rule = f"A person counts as at most {most}; the rows of a person with more count {rows} in all."
+    if averaged:
+        return f"{rule} So it leans towards people with few rows, by an unknown amount that no interval contains."
+    alone = " (or row_key = [], if everybody has one row)" if rows == 1 and not table else ""
+    return (
+        f"{rule} If some have more, counts of rows are too low, sums too near to 0 and means lean towards people with "
+        "few rows, by an unknown amount that the interval does not contain: for rows write a larger rows_per_person in "
+        f"the schema{alone}; for people ask people()."
+    )
+
+
+def _limited_groups(groups: int) -> str:
+    return (
+        f"A person counts in at most {_number(groups, 'group')}. If some are in more, counts and sums by group are too "
+        "low by an unknown amount that the interval does not contain: write a larger groups_per_person in the schema."
+    )
 
 
 def _number(count: int, word: str) -> str:
@@ -86,7 +108,7 @@ def _number(count: int, word: str) -> str:
 
 
 def _clamped(name: str, domain: Domain) -> list[str]:
-    if domain.highest is None or isinstance(domain, (Categories, Derived)):
+    if domain.highest is None or isinstance(domain, (Booleans, Categories, Derived)):
         return []
     low, high = domain.decode(domain.first), domain.decode(domain.highest)
     return [f"Values of {name!r} are clamped to {_shown(low)} … {_shown(high)}."]

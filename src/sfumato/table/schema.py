@@ -115,6 +115,15 @@ class Schema(Viewed, metaclass=Understood):
             return f"The range of {name!r} goes beyond 2^62, which no engine counts in; narrow it."
         return None
 
+    def with_columns(self, **columns: Domain | Derivation) -> Schema:
+        """Return the schema with further columns, such as bins; a ledger is made for one schema, so add them before.
+
+        >>> from sfumato.domain import bins, integers
+        >>> Schema({"age": integers(0, 99)}).with_columns(decade=bins("age", step=10)).names
+        ('age', 'decade')
+        """
+        return replace(self, columns={**self.columns, **columns})
+
     @property
     def names(self) -> tuple[str, ...]:
         """All columns, derived ones too, in the order they were written."""
@@ -137,7 +146,11 @@ class Schema(Viewed, metaclass=Understood):
     def _resolve(self, name: str) -> Domain:
         column = self.columns.get(name)
         if column is None and any(sign in name for sign in "=<>"):
-            raise SchemaError(f"There is no column {name!r} in the schema; a condition is written as where={name!r}.")
+            raise SchemaError(
+                f"There is no column {name!r} in the schema; a condition is written as where={name!r}. For the share "
+                "that fulfils it divide how many people do, People(where), by the public number of people, or ask for "
+                "the mean of a boolean column."
+            )
         if column is None:
             raise SchemaError(f"There is no column {name!r} in the schema; {nearest(str(name), self.columns)}")
         if isinstance(column, Domain):

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from sfumato.answer import Released
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question, Where
-from sfumato.domain import Derived, FixedPoint, Integers
+from sfumato.domain import Booleans, Derived, FixedPoint, Integers
 from sfumato.errors import SchemaError
 from sfumato.privacy import Bound
 from sfumato.table.flat import Grid
@@ -140,7 +140,7 @@ def number_step(schema: Schema, column: str) -> Fraction:
     domain = schema.domain(column)
     if isinstance(domain, FixedPoint) or (isinstance(domain, Grid) and domain.form == "number"):
         return domain.step
-    if isinstance(domain, Integers):
+    if isinstance(domain, (Integers, Booleans)):  # of truth values, 0 and 1, the mean is a share
         return ONE
     hint = f"; ask about {domain.rule.of!r}" if isinstance(domain, Derived) else "; ask for a histogram"
     raise SchemaError(f"{column!r} holds no numbers to add up, so it has no sum or mean{hint}.")
@@ -258,7 +258,8 @@ class Sum(ColumnAggregate):
 class Mean(ColumnAggregate):
     """The mean of a numeric column over the rows that a condition picks.
 
-    The sum is taken around the middle of the column's range and divided by a count that is paid for, unless it is
+    Of a column of truth values it is the share of true. The sum is taken around the middle of the column's range and
+    divided by a count that is paid for, unless it is
     the public number of people. Where cells may be missing, the mean is that of the others.
     """
 

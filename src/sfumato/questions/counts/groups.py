@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -10,7 +11,7 @@ from typing import Any, ClassVar, Literal
 from sfumato.answer import Released
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question, Where, as_columns
-from sfumato.errors import ParameterError, UnsupportedSpend
+from sfumato.errors import AccuracyWarning, ParameterError, UnsupportedSpend
 from sfumato.privacy import Approximate, Bound, Pure
 from sfumato.table.gauge import Basis
 from sfumato.table.predicate import EVERY_ROW, Predicate
@@ -19,7 +20,10 @@ from sfumato.table.where import read_where
 from sfumato.totals.aggregates import Aggregate, ColumnAggregate, Count, Mean, Sum, Variance, doubts_of_means
 from sfumato.totals.column_tree.choice import plan_pure
 from sfumato.totals.found_keys import plan_found, plan_sparse
-from sfumato.totals.totals import plan_totals, shared_terms, table_between, table_of
+from sfumato.totals.totals import number_of_cells, plan_totals, shared_terms, table_between, table_of
+
+MANY_CELLS = 5000
+"""Of so many cells a histogram is looked at as a whole; of more, people probably meant bins."""
 
 Keys = Literal["schema", "private"]
 Aggregates = Aggregate | str | Mapping[str, str | Sequence[str]] | Sequence[Aggregate | str]
@@ -105,7 +109,9 @@ class Histogram(Question):
         object.__setattr__(self, "keys", _checked(keys))
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
-        """Prepare counts of all cells, or of those that are found."""
+        """Prepare counts of all cells, or of those that are found; warn if most cells will hold noise alone."""
+        if self.keys == "schema":
+            _warn_of_cells(self.columns, basis)
         plan = plan_totals if self.keys == "schema" else plan_private
         return plan((Count(),), basis, spend, self.columns, read_where(self.where, basis.schema))
 
@@ -120,6 +126,23 @@ class Histogram(Question):
     def separate_intervals(self, released: Released) -> int:
         """Every value has its own."""
         return len(released.cells)
+
+
+def _warn_of_cells(columns: Sequence[str], basis: Basis) -> None:
+    """Warn, from public facts and before anything is paid, of a table with far more cells than people."""
+    size = number_of_cells(basis.schema, tuple(columns))
+    if size <= MANY_CELLS or (basis.people is not None and size <= basis.people):
+        return
+    widest = max(columns, key=lambda name: basis.schema.domain(name).size or 0)
+    of = basis.schema.base(widest)
+    people = "" if basis.people is None else f" for {basis.people:,} people"
+    warnings.warn(
+        f"This histogram has {size:,} cells{people}, so most of them will hold noise alone; add bins to the schema "
+        f"before the ledger is made, schema.with_columns({of}_bins=bins({of!r}, step=…)), and ask for these, or ask "
+        f"for Distribution({of!r}).",
+        AccuracyWarning,
+        stacklevel=2,
+    )
 
 
 def plan_private(

@@ -23,9 +23,14 @@ from sfumato.questions.quantiles.quantile_choice import QuantileChoice, rank_err
 from sfumato.questions.quantiles.text_order import TextOrder
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Codes, Ordered
+from sfumato.table.predicate import EVERY_ROW
 from sfumato.table.where import read_where
 
 LARGEST_DENOMINATOR = 10**6
+USUAL = Fraction(95, 100)
+MOST_ROWS = "public rows"
+MANY_ROWS = 100
+"""Where all rows are so many times the rank error, a condition that leaves too few of them is rare."""
 
 
 @dataclass(frozen=True, init=False)
@@ -80,6 +85,8 @@ class Quantiles(Question):
         if isinstance(chosen.mechanism, JointQuantiles):
             import sfumato.questions.quantiles.chain  # noqa: F401  numba is loaded before anything is reserved
         facts = _facts(chosen.mechanism)
+        if gauge.people is not None:
+            facts[MOST_ROWS] = Fraction(gauge.people * gauge.rows)
 
         def finish(raw: Sequence[int]) -> Released:
             values = tuple((chance, order.value(place)) for chance, place in zip(self.probabilities, raw, strict=True))
@@ -110,6 +117,25 @@ class Quantiles(Question):
             error = rank_error(possible, steepness, count, confidence)
         chances = tuple(cell[0] for cell in released.cells)
         return Frame(("probability",), {"probability": chances, "rank error": (error,) * count})
+
+    def doubts(self, released: Released) -> tuple[str, ...]:
+        """Return a sentence where the rank error is as large as what it is an error of, as far as that is public."""
+        if not released.cells:
+            return ()
+        (error, *_) = self.interval(released, USUAL)["rank error"]
+        most = released.facts.get(MOST_ROWS)
+        if most is not None and 2 * error >= most:
+            return (
+                f"The rank error of {error:,} rows is as large as half of the rows there can be ({int(most):,}), so "
+                "the values tell nothing; spend more, ask for fewer quantiles, or narrow the column's range.",
+            )
+        if self.where in (None, EVERY_ROW) or (most is not None and MANY_ROWS * error < most):
+            return ()
+        return (
+            f"Where fewer than {2 * error:,} rows fulfil the condition, the values tell nothing: a rank error of "
+            f"{error:,} rows reaches from the middle to both ends. Ask how many fulfil it, by a count; then spend "
+            "more, or ask about fewer and larger groups.",
+        )
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,6 @@ def test_a_distribution_reads_rows_as_rows(method, world):
         Mean("pay", "ill = true"),
         Variance("age"),
         Histogram("age"),
-        Histogram("address", keys="private"),
         GroupBy("job", [Count(), Mean("age")]),
         Quantiles("age", ("0.3", "0.6")),
     ],
@@ -79,6 +78,15 @@ def test_totals_and_quantiles_read_rows_as_rows(question, world):
         shown = list(person.columns[name])
         numbers = all(isinstance(cell, (int, float)) for cell in column)
         assert shown == (pytest.approx(list(column), abs=0.1) if numbers else list(column))
+
+
+@pytest.mark.parametrize("world", ["declared", "one row"])
+def test_keys_that_are_found_are_found_in_rows_as_rows(world):
+    """Of a billion keys that nobody holds one may be shown, as is said; those that are held are shown alike."""
+    question = Histogram("address", keys="private")
+    alone, person = (dict(zip(*asked(one, question).columns.values(), strict=True)) for one in (ALONE, WORLDS[world]))
+    held = {row["address"] for row in ROWS} & alone.keys()
+    assert held and {key: person[key] for key in held} == pytest.approx({key: alone[key] for key in held}, abs=0.1)
 
 
 FINE = Pure(16)

@@ -97,7 +97,7 @@ def test_order_is_of_the_cells_that_are_there(curator: Any) -> None:
 
 def test_learners_ask_what_a_missing_cell_counts_as(curator: Any) -> None:
     learner = PrivateThreshold(spend=Pure(10**6), accuracy=0.5, classes=(False, True), realizable=False)
-    with pytest.raises(ParameterError, match=r"missing=\{'pay': 0\}"):
+    with pytest.raises(ParameterError, match=r"missing=\{'pay': 50\}"):
         curator.learn(learner, features="pay", target="ill")
     fitted = curator.learn(learner, features="pay", target="ill", missing={"pay": 100})
     # Everybody without pay is ill, and nobody else.

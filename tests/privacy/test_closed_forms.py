@@ -209,7 +209,7 @@ def test_every_order_is_valid_and_the_best_one_is_found():
 
     for cost in (Cost.concentrated("0.1"), Cost.pure(2), Cost.truncated("0.5", 3), 20 * Cost.pure("0.2")):
         last = min(float(cost.curve.end), 2000.0)
-        scan = min(float(cost.tau(a)) + float_price(a, 1e-6) for a in orders(last, 400))
+        scan = min(float(cost.tau(a)) + float_price(a, math.log(1e-6)) for a in orders(last, 400))
         assert float(cost.epsilon_at(E6)) <= min(scan, float(cost.epsilon)) * (1 + 1e-6)
 
 

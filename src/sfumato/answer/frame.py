@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -22,7 +22,7 @@ class Frame(Exports, Viewed):
 
     keys: tuple[str, ...]
     columns: Mapping[str, tuple[Any, ...]]
-    curve: bool = False
+    curve: bool = field(default=False, kw_only=True)
     """Whether its rows are points of one curve, of which a few tell more than the first ones."""
 
     def __post_init__(self) -> None:

@@ -106,6 +106,8 @@ class LinearRule(Rule):
     def area_interval(self) -> tuple[float, float]:
         """Where the area of the same table without noise lies, about 95 % of the time (two deviations)."""
         area, deviation = self._area
+        if math.isnan(area):
+            return math.nan, math.nan
         return max(0.0, area - 2 * deviation), min(1.0, area + 2 * deviation)
 
     @property

@@ -228,6 +228,9 @@ class _Handing:
         self.records = records
         self.asked: set[str] = set()
 
+    def under(self, schema: Any) -> Any:
+        return self
+
     def view(self, columns: Any, rule: Any) -> Any:
         self.asked |= set(columns)
         return self

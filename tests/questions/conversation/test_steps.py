@@ -16,7 +16,7 @@ import pytest
 
 from sfumato import Pure, errors
 from sfumato.ledger import Ledger, frozen, lifecycle, running, stepping
-from sfumato.ledger.frozen import Directory
+from sfumato.ledger.frozen import KEY_BYTES, Directory
 from sfumato.ledger.stepping import Stepwise
 from sfumato.noise import new_key
 from sfumato.questions.conversation import ApproximateChecking, Box, PureChecking
@@ -520,8 +520,8 @@ def _always_first(session, request_id, step, record):
 
 
 def _key_in_the_ledger(session, request_id, step, record, original=lifecycle.freeze_step):
-    (key,) = Path(os.environ["SFUMATO_TEST_PRIVATE"]).rglob("key")
-    return original(session, request_id, step, {**record, "key": key.read_bytes().hex()})
+    (kept,) = (Path(os.environ["SFUMATO_TEST_PRIVATE"]) / "now").iterdir()
+    return original(session, request_id, step, {**record, "key": kept.read_bytes()[:KEY_BYTES].hex()})
 
 
 def _fresh_key(self, request_id, seal, original=Directory.read):

@@ -205,7 +205,7 @@ def test_labels_are_a_synopsis(options: dict[str, Any]) -> None:
             curator.ask(Synopsize("labels", options={"predicate": "all"}), Pure(1))
         with pytest.raises(ParameterError, match="fit"):
             found.fit(Ridge)
-        with pytest.raises(ParameterError, match="mode"):
+        with pytest.raises(ParameterError, match="method is one of"):
             found.fit(Ridge(), method="best")
 
 

@@ -12,6 +12,7 @@ import pandas
 import pytest
 from typer.testing import CliRunner
 
+import sfumato
 from sfumato.cli import app
 
 ROOT = Path(__file__).parent.parent
@@ -95,6 +96,14 @@ def collected(words: list[str]) -> None:
             table.to_parquet(name)
 
 
+def _with_head(words: list[str]) -> list[str]:
+    """Put the head of the ledger where a page says that somebody wrote one down."""
+    if "HEAD" not in words:
+        return words
+    with sfumato.Ledger("people.ledger") as kept:
+        return [str(kept.head) if word == "HEAD" else word for word in words]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
 def test_the_commands_of_a_page_run(page: Path, folder: Path) -> None:
     asked = commands(page)
@@ -109,9 +118,6 @@ def test_the_commands_of_a_page_run(page: Path, folder: Path) -> None:
             (folder / "people.toml").unlink()
         if words[:2] == ["local", "decode"]:
             collected(words)
-        if "HEAD" in words:
-            with Ledger("people.ledger") as kept:
-                words = [kept.head if word == "HEAD" else word for word in words]
-        run(words, (folder / "day1.jsonl").read_bytes() if words[-1] == "-" else None)
+        run(_with_head(words), (folder / "day1.jsonl").read_bytes() if words[-1] == "-" else None)
         if words[0] == "init":
             (folder / "people.toml").write_text(SCHEMA)

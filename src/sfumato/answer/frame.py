@@ -60,7 +60,7 @@ class Frame(Exports, Viewed):
             apart = -(-len(self) // CURVE_ROWS)
             # Counted from the end, so that the curve is shown up to its last point.
             rows, said = slice((len(self) - 1) % apart, None, apart), f"Of {len(self):,} rows, one in {apart} is shown."
-        return Frame(self.keys, {name: cells[rows] for name, cells in self.columns.items()}, self.curve), said
+        return Frame(self.keys, {name: cells[rows] for name, cells in self.columns.items()}, curve=self.curve), said
 
     def view(self) -> View:
         """Return the first rows, with intervals beside the numbers."""

@@ -17,6 +17,7 @@ os.environ["COLUMNS"] = "120"  # what is printed is wrapped alike everywhere, wh
 collect_ignore = ["privacy/oracle/make.py", "run_audit.py"]
 
 
+@pytest.hookimpl(tryfirst=True)  # before the workers read the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give all that needs Spark to one worker: starting it twice takes longer than all that is asked of it."""
     for item in items:

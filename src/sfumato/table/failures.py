@@ -74,12 +74,18 @@ def _chain(error: BaseException) -> Iterator[tuple[set[str], str]]:
         yield {"Py4JNetworkError"}, ""
 
 
+_BUGS = (AttributeError, NameError, UnboundLocalError, TypeError, NotImplementedError)
+"""Bugs, ours or those of a library: no word about the data. Kinds derived from them, as Arrow has, may quote a cell."""
+
+
 def guarded(work: Callable[[], Result]) -> Result:
     """Run engine work; an engine's message can quote a cell, so only the kind of failure leaves."""
     try:
         return work()
-    except (AttributeError, NameError, TypeError, NotImplementedError, SchemaError):
-        raise  # a bug of ours or of a library, or a public fact; not a word about the data
+    except SchemaError:
+        raise  # a public fact
     except Exception as error:
+        if type(error) in _BUGS:
+            raise
         kind, cause = type(error).__name__, cause_of(error)
     raise EngineError(f"The engine could not read the source ({kind}): {REASONS[cause]}.", cause)

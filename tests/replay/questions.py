@@ -75,6 +75,7 @@ def every_question(schema: Schema) -> dict[str, Question]:
         "Sum(where)": Sum("pay", "job = 'b'"),
         "Mean": Mean("age"),
         "Mean(where)": Mean("pay", "ill = true"),
+        "Mean of a truth value": Mean("scar", "ward = 'n'"),
         "Variance": Variance("age"),
         "Histogram": Histogram("age"),
         "Histogram of two": Histogram(("job", "ward"), "ill = true"),

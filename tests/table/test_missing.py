@@ -103,14 +103,15 @@ def coded(row: Cells) -> dict[str, Any]:
     return {name: row[name] if name == "note" else SCHEMA.domain(name).encode(row[name]) for name in SCHEMA.names}
 
 
-def test_conditions_are_those_of_kleene_and_of_sql() -> None:
+@pytest.mark.parametrize(("formulas", "read"), [(200, 30), pytest.param(800, 60, marks=pytest.mark.audit)])
+def test_conditions_are_those_of_kleene_and_of_sql(formulas: int, read: int) -> None:
     noise = Noise(insecure_seed=14)
     codes = [coded(row) for row in ROWS]
     data = pa.Table.from_pylist([dict(row) for row in ROWS])
     connection = duckdb.connect()
     connection.register("people", data)
     texts, wanted = [], []
-    for _ in range(200):
+    for _ in range(formulas):
         sql, meaning = formula(noise, 4)
         predicate = read_where(sql, SCHEMA) if len(sql) <= 5_000 else EVERY_ROW
         passes = [meaning(row) is True for row in ROWS]
@@ -122,7 +123,7 @@ def test_conditions_are_those_of_kleene_and_of_sql() -> None:
     assert list(connection.sql(f"SELECT {counts} FROM people").fetchall()[0]) == wanted
     with open_table(data, SCHEMA) as table:
         view = table.view(SCHEMA.names)
-        assert [view.count(sql) for sql in texts[:30]] == wanted[:30]
+        assert [view.count(sql) for sql in texts[:read]] == wanted[:read]
 
 
 def test_null_tests_without_a_level_and_in_ibis() -> None:

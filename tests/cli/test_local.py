@@ -102,6 +102,37 @@ def test_items_go_all_the_way_to_the_list(words: Path) -> None:
     assert "add --plan" in run("local", "decode", words / "a.parquet").err
 
 
+def test_a_public_list_is_read_from_the_same_reports(words: Path) -> None:
+    reports, sketch = words / "day1.bin", words / "a.sketch"
+    options = ["--format", "reports", "--out", reports]
+    assert run("local", "randomize", words / "words.plan", words / "items.txt", *options).code == 0
+    plan = local.read_plan(words / "words.plan")
+    server = plan.server()
+    data = reports.read_bytes()
+    assert (
+        server.ingest(data[place : place + plan.report_bytes] for place in range(0, len(data), plan.report_bytes))
+        == 20000
+    )
+    server.save(sketch)
+    (words / "list.txt").write_text("of\nno\n")
+    found = run("local", "decode", sketch, "--estimate", words / "list.txt", "--json")
+    assert listed(found) == ["of", "no"] and found.json["items"][0]["low"] < 0.2 < found.json["items"][0]["high"]
+    (words / "long.txt").write_text("of\nfar too long\n")
+    popular = run("local", "decode", sketch, "--candidates", words / "long.txt")
+    assert popular.code == 0 and "the" in popular.out and "1 of the candidates fit no report" in popular.out
+    refused = run("local", "decode", sketch, "--estimate", words / "long.txt")
+    assert refused.code == 2 and "Line 2 of 'long.txt'" in refused.err
+    both = run("local", "decode", sketch, "--estimate", words / "list.txt", "--candidates", words / "list.txt")
+    assert both.code == 2 and "write one of them" in both.err
+
+
+def test_a_plan_for_long_items_says_that_it_may_be_too_hopeful() -> None:
+    asked = ("local", "plan", "--users", 100000, "--spend", "Pure(4)", "--items")
+    long, short = run(*asked, "text(24)").out, run(*asked, "text(12)").out
+    assert "too hopeful" in long and "too hopeful" not in short
+    assert "no theorems" in long and "guarantees" not in long + short
+
+
 def test_streams_in_other_formats(words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def piped(data: bytes, *arguments: object) -> bytes:
         command = [sys.executable, "-m", "sfumato.cli", "local", *map(str, arguments)]
@@ -167,6 +198,10 @@ def test_lists_and_means(tmp_path: Path) -> None:
     )
     shares = run("local", "simulate", plan, tmp_path / "items.txt", "--seed", 1, "--json").json
     assert [item["value"] for item in shares["items"]] == ["red", "green", "blue"] and shares["kind"] == "shares"
+    assert shares["unfit"] == 0
+    (tmp_path / "odd.txt").write_text("red\n" * 3000 + "https://a.org\n" * 1000)
+    odd = run("local", "simulate", plan, tmp_path / "odd.txt", "--seed", 1)
+    assert "1000 devices (25.000%) hold what does not fit the plan" in odd.out and "https://a.org (25.000%)" in odd.out
     (tmp_path / "numbers.txt").write_text("12.5\n" * 3000 + "x\n")
     plan = tmp_path / "b.plan"
     assert (

@@ -164,6 +164,7 @@ class TestFoundItems:
     def test_without_reports_nothing_is_known(self):
         assert Evidence(Law(float("inf"))).interval(0.0, 0.95) == (0.0, 1.0)
 
+    @pytest.mark.audit
     def test_found_items_have_errors_of_all_reports_and_say_what_others_say(self):
         plan = plan_of()
         unit = plan.method.oracle.deviation(PEOPLE) / PEOPLE
@@ -202,6 +203,7 @@ class TestSharedBeginnings:
         assert tables.begin(rows).tolist() == [2, 2, 0]
         assert tables.counting.tolist() == [3072.0, 2048.0, 1024.0, 0.0]
 
+    @pytest.mark.audit
     def test_neighbours_of_a_popular_item_are_read_without_it(self):
         """Named items that share their first prefix with one of 30 %: unbiased; with all roles they would not be."""
         plan = plan_of(bits=24)
@@ -235,6 +237,7 @@ class TestSpill:
 
 
 class TestLists:
+    @pytest.mark.audit
     def test_a_list_finds_rarer_items_beside_what_the_search_finds(self):
         plan = plan_of(users=100_000)
         unit = plan.method.oracle.deviation(100_000) / 100_000

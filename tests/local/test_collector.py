@@ -22,7 +22,7 @@ from sfumato.local.collector import files
 from sfumato.local.collector import ids as ids_module
 from sfumato.local.collector.collector import MANY
 from sfumato.local.collector.envelope import LONGEST_LINE, open_line
-from sfumato.local.collector.ids import by_rows, fresh, merged
+from sfumato.local.collector.ids import Fresh, by_rows, by_whole_rows, fresh, merged
 from sfumato.local.collector.shards import shard_paths
 from tests.local.collecting import COLOURS, OTHER, PLAN, counts_of, reports
 
@@ -284,6 +284,11 @@ class TestShards:
         assert one == two
 
 
+def _all(found: Fresh) -> Any:
+    """Return the records of all ids, new or not."""
+    return Fresh(found.words, found.values, np.full(len(found.old), -1), found.first).records(17)
+
+
 class TestIds:
     def test_they_agree_with_a_dictionary(self):
         """Sorted files on the disk give what a table in memory would, also for ids that differ in their last bytes."""
@@ -302,11 +307,35 @@ class TestIds:
                 known[id.tobytes()] = min(value, known.get(id.tobytes(), value))
             assert new == len(known) - len(before)
             assert kept == sum(before.get(key) != value for key, value in known.items())
-            assert sorted(row.tobytes() for row in found.ids) == [row.tobytes() for row in found.ids]
-            rows = np.concatenate([found.ids, found.values[:, None].astype(np.uint8)], axis=1)[found.kept]
+            rows = found.records(17)
+            assert rows.tolist() == sorted(rows.tolist())
             files = [*files, rows] if len(files) < 5 else [np.concatenate(list(merged([*files, rows])))]
         assert len(known) > 3000
         assert counts.tolist() == np.bincount(list(known.values()), minlength=50).tolist()
+
+    @pytest.mark.parametrize("alike", [0, 3, 12])
+    def test_ids_that_begin_alike_are_put_in_order_all_the_same(self, alike):
+        """Whoever sends chooses the ids: many that begin alike take the slower way, and give the same order."""
+        noise = Noise(insecure_seed=5)
+        rows = noise.uniform(256, 17 * 3000).astype(np.uint8).reshape(3000, 17)
+        rows[:, :alike] = 7
+        rows[1500:2000] = rows[:500]
+        wanted = sorted(range(len(rows)), key=lambda place: (rows[place].tobytes(), place))
+        assert by_rows(rows).tolist() == by_whole_rows(rows).tolist() == wanted
+
+    @pytest.mark.parametrize("alike", [0, 1, 8])
+    def test_ids_are_found_however_they_lie(self, alike):
+        """Where the next id lies is guessed from its distance; a wrong guess costs time and nothing else."""
+        noise = Noise(insecure_seed=6)
+        there = noise.uniform(256, 17 * 5000).astype(np.uint8).reshape(5000, 17)
+        there[:, :alike] = 250
+        there[:2000, :6] = noise.uniform(2, 2000)[:, None]
+        there = there[by_rows(there)]
+        ids = np.concatenate([there[::37, :16], noise.uniform(256, 16 * 60).astype(np.uint8).reshape(60, 16)])
+        known = {row[:16].tobytes(): int(row[16]) for row in there[::-1]}
+        found = fresh(ids, np.full(len(ids), 99), [there])
+        told = {row[:16].tobytes(): old for row, old in zip(_all(found), found.old.tolist(), strict=True)}
+        assert told == {id.tobytes(): known.get(id.tobytes(), -1) for id in ids}
 
     def test_many_ids_are_merged_a_range_at_a_time(self, monkeypatch):
         monkeypatch.setattr(ids_module, "RANGE", 7)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 
 from sfumato import Noise, local
 from sfumato.errors import ParameterError, SketchError
+from sfumato.local.collector import collector as collector_module
 from sfumato.local.collector import collectors as module
 from sfumato.local.collector.shards import shard_paths
 from tests.local.collecting import COLOURS, OTHER, PLAN, SMALL, batch, counts_of, expected, reports
@@ -112,6 +114,19 @@ class TestEpochs:
             with local.Collector(place) as collector:
                 assert (collector.server().counts == expected(range(3))).all()
 
+    @pytest.mark.parametrize("lanes", [False, True])
+    def test_a_process_that_opens_while_the_epoch_ends_takes_nothing(self, tmp_path, monkeypatch, lanes):
+        """What it had read before it had its lock said that the epoch was open; its reports would have been lost."""
+        with local.Collector(tmp_path, SMALL) as collector:
+            collector.add(batch(0), "binary")
+            stale = replace(collector.collection)
+            collector.close_epoch()
+        assert stale.closed is None
+        monkeypatch.setattr(collector_module, "_described", lambda *_: stale)
+        with local.Collector(tmp_path, SMALL, lanes=lanes) as late:
+            assert late.add(batch(1), "binary").late == 50
+        assert (local.read_collection(tmp_path).server.counts == expected([0])).all()
+
     def test_other_lanes_must_have_ended(self, tmp_path):
         with local.Collector(tmp_path, SMALL, lanes=True) as one, local.Collector(tmp_path, lanes=True) as two:
             one.add(batch(0), "binary")
@@ -159,6 +174,20 @@ class TestPlans:
                 collectors.retire_plan(COLOURS.digest.hex(), datetime(2026, 1, 1))
             with pytest.raises(ParameterError, match="digest"):
                 collectors.retire_plan("00", moment)
+
+    def test_several_processes_follow_each_other(self, tmp_path):
+        lines = {plan: local.envelope(plan.client().report(1)) for plan in (PLAN, OTHER)}
+        with (
+            local.CollectorSet(tmp_path, [PLAN], lanes=True) as one,
+            local.CollectorSet(tmp_path, lanes=True) as two,
+        ):
+            one.add_plan(OTHER)
+            assert two.add(lines[OTHER]).accepted == 1
+            two.retire_plan(PLAN.digest.hex(), datetime(2020, 1, 1, tzinfo=UTC))
+            assert one.add(lines[PLAN]).late == 1
+            one.add_plan(COLOURS)
+        with local.CollectorSet(tmp_path, lanes=True) as three:
+            assert len(three.plans) == 3 and three.add(lines[PLAN]).late == 1
 
     def test_plans_that_cannot_be_told_apart_are_refused(self, tmp_path, monkeypatch):
         with local.CollectorSet(tmp_path / "c", [PLAN]) as collectors:

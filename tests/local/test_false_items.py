@@ -59,6 +59,7 @@ def dominated(seed: int) -> set[int]:
     return {item.value for item in server.popular()}
 
 
+@pytest.mark.audit
 def test_items_whose_hashes_depend_on_that_of_a_giant_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     seeds = range(31, 34)
     assert [dominated(seed) for seed in seeds] == [{7}] * 3

@@ -84,6 +84,7 @@ class TestAlarms:
             assert any("some roles only" in str(one.message) for one in told)
         assert not server_of(honest, plan=plan).popular().check.items
 
+    @pytest.mark.audit
     def test_reports_that_are_sent_again_and_again_are_seen(self):
         server = server_of(REPORTS, np.repeat(REPORTS[:1], 500, axis=0))
         assert any("repeat themselves" in alarm for alarm in server.check().alarms)

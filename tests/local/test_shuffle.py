@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -165,14 +166,19 @@ class TestPlans:
         assert "shuffled among 80000 honest" in plan.why
 
     def test_mistakes_are_refused(self):
-        for honest, delta in ((1, 1e-8), (True, 1e-8), (2.5, 1e-8), (100, 0), (100, 0.5), (100, 2)):
+        for honest, delta in ((1, 1e-8), (True, 1e-8), (2.5, 1e-8), (100, 0), (100, 0.5), (100, 2), (100_001, 1e-8)):
             with pytest.raises(ParameterError):
                 PLAN.shuffled(honest, delta)
+        with pytest.raises(ParameterError, match="write for example honest=80_000"):
+            PLAN.shuffled(delta=1e-8)
+        with pytest.raises(ParameterError, match="write delta=1e-8"):
+            PLAN.shuffled(80_000)
         base = {"users": 1000, "candidates": ["a", "b"]}
         for wrong, said in (
             ({"central": Approximate(1, 1e-8)}, "honest"),
             ({"central": Approximate(1, 1e-8), "honest": 100, "spend": Pure(1)}, "not both"),
             ({"central": Pure(1), "honest": 100}, "Approximate"),
+            ({"central": Approximate(1, 1e-8), "honest": 1001}, "more than the 1000 users.*at most honest=1000"),
             ({"honest": 100, "spend": Pure(1)}, "central="),
             ({"central": Approximate("1/1000", 1e-9), "honest": 2}, "of them, or a larger"),
             ({}, "Write spend="),
@@ -182,4 +188,5 @@ class TestPlans:
 
     def test_more_than_can_be_computed_counts_as_the_most(self, monkeypatch):
         monkeypatch.setattr(shuffle, "MOST_HONEST", 10_000)
-        assert PLAN.shuffled(10**9, 1e-8) == PLAN.shuffled(10_000, 1e-8)
+        crowd = replace(PLAN, users=10**9)
+        assert crowd.shuffled(10**9, 1e-8) == crowd.shuffled(10_000, 1e-8)

@@ -94,6 +94,7 @@ def test_shares_add_up(bits):
     assert 8 <= verify <= 30
 
 
+@pytest.mark.audit
 def test_errors_of_very_popular_items_count_who_was_asked():
     """The devices that estimate are a part of all, so a share of a quarter varies by who is among them."""
     plan = local.plan(users=20_000, spend=Pure(4), items=domain.integers(0, 511), method="soft", seed=bytes(32))

@@ -51,10 +51,18 @@ class TestTokens:
         moment[0] += 3
         assert known({"authorization": f"Bearer {TOKEN}"}) is False
         assert known({"authorization": f"bearer {OTHER}"}) is True
-        # A file that was half written leaves the tokens as they were.
-        tokens.write_text("short\n")
+        # A file that is gone leaves the tokens as they were, and what is too short never becomes one.
+        tokens.unlink()
         moment[0] += 3
         assert known({"authorization": f"Bearer {OTHER}"}) is True
+        tokens.write_text(f"short\n{TOKEN}\n")
+        moment[0] += 3
+        assert known({"authorization": "Bearer short"}) is False
+        assert known({"authorization": f"Bearer {TOKEN}"}) is True
+        # Whoever empties the file wants nobody to send any more.
+        tokens.write_text("")
+        moment[0] += 3
+        assert known({"authorization": f"Bearer {TOKEN}"}) is known({"authorization": "Bearer "}) is False
 
     def test_a_token_that_comes_too_often_waits(self, tokens):
         moment = [0.0]

@@ -122,7 +122,7 @@ class Decoded:
         if isinstance(self.value, MeanEstimate):
             low, high = self.value.interval()
             return {**record, "value": self.value.value, "error": self.value.error, "low": low, "high": high}
-        return {**record, "items": self.value.to_json()}
+        return {**record, "items": self.value.to_json(), "notes": list(self.value.notes)}
 
     def text(self) -> str:
         """Return it for people."""
@@ -138,13 +138,16 @@ class Decoded:
             mean = readable(self.value.value, high - low)
             return f"The mean is {mean}; 95 % interval (privacy noise only) {ends}.\n{self.intake}"
         if not self.value:
-            return f"No item is popular enough to be told from noise.\n{self.intake}"
+            return "\n".join(["No item is popular enough to be told from noise.", *self.value.notes, str(self.intake)])
         rows = [
             [line(item.value), *(f"{100 * part:.3f} %" for part in (item.share, item.low, item.high))]
             for item in self.value
         ]
         title = "Popular items" if self.kind == "popular" else "Shares of the list"
-        return f"{table(title, ['item', 'share', 'low', 'high'], rows).text()}\n\n{self.intake}"
+        drawn = table(title, ["item", "share", "low", "high"], rows).text()
+        return "\n".join(
+            [drawn, "", "95 % intervals (noise of the reports only).", *self.value.notes, str(self.intake)]
+        )
 
     def plot(self, path: Path) -> None:
         """Draw the shares."""
@@ -164,14 +167,52 @@ class Decoded:
         return self.value
 
 
-def decoded(server: Server, intake: Intake, false_items: float | None) -> Decoded:
-    """Ask a sketch for what its plan asks."""
+def decoded(
+    server: Server,
+    intake: Intake,
+    false_items: float | None = None,
+    *,
+    candidates: Path | None = None,
+    estimate: Path | None = None,
+) -> Decoded:
+    """Ask a sketch for what its plan asks, or about the items of a public list."""
     from sfumato.local.listed import ListMethod, MeanMethod
 
+    listed = isinstance(server.plan.method, ListMethod)
+    if (candidates is not None and listed) or (estimate is not None and isinstance(server.plan.method, MeanMethod)):
+        raise ParameterError(
+            "--candidates and --estimate are about items that were not listed in the plan, and this one asks for "
+            f"{'a mean' if isinstance(server.plan.method, MeanMethod) else 'a list of its own'}; leave them out."
+        )
+    if candidates is not None and estimate is not None:
+        raise ParameterError(
+            "--candidates lists what is popular, and --estimate gives every item a share; write one of them."
+        )
+    if estimate is not None:
+        named = _items(estimate, server.plan)
+        _require_fitting(named, server.plan, estimate)
+        return Decoded("shares", server.estimate(named), intake)
     if false_items is not None and not 0 < false_items < 1:
         raise ParameterError("--false-items lies between 0 and 1; write for example 0.05.")
     if isinstance(server.plan.method, MeanMethod):
         return Decoded("mean", server.mean(), intake)
     if isinstance(server.plan.method, ListMethod):
         return Decoded("shares", server.shares(), intake)
-    return Decoded("popular", server.popular(false_items), intake)
+    public = None if candidates is None else _items(candidates, server.plan)
+    return Decoded("popular", server.popular(false_items, candidates=public), intake)
+
+
+def _require_fitting(items: Sequence[Any], plan: Plan, path: Path) -> None:
+    """Refuse a list with an item that no report of the plan can hold; the list is public."""
+    for number, item in enumerate(items, 1):
+        if plan.items.code(item) is None:
+            raise ParameterError(
+                f"Line {number} of {path.name!r} fits no report of the plan, so it has no share; leave it out."
+            )
+
+
+def _items(path: Path, plan: Plan) -> list[Any]:
+    from sfumato.cli.items import item_reader, read_candidates
+
+    read = item_reader(plan.items.domain)
+    return [read(line) for line in read_candidates(path)]

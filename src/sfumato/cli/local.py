@@ -54,7 +54,7 @@ def plan_command(
     """Plan a collection and say what it will find, before anybody is asked."""
     from sfumato import local
     from sfumato.cli.items import read_candidates, read_domain
-    from sfumato.cli.spends import read_bound
+    from sfumato.ledger.typed import read_bound
 
     if out is not None and out.exists():
         raise ParameterError(f"{str(out)!r} exists already and is not overwritten; write another name after --out.")
@@ -185,6 +185,13 @@ def decode(
     plan: Annotated[Path | None, typer.Option(help="The plan, for Parquet files of reports.")] = None,
     ids: Annotated[bool, typer.Option(help="Whether Parquet files have a column of ids.")] = True,
     false_items: Annotated[float | None, typer.Option(help="The chance of a listed item that nobody holds.")] = None,
+    candidates: Annotated[
+        Path | None,
+        typer.Option(help="A public list, one a line, not made from these reports: rarer items of it are found."),
+    ] = None,
+    estimate: Annotated[
+        Path | None, typer.Option(help="A public list, one a line: every item of it gets its share, popular or not.")
+    ] = None,
     save: Annotated[Path | None, typer.Option(help="Also write the merged sketch, .sketch.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Also draw the shares, .svg or .png.")] = None,
     html: Annotated[Path | None, typer.Option(help="Also write a page, .html.")] = None,
@@ -201,7 +208,7 @@ def decode(
         server, intake = merged(places, None if plan is None else read_plan(plan), ids)
         if save is not None:
             server.save(save)
-        found = decoded(server, intake, false_items)
+        found = decoded(server, intake, false_items, candidates=candidates, estimate=estimate)
         if plot is not None:
             found.plot(plot)
         if html is not None:

@@ -27,6 +27,8 @@ class Simulated:
     plan: Plan
     found: Decoded
     truth: Counter[Any]
+    unfit: Counter[Any]
+    """What devices hold that the plan cannot carry; in `truth` all of it is None."""
 
     @property
     def devices(self) -> int:
@@ -50,7 +52,13 @@ class Simulated:
         for item, shown in zip(self._items(), record.get("items", ()), strict=True):
             shown["truth"] = self.truth[item.value] / self.devices
         missed = [{"value": plain(item), "truth": share} for item, share in self.missed()]
-        return {**record, "devices": self.devices, "detectable": self.plan.detectable, "missed": missed}
+        return {
+            **record,
+            "devices": self.devices,
+            "detectable": self.plan.detectable,
+            "missed": missed,
+            "unfit": self.unfit.total(),
+        }
 
     def text(self) -> str:
         """Return it for people."""
@@ -72,7 +80,18 @@ class Simulated:
         )
         if said:
             parts.append(f"The most popular ones not found: {said}.")
+        if self.unfit:
+            parts.append(self._unfit())
         return "\n\n".join(parts)
+
+    def _unfit(self) -> str:
+        from sfumato.local.popular import line
+
+        said = ", ".join(f"{line(item)} ({count / self.devices:.3%})" for item, count in self.unfit.most_common(3))
+        return (
+            f"{self.unfit.total()} devices ({self.unfit.total() / self.devices:.3%}) hold what does not fit the plan "
+            f"and sent noise, so it cannot be found: {said}. Shorten it on the device, or plan for such items, too."
+        )
 
 
 def simulated(plan: Plan, items: str, counted: bool, seed: int | None) -> Simulated:
@@ -82,19 +101,20 @@ def simulated(plan: Plan, items: str, counted: bool, seed: int | None) -> Simula
     from sfumato.show.progress import watched
 
     noise = Noise() if seed is None else Noise(insecure_seed=seed)
-    client, server, truth = plan.client(), plan.server(), Counter[Any]()
+    client, server = plan.client(), plan.server()
+    truth, unfit = Counter[Any](), Counter[Any]()
     with watched("Simulating devices") as step:
         for chunk, part in _counted(items, plan) if counted else _plain(items, plan):
             server.ingest(client.reports(chunk, noise))
-            truth.update(
-                plan.items.value(code) if (code := plan.items.code(item)) is not None else None for item in chunk
-            )
+            codes = [plan.items.code(item) for item in chunk]
+            truth.update(None if code is None else plan.items.value(code) for code in codes)
+            unfit.update(item for item, code in zip(chunk, codes, strict=True) if code is None)
             if part is not None:
                 step(part)
     if not truth:
         raise ParameterError(f"{items!r} holds no items; write one a line.")
     with watched("Decoding"):
-        return Simulated(plan, decoded(server, Intake(server.accepted), None), truth)
+        return Simulated(plan, decoded(server, Intake(server.accepted)), truth, unfit)
 
 
 def _plain(items: str, plan: Plan) -> Iterator[tuple[list[Any], float | None]]:

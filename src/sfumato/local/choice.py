@@ -1,4 +1,4 @@
-"""Which method finds popular items: the one with the best guarantee, from public numbers only."""
+"""Which method finds popular items: the one that expects to find the rarest, from public numbers only."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def choose(spend: Pure, bits: int, reports: int, *, method: str, false_items: fl
         return soft, _why("soft", soft, reports, "no other method takes items of this length")
     name, other = best
     if other.expected(reports, GUARANTEED) < own:
-        less = f"the soft tree guarantees {soft.guaranteed(reports, GUARANTEED):.3%}, because its search has no room"
+        less = f"the soft tree finds {soft.guaranteed(reports, GUARANTEED):.3%} there, because its search has no room"
         return other, _why(
             name, other, reports, f'{less} for more rivals. Write method="soft" if few items are popular'
         )
-    return soft, _why("soft", soft, reports, f'"{name}" guarantees {other.guaranteed(reports, GUARANTEED):.3%}')
+    return soft, _why("soft", soft, reports, f'"{name}" finds {other.guaranteed(reports, GUARANTEED):.3%} there')
 
 
 def _others(maker: Callable[[str], Method]) -> list[tuple[str, Method]]:
@@ -75,5 +75,6 @@ def _why(name: str, method: Method, reports: int, other: str) -> str:
     expected, guaranteed = method.expected(reports, GUARANTEED), method.guaranteed(reports, GUARANTEED)
     return (
         f'Method "{name}", chosen automatically. It expects to find {expected:.3%} where popularity falls as 1/rank, '
-        f"and guarantees {guaranteed:.3%} among rivals that are all as popular; {other}."
+        f"and {guaranteed:.3%} among rivals that are all as popular; {other}. Both are rules of the planner, tested by "
+        "simulation; they are no theorems."
     )

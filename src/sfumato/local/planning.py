@@ -58,9 +58,9 @@ def plan(
     `numbers` (a domain of numbers: their mean). `spend` is for one device and all its `reports`. A `wanted` share that
     this plan would not find, or no protocol can, is told by an `AccuracyWarning` before anybody is asked. `method` is
     how popular items are found: "soft", "prefix", "treehist", "expander", "bitstogram", a `Method` made by hand, or
-    "auto" (the default), which takes the one that guarantees the smallest share; `plan.why` says why. `false_items` is
-    the probability, by default 0.05, that an item is listed that nobody holds; `Popular` says what of that is proved.
-    A fresh public `seed` is drawn unless one is given.
+    "auto" (the default), which takes the one that expects to find the smallest share; `plan.why` says why.
+    `false_items` is the probability, by default 0.05, that an item is listed that nobody holds; `Popular` says what of
+    that is proved. A fresh public `seed` is drawn unless one is given.
 
     In place of `spend`, `central=Approximate(1, 1e-8)` with `honest=80_000` takes the largest local epsilon whose
     shuffled reports stay within it (`Plan.shuffled` says what that needs); devices are charged the local one.
@@ -129,7 +129,7 @@ def _central_plan(
         raise ParameterError("Write spend= or central=, not both: central= finds the spend.")
     if not isinstance(central, Approximate) or central.unit != "person":
         raise ParameterError(f"central= is Approximate(epsilon, delta), not {central!r}; write Approximate(1, 1e-8).")
-    devices, delta = checked(honest, central.delta)
+    devices, delta = checked(honest, central.delta, options["users"])
 
     def fits(local: Fraction) -> bool:
         # All reports of a device together, as if they could be linked.

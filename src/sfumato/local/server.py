@@ -16,10 +16,11 @@ from sfumato.exact import Number, between_zero_and_one
 from sfumato.local.check import Check, check_reports
 from sfumato.local.finds import found_items, named_items, plain_items
 from sfumato.local.linear import LinearHash
-from sfumato.local.listed import ListMethod, MeanMethod
+from sfumato.local.listed import LIST_PART, ListMethod, MeanMethod
 from sfumato.local.plan import Plan
 from sfumato.local.popular import MeanEstimate, Popular, PopularItem, Shares
 from sfumato.local.wire import Refused
+from sfumato.show.progress import watched
 
 MOST_CANDIDATES = 1 << 22
 """A longer list is not read."""
@@ -85,8 +86,8 @@ class Server:
 
         `false_items` is the probability that an item is listed that nobody holds, by default the plan's; `Popular`
         says for which methods it is proved. `candidates` is a public list, not made from these reports: of its items
-        much rarer ones are found, beside what the search finds without it. Then half of `false_items` goes to the list
-        and half to the search. Candidates that do not fit the plan are counted as `unfit`.
+        much rarer ones are found, beside what the search finds without it. Then nine tenths of `false_items` go to the
+        list and one to the search. Candidates that do not fit the plan are counted as `unfit`.
 
         >>> from sfumato import Noise, Pure, domain, local
         >>> plan = local.plan(users=20_000, spend=Pure(5), items=domain.text(max_bytes=5), seed=bytes(32))
@@ -110,12 +111,14 @@ class Server:
             found = self._chosen(list(range(method.candidates)), chance)
             return Popular(tuple(sorted(found, key=lambda item: -item.share)), chance, self.accepted)
         codes, unfit = _fitting(self.plan, candidates)
-        part = chance if candidates is None else chance / 2
-        items, tests = found_items(self, method.search(self, part), codes, part)
+        listed = chance * LIST_PART if codes else 0.0
+        with watched("Decoding"):
+            items, tests = found_items(self, method.search(self, chance - listed), codes, listed)
         check = check_reports(self, tests)
         for alarm in check.alarms:
             warnings.warn(alarm, AccuracyWarning, stacklevel=2)
-        return Popular(tuple(sorted(items, key=lambda item: -item.share)), chance, self.accepted, unfit, check)
+        ranked = tuple(sorted(items, key=lambda item: -item.share))
+        return Popular(ranked, chance, self.accepted, unfit, check, self.plan.hopeful)
 
     def check(self) -> Check:
         """Return whether the reports look as if devices had made them; it decodes what the plan asks for."""

@@ -34,12 +34,21 @@ _TAIL_BITS = 26
 """A tail is summed up to so small a part of itself."""
 
 
-def checked(honest: object, delta: Number) -> tuple[int, Fraction]:
-    """Return both numbers, refusing what is no number of devices and no small probability."""
+def checked(honest: object, delta: Number | None, users: int) -> tuple[int, Fraction]:
+    """Return both numbers, refusing what is no number of devices among the users, and no small probability."""
     if isinstance(honest, bool) or not isinstance(honest, int) or honest < 2:
         raise ParameterError(
             "honest is a lower bound on how many devices follow the plan in the same batch, the person's own included: "
             "a whole number of at least 2; write for example honest=80_000."
+        )
+    if honest > users:
+        raise ParameterError(
+            f"honest={honest} is more than the {users} users of the plan: it is a lower bound on how many of them "
+            f"follow it in the same batch; write at most honest={users}, or plan for more users."
+        )
+    if delta is None:
+        raise ParameterError(
+            "delta has no default: it is the chance with which the smaller loss may fail; write delta=1e-8."
         )
     leak = exact(delta, "delta")
     if not 0 < leak < Fraction(1, 2):

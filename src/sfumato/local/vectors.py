@@ -67,7 +67,7 @@ def vectors() -> dict[str, Any]:
     ]
     listed = plan(users=1000, spend=Pure(1), candidates=["red", "green", "blue"], seed=seed)
     plans.append((listed, ["red", "blue", "pink", None]))
-    plans += [*_other_methods(seed), *_other_items(seed)]
+    plans += [*_other_methods(seed), *_other_items(seed), *_dated(seed)]
     return {
         "format": 1,
         "seeds": [_seed_vector(Seed(bytes(32))), _seed_vector(Seed(seed))],
@@ -108,6 +108,20 @@ def _other_items(seed: bytes) -> list[tuple[Plan, list[Any]]]:
         (domain.categories("a", "b", other="else", missing="else"), ["a", "else", "c"]),
     ]
     return [(plan(users=60_000, spend=Pure("1/2"), items=kind, seed=seed), items) for kind, items in kinds]
+
+
+def _dated(seed: bytes) -> list[tuple[Plan, list[Any]]]:
+    """Return plans of format 2: with days, with an epoch, with both; their last day is the last that can be written."""
+    first, last = "2020-02-29", "9999-12-31"
+    colours = ["red", "gr\u00fcn"]
+    dates: list[dict[str, Any]] = [
+        {"not_before": first, "not_after": last, "epoch": "2026-11"},
+        {"epoch": "\u00e9poque \U0001f600"},
+        {"not_after": last},
+    ]
+    made = [plan(users=60_000, spend=Pure(2), candidates=colours, seed=seed, **one) for one in dates]
+    words = plan(users=60_000, spend=Pure(4), items=domain.text(max_bytes=4), seed=seed, **dates[0])
+    return [*((one, ["red", "gr\u00fcn", "blue"]) for one in made), (words, ["caf\u00e9", "", "longer"])]
 
 
 def _seed_vector(seed: Seed) -> dict[str, Any]:

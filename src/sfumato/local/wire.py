@@ -44,7 +44,12 @@ class Refused:
         return cls(**record)
 
     def __add__(self, other: Refused) -> Refused:
-        return Refused(*(getattr(self, part.name) + getattr(other, part.name) for part in fields(self)))
+        return Refused(
+            self.length + other.length,
+            self.version + other.version,
+            self.plan + other.plan,
+            self.value + other.value,
+        )
 
 
 @dataclass(frozen=True)
@@ -100,18 +105,10 @@ class Wire:
 
     def read_many(self, rows: Any) -> tuple[Any, Any, Refused]:
         """Return the numbers in a table of reports of the right length, which of them are good, and what is wrong."""
-        version = rows[:, 0] == VERSION
-        plan = (rows[:, 1 : len(self.header)] == np.frombuffer(self.tag, dtype=np.uint8)).all(axis=1)
-        values = np.zeros(len(rows), dtype=np.uint64)
-        for place in range(len(self.header), self.report_bytes):
-            values = values << np.uint64(8) | rows[:, place]
-        inside = values < np.uint64(self.outcomes)
-        wrong = Refused(
-            version=int((~version).sum()),
-            plan=int((version & ~plan).sum()),
-            value=int((version & plan & ~inside).sum()),
-        )
-        return values.astype(np.int64), version & plan & inside, wrong
+        from sfumato.local.kernels.rows import read_rows
+
+        values, wrong = read_rows(rows, self.header, self.outcomes)
+        return values, values >= 0, Refused(0, *wrong)
 
     def count(self, reports: Any, counts: Any) -> tuple[int, Refused]:
         """Add reports to counts: all of them, or none if what hands them out fails half way.

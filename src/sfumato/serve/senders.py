@@ -33,8 +33,9 @@ class Tokens:
     """Bearer tokens, one a line of a file that may change; `rate` bounds the requests of each in a minute.
 
     Tokens are looked up by a hash under a secret of this process, so that the time tells nothing about them, and are
-    written nowhere. A file that cannot be read any more leaves the tokens as they were. A token that names a device
-    links all that it sends: hand out one for each epoch.
+    written nowhere. A file that cannot be read any more leaves the tokens as they were; one that was emptied lets
+    nobody in, and a token that is too short is never let in. A token that names a device links all that it sends: hand
+    out one for each epoch.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "tokens"
@@ -89,13 +90,15 @@ class Tokens:
             if changed == self._changed:
                 return
             tokens = _tokens(self.path.read_text(encoding="utf-8"))
+            if self._changed is None and not all(map(_is_long, tokens or [""])):
+                raise ValueError(len(tokens))
         except (OSError, ValueError):
-            if self._known:
+            if self._changed is not None:
                 return
             raise ParameterError(
                 f"{self.path.name!r} is no file of tokens; write one a line, of at least {LEAST_TOKEN} characters."
             ) from None
-        self._known, self._changed = {self._mark(token) for token in tokens}, changed
+        self._known, self._changed = {self._mark(token) for token in tokens if _is_long(token)}, changed
         self._allowance = {mark: left for mark, left in self._allowance.items() if mark in self._known}
 
     def _mark(self, token: str) -> bytes:
@@ -103,9 +106,10 @@ class Tokens:
 
 
 def _tokens(text: str) -> list[str]:
-    """Return the tokens of a file, refusing those that can be guessed."""
+    """Return the tokens of a file."""
     lines = [line.strip() for line in text.splitlines()]
-    tokens = [line for line in lines if line and not line.startswith("#")]
-    if not tokens or any(len(token) < LEAST_TOKEN for token in tokens):
-        raise ValueError(len(tokens))
-    return tokens
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def _is_long(token: str) -> bool:
+    return len(token) >= LEAST_TOKEN

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ class Collection:
     closed: Intake | None = None
     """What had come when its epoch was closed: then a sketch stands for all reports, and nothing more is taken."""
 
-    @property
+    @cached_property
     def layout(self) -> Layout:
         """How its records look."""
         return Layout(self.plan.digest.hex(), self.plan.wire.value_bytes, self.ids)

@@ -50,6 +50,10 @@ MANY = 8
 """So many shards of one tier become one of the next."""
 MOST_LANES = 1000
 LOCK = "collection.lock"
+OPENING = "opening.lock"
+"""Held while a lane is taken, and while an epoch is closed: no process begins to write when an epoch ends."""
+NOTHING = np.zeros((0, ID_BYTES), dtype=np.uint8), np.zeros(0, dtype=np.int64)
+"""Ids and values of no reports."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,8 @@ class Collector:
             self.collection, self._held = _take_lane(self.collection)
         else:
             self._held = _hold(self.collection.directory)
+            # Another process may have closed the epoch before this one had the lock.
+            self.collection = open_collection(self.place)
         self._load_or_close()
 
     @property
@@ -139,8 +145,9 @@ class Collector:
             return self.server()
 
     def _end(self) -> None:
-        whole = open_collection(self.place)
         with ExitStack() as held:
+            held.enter_context(_opening(self.place))
+            whole = open_collection(self.place)
             for lane in lanes_of(whole):
                 if lane.directory != self.collection.directory:
                     held.enter_context(_hold(lane.directory))
@@ -249,7 +256,7 @@ class Collector:
         """Count batches in memory; return what became of each, the records to be written, and names of batches."""
         names: list[str] = []
         said: list[Intake] = []
-        ids, values = [np.zeros((0, ID_BYTES), dtype=np.uint8)], [np.zeros(0, dtype=np.int64)]
+        ids, values = [NOTHING[0]], [NOTHING[1]]
         for batch in batches:
             found, good_ids, good_values = self._open(batch, names)
             said.append(found)
@@ -260,15 +267,19 @@ class Collector:
         numbers = np.concatenate(values)
         if not layout.ids:
             np.add.at(counts, numbers, 1)
-            records, accepted = layout.records(None, numbers), owners
+            records, accepted = layout.records(numbers), owners
         else:
             new = fresh(np.concatenate(ids), numbers, list(self._state.files.values()))
             new.count(counts)
-            records, accepted = layout.records(new.ids[new.kept], new.values[new.kept]), owners[new.first[new.new]]
+            records, accepted = new.records(layout.width), owners[new.first[new.new]]
         self._state.server.accepted += len(accepted)
         each, all_good = (np.bincount(part, minlength=len(batches)).tolist() for part in (accepted, owners))
         told = zip(said, each, all_good, strict=True)
-        return [replace(one, accepted=took, duplicates=good - took) for one, took, good in told], records, names
+        return (
+            [Intake(took, good - took, one.envelope, one.repeated, one.refused) for one, took, good in told],
+            records,
+            names,
+        )
 
     def _name(self, batch: Batch) -> str | None:
         """Return the name under which a batch counts once; shuffled ones are named by their bytes."""
@@ -278,25 +289,24 @@ class Collector:
 
     def _open(self, batch: Batch, names: list[str]) -> tuple[Intake, Any, Any]:
         """Return what is wrong with a batch, and the ids and values of its good reports."""
-        nothing = np.zeros((0, ID_BYTES), dtype=np.uint8), np.zeros(0, dtype=np.int64)
         name = self._name(batch)
         if name is not None and (name in self._state.batches or name in names):
-            return Intake(repeated=1), *nothing
+            return Intake(repeated=1), *NOTHING
         parcel = batch.parcel
         least = self.collection.shuffled
         if least and (parcel.ids is not None or len(parcel.reports) < least):
             # With its id a report is not shuffled, and in a small batch it does not hide.
-            return Intake(envelope=parcel.envelope + parcel.length + len(parcel.reports)), *nothing
+            return Intake(envelope=parcel.envelope + parcel.length + len(parcel.reports)), *NOTHING
         if self._layout.ids and parcel.ids is None:
             # Without its id a report could be counted twice.
-            return Intake(envelope=parcel.envelope + parcel.length + len(parcel.reports)), *nothing
+            return Intake(envelope=parcel.envelope + parcel.length + len(parcel.reports)), *NOTHING
         if name is not None:
             names.append(name)
         values, good, wrong = self.plan.wire.read_many(parcel.reports)
         if wrong.total:
-            values, ids = values[good], parcel.ids[good] if self._layout.ids else nothing[0]
+            values, ids = values[good], parcel.ids[good] if self._layout.ids else NOTHING[0]
         else:
-            ids = parcel.ids if self._layout.ids else nothing[0]
+            ids = parcel.ids if self._layout.ids else NOTHING[0]
         return Intake(envelope=parcel.envelope, refused=wrong + Refused(length=parcel.length)), ids, values
 
     def _write(self, records: Any, names: list[str], intake: Intake) -> None:
@@ -308,7 +318,8 @@ class Collector:
         write_shard(path, self._layout, Shard(records, intake, tuple(names)))
         self._tiers[path] = 0
         # A long one is mapped rather than kept.
-        self._state.files[path] = records if records.nbytes <= MAPPED else read_shard(path, self._layout).records
+        long = records.nbytes > MAPPED
+        self._state.files[path] = read_shard(path, self._layout, written=True).records if long else records
         self._state.note(intake, names)
 
     def _merge_shards(self) -> None:
@@ -361,14 +372,24 @@ def _hold(directory: Path) -> BinaryIO:
     return held
 
 
+def _opening(place: Path) -> BinaryIO:
+    """Wait until no other process takes a lane or closes the epoch."""
+    held = lock(place / OPENING, wait=True)
+    assert held is not None
+    return held
+
+
 def _take_lane(collection: Collection) -> tuple[Collection, BinaryIO]:
     """Return the first lane of a collection that no other process holds, and its lock."""
-    for number in range(MOST_LANES):
-        directory = collection.directory / f"{LANE}{number:03d}"
-        make_directory(directory)
-        held = lock(directory / LOCK, wait=False)
-        if held is not None:
-            return replace(collection, directory=directory), held
+    with _opening(collection.directory):
+        # As it is now: its epoch may have been closed since it was read.
+        collection = open_collection(collection.directory)
+        for number in range(MOST_LANES):
+            directory = collection.directory / f"{LANE}{number:03d}"
+            make_directory(directory)
+            held = lock(directory / LOCK, wait=False)
+            if held is not None:
+                return replace(collection, directory=directory), held
     raise SketchError(f"{MOST_LANES} processes collect into {str(collection.directory)!r} already; close some of them.")
 
 

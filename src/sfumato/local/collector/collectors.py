@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from sfumato.durable import UNREADABLE, make_directory, write_durably
+from sfumato.durable import UNREADABLE, lock, make_directory, write_durably
 from sfumato.errors import ParameterError, SketchError
 from sfumato.local.collector.collection import is_collection
 from sfumato.local.collector.collector import Batch, Collector
@@ -24,6 +24,7 @@ from sfumato.local.wire import TAG_BYTES, Refused
 from sfumato.words import one_of
 
 PLANS = "plans.json"
+LOCK = "plans.lock"
 FORMAT = 1
 
 
@@ -54,14 +55,12 @@ class CollectorSet:
             raise ParameterError("plans= is a list; write CollectorSet(place, [plan]).")
         self._collectors: dict[str, Collector] = {}
         self._retired: dict[str, datetime] = {}
+        self._seen: tuple[int, int] | None = None
         self.strange = Intake()
         """What belongs to no plan here, or came late, since this object was made."""
         make_directory(self.place)
         try:
-            for digest, until in _read(self.place / PLANS).items():
-                self._open(digest, None)
-                if until is not None:
-                    self._retired[digest] = datetime.fromisoformat(until)
+            self._refresh()
             for plan in plans:
                 self.add_plan(plan)
         except BaseException:
@@ -119,6 +118,7 @@ class CollectorSet:
 
         A body of a binary format is of one plan, the one of its first record.
         """
+        self._refresh()
         if format != "json":
             digest = self._of_binary(data, format)
             width = self._collectors[digest].plan.report_bytes if digest else 1 + TAG_BYTES + 1
@@ -190,12 +190,37 @@ class CollectorSet:
         self._collectors[digest] = made
 
     def _write(self) -> None:
-        plans = {
-            digest: self._retired[digest].isoformat() if digest in self._retired else None
-            for digest in self._collectors
-        }
-        record = {"format": FORMAT, "plans": plans}
-        write_durably(self.place / PLANS, [json.dumps(record, indent=1).encode() + b"\n"])
+        """Write the plans, with those that other processes have added or retired since."""
+        held = lock(self.place / LOCK, wait=True)
+        assert held is not None
+        with held:
+            plans = _read(self.place / PLANS)
+            for digest in self._collectors:
+                until = self._retired.get(digest)
+                plans[digest] = plans.get(digest) if until is None else until.isoformat()
+            record = {"format": FORMAT, "plans": plans}
+            write_durably(self.place / PLANS, [json.dumps(record, indent=1).encode() + b"\n"])
+
+    def _refresh(self) -> None:
+        """Follow what other processes have added or retired."""
+        seen = _stamp(self.place / PLANS)
+        if seen == self._seen:
+            return
+        self._seen = seen
+        for digest, until in _read(self.place / PLANS).items():
+            if digest not in self._collectors:
+                self._open(digest, None)
+            if until is not None:
+                self._retired[digest] = datetime.fromisoformat(until)
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """Return what changes when a file is written again, or None if it is not there."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_ino, status.st_mtime_ns
 
 
 def _read(path: Path) -> dict[str, str | None]:

@@ -48,11 +48,9 @@ class Layout:
         """The length of a record."""
         return self.id_bytes + self.value_bytes
 
-    def records(self, ids: Any, values: Any) -> Any:
-        """Return records, sorted: nothing of the order in which they came is kept. Ids come sorted."""
+    def records(self, values: Any) -> Any:
+        """Return records without ids, sorted: nothing of the order in which they came is kept."""
         wide = np.asarray(values).astype(">u8").view(np.uint8).reshape(-1, 8)[:, 8 - self.value_bytes :]
-        if self.ids:
-            return np.concatenate([ids, wide], axis=1)
         rows = np.ascontiguousarray(wide)
         return rows[by_rows(rows)]
 
@@ -108,10 +106,13 @@ def _write(path: Path, layout: Layout, shard: Shard, count: int, parts: Iterable
     write_durably(path, pieces())
 
 
-def read_shard(path: Path, layout: Layout) -> Shard:
-    """Read a shard; one that is damaged or of another collection is refused by name. Long ones are mapped, not read."""
+def read_shard(path: Path, layout: Layout, *, written: bool = False) -> Shard:
+    """Read a shard; one that is damaged or of another collection is refused by name. Long ones are mapped, not read.
+
+    One that was `written` just now by this process is not summed up again: that would read the same memory.
+    """
     data = _bytes_of(path)
-    if bytes(data[: len(MAGIC)]) != MAGIC or not _is_whole(data):
+    if bytes(data[: len(MAGIC)]) != MAGIC or not (written or _is_whole(data)):
         raise SketchError(
             f"The shard {path.name} is damaged: its checksum is wrong. Take another copy of it, or move it away to "
             "read the collection without its reports."
@@ -175,7 +176,7 @@ def replace_shards(path: Path, layout: Layout, old: Sequence[Path]) -> Shard:
         everything = np.concatenate([empty, *files])
         write_shard(path, layout, replace(joined, records=everything[by_rows(everything)]))
     delete([*old])
-    return read_shard(path, layout)
+    return read_shard(path, layout, written=True)
 
 
 def delete(paths: Sequence[Path]) -> None:

@@ -27,28 +27,37 @@ def whiten_rows(rows: Any, tables: Any, offset: Any) -> Any:
     return out
 
 
+@numba.njit(cache=True, inline="always")
+def _number(rows, row, header, cells):  # type: ignore[no-untyped-def]
+    """Return the number in a report, or -1, -2 or -3 for one of a wrong version, plan or value."""
+    if rows[row, 0] != header[0]:
+        return np.int64(-1)
+    for at in range(1, len(header)):
+        if rows[row, at] != header[at]:
+            return np.int64(-2)
+    value = np.uint64(0)
+    for at in range(len(header), rows.shape[1]):
+        value = (value << np.uint64(8)) | np.uint64(rows[row, at])
+    return np.int64(value) if value < cells else np.int64(-3)
+
+
 @numba.njit(cache=True, nogil=True)
 def _tally(rows, header, cells, counts, refused):  # type: ignore[no-untyped-def]
-    accepted = 0
     for row in range(rows.shape[0]):
-        if rows[row, 0] != header[0]:
-            refused[0] += 1
-            continue
-        foreign = False
-        for at in range(1, len(header)):
-            foreign |= rows[row, at] != header[at]
-        if foreign:
-            refused[1] += 1
-            continue
-        value = np.uint64(0)
-        for at in range(len(header), rows.shape[1]):
-            value = (value << np.uint64(8)) | np.uint64(rows[row, at])
-        if value >= cells:
-            refused[2] += 1
-            continue
-        counts[value] += 1
-        accepted += 1
-    return accepted
+        value = _number(rows, row, header, cells)
+        if value < 0:
+            refused[-1 - value] += 1
+        else:
+            counts[value] += 1
+    return rows.shape[0] - refused.sum()
+
+
+@numba.njit(cache=True, nogil=True)
+def _read(rows, header, cells, values, refused):  # type: ignore[no-untyped-def]
+    for row in range(rows.shape[0]):
+        values[row] = value = _number(rows, row, header, cells)
+        if value < 0:
+            refused[-1 - value] += 1
 
 
 @numba.njit(cache=True, nogil=True)
@@ -91,3 +100,10 @@ def tally_rows(rows: Any, header: bytes, counts: Any) -> tuple[int, tuple[int, i
     else:
         accepted = _tally(rows, np.frombuffer(header, dtype=np.uint8), cells, counts, refused)
     return int(accepted), (int(refused[0]), int(refused[1]), int(refused[2]))
+
+
+def read_rows(rows: Any, header: bytes, outcomes: int) -> tuple[Any, tuple[int, int, int]]:
+    """Return the numbers of reports of the right length, negative ones where they are none, and how many are wrong."""
+    values, refused = np.empty(len(rows), dtype=np.int64), np.zeros(3, dtype=np.int64)
+    _read(rows, np.frombuffer(header, dtype=np.uint8), np.uint64(outcomes), values, refused)
+    return values, (int(refused[0]), int(refused[1]), int(refused[2]))

@@ -22,7 +22,7 @@ from tests.replay.extreme import Neighbour, base, neighbours
 from tests.replay.lost import Lost, total
 from tests.replay.moves import applies, moves
 from tests.replay.tape import Tape, recorded, replayed, taped
-from tests.replay.worlds import PRIVATE, Draws, Rows, World
+from tests.replay.worlds import Draws, Rows, World
 
 SPENDS: tuple[Bound, ...] = (
     Pure(1),
@@ -169,7 +169,7 @@ def survey(name: str, question: Question, tables: Tables, relation: Relation, co
 
 def measure(cell: Cell, plan: seam.Plan, tables: Tables) -> None:
     """Measure how far readings move, and what runs with equal outputs lose."""
-    cell.charged = [name for name in PRIVATE if plan.charged(name)]
+    cell.charged = [name for name in plan.world.attributes if plan.charged(name)]
     cell.matched = plan.matched
     cell.free = plan.loss.person.is_zero
     beside = tables.beside(plan.relation)

@@ -89,6 +89,8 @@ def every_question(schema: Schema) -> dict[str, Question]:
         "GroupBy decade": GroupBy("decade", [Sum("pay")], "ward = 'n'"),
         "GroupBy private": GroupBy("town", [Count(), Mean("age")], keys="private"),
         **{f"Quantiles {method}": Quantiles("age", ("0.25", "0.5"), method=method) for method in RANKS},
+        "Quantiles unmeasured": Quantiles("age", ("0.25", "0.5"), measured=False),
+        "Quantiles of one": Quantiles("address", ("0.5",)),
         "Quantiles text": Quantiles("town", ("0.5",)),
         "Quantiles where": Quantiles("pay", ("0.5",), "scar = true"),
         **{f"Distribution {method}": Distribution("age", method=method) for method in CURVES},
@@ -140,7 +142,16 @@ LEARNERS: dict[str, Question] = {
     "Learn SanitizeThenLearn model": Learn("SanitizeThenLearn", ("job", "caller"), "ill", options={"method": "model"}),
     "Learn SemiPrivate": Learn("SemiPrivate", ("age",), "ill", options={"pool": ((1,), (4,), (6,))}),
 }
-NO_LEARNERS = {"Boxes", "ConditionRule", "FittedRule", "IntervalRule", "Learn", "Rule", "rule_from_json"}
+NO_LEARNERS = {
+    "Boxes",
+    "ConditionRule",
+    "FittedRule",
+    "IntervalRule",
+    "Learn",
+    "Rule",
+    "fit_synthetic",
+    "rule_from_json",
+}
 """Names of `sfumato.learn` that are no learners: families of rules, rules, and the question itself."""
 
 

@@ -40,6 +40,7 @@ from sfumato.table.view import View
 from sfumato.table.where import read_where
 from sfumato.totals.found_keys import FoundGroups
 from sfumato.totals.private_keys import StableHistogram
+from sfumato.totals.rank_error import MeasuredCuts
 from sfumato.totals.sparse_noise import SparseNoise
 from sfumato.workload.records import Margins, Records
 from tests.replay.worlds import World, arrow
@@ -255,6 +256,8 @@ def additive_claim(plan: Plan, mechanism: AdditiveNoise) -> Callable[[Changed], 
 def ordered_claim(plan: Plan, mechanism: Any) -> Callable[[Changed], Sensitivity]:
     """Return how far counts by code move when a person counts as much as the mechanism believes."""
     match mechanism:
+        case MeasuredCuts(cuts=QuantileChoice() | JointQuantiles() as chosen):
+            weight = chosen.weight
         case QuantileChoice() | JointQuantiles() | MedianTree():
             weight = mechanism.weight
         case NodeTree():

@@ -6,13 +6,18 @@ column of eight values is wide. Constants of size are all that differs.
 
 from __future__ import annotations
 
+import pyarrow
 import pytest
 
+from sfumato import Pure, Schema
+from sfumato.domain import integers
 from sfumato.ledger.largest import scaled
 from sfumato.privacy import ADD_REMOVE, REPLACE_ONE
 from sfumato.questions.synthesis import coarse
 from sfumato.questions.synthesis import question as synthesis
 from sfumato.questions.synthesis.question import Synthesize
+from sfumato.table.data import open_table
+from sfumato.table.gauge import Basis
 from sfumato.workload import records
 from tests.replay import harness
 from tests.replay.exemptions import ENOUGH
@@ -61,3 +66,14 @@ def test_an_inside_with_too_little_noise_is_found(monkeypatch):
     monkeypatch.setattr(synthesis, "inside_tables", careless)
     _, told = _cells("no person", REPLACE_ONE, 1)
     assert "times what is stated" in told
+
+
+def test_a_column_that_is_called_like_the_bins_of_another_is_read_itself():
+    """It was read as the bins of the other one, which then cost twice what was stated for that attribute."""
+    schema = Schema({"age": integers(0, 7, missing=0), "age in bins": integers(0, 1, missing=0)})
+    data = pyarrow.table({"age": [0, 0, 7], "age in bins": [1, 1, 1]})
+    prepared = Synthesize().prepare(Basis(schema, 3), Pure(1))
+    with open_table(data, schema) as table:
+        coarse_tables, _ = prepared.exact(table)
+    assert coarse_tables.table(["age"]).tolist() == [2, 1]
+    assert coarse_tables.table(["age in bins"]).tolist() == [0, 3]

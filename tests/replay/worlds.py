@@ -91,6 +91,11 @@ class World:
     """How many units a weighed row counts."""
 
     @property
+    def attributes(self) -> tuple[str, ...]:
+        """What limits may name."""
+        return PRIVATE
+
+    @property
     def alone(self) -> bool:
         """Whether every row is a person of its own."""
         return self.schema.person is None

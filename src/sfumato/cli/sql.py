@@ -53,9 +53,9 @@ def sql_command(
 
     SCHEMA is a database in TOML, in which a table may name its file: source = "visits.parquet".
     """
-    from sfumato.cli.spends import read_bound
     from sfumato.curator import curate
     from sfumato.ledger import Ledger
+    from sfumato.ledger.typed import read_bound
     from sfumato.table.database import load
 
     text = _text(statement, file)

@@ -11,13 +11,16 @@ from sfumato.errors import CertificationError, ParameterError
 from sfumato.grammar import printed, tree
 from sfumato.grammar.printing import printed_name, printed_number
 from sfumato.sql.canonical import Names, canonical
-from sfumato.sql.scope import Per, Scope, bare, open_scope, with_condition
+from sfumato.sql.charged import Reader, check_charged, conjuncts
+from sfumato.sql.narrowing import narrowed
+from sfumato.sql.scope import Per, Scope, Written, bare, open_scope, with_condition
 from sfumato.sql.typing import Leaves, typed
 from sfumato.table.database import Database
 from sfumato.table.expression import Expression
-from sfumato.table.flat import Flat, PersonPart, PersonTable, check_key
-from sfumato.table.person_parts import filtered, person_part
+from sfumato.table.flat import Flat, Joined, PersonPart, PersonTable, check_key
+from sfumato.table.person_parts import ONLY_COMPARED, filtered, person_part
 from sfumato.table.statistics import DENSE_CELLS
+from sfumato.table.truths import present
 from sfumato.table.where import read_number
 
 MOST_WITHS = 8
@@ -48,7 +51,9 @@ class Total:
     @property
     def value(self) -> Expression | None:
         """What is added up: with FILTER, what fails it is missing."""
-        return self.of if self.where is None else filtered(self.of, self.where)
+        if self.where is not None:
+            return filtered(self.of, self.where)
+        return present(self.of) if self.of is not None and self.of.kind in ONLY_COMPARED else self.of
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +65,12 @@ class Plan:
     source: str
     keys: tuple[Expression, ...]
     totals: tuple[Total, ...]
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The attributes that the rows, the keys and the totals depend on."""
+        parts = [part for total in self.totals for part in (total.of, total.where) if part is not None]
+        return self.flat.presence.union(*(part.reads for part in (*self.keys, *parts)))
 
     def text(self, totals: Sequence[Total] | None = None) -> str:
         """Return the statement that asks for the keys and some of the totals, in canonical form."""
@@ -79,8 +90,7 @@ def plan_of(statement: tree.Statement, database: Database) -> tuple[Plan, Scope]
     scope = open_scope(select.source, database, pers)
     assert scope.flat is not None
     _check_source(select.source, scope, scope.flat)
-    where = _where(select.where, scope)
-    flat = with_condition(scope.flat, where)
+    flat = with_condition(scope.flat, _where(select.where, scope))
     keys = tuple(_key(key, select, scope) for key in select.keys)
     if len({key.text for key in keys}) != len(keys):
         raise ParameterError("The same key is there twice in GROUP BY; write it once.")
@@ -90,12 +100,16 @@ def plan_of(statement: tree.Statement, database: Database) -> tuple[Plan, Scope]
             f"There are too many possible values of {listed} to list them all; group by fewer, or by coarser ones."
         )
     found: dict[str, Total] = {}
+    passing = _conditions(select.where, scope)
     for node in aggregates_of(select):
-        total = _total(node, scope)
+        total = _total(node, scope, passing)
         _check_canonical(total.text, canonical(node, scope_names(scope)))
         found[total.text] = total
-    used = tuple(per for per in pers.values())
-    return Plan(used, flat, scope.source, keys, tuple(found.values())), scope
+    plan = Plan(tuple(pers.values()), flat, scope.source, keys, tuple(found.values()))
+    reader = Reader(select.source, scope, {name: per.written for name, per in pers.items()})
+    written = reader.presence(select.where) | reader.reads((*aggregates_of(select), *_written_keys(select)))
+    check_charged(plan.reads, written, frozenset(database.attributes))
+    return plan, scope
 
 
 def innermost(select: tree.Select) -> tree.Select:
@@ -145,16 +159,43 @@ def _check_source(source: tree.Source, scope: Scope, flat: Flat) -> None:
     """Compare the tables that flat rows are made of with those that were written, and which of them are LEFT."""
     joined = list(zip(scope.seats[1:], source.joins, strict=True))
     # Everybody is in the people table, so that LEFT JOIN of it is JOIN.
-    left = (seat.table for seat, join in joined if join.left and seat.kind != "people")
-    written = [sorted(seat.table for seat in scope.seats), sorted(left)]
-    tables = [flat.anchor.table, *(join.side.table for join in flat.joins)]
-    planned = [sorted(tables), sorted(join.side.table for join in flat.joins if join.left)]
+    left = (seat.name for seat, join in joined if join.left and seat.kind != "people")
+    conditions = [_alike(part, scope) for join in source.joins for part in conjuncts(join.on)]
+    written = [[seat.name for seat in scope.seats], left, conditions]
+    sides = [flat.anchor, *(join.side for join in flat.joins)]
+    followed = [_followed(join, scope) for join in flat.joins] + [_alike(part, scope) for part in scope.extra]
+    planned = [[side.name for side in sides], (join.side.name for join in flat.joins if join.left), followed]
     for plan, text in zip(planned, written, strict=True):
-        _check_canonical(", ".join(plan), ", ".join(text))
+        _check_canonical(", ".join(sorted(plan)), ", ".join(sorted(text)))
+
+
+def _alike(node: tree.Expression, scope: Scope) -> str:
+    """Return a condition of ON in canonical form: the sides of an equation in order, and the person as one thing."""
+    node = bare(node)
+    if isinstance(node, tree.Comparison) and node.sign == "=":
+        ends = [bare(node.left), bare(node.right)]
+        if all(isinstance(end, tree.Column) and scope.is_person(*scope.found(end)) for end in ends):
+            return "the person"
+        return " = ".join(sorted(canonical(end, scope_names(scope)) for end in ends))
+    return canonical(node, scope_names(scope))
+
+
+def _followed(join: Joined, scope: Scope) -> str:
+    """Return what a join follows in the plan."""
+    if join.link is None:
+        return "the person"
+    key = scope.database.tables[join.side.table].key  # type: ignore[union-attr]
+    ends = [(join.link[0], join.link[1]), (join.side.name, key)]
+    return " = ".join(sorted(f"{printed_name(side)}.{printed_name(name)}" for side, name in ends))
+
+
+def _conditions(node: tree.Expression | None, scope: Scope) -> list[tree.Expression]:
+    """Return what all rows pass: WHERE, and what stands beside a link in ON."""
+    return [*scope.extra, *([] if node is None else [node])]
 
 
 def _where(node: tree.Expression | None, scope: Scope) -> Expression | None:
-    parts = [*scope.extra, *([] if node is None else [node])]
+    parts = _conditions(node, scope)
     if not parts:
         return None
     whole = parts[0] if len(parts) == 1 else tree.Chain(tuple(parts), ("AND",) * (len(parts) - 1))
@@ -167,17 +208,27 @@ def _columns(scope: Scope) -> Leaves:
     return lambda node: scope.expression(node) if isinstance(node, tree.Column) else None
 
 
-def _key(node: tree.Expression, select: tree.Select, scope: Scope) -> Expression:
-    """Return a key: an expression, the place of an item, or the name of an output."""
+def _written_keys(select: tree.Select) -> list[tree.Expression]:
+    return [_meant(key, select) for key in select.keys]
+
+
+def _meant(node: tree.Expression, select: tree.Select) -> tree.Expression:
+    """Return what a key means: itself, the item at a place, or the item of a name."""
     node = bare(node)
     if isinstance(node, tree.Number):
         place = read_number(node.text)
         if place.denominator != 1 or not 1 <= place <= len(select.items):
             raise ParameterError(f"GROUP BY {node.text} names no item; write a place from 1 to {len(select.items)}.")
-        node = bare(select.items[int(place) - 1].of)
-    elif isinstance(node, tree.Column) and node.table is None:
+        return bare(select.items[int(place) - 1].of)
+    if isinstance(node, tree.Column) and node.table is None:
         named = [item for item in select.items if item.alias is not None and same_name(item.alias, node.name)]
-        node = bare(named[0].of) if named else node
+        return bare(named[0].of) if named else node
+    return node
+
+
+def _key(node: tree.Expression, select: tree.Select, scope: Scope) -> Expression:
+    """Return a key: an expression, the place of an item, or the name of an output."""
+    node = _meant(node, select)
     if _inside(node):
         raise ParameterError("A key is no aggregate; group by a column.")
     if scope.names_person(node):
@@ -197,27 +248,29 @@ def same_name(one: tree.Name, other: tree.Name) -> bool:
     return one.text.casefold() == other.text.casefold()
 
 
-def _total(node: tree.Aggregate, scope: Scope) -> Total:
+def _total(node: tree.Aggregate, scope: Scope, passing: Sequence[tree.Expression]) -> Total:
     if node.bounds is not None:
         raise ParameterError(
             "Write WITH per AS (SELECT person, LEAST(SUM(x), 500) AS s … GROUP BY person), and SUM(s) of it."
         )
     if node.function in ("MIN", "MAX"):
         end = "0.99" if node.function == "MAX" else "0.01"
-        raise ParameterError(f"The end of the values is one person's; write QUANTILE_CONT(x, {end}).")
+        each = " of one value a person, made in WITH" if scope.flat is not None and not scope.flat.everybody else ""
+        raise ParameterError(f"The end of the values is one person's; write QUANTILE_CONT(x, {end}){each}.")
     where = None if node.where is None else typed(node.where, _columns(scope))
     if where is not None and where.kind != "truth":
         raise ParameterError(f"{where.text} is no condition; write a comparison.")
     if node.distinct:
         return _people(node, scope, where)
-    of = None if node.of is None else typed(node.of, _columns(scope))
+    of = None if node.of is None else narrowed(node.of, passing, scope, _columns(scope))
     chance = None if node.chance is None else read_number(node.chance.text)
     if (
         of is not None
         and node.function != "COUNT"
         and of.kind not in (("number",) if _adds(node) else ("number", "date"))
     ):
-        raise ParameterError(f"{of.text} holds no numbers, so it has no {node.function}; write COUNT, or GROUP BY it.")
+        instead = f"COUNT(*) FILTER (WHERE {of.text})" if of.kind == "truth" else "COUNT, or GROUP BY it"
+        raise ParameterError(f"{of.text} holds no numbers, so it has no {node.function}; write {instead}.")
     if not _adds(node):
         _check_quantile(scope, node)
     return Total(node.function, of, False, chance, where)
@@ -265,7 +318,11 @@ def _per(name: str, node: tree.Per, database: Database, pers: Mapping[str, Per])
         raise ParameterError(
             f"A WITH holds one row a person, and {name!r} is grouped by something else; group it by the person."
         )
+    _check_source(node.source, scope, scope.flat)
     flat = with_condition(scope.flat, _where(node.where, scope))
+    reader = Reader(node.source, scope, {one: per.written for one, per in pers.items()})
+    written = Written(reader.presence(node.where), {_called(item): reader.reads(item.of) for item in node.items})
+    check_charged(flat.presence, written.presence, frozenset(database.attributes))
     parts: dict[str, PersonPart] = {}
     items: dict[str, Expression] = {}
     texts: list[str] = []
@@ -278,18 +335,20 @@ def _per(name: str, node: tree.Per, database: Database, pers: Mapping[str, Per])
             person = called
             texts.append(canonical(item.of, scope_names(scope)) + _as(called))
             continue
-        value = typed(item.of, _person_leaves(scope, flat, parts))
+        value = typed(item.of, _person_leaves(scope, flat, parts, _conditions(node.where, scope)))
         _check_canonical(value.text, canonical(item.of, scope_names(scope)))
         if called.casefold() in {one.casefold() for one in items}:
             raise ParameterError(f"Two things are called {called}; rename the output.")
-        items[called] = replace(value, reads=value.reads)
+        items[called] = value
         texts.append(value.text + _as(called))
     if not person:
         _, person = scope.found(node.key)
     key = canonical(node.key, scope_names(scope))
     where = "" if flat.where is None else f" WHERE {flat.where.text}"
     text = f"{printed_name(name)} AS (SELECT {', '.join(texts)} FROM {scope.source}{where} GROUP BY {key})"
-    return Per(name, person, PersonTable(flat, tuple(parts.values()), items), text)
+    if person.casefold() in {one.casefold() for one in items}:
+        raise ParameterError(f"Two things are called {person}; rename the output.")
+    return Per(name, person, PersonTable(flat, tuple(parts.values()), items), text, written)
 
 
 def _as(name: str) -> str:
@@ -306,7 +365,9 @@ def _called(item: tree.Item) -> str:
     raise ParameterError(f"{printed(item.of)} needs a name inside WITH; write {printed(item.of)} AS n.")
 
 
-def _person_leaves(scope: Scope, flat: Flat, parts: dict[str, PersonPart]) -> Leaves:
+def _person_leaves(
+    scope: Scope, flat: Flat, parts: dict[str, PersonPart], passing: Sequence[tree.Expression]
+) -> Leaves:
     """Return what stands for itself inside WITH: aggregates; a bare column is many values."""
 
     def leaves(node: tree.Expression) -> Expression | None:
@@ -318,8 +379,10 @@ def _person_leaves(scope: Scope, flat: Flat, parts: dict[str, PersonPart]) -> Le
             raise ParameterError(
                 f"{node.function} is not known inside WITH; write COUNT, SUM, AVG, MIN, MAX or MEDIAN."
             )
-        of = None if node.of is None else typed(node.of, _columns(scope))
+        of = None if node.of is None else narrowed(node.of, passing, scope, _columns(scope))
         where = None if node.where is None else typed(node.where, _columns(scope))
+        if node.distinct and of is not None and of.kind in ONLY_COMPARED and where is not None:
+            raise ParameterError(f"{of.text} is counted as distinct in all rows; write the condition in WHERE.")
         value = of if where is None else filtered(of, where)
         text = canonical(node, scope_names(scope))
         if text not in parts:

@@ -120,10 +120,13 @@ def query_of(
         if condition is not None:
             sql += f" WHERE {printer.text(condition)}"
     if outer and select.keys:
-        sql += f" GROUP BY {', '.join(_key(key, select, printer) for key in select.keys)}"
+        sql += f" GROUP BY {', '.join(_key(key, select, printer, 'GROUP BY') for key in select.keys)}"
     if outer and select.having is not None:
         sql += f" HAVING {printer.text(select.having)}"
-    order = [f"{printer.text(part.of)} {'DESC' if part.descending else 'ASC'} NULLS LAST" for part in select.order]
+    order = [
+        f"{_key(part.of, select, printer, 'ORDER BY')} {'DESC' if part.descending else 'ASC'} NULLS LAST"
+        for part in select.order
+    ]
     grouped = outer and (select.keys or _aggregated(select))
     sql += f" ORDER BY {', '.join([*order, PLACE] if not grouped else order)}" if order or not grouped else ""
     if select.limit is not None:
@@ -134,11 +137,11 @@ def query_of(
     return Query(sql, tuple(printer.texts), tuple(names))
 
 
-def _key(key: tree.Expression, select: tree.Select, printer: Printer) -> str:
+def _key(key: tree.Expression, select: tree.Select, printer: Printer, where: str) -> str:
     if isinstance(key, tree.Number):
         place = read_number(key.text)
         if place.denominator != 1 or not 1 <= place <= len(select.items):
-            raise ParameterError(f"GROUP BY {key.text} names no item; write a place from 1 to {len(select.items)}.")
+            raise ParameterError(f"{where} {key.text} names no item; write a place from 1 to {len(select.items)}.")
         key = select.items[int(place) - 1].of
     return printer.text(key)
 

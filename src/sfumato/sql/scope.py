@@ -17,6 +17,14 @@ from sfumato.words import nearest
 MOST_TABLES = 12
 
 
+@dataclass(frozen=True)
+class Written:
+    """What a table of WITH reads by what was written: to have a row at all, and for each of its items."""
+
+    presence: frozenset[str]
+    items: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, eq=False)
 class Per:
     """A resolved table of WITH: its name, what the person is called in it, and its rows."""
@@ -25,6 +33,8 @@ class Per:
     person: str
     table: PersonTable
     text: str
+    written: Written
+    """What it reads by what was written."""
 
     @property
     def presence(self) -> frozenset[str]:
@@ -100,11 +110,12 @@ class Scope:
         found = [(seat, name) for seat in self.seats if (name := self._has(seat, column.name)) is not None]
         if not found:
             known = [name for seat in self.seats for name in self.columns(seat)]
-            raise ParameterError(f"There is no column {column.name.text!r}; {nearest(column.name.text, known)}")
+            text = f" A text stands in single quotes: '{column.name.text}'." if column.name.quoted else ""
+            raise ParameterError(f"There is no column {column.name.text!r}; {nearest(column.name.text, known)}{text}")
         if len(found) > 1 and not all(self.is_person(seat, name) for seat, name in found):
             listed = " or ".join(f"{seat.name}.{name}" for seat, name in found)
             raise ParameterError(f"Several tables have {column.name.text!r}; write {listed}.")
-        return found[0]
+        return next((one for one in found if not one[0].absent), found[0])
 
     def is_person(self, seat: _Seat, name: str) -> bool:
         """Tell whether a column says whose row it is."""
@@ -113,9 +124,21 @@ class Scope:
         return seat.kind != "public" and name == self.database.private[seat.table].person
 
     def names_person(self, node: tree.Expression) -> bool:
-        """Tell whether an expression is the person column of some table here."""
+        """Tell whether an expression is the person column of some table here; refuse one that may be missing."""
         node = bare(node)
-        return isinstance(node, tree.Column) and self.has(node) and self.is_person(*self.found(node))
+        if not isinstance(node, tree.Column) or not self.has(node) or not self.is_person(*self.found(node)):
+            return False
+        self.require_there(self.found(node)[0])
+        return True
+
+    def require_there(self, seat: _Seat) -> None:
+        """Refuse to know a person by a table of a LEFT JOIN, in which they are missing if they have no row there."""
+        if seat.absent:
+            there = next(one for one in self.seats if not one.absent and one.kind != "public")
+            raise ParameterError(
+                f"{seat.name}.{_person(self, seat)} is missing for people without a row in {seat.name}; write "
+                f"{there.name}.{_person(self, there)}."
+            )
 
     def has(self, column: tree.Column) -> bool:
         """Tell whether some table here has a column."""
@@ -208,6 +231,8 @@ def _check_seats(scope: Scope) -> None:
             raise ParameterError(_TWICE.format(people=scope.database.people_table or "one of them"))
         if len(twins) > 1:
             seat.name = (seat.written.alias or seat.written.name).text
+    if len({seat.name.casefold() for seat in scope.seats}) != len(scope.seats):
+        raise ParameterError("A table has the name of another one here; write AS and another name for it.")
     if sum(seat.kind == "event" for seat in scope.seats) > 1:
         raise ParameterError(_TWICE.format(people=scope.database.people_table or "one of them"))
 
@@ -308,15 +333,30 @@ def _placed(scope: Scope, anchor: _Seat, links: list[_Condition]) -> tuple[tuple
         assert found is not None
         if found.placed:
             continue
+        if ready.link is None:
+            scope.require_there(ready.ends[0] if found is ready.ends[1] else ready.ends[1])
         if ready.left and found is not ready.new:
-            raise ParameterError(
-                f"{ready.new.name} has several rows a person; write WITH v AS (SELECT {_person(scope, ready.new)}, … "
-                f"FROM {ready.new.table} GROUP BY {_person(scope, ready.new)}) and LEFT JOIN v."
-            )
+            ready = _turned(scope, ready, found)
         joins.append(_join(scope, ready, found))
         text += _join_text(scope, ready, found)
         found.placed = True
     return tuple(joins), text
+
+
+def _turned(scope: Scope, link: _Condition, found: _Seat) -> _Condition:
+    """Return a LEFT JOIN whose right side is not what is looked up as a JOIN, if that is the same; else refuse it."""
+    new = link.new
+    if new.kind == "people" and found.kind == "person":
+        return replace(link, left=False)  # everybody of the left side is among the people
+    if found.kind == "public":
+        raise ParameterError(
+            f"{new.name} LEFT JOIN {found.name} keeps the rows of {new.name}; write it that way round, or JOIN."
+        )
+    person = _person(scope, new)
+    raise ParameterError(
+        f"{new.name} has several rows a person; write WITH v AS (SELECT {person}, … FROM {new.table} GROUP BY "
+        f"{person}) and LEFT JOIN v."
+    )
 
 
 def _lookup(link: _Condition) -> _Seat | None:

@@ -130,5 +130,6 @@ CASES = [
             "coordinate by item": CoordinateByItem(**vars(PAPER)),
             "silent null": SilentNull(**vars(PAPER)),
         },
+        long=True,
     ),
 ]

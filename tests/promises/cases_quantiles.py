@@ -10,14 +10,19 @@ where cuts lie far from the middle of their range, in a domain of five places.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 
 from sfumato import ADD_REMOVE
+from sfumato.noise import DiscreteLaplace
+from sfumato.perturb import AdditiveNoise
 from sfumato.questions.quantiles import JointQuantiles
+from sfumato.totals.rank_error import MeasuredCuts, farthest
 from tests.promises.case import PromiseCase
 from tests.promises.printed.choices import changed
 
@@ -31,6 +36,12 @@ def table(*counts: int) -> Any:
 
 
 ONE_ROW = (table(1), table(0, 0, 1))
+
+
+def apart(one: Any, two: Any) -> int:
+    """Return how many rows of one table are not in the other."""
+    first, second = (Counter(dict(zip(*(part.tolist() for part in rows), strict=True))) for rows in (one, two))
+    return (first - second).total()
 
 
 def several(probabilities: tuple[Fraction, ...], **options: Any) -> JointQuantiles:
@@ -49,7 +60,34 @@ class WithoutSlack(JointQuantiles):
     slack = Fraction(0)  # type: ignore[assignment]
 
 
+class ShownWhenZero(MeasuredCuts):
+    """Publishes an error of zero as it is."""
+
+    def run(self, exact: Any, noise: Any) -> tuple[int, ...]:
+        cuts = self.cuts.run(exact, noise)
+        error = farthest(*exact, cuts, self.chances, self.scale)
+        return *cuts, error if error == 0 else self.error.run(error, noise)
+
+
+class OfTheNearest(MeasuredCuts):
+    """Adds up the errors of all cuts, which one row moves further than their largest."""
+
+    def run(self, exact: Any, noise: Any) -> tuple[int, ...]:
+        cuts = self.cuts.run(exact, noise)
+        each = zip(cuts, self.chances, strict=True)
+        return *cuts, self.error.run(sum(farthest(*exact, [cut], [chance]) for cut, chance in each), noise)
+
+
+def with_error(cuts: JointQuantiles, scale: Fraction) -> MeasuredCuts:
+    error = AdditiveNoise(law=DiscreteLaplace(scale), sensitivity=cuts.weight, relation=cuts.relation)
+    return MeasuredCuts(cuts=cuts, chances=cuts.probabilities, error=error, scale=cuts.scale)
+
+
 JOINT = several(QUARTERS, size=6)
+THIRDS = (Fraction(1, 3), Fraction(2, 3))
+MEASURED = with_error(several(THIRDS, size=4), Fraction(1, 6))
+MEASURED_MORE = with_error(several(THIRDS, size=4, relation=ADD_REMOVE), Fraction(1, 6))
+FEW = [table(*counts) for counts in product(range(3), repeat=4) if sum(counts) == 2]
 ONE_MORE = several((Fraction(1, 3), Fraction(2, 3)), size=4, relation=ADD_REMOVE)
 TIES = several((Fraction(1, 3), Fraction(2, 3)), size=2, shift=1, epsilon=Fraction(2))
 GRADED = several((Fraction(1, 2), Fraction(3, 4)), size=6, zero=2)
@@ -68,6 +106,43 @@ CASES = [
         mutants={
             "5 % too steep": steeper(JOINT),
             "a changed row moves one part of the rows, not two": replace(JOINT, epsilon=Fraction(3, 2)),
+        },
+    ),
+    PromiseCase(
+        # All tables of two people; beside them one at which both claims are reached.
+        name="two quantiles and their measured error",
+        spec_ids=("MD-QBAR", "PL-QUANTILE"),
+        mechanism=MEASURED,
+        pairs=[
+            *((one, two) for one, two in combinations(FEW, 2) if apart(one, two) == 1),
+            (table(0, 26, 30, 24), table(1, 26, 30, 23)),
+        ],
+        mutants={
+            "half the sensitivity": replace(
+                MEASURED, error=replace(MEASURED.error, law=DiscreteLaplace(Fraction(1, 12)))
+            ),
+            "an error of zero is shown as it is": changed(ShownWhenZero, MEASURED),
+            "errors are added up": changed(OfTheNearest, MEASURED),
+            "cuts and error each have the whole spend": replace(
+                MEASURED, cuts=several(THIRDS, size=4, epsilon=Fraction(3))
+            ),
+        },
+    ),
+    PromiseCase(
+        name="two quantiles and their measured error, one row more or less",
+        spec_ids=("MD-QBAR", "PL-QUANTILE"),
+        mechanism=MEASURED_MORE,
+        pairs=[
+            (table(), table(1)),
+            (table(1, 0, 1), table(1, 1, 1)),
+            (table(0, 1, 1), table(1, 1, 1)),
+            (table(0, 30, 26, 24), table(1, 30, 26, 24)),
+        ],
+        mutants={
+            "half the sensitivity": replace(
+                MEASURED_MORE, error=replace(MEASURED_MORE.error, law=DiscreteLaplace(Fraction(1, 12)))
+            ),
+            "an error of zero is shown as it is": changed(ShownWhenZero, MEASURED_MORE),
         },
     ),
     PromiseCase(

@@ -244,5 +244,6 @@ CASES = [
             "noise of an edge that comes or goes": replace(CUTS_REPLACED, degree_law=DiscreteLaplace(Fraction(1, 3)))
         },
         tail=1e-3,
+        long=True,
     ),
 ]

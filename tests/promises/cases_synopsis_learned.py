@@ -273,7 +273,7 @@ def ones(*codes: int) -> Records:
 
 LEARNER = Exponential(rate=Fraction(1, 2 * UNIT), sensitivity=UNIT, reads=BIT.reads)
 ROUND = agnostic(LEARNER, DiscreteLaplace(1))
-CHOICE = agnostic(replace(LEARNER, rate=Fraction(2, UNIT)), DiscreteLaplace(HALF))
+CHOICE = agnostic(replace(LEARNER, rate=Fraction(2, UNIT)), DiscreteLaplace(HALF), people=4)
 COMING = agnostic(
     replace(LEARNER, rate=Fraction(1, 4 * UNIT), relation=ADD_REMOVE),
     DiscreteLaplace(1),
@@ -281,14 +281,14 @@ COMING = agnostic(
     count_law=DiscreteLaplace(1),
     relation=ADD_REMOVE,
 )
-NEIGHBOURS = [(ones(0, 0), ones(0, 1)), (ones(0, 1), ones(1, 1))]
+NEIGHBOURS = [(ones(0, 0), ones(0, 1))]
 
 AGNOSTIC = [
     PromiseCase(
         name="agnostic learning, one round",
         spec_ids=("RL-AGNO", "RL:C14"),
         mechanism=ROUND,
-        pairs=NEIGHBOURS[:1],
+        pairs=NEIGHBOURS,
         mutants={"half the noise": replace(ROUND, law=DiscreteLaplace(HALF))},
         tail=1e-4,
     ),
@@ -296,9 +296,10 @@ AGNOSTIC = [
         name="agnostic learning, the choice",
         spec_ids=("RL-AGNO",),
         mechanism=CHOICE,
-        pairs=NEIGHBOURS,
+        # From even scores a choice moves by log((1 + e⁴)/2) = 3.3 of its 4; among four people one query is far ahead.
+        pairs=[(ones(0, 0, 0, 0), ones(0, 0, 0, 1)), (ones(0, 0, 0, 1), ones(0, 0, 1, 1))],
         mutants={"the printed exponent": replace(CHOICE, learner=replace(LEARNER, rate=Fraction(4, UNIT)))},
-        tail=1e-6,
+        tail=1e-10,
     ),
     PromiseCase(
         name="agnostic learning, people come and go",

@@ -12,7 +12,9 @@ from tests.promises.found import every_case, measured, reaches
 
 
 def _marks(case: PromiseCase) -> tuple[pytest.MarkDecorator, ...]:
-    return (pytest.mark.audit,) if case.long else ()
+    """Leave to the audit what is long, and the papers' own algorithms: nothing that people hold is made of them."""
+    in_papers = type(case.mechanism).__module__.startswith("sfumato.papers.")
+    return (pytest.mark.audit,) if case.long or in_papers else ()
 
 
 CASES = [pytest.param(case, id=case.name, marks=_marks(case)) for case in every_case()]

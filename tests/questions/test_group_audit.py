@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -186,3 +187,17 @@ def test_a_listed_category_called_other_is_said_to_hold_the_unlisted_ones():
         with curate(table, Schema({"origin": categories(*listed, **options), **words}), Pure(1)) as curator:
             notes = curator.audit("decision", "origin", favourable="approved", spend=Pure(1)).notes
         assert any("together with the listed category of that name" in note for note in notes) is joined
+
+
+def test_an_audit_is_drawn_and_every_ratio_stands_beside_its_own_group(tmp_path: Path) -> None:
+    rows = {"group": ["a", "b"] * 300, "given": [True, False, True, True] * 150}
+    schema = Schema({"group": categories("a", "b"), "given": booleans()})
+    with curate(pa.table(rows), schema, Pure(5)) as curator:
+        answer = curator.audit("given", "group", spend=Pure(2))
+    drawing = answer.plot(tmp_path / "audit.svg")
+    assert "<svg" in (tmp_path / "audit.svg").read_text() and "nan" not in str(answer)
+    rate, ratio = drawing.rows
+    assert [dot.name for dot in rate.dots] == [dot.name for dot in ratio.dots]
+    shown = {dot.name.split(", ")[1]: dot.value for dot in ratio.dots}
+    assert [group for group, value in shown.items() if value is not None] == ["b"]
+    assert "interval" in rate.axis

@@ -270,9 +270,9 @@ def test_the_widest_column_has_quantiles() -> None:
     schema = Schema({"x": integers(-(2**62), 2**62)})
     prepared = Quantiles("x", [0.5]).prepare(Basis(schema, 9), Pure(100))
     exact = (np.array([2**63 - 5], object), np.array([100]))
-    (place,) = prepared.mechanism.run(exact, Noise(insecure_seed=1))
-    assert place == 2**63 - 5
-    assert prepared.finish((place,)).cells == ((Fraction(1, 2), 2**62 - 5),)
+    place, error = prepared.mechanism.run(exact, Noise(insecure_seed=1))
+    assert (place, error) == (2**63 - 5, 0)
+    assert prepared.finish((place, error)).cells == ((Fraction(1, 2), 2**62 - 5),)
 
 
 def test_no_rows_one_row_and_equal_rows_have_quantiles() -> None:

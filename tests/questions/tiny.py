@@ -22,7 +22,7 @@ from sfumato.table.bounding import Bounding
 from sfumato.table.gauge import Basis
 from sfumato.table.predicate import Predicate
 from sfumato.table.schema import Schema
-from sfumato.table.statistics import COUNT, Part
+from sfumato.table.statistics import COUNT, Part, part_name
 from sfumato.table.where import read_where
 from tests.table.reference import share
 
@@ -76,7 +76,7 @@ class TinyView:
         for place, measure in enumerate(measures):
             totals = self._shares(keys, measure, where)
             firsts = [self.schema.domain(name).first for name in keys]
-            columns[f"part_{place}"] = [
+            columns[part_name(place)] = [
                 int(totals[tuple(code - first for code, first in zip(cell, firsts, strict=True))]) for cell in cells
             ]
         return pyarrow.table({name: pyarrow.array(column, pyarrow.int64()) for name, column in columns.items()})

@@ -16,7 +16,7 @@ import sfumato as sf
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Distribution, Noise, Pure, Truncated
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import question_from_json
-from sfumato.cli.questions import read_question
+from sfumato.curator.typed import read_question
 from sfumato.errors import AccuracyWarning, ParameterError, SchemaError, UnsupportedSpend
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, SinhNormal
 from sfumato.perturb import AdditiveNoise, sensitivity
@@ -25,6 +25,7 @@ from sfumato.questions.distribution.band import rising
 from sfumato.questions.distribution.codes import Coded
 from sfumato.questions.distribution.widths import sum_width
 from sfumato.table.gauge import Basis
+from sfumato.totals.rank_error import MeasuredCuts
 from tests import imputed
 
 WIDE = 2**62
@@ -318,8 +319,9 @@ def test_the_loss_is_that_of_the_parts() -> None:
     assert isinstance(tree, NodeTree)
     assert tree.loss().person.epsilon == tree.levels * 2 / tree.noise.law.scale == 1
     windows = Distribution("x", method="windows").prepare(setting_of(2**20, 9000), Concentrated(1)).mechanism
-    assert isinstance(windows, RankWindows)
-    assert windows.loss().person.rho() == len(windows.ranks) * windows.point.loss().person.rho() <= 1
+    assert isinstance(windows, MeasuredCuts) and isinstance(windows.cuts, RankWindows)
+    points = len(windows.cuts.ranks) * windows.cuts.point.loss().person.rho()
+    assert windows.loss().person.rho() == points + windows.error.loss().person.rho() <= 1
 
 
 def test_the_curve_through_noisy_knots_rises_and_is_nowhere_worse() -> None:

@@ -137,8 +137,8 @@ def _warn_of_cells(columns: Sequence[str], basis: Basis) -> None:
     of = basis.schema.base(widest)
     people = "" if basis.people is None else f" for {basis.people:,} people"
     warnings.warn(
-        f"This histogram has {size:,} cells{people}, so most of them will hold noise alone; add bins to the schema "
-        f"before the ledger is made, schema.with_columns({of}_bins=bins({of!r}, step=…)), and ask for these, or ask "
+        f"This histogram has {size:,} cells{people}, so most of them will hold noise alone; add bins to the schema, "
+        f"schema.with_columns({of}_bins=bins({of!r}, step=…)), which its ledger takes, too, and ask for these, or ask "
         f"for Distribution({of!r}).",
         AccuracyWarning,
         stacklevel=2,

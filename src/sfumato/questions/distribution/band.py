@@ -12,6 +12,7 @@ from itertools import accumulate, groupby
 from sfumato.answer import Released
 from sfumato.noise import Noise
 from sfumato.questions.distribution.widths import sum_width
+from sfumato.totals.rank_error import is_measured, stated_error
 
 ZERO = Fraction(0)
 FEWEST = 8
@@ -166,6 +167,8 @@ def _width(released: Released, draws: int, confidence: Fraction) -> Fraction:
     facts, part = released.facts, released.part("below")
     if draws == 0:
         return ZERO
+    if is_measured(released):
+        return min(Fraction(stated_error(released, confidence)), facts["rows"])
     if part.law is None:
         return facts["radius"] if confidence <= 1 - facts["failure"] else facts["rows"]
     return sum_width(part.law, draws, (1 - confidence) / facts["union"]) * facts["grid"] * part.unit

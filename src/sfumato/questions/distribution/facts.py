@@ -144,6 +144,8 @@ class Option:
     knots: Callable[[Any], Sequence[Knot]]
     facts: dict[str, Fraction]
     law: Priced | None = None
+    beside: Callable[[Any], tuple[NoisyPart, ...]] = lambda raw: ()
+    """What was measured beside the knots."""
 
     def released(self, facts: DistributionFacts, raw: Any, why: str) -> Released:
         """Return what leaves: the knots, from the first code to beyond the last one."""
@@ -155,6 +157,7 @@ class Option:
             NoisyPart("edge", tuple(edges), None),
             NoisyPart("below", tuple(below), self.law, facts.moves.unit),
             NoisyPart("draws", tuple(draws), None),
+            *self.beside(raw),
         )
         made = {"method": self.method, "why": why, "domain": facts.domain.to_json(), "column": facts.column}
         if isinstance(facts.domain, Derived):

@@ -20,9 +20,10 @@ from sfumato.questions.distribution.facts import (
 from sfumato.questions.distribution.medians import Cells, MedianTree, cells_of, leaf_mass, median_cells
 from sfumato.questions.distribution.nodes import NodeTree, calm_threshold, drawn_at_most, levels_of
 from sfumato.questions.distribution.widths import sum_width
-from sfumato.questions.distribution.windows import rank_windows
+from sfumato.questions.distribution.windows import RankWindows, rank_windows
 from sfumato.select.fit import range_epsilon
 from sfumato.totals.noisy import noise_on_grid
+from sfumato.totals.rank_error import divided, measured, share_of_error
 
 LEAST_LEVELS, MOST_LEVELS = 3, 12
 """Fewer cuts promise little less where nothing can be promised, and are much worse on most data."""
@@ -158,11 +159,28 @@ def tree_knots(tree: NodeTree, raw: Any, rows: int | None) -> list[Knot]:
 
 
 def windows(facts: DistributionFacts, bound: Concentrated | Truncated, ranks: int) -> Option | None:
-    """Return so many interior points of windows of ranks, or nothing if there are too few people for them."""
+    """Return so many interior points of windows of ranks, or nothing if there are too few people for them.
+
+    How far off their ranks the points are is measured (MD-QBAR): much less than the radius on most data. Where what is
+    left beside it is too little for so few people, the points get the whole spend and the radius is stated.
+    """
     rows = facts.public_rows
     if rows is None or facts.size < 2:
         return None
-    mechanism = rank_windows(
+    if facts.gauge.basis.rank_errors:
+        chosen, part = divided(bound, share_of_error(ranks))
+        assert isinstance(chosen, (Concentrated, Truncated))
+        mechanism = _windows(facts, chosen, rows, ranks)
+        if mechanism is not None:
+            return _measured_windows(facts, mechanism, part, rows)
+    mechanism = _windows(facts, bound, rows, ranks)
+    if mechanism is None:
+        return None
+    return Option("windows", mechanism, _gap(mechanism, rows), mechanism.knots, _radius(mechanism))
+
+
+def _windows(facts: DistributionFacts, bound: Concentrated | Truncated, rows: int, ranks: int) -> RankWindows | None:
+    return rank_windows(
         bound,
         facts.domain.first,
         facts.size,
@@ -171,15 +189,31 @@ def windows(facts: DistributionFacts, bound: Concentrated | Truncated, ranks: in
         reads=facts.gauge.charged,
         gaussians=facts.gauge.gaussians,
     )
-    if mechanism is None:
-        return None
-    gap = max(mechanism.ranks[0], rows - mechanism.ranks[-1], -(-rows // (ranks + 1)))
 
-    def knots(raw: Sequence[int]) -> list[Knot]:
-        return mechanism.knots(raw)
 
-    radius = {"radius": Fraction(mechanism.radius), "failure": FAILURE}
-    return Option("windows", mechanism, float(gap + 2 * mechanism.radius), knots, radius)
+def _measured_windows(facts: DistributionFacts, mechanism: RankWindows, part: Bound, rows: int) -> Option:
+    made = measured(mechanism, [Fraction(rank, rows) for rank in mechanism.ranks], part, facts.gauge)
+
+    def points(raw: Sequence[int]) -> list[Knot]:
+        return mechanism.knots(raw[:-1])
+
+    return Option(
+        "windows",
+        made,
+        _gap(mechanism, rows),
+        points,
+        _radius(mechanism),
+        beside=lambda raw: (made.part(raw),),
+    )
+
+
+def _gap(mechanism: RankWindows, rows: int) -> float:
+    widest = max(mechanism.ranks[0], rows - mechanism.ranks[-1], -(-rows // (len(mechanism.ranks) + 1)))
+    return float(widest + 2 * mechanism.radius)
+
+
+def _radius(mechanism: RankWindows) -> dict[str, Fraction]:
+    return {"radius": Fraction(mechanism.radius), "failure": FAILURE}
 
 
 def all_options(facts: DistributionFacts, spend: Bound, method: str) -> Iterator[Option]:

@@ -223,8 +223,9 @@ def joint_rank_error(
 
 def _reason(best: Chosen, others: Sequence[Chosen], count: int) -> str:
     rows = f"{best.expected:.3g} rows"
+    spread = "on average where values are well spread; more where many rows share a value or the range is mostly empty"
     if count == 1:
-        return f"One quantile is drawn by the exponential mechanism; expected to be {rows} off its rank."
+        return f"One quantile is drawn by the exponential mechanism; expected to be {rows} off its rank {spread}."
     fan = getattr(best.mechanism, "fan", 1)
     words = {
         "joint": f"all {count} quantiles are drawn together",
@@ -234,7 +235,9 @@ def _reason(best: Chosen, others: Sequence[Chosen], count: int) -> str:
     rest = {chosen.method: chosen.expected for chosen in reversed(others)}
     than = ", ".join(f"{error:.3g} by {method}" for method, error in rest.items())
     first = words[best.method]
-    return f"{first[0].upper()}{first[1:]}; expected to be {rows} off their ranks" + (f", not {than}." if than else ".")
+    return f"{first[0].upper()}{first[1:]}; expected to be {rows} off their ranks" + (
+        f", not {than}, {spread}." if than else f" {spread}."
+    )
 
 
 __all__ = [

@@ -108,6 +108,10 @@ class JointQuantiles(Mechanism):
 
     def loss(self) -> Loss:
         """Return the cost of all levels, each by the parallel rule over its ranges."""
+        return self._loss
+
+    @cached_property
+    def _loss(self) -> Loss:
         costs = []
         for nodes in self.levels():
             entering = [Cost.range_bounded(self._entering(node)) for node in nodes]

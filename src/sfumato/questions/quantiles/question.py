@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.answer import ErrorUnit, Frame, NoisyPart, Released
+from sfumato.answer import ErrorUnit, Frame, NoisyPart, Released, one_sided_width
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question, Where
 from sfumato.domain import Domain, Text
-from sfumato.errors import ParameterError
-from sfumato.exact import Number, between_zero_and_one
+from sfumato.errors import ParameterError, UnsupportedSpend
+from sfumato.exact import Number, between_zero_and_one, exact
+from sfumato.exact.rational import show
+from sfumato.mechanism import Mechanism
 from sfumato.privacy import Bound
-from sfumato.questions.quantiles.choice import METHODS, Method, QuantileFacts, choose_quantiles, joint_rank_error
+from sfumato.questions.quantiles.choice import (
+    METHODS,
+    Chosen,
+    Method,
+    QuantileFacts,
+    choose_quantiles,
+    joint_rank_error,
+)
 from sfumato.questions.quantiles.joint import JointQuantiles
 from sfumato.questions.quantiles.measure import Measure
 from sfumato.questions.quantiles.quantile_choice import QuantileChoice, rank_error
 from sfumato.questions.quantiles.text_order import TextOrder
-from sfumato.table.gauge import Basis
+from sfumato.table.gauge import Basis, Gauge
 from sfumato.table.measure import Codes, Ordered
 from sfumato.table.predicate import EVERY_ROW
 from sfumato.table.where import read_where
+from sfumato.totals.rank_error import MeasuredCuts, divided, is_measured, measured, share_of_error, stated_error
 
 LARGEST_DENOMINATOR = 10**6
 USUAL = Fraction(95, 100)
@@ -37,8 +47,9 @@ MANY_ROWS = 100
 class Quantiles(Question):
     """The values below which given parts of the rows lie, chosen from the column's public range.
 
-    Duplicates, values at the ends of the range, a single row: there is always an answer. The error is one of rank,
-    the same whatever the values are. Missing cells are left out.
+    Duplicates, values at the ends of the range, a single row: there is always an answer. The error is one of rank. A
+    small part of the spend measures how far off the quantiles are (MD-QBAR), where that says more than the bound for
+    the worst data; `measured=False` spends all on the quantiles themselves. Missing cells are left out.
     """
 
     kind: ClassVar[str] = "Quantiles"
@@ -47,6 +58,7 @@ class Quantiles(Question):
     probabilities: tuple[Fraction, ...]
     where: Where
     method: Method
+    measured: bool
 
     def __init__(
         self,
@@ -54,10 +66,11 @@ class Quantiles(Question):
         probabilities: Number | Sequence[Number] = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)),
         where: Where = None,
         method: Method = "auto",
+        measured: bool = True,
     ) -> None:
         alone = isinstance(probabilities, str) or not isinstance(probabilities, Sequence)
         given: Sequence[Any] = [probabilities] if alone else probabilities  # type: ignore[assignment]
-        chances = tuple(sorted({between_zero_and_one(part, "a probability") for part in given}))
+        chances = tuple(sorted({_probability(part) for part in given}))
         if not chances or any(part.denominator > LARGEST_DENOMINATOR for part in chances):
             raise ParameterError("Quantiles needs probabilities of at most six digits; write [0.25, 0.5, 0.75].")
         if method not in METHODS:
@@ -66,6 +79,16 @@ class Quantiles(Question):
         object.__setattr__(self, "probabilities", chances)
         object.__setattr__(self, "where", where)
         object.__setattr__(self, "method", method)
+        if not isinstance(measured, bool):
+            raise ParameterError("measured= says whether the rank error is measured; write True or False.")
+        object.__setattr__(self, "measured", measured)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON; what was asked before errors could be measured has the form that it had."""
+        form = super().to_json()
+        if self.measured:
+            del form["measured"]
+        return form
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Choose how to draw the quantiles from what is public."""
@@ -81,7 +104,7 @@ class Quantiles(Question):
             relation=gauge.relation,
             reads=gauge.charged,
         )
-        chosen = choose_quantiles(public, gauge.priced(spend), self.method)
+        chosen, mechanism = self._chosen(public, gauge, gauge.priced(spend))
         if isinstance(chosen.mechanism, JointQuantiles):
             import sfumato.questions.quantiles.chain  # noqa: F401  numba is loaded before anything is reserved
         facts = _facts(chosen.mechanism)
@@ -89,12 +112,36 @@ class Quantiles(Question):
             facts[MOST_ROWS] = Fraction(gauge.people * gauge.rows)
 
         def finish(raw: Sequence[int]) -> Released:
-            values = tuple((chance, order.value(place)) for chance, place in zip(self.probabilities, raw, strict=True))
-            codes = tuple(order.first + place for place in raw)
+            places = raw[: len(self.probabilities)]
+            parts = (mechanism.part(raw),) if isinstance(mechanism, MeasuredCuts) else ()
+            values = tuple(
+                (chance, order.value(place)) for chance, place in zip(self.probabilities, places, strict=True)
+            )
+            codes = NoisyPart("code", tuple(order.first + place for place in places), None)
             made = {"method": chosen.method, "why": chosen.why}
-            return Released((NoisyPart("code", codes, None),), ("probability", self.shown), values, facts, made)
+            return Released((codes, *parts), ("probability", self.shown), values, facts, made)
 
-        return Prepared(gauge, chosen.mechanism, finish, order.places)
+        return Prepared(gauge, mechanism, finish, order.places)
+
+    def _chosen(self, facts: QuantileFacts, gauge: Gauge, spend: Bound) -> tuple[Chosen, Mechanism]:
+        """Return how the quantiles are drawn, and what runs: with their error measured, where that states less.
+
+        For one quantile of a small domain the bound for the worst data is the smaller one, by public numbers, and then
+        the quantile has the whole spend.
+        """
+        whole = choose_quantiles(facts, spend, self.method)
+        if not self.measured or not gauge.basis.rank_errors:
+            return whole, whole.mechanism
+        rest, part = divided(spend, share_of_error(len(self.probabilities)))
+        try:
+            chosen = choose_quantiles(facts, rest, self.method)
+            made = measured(chosen.mechanism, self.probabilities, part, gauge)
+        except UnsupportedSpend:
+            return whole, whole.mechanism  # what is left of the spend pays for no quantiles
+        stated = chosen.expected + one_sided_width(made.error.law, USUAL)
+        if worst_rank_error(_facts(whole.mechanism), len(self.probabilities), USUAL) <= stated:
+            return whole, whole.mechanism
+        return chosen, made
 
     @property
     def shown(self) -> str:
@@ -107,14 +154,12 @@ class Quantiles(Question):
 
     def interval(self, released: Released, confidence: Fraction) -> Any:
         """Return how many rows away from its rank each quantile is at most, all together; values have no interval."""
-        facts, count = released.facts, len(released.cells)
-        possible, steepness = int(facts["possible values"]), facts["steepness"]
-        if "levels" in facts:
-            fans = [int(facts[f"level {level}"]) for level in range(int(facts["levels"]))]
-            draws = 1 if len(fans) == 1 else count
-            error = joint_rank_error(possible, steepness, int(facts["most rows"]), fans, confidence, draws=draws)
+        count = len(released.cells)
+        if is_measured(released):
+            error = stated_error(released, confidence)
+            error = min(error, int(released.facts.get(MOST_ROWS, error)))
         else:
-            error = rank_error(possible, steepness, count, confidence)
+            error = worst_rank_error(released.facts, count, confidence)
         chances = tuple(cell[0] for cell in released.cells)
         return Frame(("probability",), {"probability": chances, "rank error": (error,) * count})
 
@@ -180,6 +225,26 @@ class Order:
         }
         places = sorted(placed)
         return np.array([*places, None], object)[:-1], np.array([placed[place] for place in places], np.int64)
+
+
+def _probability(part: Number) -> Fraction:
+    """Return a part of the rows exactly; what looks like a percentage is refused with the part to write."""
+    number = exact(part, "a probability")
+    if 1 < number < 100:
+        raise ParameterError(
+            f"a probability lies between 0 and 1, and {show(number)} looks like per cent; write {show(number / 100)}."
+        )
+    return between_zero_and_one(number, "a probability")
+
+
+def worst_rank_error(facts: Mapping[str, Fraction], count: int, confidence: Fraction) -> int:
+    """Return the rank error that holds for any data without a measurement, from public facts alone."""
+    possible, steepness = int(facts["possible values"]), facts["steepness"]
+    if "levels" not in facts:
+        return rank_error(possible, steepness, count, confidence)
+    fans = [int(facts[f"level {level}"]) for level in range(int(facts["levels"]))]
+    draws = 1 if len(fans) == 1 else count
+    return joint_rank_error(possible, steepness, int(facts["most rows"]), fans, confidence, draws=draws)
 
 
 def _facts(mechanism: QuantileChoice | JointQuantiles) -> dict[str, Fraction]:

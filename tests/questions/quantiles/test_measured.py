@@ -1,0 +1,135 @@
+"""Measured rank errors (MD-QBAR): what one row moves, what is stated, how often it holds, and what it costs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pytest
+
+import sfumato as sf
+from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Truncated
+from sfumato.answer import one_sided_width
+from sfumato.errors import ParameterError
+from sfumato.noise import DiscreteLaplace
+from sfumato.questions import Quantiles, question_from_json
+from sfumato.questions.quantiles import JointQuantiles
+from sfumato.table.gauge import Basis
+from sfumato.table.schema import Schema
+from sfumato.totals.rank_error import MeasuredCuts, farthest, is_measured
+from tests.imputed import integers
+
+DECILES = tuple(Fraction(tenth, 10) for tenth in range(1, 10))
+LEVEL = Fraction(95, 100)
+SCHEMA = Schema({"x": integers(0, 10**9)})
+SPENDS = [Pure(1), Concentrated("0.1"), Truncated("0.1", 5), Approximate(1, "1e-6"), Pure(1).per_attribute()]
+
+
+def table(values: Any) -> Any:
+    return np.unique(np.asarray(values, np.int64), return_counts=True)
+
+
+def test_one_row_moves_the_error_by_one_at_most_and_does_so() -> None:
+    """All tables of up to three rows over three values, all pairs of cuts, replaced, added and removed."""
+    chances = [(Fraction(1, 3), Fraction(2, 3)), (Fraction(0), Fraction(29, 100)), (Fraction(1, 2), Fraction(1))]
+    most = {"replaced": 0, "more": 0}
+    for parts, cuts in product(chances, combinations_with_replacement(range(3), 2)):
+        found = {
+            rows: farthest(*table(rows), cuts, parts)
+            for count in range(5)
+            for rows in combinations_with_replacement(range(3), count)
+        }
+        for rows, error in found.items():
+            for place, value in product(range(len(rows)), range(3)):
+                other = tuple(sorted((*rows[:place], *rows[place + 1 :], value)))
+                most["replaced"] = max(most["replaced"], abs(found[other] - error))
+            for place in range(len(rows)):
+                most["more"] = max(most["more"], abs(found[rows[:place] + rows[place + 1 :]] - error))
+    assert most == {"replaced": 1, "more": 1}
+
+
+def test_probabilities_are_exact_and_no_rows_have_no_error() -> None:
+    # In floating point 0.29 · 100 is a little less than 29.
+    assert farthest(*table(range(100)), [28], [Fraction(29, 100)]) == 0
+    assert farthest(*table(range(100)), [27], [Fraction(29, 100)]) == 1
+    assert farthest(*table([]), [5], [Fraction(1, 2)]) == 0
+    assert farthest(*table([7] * 10), [7], [Fraction(1, 2)]) == 0
+    assert farthest(np.array([1, 9]), np.array([5, 6]), [9], [Fraction(0)], scale=4) == 2
+
+
+def test_golden_margins() -> None:
+    assert one_sided_width(DiscreteLaplace("12.5"), LEVEL) == 29
+    assert one_sided_width(DiscreteLaplace("1.25"), LEVEL) == 3
+    miss = float(DiscreteLaplace("12.5").tail(29))
+    assert miss == pytest.approx(0.04717, abs=1e-5)
+    assert float(DiscreteLaplace("12.5").tail(28)) > 0.05, "a margin of one less would fail"
+
+
+@pytest.mark.parametrize("relation", [sf.REPLACE_ONE, ADD_REMOVE])
+@pytest.mark.parametrize("spend", SPENDS, ids=repr)
+def test_cuts_and_measurement_together_fit_every_spend(spend: Any, relation: Any) -> None:
+    prepared = Quantiles("x", DECILES).prepare(Basis(SCHEMA, 1000, relation), spend)
+    mechanism = prepared.mechanism
+    assert isinstance(mechanism, MeasuredCuts)
+    assert prepared.loss().within(spend)
+    assert not mechanism.cuts.loss().person.is_zero and not mechanism.error.loss().person.is_zero
+    if spend == Pure(1):
+        assert mechanism.error.loss().person.epsilon == Fraction(8, 100)
+        assert mechanism.error.loss().at("x").epsilon == Fraction(8, 100), "one attribute is no two people here"
+    whole = Quantiles("x", DECILES, measured=False).prepare(Basis(SCHEMA, 1000, relation), spend)
+    assert isinstance(whole.mechanism, JointQuantiles)
+    assert float(whole.mechanism.epsilon) < 1.12 * float(mechanism.cuts.epsilon)  # type: ignore[attr-defined]
+
+
+@pytest.mark.audit
+def test_what_is_stated_holds_as_often_as_it_says_whatever_the_data() -> None:
+    question = Quantiles("x", DECILES)
+    prepared = question.prepare(Basis(SCHEMA, 300), Pure(1))
+    noise = Noise(insecure_seed=5)
+    for values in ([4] * 300, [0] * 150 + [10**9] * 150, list(range(300))):
+        exact = table(values)
+        held, stated = 0, []
+        for _ in range(120):
+            raw = prepared.mechanism.run(exact, noise)
+            (said,) = set(question.interval(prepared.finish(raw), LEVEL)["rank error"])
+            held += farthest(*exact, raw[:-1], DECILES) <= said
+            stated.append(said)
+        assert held >= 102, "of 120 some 114 hold; 102 has a chance below 1e-6"
+        assert max(stated) <= 300
+
+
+def test_a_narrow_column_keeps_its_whole_spend() -> None:
+    narrow = Quantiles("x", [0.5]).prepare(Basis(Schema({"x": integers(0, 99)}), 1000), Pure(1))
+    assert not isinstance(narrow.mechanism, MeasuredCuts) and not is_measured(narrow.finish((50,)))
+    wide = Quantiles("x", [0.5]).prepare(Basis(SCHEMA, 1000), Pure(1))
+    assert isinstance(wide.mechanism, MeasuredCuts) and wide.mechanism.error.loss().person.epsilon == Fraction(1, 10)
+
+
+def test_a_person_of_three_rows_moves_it_by_three_rows() -> None:
+    schema = Schema({"x": integers(0, 10**9)}, person="id", rows_per_person=3)
+    mechanism = Quantiles("x", [0.5]).prepare(Basis(schema, 1000), Pure(1)).mechanism
+    assert isinstance(mechanism, MeasuredCuts)
+    assert mechanism.error.sensitivity.l1 == 3 and mechanism.scale == 2**20
+
+
+def test_a_ledger_of_an_earlier_version_goes_on_as_it_was() -> None:
+    question = Quantiles("x", DECILES)
+    before = question.prepare(Basis(SCHEMA, 1000, rank_errors=False), Pure(1))
+    assert isinstance(before.mechanism, JointQuantiles) and before.mechanism.loss().person.epsilon <= 1
+    assert "measured" not in question.to_json(), "what was asked before is found by the same form"
+    unmeasured = Quantiles("x", DECILES, measured=False)
+    assert question_from_json(unmeasured.to_json(), SCHEMA) == unmeasured.canonical(SCHEMA)
+
+
+def test_through_a_curator_and_bad_input() -> None:
+    rows = pyarrow.table({"x": [int(v) for v in Noise(insecure_seed=2).geometric(15_000, 2000)]})
+    curator = sf.curate(rows, SCHEMA, Pure(4))
+    answer = curator.quantiles("x", DECILES, spend=Pure(1))
+    assert answer.interval()["rank error"][0] < 150
+    assert curator.quantiles("x", DECILES, spend=Pure(1)).reused
+    assert "more where many rows share a value" in answer.released.made["why"]
+    with pytest.raises(ParameterError, match="True or False"):
+        Quantiles("x", DECILES, measured="yes")  # type: ignore[arg-type]

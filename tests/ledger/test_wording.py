@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sfumato import EVERYTHING, Approximate, Concentrated, Cost, Event, Loss, Pure, Truncated
 from sfumato.errors import BudgetExceeded, ParameterError
 from sfumato.exact import INFINITY
+from sfumato.exact.written import shown, typed
 from sfumato.ledger import UNBOUNDED, Budget, Ledger
-from sfumato.ledger.wording import bound_text, shown, typed
 
 from .conftest import SECRETS
 
@@ -188,6 +188,6 @@ def test_typed_numbers_are_exact(number):
 
 
 def test_bounds_are_shown_as_typed():
-    assert bound_text(Truncated(0.05, 20)) == "Truncated(0.05, 20)"
-    assert bound_text(Approximate(3, 1e-6)) == "Approximate(3, 1e-6)"
-    assert bound_text(Pure("1/3")) == "Pure(1/3)"
+    assert str(Truncated(0.05, 20)) == "Truncated(0.05, 20)"
+    assert str(Approximate(3, 1e-6)) == "Approximate(3, 1e-6)"
+    assert str(Pure("1/3")) == "Pure(1/3)"

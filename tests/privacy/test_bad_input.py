@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -184,6 +185,15 @@ def test_shapes_that_contradict_themselves():
         Approximate(1, 1e-6, leaks=1e-5)
     with pytest.raises(ParameterError, match="routes"):
         Approximate(1, 1e-6, routes=((1, 1),))
+
+
+def test_approximate_has_no_per_attribute_form_however_it_is_written():
+    # A ledger charges a person with what an Approximate spend says: per attribute, six columns cost six times that.
+    written = Approximate(1, 1e-6)
+    for make in (lambda: Approximate(1, 1e-6, unit="attribute"), lambda: replace(written, unit="attribute")):
+        with pytest.raises(ParameterError, match="no per-attribute form"):
+            make()
+    assert bound_from_json({**written.to_json(), "unit": "attribute"}) == written
 
 
 def test_relations_and_parts_that_do_not_fit():

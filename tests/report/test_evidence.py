@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from sfumato import ADD_REMOVE, Approximate, Budget, Concentrated, Pure, Truncat
 from sfumato.errors import ParameterError
 from sfumato.ledger import Ledger
 from sfumato.report import evidence
-from sfumato.report.evidence import ABOUT, KINDS
+from sfumato.report.evidence import ABOUT, KINDS, readable
 from tests.cli.conftest import Place, place, run
 
 __all__ = ["place"]  # a fixture of the command line's tests
@@ -51,7 +52,8 @@ def test_the_package_is_written_from_the_ledger_alone(asked: Place, tmp_path: Pa
 def test_yaml_and_json_say_the_same(asked: Place) -> None:
     with Ledger(asked.ledger) as ledger:
         found = evidence(ledger, {"name": 'a "name": with\nodd – signs # and - dashes', "people": 3})
-    assert yaml.safe_load(found.yaml()) == found.to_json()
+    assert yaml.safe_load(found.yaml()) == readable(found.to_json())
+    assert not re.search(r"[0-9]{9}/|/[0-9]{9}", found.yaml())
 
 
 def test_every_question_is_answered_or_open(asked: Place) -> None:

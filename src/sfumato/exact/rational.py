@@ -46,8 +46,14 @@ def exact(value: Number, name: str) -> Fraction:
 
 def _short(text: str) -> str:
     """Refuse text whose number would have more digits than anybody could mean; writing it out would take for ever."""
-    exponent = re.search(r"[eE]([+-]?\d+)", text)
-    if len(text) > LONGEST_NUMBER or (exponent and abs(int(exponent[1])) > LONGEST_NUMBER):
+    if len(text) > LONGEST_NUMBER:
+        raise ValueError
+    return _without_large_exponent(text)
+
+
+def _without_large_exponent(text: str) -> str:
+    exponent = re.search(r"[eE]([+-]?\d+)", text.replace("_", ""))
+    if exponent and abs(int(exponent[1])) > LONGEST_NUMBER:
         raise ValueError
     return text
 
@@ -118,9 +124,11 @@ def to_text(number: Extended) -> str:
 
 
 def from_text(text: str) -> Extended:
-    """Read what `to_text` wrote.
+    """Read what `to_text` wrote; it may also come from a stranger, whose nine characters must not take for ever.
 
     >>> from_text(to_text(Fraction(1, 3))), from_text("inf")
     (Fraction(1, 3), ∞)
     """
+    if isinstance(text, str):
+        _without_large_exponent(text)
     return INFINITY if text == "inf" else Fraction(text)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from functools import lru_cache
 
 from sfumato.exact import INFINITY, Extended, Infinity, to_text
 from sfumato.privacy.filters import Sums
+
+MOST_KNOWN = 1 << 16
+"""How many texts are remembered; a new beginning costs less than keeping account of their age."""
+
+_known: dict[str, Sums] = {}
 
 
 def sums_to_text(sums: Sums) -> str:
@@ -19,10 +23,24 @@ def sums_to_text(sums: Sums) -> str:
     return " ".join(map(to_text, sums))
 
 
-@lru_cache(maxsize=1 << 16)
 def sums_from_text(text: str) -> Sums:
     """Read what `sums_to_text` wrote; a limit without meters has no sums."""
-    return tuple(map(_amount, text.split(" "))) if text else ()
+    found = _known.get(text)
+    return _keep(text, tuple([_amount(part) for part in text.split(" ")]) if text else ()) if found is None else found
+
+
+def remembered(sums: Sums) -> str:
+    """Return sums as text that need not be read: a ledger looks at every reservation at what it wrote at the last."""
+    text = sums_to_text(sums)
+    _keep(text, sums)
+    return text
+
+
+def _keep(text: str, sums: Sums) -> Sums:
+    if len(_known) >= MOST_KNOWN:
+        _known.clear()
+    _known[text] = sums
+    return sums
 
 
 def _amount(text: str) -> Extended:

@@ -201,7 +201,7 @@ class Budget(metaclass=Understood):
 
 def _divided_before(bound: Bound) -> Bound:
     if isinstance(bound, Approximate) and not bound.divided:
-        return Approximate(bound.epsilon, bound.delta, leaks=bound.delta / 2, unit=bound.unit)
+        return Approximate(bound.epsilon, bound.delta, leaks=bound.delta / 2)
     return bound
 
 
@@ -215,13 +215,17 @@ def closure(secrets: Secrets, names: Iterable[str] | str) -> frozenset[str]:
     """
     asked = attributes(names)
     assert not isinstance(asked, Everything)
-    for name in sorted(asked):
-        if name not in secrets.names:
-            near = difflib.get_close_matches(name, secrets.names, n=1)
-            hint = f" did you mean {near[0]!r}?" if near else ""
-            shown = ", ".join(secrets.names[:20]) + (", …" if len(secrets.names) > 20 else "")
-            raise SchemaError(f"{name!r} is not an attribute;{hint} The attributes are {shown}.")
+    require_known(secrets, asked)
     return secrets.closure(asked)
+
+
+def require_known(secrets: Secrets, names: frozenset[str]) -> None:
+    """Refuse an attribute that was not declared."""
+    for name in sorted(names - secrets.known):
+        near = difflib.get_close_matches(name, secrets.names, n=1)
+        hint = f" did you mean {near[0]!r}?" if near else ""
+        shown = ", ".join(secrets.names[:20]) + (", …" if len(secrets.names) > 20 else "")
+        raise SchemaError(f"{name!r} is not an attribute;{hint} The attributes are {shown}.")
 
 
 def secrets_to_json(secrets: Secrets) -> dict[str, Any]:

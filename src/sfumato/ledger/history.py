@@ -102,8 +102,24 @@ def entries(session: Session) -> list[Entry]:
         raise LedgerError("The history cannot be read; ledger.verify() says which row was changed.") from problem
 
 
+def entry(session: Session, request_id: str) -> Entry | None:
+    """Return one request that was charged, None if there is none of this id."""
+    stored = session.reservation(request_id)
+    if stored is None:
+        return None
+    try:
+        return _read(stored.row, stored.id, session.body(stored.row), stored.state)
+    except (KeyError, TypeError, ValueError) as problem:
+        raise LedgerError("The request cannot be read; ledger.verify() says which row was changed.") from problem
+
+
 def _entry(row: Row, states: Mapping[str, State]) -> Entry:
-    body, name = json.loads(row.body), str(row.reservation)
+    name = str(row.reservation)
+    return _read(row.number, name, row.body, states[name])
+
+
+def _read(number: int, name: str, text: str, state: State) -> Entry:
+    body = json.loads(text)
     losses, spend = tuple(map(Loss.from_json, body["loss"])), body.get("spend")
     allowed = None if spend is None else bound_from_json(spend)
-    return Entry(row.number, name, states[name], body["event"], losses, body["analyst"], body.get("at"), allowed)
+    return Entry(number, name, state, body["event"], losses, body["analyst"], body.get("at"), allowed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING
@@ -66,14 +67,14 @@ class Journal:
         if opening.schema is not None:
             self.use_schema(opening.schema)
 
-    def use_schema(self, fingerprint: str) -> None:
+    def use_schema(self, fingerprint: str | tuple[str, ...]) -> None:
         """Name the schema, once and for all; refuse another one than the ledger was made for."""
         with self.session(write=False):
             Opening(schema=fingerprint).compare(self.terms, self.place)
         if self.terms.schema is None:
             with self.session(write=True) as session:
                 if self.terms.schema is None:  # nobody else named one in between
-                    self.append_rule(session, "schema", canonical({"schema": fingerprint}))
+                    self.append_rule(session, "schema", canonical({"schema": Opening(schema=fingerprint).schemas[0]}))
             self.use_schema(fingerprint)
 
     def _create(self, terms: Terms) -> None:
@@ -175,7 +176,10 @@ class Journal:
                 elif row.kind == "schema":
                     self.terms = with_schema(self.terms, body if isinstance(body, str) else body["schema"])
                 else:
-                    self.book.extend([LimitRule.from_json(body["rule"])])
+                    rule = LimitRule.from_json(body["rule"])
+                    self.book.extend([rule])
+                    if rule.analyst is not None:
+                        self.terms = replace(self.terms, later=self.terms.later | {rule.analyst})
         except (ValueError, KeyError, TypeError, SfumatoError) as problem:
             raise LedgerError(
                 f"The rules of the ledger at {self.place} cannot be read; restore it from its newest copy."

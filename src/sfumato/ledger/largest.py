@@ -9,9 +9,9 @@ from fractions import Fraction
 
 from sfumato.errors import SfumatoError
 from sfumato.exact import Extended
+from sfumato.exact.written import typed
 from sfumato.ledger.request import Losses
 from sfumato.ledger.rules import Verdict
-from sfumato.ledger.wording import typed
 from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Truncated
 
 STEPS = 24

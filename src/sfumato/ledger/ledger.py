@@ -60,7 +60,7 @@ class Ledger(Meters):
         *,
         population: str | None = None,
         relation: Relation | None = None,
-        schema: str | None = None,
+        schema: str | tuple[str, ...] | None = None,
         analysts: Mapping[str, Budget] | None = None,
         odometer: Odometer | None = None,
         head: str | None = None,
@@ -113,6 +113,7 @@ class Ledger(Meters):
 
         What has no answer yet `starts` in the same transaction, to freeze before it draws, and is returned as found.
         """
+        asker_of(self._journal.terms, request.analyst)
         sums = self._journal.checked_sums(session)
         found = lifecycle.known(session, request)
         if found is None and resume:
@@ -286,14 +287,21 @@ class Ledger(Meters):
         return None if found is None else readable(make_loss, found, lambda loss: self._weigh(loss, analyst))
 
     def _weigh(self, loss: Losses, analyst: str | None) -> Verdict:
-        losses, who = losses_of(self._journal.terms, loss), asker_of(self._journal.terms, analyst)
+        losses = losses_of(self._journal.terms, loss)
         with self._journal.session(write=False) as session:
+            who = asker_of(self._journal.terms, analyst)
             return self._journal.book.weigh(self._journal.sums(session), losses, who)
 
     def add_limit(self, limit: Limit) -> LimitRule:
         """Add a limit to a running ledger; it refuses, but it is declared late and never a guarantee."""
         with self._journal.session(write=True) as session:
             return statements.add_limit(self._journal, session, limit)
+
+    def add_analyst(self, name: str, quota: Budget | Bound) -> list[LimitRule]:
+        """Give somebody a quota under the limits of all; from the first quota on only those who have one may ask."""
+        budget = quota if isinstance(quota, Budget) else Budget(person=require_bound(quota, "A quota"))
+        with self._journal.session(write=True) as session:
+            return statements.add_analyst(self._journal, session, name, budget)
 
     def lower(self, names: Names, bound: Bound, people: int = 1, analyst: str | None = None) -> LimitRule:
         """Lower a limit: a cap on what comes; the guarantee stays as first declared."""
@@ -322,12 +330,26 @@ class Ledger(Meters):
         return self._journal.terms.exact_lists
 
     @property
+    def rank_errors(self) -> bool:
+        """Whether quantiles and curves measure how far off they are; those of earlier versions do not."""
+        return self._journal.terms.rank_errors
+
+    @property
+    def analysts(self) -> frozenset[str]:
+        """Everybody who has a quota; where anybody has one, only they may ask."""
+        with self._journal.session(write=False):
+            return self._journal.terms.askers
+
+    @property
     def schema(self) -> str | None:
         """The fingerprint of the ledger's schema, None if none was named yet."""
         return self._journal.terms.schema
 
-    def use_schema(self, fingerprint: str) -> None:
-        """Name the schema that the ledger is about, once; another one is refused from then on."""
+    def use_schema(self, fingerprint: str | tuple[str, ...]) -> None:
+        """Name the schema that the ledger is about, once; another one is refused from then on.
+
+        Of several fingerprints, as `Schema.fingerprints` has them, the ledger's may be any.
+        """
         self._journal.use_schema(fingerprint)
 
     @property

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.ledger import statements, wording
 from sfumato.ledger.guarantee import Unbounded
-from sfumato.ledger.history import Entry, entries
+from sfumato.ledger.history import Entry, entries, entry
 from sfumato.ledger.readings import Reading, Statement
 from sfumato.ledger.statements import Names
 from sfumato.privacy import EVERYTHING, Bound
@@ -27,7 +27,7 @@ class Meters(Viewed):
     def view(self) -> View:
         """Return all limits with what is used of them so far, and how many requests were charged."""
         rows = [
-            [reading.name, wording.bound_text(reading.rule.limit.bound), f"{reading.percent} %", _meters(reading)]
+            [reading.name, str(reading.rule.limit.bound), f"{reading.percent} %", _meters(reading)]
             for reading in self.readings()
         ]
         drawn = table("", ["limit of", "is", "used so far", "in numbers"], rows)
@@ -70,6 +70,11 @@ class Meters(Viewed):
         """Return every request that was charged, in the order of the chain, whatever became of it."""
         with self._journal.session(write=False) as session:
             return entries(session)
+
+    def entry(self, request_id: str) -> Entry | None:
+        """Return one request that was charged, None if there is none of this id."""
+        with self._journal.session(write=False) as session:
+            return entry(session, request_id)
 
     def odometer(self, names: Names = EVERYTHING) -> Statement | None:
         """Return what this run's answers can have shifted the odds by, None after a release with a leak."""

@@ -7,7 +7,7 @@ signature is asked for once, from the loss itself.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -29,7 +29,6 @@ from sfumato.privacy import (
     Sum,
     Tree,
     Weighted,
-    touches,
 )
 from sfumato.privacy.forms import UNKNOWN
 from sfumato.privacy.together import Together, exact_totals
@@ -53,26 +52,31 @@ class Signature:
         elif isinstance(profile, Minimum):
             self.parts = [Signature(part) for part in profile.choices]
 
-    def token(self, name: str) -> Any:
-        """Return what one attribute means to the profile, None if it is not read."""
-        one = frozenset((name,))
+    @cached_property
+    def token(self) -> Callable[[str], Any]:
+        """What says what one attribute means to the profile, None if it is not read; a ledger asks it for everyone."""
         match self.profile:
-            case Flat(reads=reads):
-                return True if touches(reads, one) else None
-            case ByCount(reads=reads):
-                return True if name in reads else None
+            case Flat(reads=Everything()):
+                return lambda name: True
+            case Flat(reads=frozenset(reads)) | ByCount(reads=frozenset(reads)):
+                return lambda name: True if name in reads else None
             case Cover() | Tree():
-                return self._masks.get(name, 0) | self._always or None
+                masks, always = self._masks, self._always
+                return lambda name: masks.get(name, 0) | always or None
             case Weighted(weights=weights):
-                return dict(weights).get(name)
+                return dict(weights).get
             case Sum() | Minimum():
-                tokens = tuple(part.token(name) for part in self.parts)
-                return None if all(token is None for token in tokens) else tokens
+                return self._tokens
             case PerAttribute():
-                return name if name in self.profile.names() else None
+                names = self.profile.names()
+                return lambda name: name if name in names else None
             case Stated():
-                return self._stated.get(name)
-        return name
+                return self._stated.get
+        return lambda name: name
+
+    def _tokens(self, name: str) -> Any:
+        tokens = tuple([part.token(name) for part in self.parts])
+        return None if all(token is None for token in tokens) else tokens
 
     def join(self, tokens: list[Any]) -> Hashable:
         """Return the signature of several attributes from their tokens; None tokens are left out."""
@@ -154,6 +158,7 @@ class Prices:
     def __init__(self, loss: Loss) -> None:
         self.loss = loss
         self._signature = Signature(loss.profile)
+        self._numbers: dict[Any, int] = {}
         self._tokens: list[Any] = []
         self._alone: list[str] = []
         self._kinds: dict[str, int] = {}
@@ -195,11 +200,13 @@ class Prices:
 
     def _kind(self, name: str) -> int:
         """Return a number that attributes share if they mean the same to the loss."""
-        token = self._signature.token(name)
-        if token not in self._tokens:
-            self._tokens.append(token)
-            self._alone.append("" if token is None else repr(self._signature.join([token])))
-        kind = self._kinds[name] = self._tokens.index(token)
+        kind = self._kinds.get(name)
+        if kind is None:
+            token = self._signature.token(name)
+            kind = self._kinds[name] = self._numbers.setdefault(token, len(self._tokens))
+            if kind == len(self._tokens):
+                self._tokens.append(token)
+                self._alone.append("" if token is None else repr(self._signature.join([token])))
         return kind
 
     def _compute(self, names: Attributes, people: int) -> Cost:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
 from typing import Any
 
 from sfumato.errors import ParameterError
@@ -57,21 +56,19 @@ class Reading:
     @property
     def percent(self) -> int:
         """How much of the limit is used, in per cent, rounded up: leaks, or the best of the open routes."""
-        split = len(self.gate.required)
-        parts = [
-            _part(used, meter) if used <= meter.ceiling else None
-            for used, meter in zip(self.sums, self.meters, strict=True)
-        ]
-        leaks = [Fraction(1) if part is None else part for part in parts[:split]]
+        gate = self.gate
+        split = len(gate.required)
+        parts = [_percent(used, meter.ceiling) for used, meter in zip(self.sums, gate.meters, strict=True)]
+        leaks = [100 if part is None else part for part in parts[:split]]
         routes = [part for part in parts[split:] if part is not None]
-        return ceil(100 * max([*leaks, min(routes, default=Fraction(1))]))
+        return max([*leaks, min(routes, default=100)])
 
     @property
     def brief(self) -> str:
         """What is used so far, in a few words; of a limit with several routes, the part of the best open one."""
         if sum(meter.kind != "leak" or meter.ceiling > 0 for meter in self.meters) == 1:
             return wording.used_text(self.meters, self.sums)
-        return f"Used so far {self.percent} % of {wording.bound_text(self.rule.limit.bound)}."
+        return f"Used so far {self.percent} % of {self.rule.limit.bound!s}."
 
     def __str__(self) -> str:
         return f"{self.name}: {self.text}"
@@ -83,7 +80,7 @@ class Reading:
         said = wording.spent_text(self.meters, self.sums) if settled else wording.undivided_text(bound, self.meters)
         if self.cap is None:
             return said
-        return f"{said} A cap of {wording.bound_text(self.cap.limit.bound)} was set later; it is not a guarantee."
+        return f"{said} A cap of {self.cap.limit.bound!s} was set later; it is not a guarantee."
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object with exact numbers as text."""
@@ -101,9 +98,15 @@ class Reading:
         }
 
 
-def _part(used: Extended, meter: Meter) -> Fraction:
-    assert isinstance(used, Fraction)
-    return used / meter.ceiling if meter.ceiling else Fraction(0)
+def _percent(used: Extended, ceiling: Fraction) -> int | None:
+    """Return how much of a ceiling is used, rounded up, None if it is passed; every answer says it of all limits."""
+    if isinstance(used, Infinity):
+        return None
+    part = used.numerator * ceiling.denominator
+    whole = used.denominator * ceiling.numerator
+    if part > whole:
+        return None
+    return -(-100 * part // whole) if whole else 0
 
 
 @dataclass(frozen=True, init=False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import ParameterError
 from sfumato.ledger.amounts import ranges_to_text
-from sfumato.ledger.budget import closure
+from sfumato.ledger.budget import require_known
 from sfumato.ledger.chain import canonical, digest
 from sfumato.ledger.terms import Terms
 from sfumato.privacy import Bound, Loss
@@ -78,7 +78,7 @@ def request_of(
     analyst: str | None,
     spend: Bound | None = None,
 ) -> Request:
-    """Check a request against public facts; everything wrong with it is said before anything is charged."""
+    """Check a request against public facts; who asks is checked where it is charged, by the quotas that then stand."""
     if not isinstance(request_id, str) or not 0 < len(request_id) <= LONGEST_ID:
         raise ParameterError(
             f"A request id is a text of 1 to {LONGEST_ID} characters, its own for every request; write 'ask-17', say."
@@ -88,7 +88,7 @@ def request_of(
     if question is not None and not isinstance(question, str):
         raise ParameterError("A question key is a text, the canonical form of the question with its snapshot.")
     allowed = None if spend is None else require_bound(spend)
-    return Request(request_id, event.to_json(), losses_of(terms, loss), question, asker_of(terms, analyst), allowed)
+    return Request(request_id, event.to_json(), losses_of(terms, loss), question, analyst, allowed)
 
 
 def losses_of(terms: Terms, loss: Losses) -> tuple[Loss, ...]:
@@ -99,16 +99,16 @@ def losses_of(terms: Terms, loss: Losses) -> tuple[Loss, ...]:
         raise ParameterError(f"A reservation is charged by a Loss, not by {what}; write mechanism.loss().")
     for one in losses:
         terms.relation.require(one.relation)
-        if terms.budget.secrets is not None and (named := one.profile.names()):
-            closure(terms.budget.secrets, named)
+        if terms.budget.secrets is not None:
+            require_known(terms.budget.secrets, one.profile.names())
     return losses
 
 
 def asker_of(terms: Terms, analyst: str | None) -> str | None:
     """Return who asks: where anybody has a budget, nobody asks past it by giving no name (SM-SEAL)."""
-    if analyst is None and terms.analysts:
+    if analyst is None and terms.askers:
         raise ParameterError(
-            f"Say who asks with analyst=; those who have a budget are {', '.join(sorted(terms.analysts))}. Who runs "
+            f"Say who asks with analyst=; those who have a budget are {', '.join(sorted(terms.askers))}. Who runs "
             "the ledger may have one too, declared when it is made."
         )
     return analyst_of(terms, analyst)
@@ -116,8 +116,8 @@ def asker_of(terms: Terms, analyst: str | None) -> str | None:
 
 def analyst_of(terms: Terms, analyst: str | None) -> str | None:
     """Return the analyst, who must have a budget if any analyst has one."""
-    if analyst is not None and terms.analysts and analyst not in terms.analysts:
+    if analyst is not None and terms.askers and analyst not in terms.askers:
         raise ParameterError(
-            f"{analyst!r} has no budget in this ledger; those who have one are {', '.join(sorted(terms.analysts))}."
+            f"{analyst!r} has no budget in this ledger; those who have one are {', '.join(sorted(terms.askers))}."
         )
     return analyst

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from sfumato.ledger.amounts import ranges_from_text, sums_from_text, sums_to_text
+from sfumato.ledger.amounts import ranges_from_text, remembered, sums_from_text, sums_to_text
 from sfumato.ledger.budget import Budget, Limit
 from sfumato.ledger.pricing import Prices
 from sfumato.ledger.reservation import Break, Closing
@@ -128,7 +128,7 @@ class Verdict:
     """The limits whose delta the request divides, being the first that costs them something."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class _Step:
     after: str
     charge: str
@@ -289,7 +289,7 @@ def _first_ever(rule: LimitRule, costs: Sequence[Cost], offers: Sequence[Prices]
 
 def _take(gate: Filter, sums: Sums, charge: Sums, said: str) -> _Step:
     after = gate.add(sums, charge)
-    return _Step(sums_to_text(after), said, gate.fits(after))
+    return _Step(remembered(after), said, gate.fits(after))
 
 
 def _shut(gate: Filter, before: str, after: str) -> list[Meter]:

@@ -7,16 +7,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sfumato.errors import BudgetExceeded, ParameterError
+from sfumato.errors import BudgetExceeded, LedgerError, ParameterError
 from sfumato.exact import positive_integer
 from sfumato.ledger import wording
 from sfumato.ledger.amounts import sums_from_text
-from sfumato.ledger.budget import Limit, closure
+from sfumato.ledger.budget import Budget, Limit, closure
 from sfumato.ledger.chain import canonical
 from sfumato.ledger.guarantee import Unbounded, groups_of, guaranteed
 from sfumato.ledger.pricing import Prices
 from sfumato.ledger.readings import Reading, Statement
-from sfumato.ledger.request import analyst_of
+from sfumato.ledger.request import LONGEST_ID, analyst_of
 from sfumato.ledger.rules import LimitRule, gate_of
 from sfumato.ledger.verify import past_sums
 from sfumato.privacy import (
@@ -64,7 +64,7 @@ def reading(journal: Journal, session: Session, names: Names, people: int, analy
     mine = [(place, rule) for place, rule in enumerate(journal.book.rules) if rule.analyst == who and not rule.cap]
     for place, rule in mine:
         if rule.limit.on == on and rule.limit.people == size:
-            return Reading(rule, sums_from_text(journal.sums(session)[place]), cap=_cap(journal, rule))
+            return Reading(rule, sums_from_text(journal.sums(session)[place]), cap=_cap(_caps(journal), rule))
     shadow = _shadow([rule for _, rule in mine], on, size, journal.terms.relation)
     rule, sums = past_sums(shadow, journal.history(session))
     return Reading(rule, sums_from_text(sums), own=False)
@@ -91,25 +91,33 @@ def _shadow(mine: list[LimitRule], on: Attributes, people: int, relation: Relati
 
 def readings(journal: Journal, session: Session) -> list[Reading]:
     """Return the meters of all limits and quotas, caps inside the limits that they lower."""
-    sums = journal.sums(session)
+    sums, caps = journal.sums(session), _caps(journal)
     return [
-        Reading(rule, sums_from_text(text), cap=_cap(journal, rule))
+        Reading(rule, sums_from_text(text), cap=_cap(caps, rule))
         for rule, text in zip(journal.book.rules, sums, strict=True)
         if not rule.cap
     ]
 
 
-def _cap(journal: Journal, rule: LimitRule) -> LimitRule | None:
-    caps = [other for other in journal.book.rules if other.cap and _same_place(other, rule)]
-    return caps[-1] if caps and not rule.late else None
+Caps = dict[tuple[Attributes, int, str | None], LimitRule]
+"""The last cap on each set of attributes, number of people and analyst."""
 
 
-def _same_place(first: LimitRule, second: LimitRule) -> bool:
-    return (first.limit.on, first.limit.people, first.analyst) == (
-        second.limit.on,
-        second.limit.people,
-        second.analyst,
-    )
+def _lowered(rule: LimitRule) -> bool:
+    """Tell whether a rule can be lowered: a first-declared limit, or anybody's quota."""
+    return not rule.late or rule.analyst is not None
+
+
+def _caps(journal: Journal) -> Caps:
+    return {_spot(rule): rule for rule in journal.book.rules if rule.cap}
+
+
+def _cap(caps: Caps, rule: LimitRule) -> LimitRule | None:
+    return caps.get(_spot(rule)) if _lowered(rule) else None
+
+
+def _spot(rule: LimitRule) -> tuple[Attributes, int, str | None]:
+    return rule.limit.on, rule.limit.people, rule.analyst
 
 
 def odometer(journal: Journal, session: Session, names: Names) -> Statement | None:
@@ -121,28 +129,39 @@ def odometer(journal: Journal, session: Session, names: Names) -> Statement | No
     return replace(found, presence=presence) if found is not None else None
 
 
-def add_limit(journal: Journal, session: Session, limit: Limit) -> LimitRule:
-    """Add a limit whose sums are worked out from the whole history and must already fit."""
+def add_limit(journal: Journal, session: Session, limit: Limit, analyst: str | None = None) -> LimitRule:
+    """Add a limit, or a quota, whose sums are worked out from the whole history and must already fit."""
     on = closed(journal, limit.on)
-    rule = LimitRule(Limit(on, limit.bound, limit.people), gate_of(limit.bound), late=True)
+    rule = LimitRule(Limit(on, limit.bound, limit.people), gate_of(limit.bound), analyst, late=True)
     rule, sums = past_sums(rule, journal.history(session))
     if rule.settled and not rule.gate.fits(sums_from_text(sums)):
-        raise BudgetExceeded(wording.PASSED.format(bound=wording.bound_text(limit.bound), name=limit.name))
+        raise BudgetExceeded(wording.PASSED.format(bound=str(limit.bound), name=limit.name))
     _append(journal, session, rule, sums, "late")
     return rule
+
+
+def add_analyst(journal: Journal, session: Session, name: str, quota: Budget) -> list[LimitRule]:
+    """Give somebody a quota under the limits of all; once and for all, as every limit."""
+    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_ID:
+        raise ParameterError(f"An analyst is named by a text of 1 to {LONGEST_ID} characters; write 'ana', say.")
+    if name in journal.terms.askers:
+        raise LedgerError(f"{name!r} has a quota already, and no limit is ever raised; lower it with ledger.lower.")
+    secrets = journal.terms.budget.secrets
+    limits = (quota if secrets is None else quota.about(secrets)).limits()
+    return [add_limit(journal, session, limit, name) for limit in limits]
 
 
 def lower(journal: Journal, session: Session, limit: Limit, analyst: str | None) -> LimitRule:
     """Cap a limit: more refusals from now on, the same guarantee."""
     bound = limit.bound
     wanted = LimitRule(limit, gate_of(bound), analyst_of(journal.terms, analyst), cap=True)
-    own = [rule for rule in journal.book.rules if not rule.late and _same_place(rule, wanted)]
+    own = [rule for rule in journal.book.rules if _lowered(rule) and _spot(rule) == _spot(wanted)]
     if not own:
         raise ParameterError(f"No limit stands on {wanted.limit.name}; add one with ledger.add_limit.")
     alike = [rule for rule in own if type(rule.limit.bound) is type(bound)]
     if not alike or not all(_no_larger(bound, rule.limit.bound) for rule in alike):
         raise ParameterError(
-            f"{wording.bound_text(bound)} is not below {wording.bound_text(own[-1].limit.bound)}; a limit is lowered "
+            f"{bound!s} is not below {own[-1].limit.bound!s}; a limit is lowered "
             "by a smaller bound of the same kind, and never raised."
         )
     wanted, sums = past_sums(wanted, journal.history(session))

@@ -33,7 +33,7 @@ class Store:
     """A database with one ledger in it."""
 
     def __init__(self, place: str | Path | None) -> None:
-        self.url = _url(place)
+        self.url = database_url(place)
         self.sqlite = self.url.get_backend_name() == "sqlite"
         self.memory = self.sqlite and self.url.database in (None, "", ":memory:")
         self.name = "memory" if self.memory else self.url.render_as_string(hide_password=True)
@@ -153,7 +153,8 @@ class Store:
         self._engine.dispose()
 
 
-def _url(place: str | Path | None) -> sa.URL:
+def database_url(place: str | Path | None) -> sa.URL:
+    """Return the address of a database: a path is SQLite, nothing is memory."""
     if place is None:
         return sa.make_url("sqlite://")
     if isinstance(place, Path) or "://" not in str(place):

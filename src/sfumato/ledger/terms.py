@@ -26,7 +26,8 @@ class Terms:
     `schema` is a fingerprint of the public schema: two curators that read the columns differently must not
     share a ledger. `gaussians` says which Gaussian noise is drawn: rounded where an Approximate limit measures it, and
     that of earlier versions in their ledgers, so that what was drawn there is read as it was drawn. `exact_lists` says
-    so of lists: whether their noise is that of their exact total.
+    so of lists: whether their noise is that of their exact total; `rank_errors` of quantiles and curves: whether a part
+    of their spend measures how far off they are.
     """
 
     budget: Budget
@@ -37,6 +38,14 @@ class Terms:
     odometer: Odometer = field(default_factory=Odometer)
     gaussians: Gaussians = "wide"
     exact_lists: bool = True
+    rank_errors: bool = True
+    later: frozenset[str] = frozenset()
+    """Analysts whose quota was declared after the ledger was made; no part of what it was made with."""
+
+    @property
+    def askers(self) -> frozenset[str]:
+        """Everybody who has a quota; where anybody has one, only they may ask."""
+        return frozenset(self.analysts) | self.later
 
     def __post_init__(self) -> None:
         if not isinstance(self.budget, Budget):
@@ -65,6 +74,7 @@ class Terms:
             "odometer": self.odometer.to_json(),
             "gaussians": self.gaussians,
             "exact_lists": self.exact_lists,
+            "rank_errors": self.rank_errors,
         }
 
     @classmethod
@@ -79,6 +89,7 @@ class Terms:
             Odometer.from_json(record["odometer"]),
             record.get("gaussians", "discrete"),
             record.get("exact_lists", False),
+            record.get("rank_errors", False),
         )
 
 
@@ -90,8 +101,14 @@ class Opening:
     analysts: Mapping[str, Budget] | None = None
     population: str | None = None
     relation: Relation | None = None
-    schema: str | None = None
+    schema: str | tuple[str, ...] | None = None
+    """A fingerprint, or several of which the ledger's may be any: the first one is that of a new ledger."""
     odometer: Odometer | None = None
+
+    @property
+    def schemas(self) -> tuple[str, ...]:
+        """All fingerprints that were given."""
+        return () if self.schema is None else (self.schema,) if isinstance(self.schema, str) else tuple(self.schema)
 
     def terms(self, place: str) -> Terms:
         """Return the terms of a new ledger."""
@@ -105,7 +122,7 @@ class Opening:
             dict(self.analysts or {}),
             self.population,
             self.relation or REPLACE_ONE,
-            self.schema,
+            self.schemas[0] if self.schemas else None,
             self.odometer or Odometer(),
             _gaussians([self.budget, *(self.analysts or {}).values()]),
         )
@@ -117,13 +134,13 @@ class Opening:
                 f"The ledger at {place} belongs to the population {stored.population!r}, not to {self.population!r}; "
                 "each population has a ledger of its own."
             )
-        if self.schema is not None and stored.schema is not None and stored.schema != self.schema:
+        if self.schemas and stored.schema is not None and stored.schema not in self.schemas:
             raise LedgerError(
                 f"The ledger at {place} was made for another schema (fingerprint {stored.schema[:8]}…, this one is "
-                f"{self.schema[:8]}…); open it with the schema that it was made for. A ledger fixes every public fact: "
-                "columns, ranges, categories, rows_per_person, and bins and other derived columns too, so declare "
-                "these before it is made. To go on with a corrected schema make a new ledger at another place: that is "
-                "a new promise, and what was spent from the old one adds to it."
+                f"{self.schemas[0][:8]}…); open it with the schema that it was made for. A ledger fixes every public "
+                "fact: columns, ranges, categories, rows_per_person. Bins and other derived columns may be added under "
+                "new names; those that it was made with stay as they were. To go on with a corrected schema make a new "
+                "ledger at another place: that is a new promise, and what was spent from the old one adds to it."
             )
         if self.relation is not None and self.relation is not stored.relation:
             raise LedgerError(

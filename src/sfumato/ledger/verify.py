@@ -153,7 +153,7 @@ def past_sums(rule: LimitRule, past: list[tuple[tuple[Loss, ...], str | None]]) 
         if verdict.settles:
             book.settle([0], verdict.settles[0])
         elif not verdict.fits and not book.rules[0].settled:
-            raise BudgetExceeded(wording.PASSED.format(bound=wording.bound_text(rule.limit.bound), name=rule.name))
+            raise BudgetExceeded(wording.PASSED.format(bound=str(rule.limit.bound), name=rule.name))
         sums = verdict.sums
     return book.rules[0], sums[0]
 

@@ -11,8 +11,9 @@ from fractions import Fraction
 from itertools import groupby
 
 from sfumato.exact import Extended, Infinity
+from sfumato.exact.written import shown, typed
 from sfumato.ledger.reservation import Break, Closing
-from sfumato.privacy import Approximate, Bound, Concentrated, Everything, Pure, Truncated
+from sfumato.privacy import Approximate, Bound, Everything, Loss
 from sfumato.privacy.attributes import Attributes
 from sfumato.privacy.filters import Meter
 
@@ -72,73 +73,6 @@ SAMPLE = "No Rényi order of this limit carries a sample at this rate; ask the s
 SHOWN_BREAKS = 5
 
 
-def typed(number: Fraction) -> str:
-    """Return a number as somebody would have typed it, exactly.
-
-    >>> typed(Fraction(1, 10)), typed(Fraction(1, 10**6)), typed(Fraction(1, 3)), typed(Fraction(3))
-    ('0.1', '1e-6', '1/3', '3')
-    """
-    twos, rest = 0, number.denominator
-    while rest % 2 == 0:
-        rest, twos = rest // 2, twos + 1
-    fives = 0
-    while rest % 5 == 0:
-        rest, fives = rest // 5, fives + 1
-    places = max(twos, fives)
-    if rest != 1 or places > 30:
-        return str(number)
-    return _decimal(int(number * 10**places), places)
-
-
-def _decimal(units: int, places: int) -> str:
-    """Return units·10^-places without trailing zeros, small numbers with an exponent."""
-    while places and units % 10 == 0:
-        units, places = units // 10, places - 1
-    if not places:
-        return str(units)
-    digits = str(units)
-    if len(digits) <= places - 4:
-        head = digits[0] + ("." + digits[1:] if len(digits) > 1 else "")
-        return f"{head}e-{places - len(digits) + 1}"
-    digits = digits.rjust(places + 1, "0")
-    return f"{digits[:-places]}.{digits[-places:]}"
-
-
-def shown(number: Extended, up: bool) -> str:
-    """Return a number with two decimals, or two digits if it is small, rounded to the safe side.
-
-    >>> shown(Fraction(1, 3), up=True), shown(Fraction(1, 3), up=False), shown(Fraction(1, 30000), up=True)
-    ('0.34', '0.33', '3.4e-5')
-    """
-    if isinstance(number, Infinity):
-        return "infinity"
-    places = 2
-    while number and number * 10**places < 10:
-        places += 1
-    scaled = number * 10**places
-    return _decimal(-(-scaled // 1) if up else scaled // 1, places)
-
-
-def bound_text(bound: Bound) -> str:
-    """Return a bound as it was typed.
-
-    >>> bound_text(Approximate(3, 1e-6))
-    'Approximate(3, 1e-6)'
-    """
-    match bound:
-        case Pure():
-            numbers = [bound.epsilon]
-        case Concentrated():
-            numbers = [bound.rho]
-        case Truncated():
-            numbers = [bound.rho, bound.omega]
-        case Approximate():
-            numbers = [bound.epsilon, bound.delta]
-        case _:
-            return repr(bound)
-    return f"{type(bound).__name__}({', '.join(map(typed, numbers))})"
-
-
 def subject(on: Attributes, people: int) -> str:
     """Say whom a limit protects."""
     who = "each person" if people == 1 else f"any {people} people together"
@@ -155,7 +89,7 @@ def guarantee_text(bound: Bound | None, on: Attributes, people: int) -> str:
         return f"No limit of this ledger bounds what is learned about {subject(on, people)}."
     return (
         "Everything answered through this ledger, now and later, together satisfies "
-        f"{bound_text(bound)} for {subject(on, people)}, whatever is asked."
+        f"{bound} for {subject(on, people)}, whatever is asked."
     )
 
 
@@ -165,7 +99,7 @@ def undivided_text(bound: Bound, meters: Sequence[Meter]) -> str:
     kinds = [f"Pure({typed(bound.epsilon)})"]
     widths = [meter.ceiling for meter in meters if meter.kind == "gauss"]
     kinds += [f"Gaussian noise of variance {shown(1 / amount, up=True)} for sensitivity 1" for amount in widths]
-    return f"{UNDIVIDED} It takes up to {', '.join(kinds)}, or {bound_text(bound)}."
+    return f"{UNDIVIDED} It takes up to {', '.join(kinds)}, or {bound}."
 
 
 def spent_text(meters: Sequence[Meter], sums: Sequence[Extended]) -> str:
@@ -215,7 +149,7 @@ def refusal_text(breaks: Sequence[Break], largest: Bound | None = None) -> str:
     if kinds := {type(row.limit.bound).__name__ for row in breaks if _is_other_kind(row)}:
         return f"{text} {_other_kind(kinds)}"
     if largest is not None:
-        return f"{text} The largest that fits is {bound_text(largest)}."
+        return f"{text} The largest that fits is {largest}."
     if any(row.sample for row in breaks):
         return f"{text} {SAMPLE}"
     return f"{text} A smaller spend may fit." if all(_room(rows) for _, rows in groups) else text
@@ -240,7 +174,7 @@ def _other_kind(kinds: set[str]) -> str:
 
 def _asked(row: Break) -> str:
     if _is_other_kind(row):
-        return f"a limit of {bound_text(row.limit.bound)}, cannot pay for this kind of spend"
+        return f"a limit of {row.limit.bound}, cannot pay for this kind of spend"
     asked = f"{shown(row.asked, up=True)} asked"
     left = "closed" if row.left is None else f"{shown(row.left, up=False)} left"
     if row.meter.kind == "leak":
@@ -307,3 +241,15 @@ def by_curve_text(names: Sequence[str]) -> str:
     listed = names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
     verb = "is" if len(names) == 1 else "are"
     return f"It was added up by Rényi curves, because {listed} {verb} known by a curve alone."
+
+
+def cost_text(loss: Loss) -> str:
+    """Return a loss in a few words, the person first.
+
+    >>> from sfumato import Cost, Loss
+    >>> cost_text(Loss.flat(Cost.pure("1/10"), reads={"age"}))
+    'a person epsilon 0.1 at delta 1e-6; it reads age'
+    """
+    person = shown(loss.person.epsilon_at(Fraction(1, 10**6)), up=True)
+    names = sorted(loss.profile.names())
+    return f"a person epsilon {person} at delta 1e-6" + (f"; it reads {', '.join(names)}" if names else "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 from sfumato.errors import SchemaError
@@ -80,8 +81,13 @@ class Secrets:
         object.__setattr__(self, "dependencies", tuple((first, second) for first, second in self.dependencies))
         self._check()
 
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """The names, to be looked up: a list of hundreds is looked through at every reservation otherwise."""
+        return frozenset(self.names)
+
     def _check(self) -> None:
-        known = set(self.names)
+        known = self.known
         if len(known) != len(self.names):
             raise SchemaError("Two attributes have the same name; give each one its own.")
         linked = [name for pair in self.dependencies for name in pair]
@@ -95,7 +101,7 @@ class Secrets:
         asked = attributes(names)
         assert not isinstance(asked, Everything)
         for name in asked:
-            if name not in self.names:
+            if name not in self.known:
                 raise SchemaError(f"{name!r} is not an attribute; the attributes are {', '.join(self.names)}.")
         links = [frozenset(pair) for pair in self.dependencies]
         links += [frozenset(members) for members in (self.groups or {}).values()]

@@ -20,6 +20,7 @@ from sfumato.exact import (
     to_text,
 )
 from sfumato.exact.rational import show
+from sfumato.exact.written import LONGEST, amount, shown, typed
 from sfumato.words import Understood
 
 Unit = Literal["person", "attribute"]
@@ -65,7 +66,11 @@ class Bound(metaclass=Understood):
 
     @abstractmethod
     def _shown(self) -> str:
-        """Return the parameters as they are typed."""
+        """Return the parameters exactly."""
+
+    @abstractmethod
+    def _read(self) -> tuple[str, ...]:
+        """Return the parameters for people."""
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object that `bound_from_json` reads back exactly."""
@@ -76,8 +81,19 @@ class Bound(metaclass=Understood):
         return self.to_json()
 
     def __repr__(self) -> str:
-        suffix = ".per_attribute()" if self.unit == "attribute" else ""
-        return f"{type(self).__name__}({self._shown()}){suffix}"
+        return f"{type(self).__name__}({self._shown()}){self._suffix}"
+
+    @property
+    def _suffix(self) -> str:
+        return ".per_attribute()" if self.unit == "attribute" else ""
+
+    def __str__(self) -> str:
+        """Return it for people: numbers as they were typed, and with three digits, to the weaker side, if computed.
+
+        >>> print(Pure(0.1), Approximate(16, Fraction(1, 3**40)), Pure(1).split(3).per_attribute())
+        Pure(0.1) Approximate(16, 8.23e-20) Pure(1/3).per_attribute()
+        """
+        return f"{type(self).__name__}({', '.join(self._read())}){self._suffix}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -104,6 +120,9 @@ class Pure(Bound):
     def _shown(self) -> str:
         return str(self.epsilon)
 
+    def _read(self) -> tuple[str, ...]:
+        return (amount(self.epsilon),)
+
 
 @dataclass(frozen=True, repr=False)
 class Concentrated(Bound):
@@ -124,6 +143,9 @@ class Concentrated(Bound):
 
     def _shown(self) -> str:
         return str(self.rho)
+
+    def _read(self) -> tuple[str, ...]:
+        return (amount(self.rho),)
 
 
 @dataclass(frozen=True, repr=False)
@@ -153,6 +175,9 @@ class Truncated(Bound):
 
     def _shown(self) -> str:
         return f"{self.rho}, {self.omega}"
+
+    def _read(self) -> tuple[str, ...]:
+        return amount(self.rho), shown(self.omega, up=False) if len(typed(self.omega)) > LONGEST else typed(self.omega)
 
 
 @dataclass(frozen=True, repr=False)
@@ -186,19 +211,17 @@ class Approximate(Bound):
         lost, normal = _divided(self.delta, leaks, gauss, bool(routes))
         object.__setattr__(self, "leaks", lost)
         object.__setattr__(self, "gauss", normal)
-        object.__setattr__(self, "unit", _unit(unit))
+        if _unit(unit) != "person":
+            raise ParameterError(
+                "Approximate has no per-attribute form, because its group property is too weak; "
+                "write Concentrated(rho).per_attribute() or Pure(epsilon).per_attribute()."
+            )
+        object.__setattr__(self, "unit", unit)
 
     @property
     def divided(self) -> bool:
         """Whether it was written how delta is divided; otherwise the first question decides."""
         return self.leaks is not None
-
-    def per_attribute(self) -> Self:
-        """Refuse: a delta does not add up over attributes."""
-        raise ParameterError(
-            "Approximate has no per-attribute form, because its group property is too weak; "
-            "write Concentrated(rho).per_attribute() or Pure(epsilon).per_attribute()."
-        )
 
     def split(self, parts: int) -> Approximate:
         """Return the larger of epsilon/parts and what one of the routes of the limit carries.
@@ -245,10 +268,13 @@ class Approximate(Bound):
 
         It is what earlier versions wrote, so that a question asked before is known again.
         """
-        return Approximate(self.epsilon, self.delta, leaks=self.delta / 2, unit=self.unit).to_json()
+        return Approximate(self.epsilon, self.delta, leaks=self.delta / 2).to_json()
 
     def _shown(self) -> str:
         return f"{self.epsilon}, {self.delta}"
+
+    def _read(self) -> tuple[str, ...]:
+        return amount(self.epsilon), amount(self.delta)
 
 
 def _divided(
@@ -359,6 +385,8 @@ def bound_from_json(record: dict[str, Any]) -> Bound:
         raise ParameterError(f"No bound is called {name!r}; it was stored by a newer version of sfumato.")
     kind = kinds[name]
     unit = values.pop("unit")
+    if kind is Approximate:
+        unit = "person"  # earlier versions took such a spend per attribute, and charged a person with what it says
     routes = tuple((from_text(order), from_text(weight)) for order, weight in values.pop("routes", ()))
     extra = {"routes": routes} if kind is Approximate else {}
     read = {key: None if value is None else from_text(value) for key, value in values.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from math import comb
 from typing import Any
@@ -70,9 +71,9 @@ class Loss:
         """
         return cls(stated(person, attributes, relation, together), relation)
 
-    @property
+    @cached_property
     def person(self) -> Cost:
-        """The cost when the whole record of one person changes."""
+        """The cost when the whole record of one person changes; added up once, however often it is asked."""
         return self.profile.at(EVERYTHING)
 
     def person_for(self, names: Iterable[str] | str | Everything) -> Cost:

@@ -6,7 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from sfumato.exact import Infinity
-from sfumato.report.figures import Meaning, limit_text
+from sfumato.report.figures import Meaning
 from sfumato.show import Drawing, Gauge, Line, Panel, gauges, picture
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def limits_chart(report: ThreatReport) -> Drawing | None:
     """Return bars of what is used of each limit, None if no line has a limit of its own."""
     rows = [
-        Gauge(row.subject, row.percent, f"{row.percent} % of {limit_text(row.guaranteed)}")
+        Gauge(row.subject, row.percent, f"{row.percent} % of {row.guaranteed!s}")
         for row in report.rows
         if row.percent is not None and row.guaranteed is not None
     ]

@@ -6,8 +6,10 @@ Nothing is spent and no data are opened. What only a person can know is left ope
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,9 +17,10 @@ from typing import Any
 from sfumato.domain import nearest
 from sfumato.errors import ParameterError
 from sfumato.exact import Number
+from sfumato.exact.written import LONGEST, amount
 from sfumato.ledger import Ledger
 from sfumato.ledger.verify import Verification
-from sfumato.ledger.wording import METER, bound_text
+from sfumato.ledger.wording import METER
 from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Relation, Truncated
 from sfumato.report.figures import ReportLine
 from sfumato.report.review import SOURCE, Reviewed, reviewed
@@ -137,8 +140,8 @@ class Evidence:
         }
 
     def yaml(self) -> str:
-        """Return the same as YAML."""
-        return "\n".join(_yaml(self.to_json())) + "\n"
+        """Return the same as YAML for people: numbers that were computed have three digits, rounded up."""
+        return "\n".join([ROUNDED, *_yaml(readable(self.to_json()))]) + "\n"
 
     def html(self) -> str:
         """Return the same as one self-contained HTML page."""
@@ -158,6 +161,11 @@ class Evidence:
         written = json.dumps(self.to_json(), indent=1, ensure_ascii=False) + "\n"
         (target / "deployment.json").write_text(written, encoding="utf-8")
         return target
+
+
+ROUNDED = "# For people: computed numbers are rounded up to three digits. deployment.json has them exactly."
+_FRACTION = re.compile(r"[0-9]+/[0-9]+")
+_NUMBERS = ("epsilon", "delta", "leak", "rho")
 
 
 def evidence(
@@ -195,7 +203,7 @@ def _promised(row: ReportLine) -> dict[str, Any]:
     if row.guaranteed is None or row.promise is None:
         return {"for": row.subject, "bound": None, "text": row.guarantee_text}
     means = row.promise.to_json()
-    return {"for": row.subject, "bound": bound_text(row.guaranteed), **means, "text": row.guarantee_text}
+    return {"for": row.subject, "bound": str(row.guaranteed), **means, "text": row.guarantee_text}
 
 
 def _leaves(event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -234,6 +242,22 @@ def _software() -> dict[str, str]:
         return {"name": "sfumato", "version": version("sfumato")}
     except PackageNotFoundError:
         return {"name": "sfumato", "version": "not installed"}
+
+
+def readable(value: Any, name: str = "") -> Any:
+    """Return JSON in which exact fractions are short decimals, rounded up; other texts stay as they are.
+
+    >>> readable({"delta": "1/1000000", "cell": "1/2", "guess": "17571892003583715799/18446744073709551616"})
+    {'delta': '1e-6', 'cell': '1/2', 'guess': '0.953'}
+    """
+    if isinstance(value, Mapping):
+        return {key: readable(part, str(key)) for key, part in value.items()}
+    if isinstance(value, list):
+        return [readable(part, name) for part in value]
+    # A short fraction may also be somebody's category, so that it is a number under the name of one only.
+    if isinstance(value, str) and _FRACTION.fullmatch(value) and (name in _NUMBERS or len(value) > LONGEST):
+        return amount(Fraction(value))
+    return value
 
 
 def _yaml(value: Any, indent: int = 0) -> Iterator[str]:

@@ -10,9 +10,9 @@ from typing import Any
 
 from sfumato.exact import INFINITY, Extended, Infinity, rational_ball, to_text, unit_up
 from sfumato.exact.rational import show
+from sfumato.exact.written import amount
 from sfumato.ledger.readings import Reading
-from sfumato.ledger.wording import bound_text, shown, typed
-from sfumato.privacy import Approximate, Bound, Concentrated, Cost, Pure, Truncated
+from sfumato.privacy import Approximate, Bound, Cost
 from sfumato.privacy.curve import Curve
 from sfumato.privacy.derived import least
 from sfumato.privacy.explanation import percent
@@ -22,9 +22,6 @@ from sfumato.privacy.gauss import NONE, UNKNOWN_GAUSS, Exactly, Gauss
 from sfumato.privacy.readings import belief_change, guess, guess_concentrated, information
 
 NOTHING_KNOWN = "–"
-
-LONGEST = 12
-"""Digits of a number that somebody may have typed; longer ones were computed, and are rounded."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +163,7 @@ class ReportLine:
         """Return subject, limit, and what it means."""
         if self.guaranteed is None or self.promise is None:
             return (self.subject, "no limit reaches it", *(NOTHING_KNOWN,) * len(MEANING_COLUMNS))
-        return (self.subject, limit_text(self.guaranteed), *self.promise.cells())
+        return (self.subject, str(self.guaranteed), *self.promise.cells())
 
     def used_cells(self) -> tuple[str, ...]:
         """Return subject, the part of its own limit that is used, and what that means."""
@@ -191,39 +188,6 @@ class ReportLine:
                 "text": self.spent_text,
             },
         }
-
-
-def amount(number: Fraction) -> str:
-    """Return a number as it was typed if that is short, rounded up if it was computed.
-
-    >>> amount(Fraction(1, 10**6)), amount(Fraction(6116621116004834069, 36893488147419103232))
-    ('1e-6', '0.17')
-    """
-    text = typed(number)
-    return text if len(text) <= LONGEST else shown(number, up=True)
-
-
-def limit_text(bound: Bound) -> str:
-    """Return a limit as it was typed; numbers that were computed for a group of people are rounded up.
-
-    >>> from sfumato import Pure
-    >>> limit_text(Pure("5/2")), limit_text(Approximate(16, Fraction(1, 3**40)))
-    ('Pure(2.5)', 'Approximate(16, 8.3e-20)')
-    """
-    text = bound_text(bound)
-    if len(text) <= 3 * LONGEST:
-        return text
-    match bound:
-        case Approximate():
-            return f"Approximate({amount(bound.epsilon)}, {amount(bound.delta)})"
-        case Pure():
-            return f"Pure({amount(bound.epsilon)})"
-        case Concentrated():
-            return f"Concentrated({amount(bound.rho)})"
-        case Truncated():
-            # The smaller the largest order, the weaker the claim.
-            return f"Truncated({amount(bound.rho)}, {shown(bound.omega, up=False)})"
-    return text
 
 
 def upward(number: Extended) -> str:

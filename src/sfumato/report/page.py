@@ -6,10 +6,11 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from sfumato.exact import Infinity
+from sfumato.exact.written import amount
 from sfumato.ledger.wording import METER
 from sfumato.privacy.explanation import percent
 from sfumato.report.charts import limits_chart, worst_chart
-from sfumato.report.figures import NOTHING_KNOWN, Meaning, ReportLine, amount, limit_text, upward
+from sfumato.report.figures import NOTHING_KNOWN, Meaning, ReportLine, upward
 from sfumato.report.questionnaire import QUESTIONS, Level
 from sfumato.report.releases import releases_table
 from sfumato.report.text import blocked_text, guarantee_table, headline, readings, used_table, worst_table
@@ -120,7 +121,7 @@ def _card(row: ReportLine) -> str:
     if row.guaranteed is None or row.promise is None:
         return f'<section class="card"><h2>{escape(title)}</h2>{paragraph(headline(row))}</section>'
     used = NOTHING_KNOWN if row.percent is None else f"{row.percent} % so far"
-    facts = [("Guaranteed", limit_text(row.guaranteed)), *_meanings(row.promise), ("Used", used)]
+    facts = [("Guaranteed", str(row.guaranteed)), *_meanings(row.promise), ("Used", used)]
     listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts)
     guessed = "whether they are in the data" if row.presence else "a yes-or-no fact"
     said = paragraph(f"at most: how often a 50:50 guess at {guessed} is right", "quiet")

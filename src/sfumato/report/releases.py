@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sfumato.exact import Infinity
+from sfumato.exact.written import amount
 from sfumato.ledger import Entry
 from sfumato.privacy import Cost, Everything
-from sfumato.report.figures import NOTHING_KNOWN, amount, limit_text, upward
+from sfumato.report.figures import NOTHING_KNOWN, upward
 from sfumato.show import Table, table
 
 TITLE = "Charged so far, in order"
@@ -31,7 +32,7 @@ def _cells(entry: Entry) -> list[str]:
     touched = entry.attributes
     names = "all" if isinstance(touched, Everything) else ", ".join(sorted(touched)) or "none"
     when = NOTHING_KNOWN if entry.at is None else entry.at.removesuffix("+00:00").replace("T", " ")
-    spend = NOTHING_KNOWN if entry.spend is None else limit_text(entry.spend)
+    spend = NOTHING_KNOWN if entry.spend is None else str(entry.spend)
     what = entry.name if entry.analyst is None else f"{entry.name}, asked by {entry.analyst}"
     return [str(entry.number), what, when, spend, cost_text(entry.person), names, entry.state]
 

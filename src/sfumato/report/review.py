@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sfumato.ledger.wording import bound_text
 from sfumato.privacy import ADD_REMOVE, REPLACE_ONE
 from sfumato.report.text import headline
 
@@ -121,15 +120,13 @@ def _from_ledger(evidence: Evidence) -> list[Reviewed]:
     person = report.person
     assert person.guaranteed is not None
     moves = NEIGHBOURS[relation]
-    families = "; ".join(
-        f"{row.subject}: {bound_text(row.guaranteed)}" for row in report.families if row.guaranteed is not None
-    )
+    families = "; ".join(f"{row.subject}: {row.guaranteed!s}" for row in report.families if row.guaranteed is not None)
     listed = ", ".join(mechanism["name"] for mechanism in evidence.mechanisms) or "none yet"
     told = [
         (
             "Parameters",
             "What is promised, and what do the numbers mean?",
-            f"{bound_text(person.guaranteed)}. {headline(person)}",
+            f"{person.guaranteed!s}. {headline(person)}",
         ),
         ("Parameters", "Which definition of privacy is it?", f"{evidence.kind}."),
         (

@@ -5,9 +5,10 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
+from sfumato.exact.written import amount
 from sfumato.ledger.wording import METER
 from sfumato.privacy.explanation import percent
-from sfumato.report.figures import MEANING_COLUMNS, ReportLine, amount, upward
+from sfumato.report.figures import MEANING_COLUMNS, ReportLine, upward
 from sfumato.report.questionnaire import CONTEXTS, EXPLANATION
 from sfumato.report.releases import releases_table
 from sfumato.show import Table, table

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.privacy import Bound
-from sfumato.report.figures import NOTHING_KNOWN, Meaning, limit_text
+from sfumato.report.figures import NOTHING_KNOWN, Meaning
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Worst:
 
     def cells(self) -> tuple[str, ...]:
         """Return the size, then the guarantee and the meter, each with the set that it is about."""
-        bound = "no limit reaches it" if self.guaranteed is None else limit_text(self.guaranteed)
+        bound = "no limit reaches it" if self.guaranteed is None else str(self.guaranteed)
         said = NOTHING_KNOWN if self.promise is None else self.promise.cells()[0]
         used = NOTHING_KNOWN if self.used is None else self.used.cells()[0]
         return str(self.size), bound, said, _set(self.promised_for), used, _set(self.used_for)

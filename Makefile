@@ -3,7 +3,10 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: setup lock demo tour docs test lint types contracts units audit bench clean
+# Tests start the program many times, and it would be compiled anew each time.
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: setup lock demo tour docs test statics lint types contracts units audit bench clean
 
 setup: $(VENV)/.ready
 
@@ -39,11 +42,16 @@ contracts: setup
 	PYTHONPATH=src $(BIN)/lint-imports --no-cache
 
 units: setup
-	$(BIN)/pytest -n 2 --dist loadgroup -m "not audit"
+	$(BIN)/pytest -n 2 -m "not audit"
 
-test: lint types contracts units
+statics: lint types contracts
+
+# Side by side: the type checker has one core for a minute, and the tests have the other.
+test: setup
+	@$(MAKE) --no-print-directory --jobs 2 statics units
 
 audit: setup
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq chromium; } || echo "Chromium is not installed: the browser tests are skipped; install it and run make again."
 	$(BIN)/python -m tests.run_audit
 
 bench: setup
@@ -66,6 +74,7 @@ bench: setup
 	$(BIN)/python -m bench.synopsis_learned
 	$(BIN)/python -m bench.popular
 	$(BIN)/python -m bench.local
+	$(BIN)/python -m bench.service
 
 clean:
 	rm -rf $(VENV) out .mypy_cache .ruff_cache .hypothesis

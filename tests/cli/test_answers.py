@@ -10,8 +10,8 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from sfumato.cli.phrases import read_phrase
-from sfumato.cli.questions import read_question, read_request
+from sfumato.curator.phrases import read_phrase
+from sfumato.curator.typed import read_question, read_request
 from sfumato.errors import ParameterError
 from sfumato.ledger import Ledger
 from tests.cli.conftest import SCHEMA, Place, run

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from sfumato.cli.hints import in_shell
-from sfumato.cli.questions import read_question
-from sfumato.cli.spends import read_bound, read_budget
+from sfumato.curator.typed import read_question
 from sfumato.errors import ParameterError
+from sfumato.ledger.typed import read_bound, read_budget
 from tests.cli.conftest import SCHEMA, Place, run
 
 

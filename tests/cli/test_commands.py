@@ -148,6 +148,9 @@ def test_ledgers_are_made_shown_and_verified(place: Place, tmp_path: Path) -> No
     assert "together satisfies Pure(3) for each person" in shown.out and "The guarantee is the limit" in shown.out
     checked = run("ledger", "verify", new, "--json")
     assert checked.code == 0 and checked.json["ok"]
+    assert checked.json["compared_with"] is None and run("ledger", "verify", new, "--head", made.json["head"]).code == 0
+    alone = run("ledger", "verify", new)
+    assert "Not checked: that it is the newest one" in alone.out and f"--head {made.json['head']}" in alone.out
     elsewhere = f"{made.json['head'].split(':')[0]}:{'0' * 64}"
     rolled = run("ledger", "verify", new, "--head", elsewhere)
     assert rolled.code == 3 and "rolled back" in rolled.out

@@ -164,8 +164,8 @@ def converse_command(
 
 def _check_files(question: str, schema: Path, out: Path | None, rows: int | None, plot: Path | None) -> None:
     """Refuse files that cannot be written, before anything is spent."""
-    from sfumato.cli.questions import read_request
     from sfumato.cli.writing import check_kind, check_out, check_picture
+    from sfumato.curator.typed import read_request
     from sfumato.table.schema import Schema
 
     check_out(out, rows)

@@ -15,6 +15,7 @@ from sfumato.cli.local import local_app
 from sfumato.cli.options import Charged, Data, Json, SchemaPath, Table
 from sfumato.cli.outcome import CHECK_FAILED, emit, guarded
 from sfumato.cli.reports import report_command
+from sfumato.cli.serving import serve_command, user_app
 from sfumato.cli.sql import sql_command
 from sfumato.errors import ParameterError
 from sfumato.show.progress import watched
@@ -39,6 +40,8 @@ app.command("refit")(refit_command)
 app.command("sql", cls=Charged)(sql_command)
 app.command("report")(report_command)
 app.command("evidence")(evidence_command)
+app.command("serve")(serve_command)
+app.add_typer(user_app, name="user")
 
 
 @app.callback(invoke_without_command=True)

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from sfumato.answer import Answer, Frame, number
+from sfumato.answer import Answer, Frame
 from sfumato.cli.hints import in_shell
-from sfumato.cli.questions import Request, read_request
-from sfumato.cli.spends import read_bound
 from sfumato.curator import Curator, curate
+from sfumato.curator.typed import Request, read_request
 from sfumato.errors import ParameterError
-from sfumato.exact import to_text
+from sfumato.exact import Infinity
+from sfumato.exact.written import shown
 from sfumato.ledger import Ledger
-from sfumato.ledger.wording import shown
+from sfumato.ledger.typed import read_bound
+from sfumato.ledger.wording import cost_text
 from sfumato.model.base import Model
 from sfumato.privacy import Bound, Loss
 from sfumato.questions.synopsis import Synopsis
@@ -45,7 +46,7 @@ class Desk:
     def open(self, schema: Schema | None = None) -> Iterator[Curator]:
         """Open table and ledger, and close both."""
         described = Schema.load(self.schema) if schema is None else schema
-        with Ledger(self.ledger, schema=described.fingerprint, private=self.private, keep_head=self.keep_head) as book:
+        with Ledger(self.ledger, schema=described.fingerprints, private=self.private, keep_head=self.keep_head) as book:
             curator = curate(
                 self.data, described, ledger=book, snapshot=self.snapshot, same_data=self.same_data, table=self.table
             )
@@ -77,15 +78,17 @@ class Found:
         """The table of the answer; those of several groups below each other."""
         if self.request is None or not self.request.by:
             return self.answers[0].framed(self.together)
-        return stacked(self.request, [answer.framed(self.together) for answer in self.answers])
+        return self.request.stacked([answer.framed(self.together) for answer in self.answers])
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object; the table stands beside the exact form of the answer."""
-        person = {"person_epsilon": to_text(self.loss.person.epsilon_at(DELTA)), "at_delta": DELTA}
+        epsilon = self.loss.person.epsilon_at(DELTA)
+        rounded = None if isinstance(epsilon, Infinity) else float(Fraction(shown(epsilon, up=True, digits=6)))
+        person = {"person_epsilon": rounded, "at_delta": float(DELTA)}
         if not self.answers:
             return {"fits": self.fits, "text": self.said, "loss": self.loss.to_json(), **person}
         records = [answer.to_json() for answer in self.answers]
-        table = {} if is_sketch(self.answers[0].value) else {"table": columns_json(self.frame)}
+        table = {} if is_sketch(self.answers[0].value) else {"table": self.frame.to_json()}
         known: dict[str, Any] = {} if self.schema is None else {"schema": self.schema.to_json()}
         known["notes"] = list(dict.fromkeys(note for answer in self.answers for note in answer.notes))
         exact = records[0] if len(records) == 1 else {"groups": records, "reused": self.answers[0].reused}
@@ -150,29 +153,6 @@ def drawn(frame: Frame, title: str) -> str:
     return f"{title}\n{frame.view().text()}{more}"
 
 
-def stacked(request: Request, frames: Sequence[Frame]) -> Frame:
-    """Return the tables of all groups as one, with the columns of the groups in front."""
-    columns: dict[str, list[Any]] = {name: [] for name in (*request.by, *frames[0].columns)}
-    for group, frame in zip(request.groups, frames, strict=True):
-        for name, value in zip(request.by, group, strict=True):
-            columns[name] += [value] * len(frame)
-        for name, cells in frame.columns.items():
-            columns[name] += cells
-    return Frame((*request.by, *frames[0].keys), {name: tuple(cells) for name, cells in columns.items()})
-
-
-def cost_text(loss: Loss) -> str:
-    """Return a loss in a few words, the person first.
-
-    >>> from sfumato import Cost
-    >>> cost_text(Loss.flat(Cost.pure("1/10"), reads={"age"}))
-    'a person epsilon 0.1 at delta 1e-6; it reads age'
-    """
-    person = shown(loss.person.epsilon_at(DELTA), up=True)
-    names = sorted(loss.profile.names())
-    return f"a person epsilon {person} at delta {DELTA}" + (f"; it reads {', '.join(names)}" if names else "")
-
-
 def preview_text(found: Found) -> str:
     """Say whether a question fits, and what it would cost."""
     return f"{found.said} It would cost {cost_text(found.loss)}."
@@ -196,7 +176,8 @@ def ask(
     with desk.open(described) as curator:
         if bound is not None and preview:
             seen = curator.preview(request.asked, bound, analyst=desk.analyst)
-            return Found(curator.loss(request.asked, bound), seen.text, seen.fits)
+            said = " ".join([seen.text, *_divided(request)])
+            return Found(curator.loss(request.asked, bound), said, seen.fits)
         if bound is not None and rehearse:
             return replace(_rehearsed(curator, request, bound), together=together)
         answers = curator.ask(request.asked, bound, analyst=desk.analyst)
@@ -227,14 +208,15 @@ def found_in(curator: Curator, request: Request, answers: Answer | Sequence[Answ
     loss = listed[0].loss
     for answer in listed[1:]:
         loss = loss + answer.loss
-    return Found(loss, "", True, listed, request, curator.schema, notes=curator.notes)
+    return Found(loss, "", True, listed, request, curator.schema, notes=(*_divided(request), *curator.notes))
 
 
-def columns_json(frame: Frame) -> dict[str, list[Any]]:
-    """Return the columns of a table as JSON."""
-    return {name: [_json(cell) for cell in column] for name, column in frame.columns.items()}
-
-
-def _json(cell: Any) -> Any:
-    plain = number(cell)
-    return plain if isinstance(plain, (int, float, str, bool)) else json.loads(json.dumps(plain, default=str))
+def _divided(request: Request) -> tuple[str, ...]:
+    """Say that the groups of quantiles share the spend; counts, sums and means by group do not."""
+    if len(request.groups) < 2:
+        return ()
+    return (
+        f"The spend is divided evenly over {len(request.groups)} groups, because each group's quantiles are drawn on "
+        "their own; counts, sums and means by group need no division. Fewer groups, or a larger spend, give smaller "
+        "rank errors.",
+    )

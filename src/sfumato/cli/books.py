@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -49,8 +50,8 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Make a new ledger; its limits are fixed for ever."""
-    from sfumato.cli.spends import read_budget
     from sfumato.ledger import Ledger
+    from sfumato.ledger.typed import read_budget
     from sfumato.table.database import load
 
     described = None if schema is None else load(schema)
@@ -83,10 +84,24 @@ def verify(
     with watched("Verifying"), open_ledger(ledger) as book:
         found = book.verify(head)
     said = f"{found.rows} rows, {found.reservations} reservations: " + ("nothing is wrong." if found else "wrong.")
+    compared = (
+        _not_compared(ledger, found.head) if head is None else f"Its chain goes on from the end that you kept, {head}."
+    )
     record = {"ok": found.ok, "rows": found.rows, "head": found.head, "problems": list(found.problems)}
-    emit(record, lambda: "\n".join([said, *found.problems, f"End of the chain: {found.head}"]), as_json)
+    end = [f"End of the chain: {found.head}", *([compared] if found else [])]
+    emit({**record, "compared_with": head}, lambda: "\n".join([said, *found.problems, *end]), as_json)
     if not found:
         raise typer.Exit(CHECK_FAILED)
+
+
+def _not_compared(ledger: str, head: str) -> str:
+    """Say what a chain cannot show by itself, and the line to keep."""
+    return (
+        "Checked: that this file is whole in itself. Not checked: that it is the newest one. An older copy is whole, "
+        "too, and what was asked since then could be paid from it again. Keep this line elsewhere, for the next "
+        "review:\n"
+        f"  sfumato ledger verify {shlex.quote(ledger)} --head {head}"
+    )
 
 
 @ledger_app.command("give-up")
@@ -163,7 +178,7 @@ def _described(book: Ledger) -> dict[str, Any]:
 
 
 def _shown(book: Ledger) -> str:
-    from sfumato.ledger.wording import METER, bound_text, spent_text
+    from sfumato.ledger.wording import METER, spent_text
     from sfumato.report.releases import releases_table
     from sfumato.show import table
 
@@ -171,7 +186,7 @@ def _shown(book: Ledger) -> str:
     for reading in book.readings():
         used = spent_text(reading.meters, reading.sums).removesuffix(METER).strip()
         kind = "guarantee" if reading.rule.promises else "declared late" if reading.rule.late else "quota"
-        rows.append([reading.name, bound_text(reading.rule.limit.bound), kind, f"{reading.percent} %", used])
+        rows.append([reading.name, str(reading.rule.limit.bound), kind, f"{reading.percent} %", used])
     drawn = table("Limits", ["on", "limit", "is a", "used", "meters"], rows)
     history = book.history()
     listed = releases_table(history).text() if history else "Nothing was charged yet."

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.answer import Frame
-from sfumato.cli.asking import Desk, columns_json, drawn
-from sfumato.cli.spends import read_bound
+from sfumato.cli.asking import Desk, drawn
 from sfumato.cli.writing import write_json, write_table
 from sfumato.errors import SfumatoError
+from sfumato.ledger.typed import read_bound
 from sfumato.questions.conversation import Conversation
 from sfumato.questions.conversation.queries import read_query
 from sfumato.questions.conversation.reply import Progress, Reply
@@ -49,7 +49,7 @@ class Talk:
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object."""
         left = None if self.progress is None else self.progress._asdict()
-        return {"name": self.name, "table": columns_json(self.frame), "progress": left}
+        return {"name": self.name, "table": self.frame.to_json(), "progress": left}
 
     def write(self, out: Path) -> str:
         """Write the replies as the file's ending says."""

@@ -20,7 +20,7 @@ def complete_spend(incomplete: str) -> list[str]:
 
 def complete_question(context: typer.Context, incomplete: str) -> list[str]:
     """Offer kinds of questions, and the columns of the schema for the word that is being typed."""
-    from sfumato.cli.questions import KINDS
+    from sfumato.curator.typed import KINDS
 
     before, _, word = incomplete.rpartition(" ")
     if not before:

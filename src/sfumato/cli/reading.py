@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow
 
 from sfumato.answer import Answer, Frame, Released
-from sfumato.cli.asking import columns_json, described, drawn, is_sketch
-from sfumato.cli.phrases import after_of, names, tokens
-from sfumato.cli.questions import leading_numbers
+from sfumato.cli.asking import described, drawn, is_sketch
 from sfumato.cli.writing import write_json, write_rows, write_table
+from sfumato.curator.phrases import after_of, names, tokens
+from sfumato.curator.typed import leading_numbers
 from sfumato.errors import ParameterError
 from sfumato.mechanism import Event
 from sfumato.model.base import Model
@@ -39,7 +39,7 @@ class Reading:
 
     def to_json(self) -> Any:
         """Return the columns of the table, or the sentence."""
-        return {"text": self.said} if self.table is None else {"table": columns_json(_frame(self.table))}
+        return {"text": self.said} if self.table is None else {"table": _frame(self.table).to_json()}
 
     def text(self) -> str:
         """Return it for people."""

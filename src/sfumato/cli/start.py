@@ -13,10 +13,9 @@ import typer
 from sfumato.cli.asking import Desk, ask
 from sfumato.cli.columns import GRAMMAR, column_text, example_of, read_column
 from sfumato.cli.hints import in_shell
-from sfumato.cli.spends import read_bound
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.ledger import Budget, Ledger
-from sfumato.ledger.wording import bound_text
+from sfumato.ledger.typed import read_bound
 from sfumato.privacy import Bound, Pure
 from sfumato.table.drafting import LOOKS, Draft, draft
 from sfumato.table.mistakes import unfilled
@@ -160,21 +159,21 @@ def _ledger(schema: Schema, usual: str) -> tuple[Path, Bound]:
     typer.echo(limit.explain())
     path = _new_path("Where shall the ledger be kept?", usual)
     Ledger(path, Budget(person=limit, secrets=schema.secrets), schema=schema.fingerprint).close()
-    typer.echo(f"Made {path} with the limit {bound_text(limit)}.")
+    typer.echo(f"Made {path} with the limit {limit!s}.")
     return path, limit
 
 
 def _first(places: Sequence[str], schema: Schema, spend: Bound, table: str | None) -> None:
     """Ask the first question, and say how to go on; `places` are those of the data, the schema and the ledger."""
     data, path, ledger = places
-    typer.echo(f"\nNow ask: {', '.join(suggestions(schema))}. It takes a tenth of the limit, {bound_text(spend)}.")
+    typer.echo(f"\nNow ask: {', '.join(suggestions(schema))}. It takes a tenth of the limit, {spend!s}.")
 
     def answered(text: str) -> str:
-        return ask(Desk(data, Path(path), ledger, table=table), text, bound_text(spend)).text()
+        return ask(Desk(data, Path(path), ledger, table=table), text, str(spend)).text()
 
     typer.echo(_asked("Your question", answered, suggestions(schema)[0]))
     following = shlex.join(
-        ["sfumato", "query", data, path, suggestions(schema)[-1], "--ledger", ledger, "--spend", bound_text(spend)]
+        ["sfumato", "query", data, path, suggestions(schema)[-1], "--ledger", ledger, "--spend", str(spend)]
     )
     typer.echo(
         f"\nGo on in the shell:\n  {following}\n  {shlex.join(['sfumato', 'ledger', 'show', ledger])}\n"

@@ -10,7 +10,7 @@ from sfumato.errors import ParameterError
 
 if TYPE_CHECKING:
     from sfumato.cli.asking import Found
-    from sfumato.cli.questions import Request
+    from sfumato.curator.typed import Request
     from sfumato.model.base import Model
 
 TABLES = (".csv", ".parquet")

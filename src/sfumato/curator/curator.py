@@ -59,6 +59,7 @@ class Curator(Shorthands):
             table.order_key,
             gaussians=ledger.gaussians,
             exact_lists=ledger.exact_lists,
+            rank_errors=ledger.rank_errors,
         )
         self.unnamed = False  # whether this state of the data will be a new snapshot when it is opened again
 
@@ -88,10 +89,17 @@ class Curator(Shorthands):
         return self.table.schema
 
     @overload
-    def ask(self, question: Question, spend: Bound | None = None, *, analyst: str | None = None) -> Answer: ...
+    def ask(
+        self, question: Question, spend: Bound | None = None, *, analyst: str | None = None, request: str | None = None
+    ) -> Answer: ...
     @overload
     def ask(
-        self, question: Sequence[Question], spend: Bound | None = None, *, analyst: str | None = None
+        self,
+        question: Sequence[Question],
+        spend: Bound | None = None,
+        *,
+        analyst: str | None = None,
+        request: str | None = None,
     ) -> list[Answer]: ...
     def ask(
         self,
@@ -99,19 +107,21 @@ class Curator(Shorthands):
         spend: Bound | None = None,
         *,
         analyst: str | None = None,
+        request: str | None = None,
     ) -> Answer | list[Answer]:
         """Answer a question within a spend, or a list of questions within one spend split evenly over them.
 
         The loss is reserved before the data are touched. The same question at the same spend of the same snapshot
         returns the stored answer, free. A list is one release: all of it is reserved at once or nothing is, it is
         stored at once, and the same list asked again is free. Questions in it that cost nothing take no part of the
-        spend.
+        spend. `request` is your own id for this request, so that a retry is known as one; another request of the same
+        id is refused.
         """
         asked = planned(self.basis, question, spend)
-        answers = self._answers(asked, spend, analyst)
+        answers = self._answers(asked, spend, analyst, request)
         return answers[0] if isinstance(question, Question) else answers
 
-    def _answers(self, asked: Asked, spend: Bound | None, analyst: str | None) -> list[Answer]:
+    def _answers(self, asked: Asked, spend: Bound | None, analyst: str | None, request: str | None) -> list[Answer]:
         self.table.require_unchanged()
         key = key_of(self.basis, asked, spend, self.table.snapshot)
         try:
@@ -120,7 +130,7 @@ class Curator(Shorthands):
             if not self.ledger.knows(key):  # what was answered elsewhere is shown here too
                 raise
         kept = self.ledger.run_sealed(
-            new_key()[:16].hex(),
+            new_key()[:16].hex() if request is None else request,
             asked.event(self.table.snapshot),
             asked.losses(spend),
             asked.work(self.table),
@@ -131,7 +141,14 @@ class Curator(Shorthands):
         )
         return answers_of(self.ledger, asked, kept, self.table.snapshot)
 
-    def sql(self, statement: str, spend: Bound | None = None, *, analyst: str | None = None) -> SqlAnswer | Explanation:
+    def sql(
+        self,
+        statement: str,
+        spend: Bound | None = None,
+        *,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> SqlAnswer | Explanation:
         """Answer a SELECT over the tables within a spend, which may also stand in the statement; see docs/sql.md.
 
         It is asked, charged and stored as questions are: the same again is free, and so is another HAVING, ORDER BY,
@@ -139,27 +156,34 @@ class Curator(Shorthands):
         """
         from sfumato.curator.statements import answer_sql
 
-        return answer_sql(self, statement, spend, analyst)
+        return answer_sql(self, statement, spend, analyst, request)
 
-    def explain(self, statement: str, spend: Bound | None = None) -> Explanation:
+    def explain(self, statement: str, spend: Bound | None = None, *, analyst: str | None = None) -> Explanation:
         """Say what a SELECT reads, what it costs and how far its noise goes; free, and no data are read."""
         from sfumato.curator.statements import explain_sql
 
-        return explain_sql(self, statement, spend)
+        return explain_sql(self, statement, spend, analyst)
 
     def refit(self, request: str) -> Answer | list[Answer]:
         """Compute again what is shown of a stored draw, and return it: after a `FitError`, say; free, no data are read.
 
         `request` is the id of an answer or of a `FitError`; a list of questions gives a list of answers.
         """
-        entry = next((one for one in self.ledger.history() if one.id == request), None)
+        return self._stored(request, again=True)
+
+    def stored(self, request: str) -> Answer | list[Answer]:
+        """Return what was answered to a request, by its id; free, no data are read, and nothing is ever charged."""
+        return self._stored(request, again=False)
+
+    def _stored(self, request: str, again: bool) -> Answer | list[Answer]:
+        entry = self.ledger.entry(request)
         if entry is None or entry.state != "committed":
             raise LedgerError(
                 f"The ledger holds no draw for the request {request!r}; give answer.request, or the request of a "
                 "FitError."
             )
-        asked, kept = asked_before(self.basis, entry), self.ledger.stored(request)
-        answers = answers_of(self.ledger, asked, kept, str(entry.event["parameters"]["snapshot"]), again=True)
+        asked, kept = asked_before(self.basis, entry), replace(self.ledger.stored(request), reused=not again)
+        answers = answers_of(self.ledger, asked, kept, str(entry.event["parameters"]["snapshot"]), again=again)
         return answers if "parts" in entry.event["parameters"] else answers[0]
 
     def preview(self, question: Question | Sequence[Question], spend: Bound, *, analyst: str | None = None) -> Preview:

@@ -99,7 +99,7 @@ def _given(ledger: Ledger, schema: Schema, relation: Relation | None, rest: Sequ
         raise LedgerError(
             "The ledger was made for a schema with other attributes; open it with the schema that it was made for."
         )
-    ledger.use_schema(schema.fingerprint)
+    ledger.use_schema(schema.fingerprints)
     return ledger
 
 
@@ -127,7 +127,7 @@ def _ledger(
         )
     limits = None if budget is None else _budget(budget, schema)
     own = None if analysts is None else {name: _budget(part, schema) for name, part in analysts.items()}
-    return Ledger(place, limits, schema=schema.fingerprint, analysts=own, **rest)
+    return Ledger(place, limits, schema=schema.fingerprints, analysts=own, **rest)
 
 
 def _budget(budget: Budget | Bound, schema: Schema) -> Budget:

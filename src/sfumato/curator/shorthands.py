@@ -130,10 +130,12 @@ class Shorthands(Guided, Viewed, ABC):
         *,
         spend: Bound,
         method: Method = "auto",
+        measured: bool = True,
         analyst: str | None = None,
     ) -> Answer:
-        """Find the values below which given parts of the rows lie."""
-        return self.ask(questions.Quantiles(column, probabilities, where, method), spend, analyst=analyst)
+        """Find the values below which given parts of the rows lie, and measure how far off their ranks they are."""
+        question = questions.Quantiles(column, probabilities, where, method, measured)
+        return self.ask(question, spend, analyst=analyst)
 
     def median(self, column: str, where: Where = None, *, spend: Bound, analyst: str | None = None) -> Answer:
         """Find the value below which half of the rows lie."""

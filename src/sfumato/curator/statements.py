@@ -75,17 +75,20 @@ def statement_of(curator: Curator, text: str) -> Statement:
     return read_statement(text, database_of(curator.schema))
 
 
-def answer_sql(curator: Curator, text: str, spend: Bound | None, analyst: str | None) -> SqlAnswer | Explanation:
+def answer_sql(
+    curator: Curator, text: str, spend: Bound | None, analyst: str | None, request: str | None = None
+) -> SqlAnswer | Explanation:
     """Answer a statement within a spend, or explain it if it says so."""
     statement = statement_of(curator, text)
     bound = statement.spend(spend)
     if statement.parsed.explain:
-        return explain_sql(curator, text, bound)
-    answers = curator.ask(list(statement.selects), bound, analyst=analyst)
-    return _answer(statement, answers)
+        return explain_sql(curator, text, bound, analyst)
+    answers = curator.ask(list(statement.selects), bound, analyst=analyst, request=request)
+    return read_answers(statement, answers)
 
 
-def _answer(statement: Statement, answers: Sequence[Answer]) -> SqlAnswer:
+def read_answers(statement: Statement, answers: Sequence[Answer]) -> SqlAnswer:
+    """Return the rows of a statement, computed from the answers to its questions."""
     first = answers[0]
     loss = reduce(add, (one.loss for one in answers))
     reading = Reading(statement, tuple(answers), statement.frame(answers))
@@ -103,7 +106,7 @@ def _answer(statement: Statement, answers: Sequence[Answer]) -> SqlAnswer:
     )
 
 
-def explain_sql(curator: Curator, text: str, spend: Bound | None) -> Explanation:
+def explain_sql(curator: Curator, text: str, spend: Bound | None, analyst: str | None = None) -> Explanation:
     """Say what a statement reads, costs and can tell; from public facts alone, and free."""
     statement = statement_of(curator, text)
     bound = statement.spend(spend)
@@ -111,4 +114,4 @@ def explain_sql(curator: Curator, text: str, spend: Bound | None) -> Explanation
         asked = planned(curator.basis, list(statement.selects), None)
         return explained(statement, asked, None)
     asked = planned(curator.basis, list(statement.selects), require_bound(bound))
-    return explained(statement, asked, curator.ledger.preview(asked.losses(bound), None).text)
+    return explained(statement, asked, curator.ledger.preview(asked.losses(bound), analyst).text)

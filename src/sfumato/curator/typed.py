@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 
-from sfumato.cli.phrases import EXAMPLES, Phrase, after_of, names, parts, read_phrase
+from sfumato.curator.phrases import EXAMPLES, Phrase, after_of, names, parts, read_phrase
 from sfumato.domain import nearest
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.words import guide
 
 if TYPE_CHECKING:
+    from sfumato.answer import Frame
     from sfumato.questions import Question
     from sfumato.table.schema import Schema
     from sfumato.totals.aggregates import Aggregate
@@ -42,6 +43,18 @@ class Request:
     def asked(self) -> Question | tuple[Question, ...]:
         """What a curator is asked."""
         return self.questions if self.by else self.questions[0]
+
+    def stacked(self, frames: Sequence[Frame]) -> Frame:
+        """Return the tables of all groups as one, with the columns of the groups in front."""
+        from sfumato.answer import Frame
+
+        columns: dict[str, list[Any]] = {name: [] for name in (*self.by, *frames[0].columns)}
+        for group, frame in zip(self.groups, frames, strict=True):
+            for name, value in zip(self.by, group, strict=True):
+                columns[name] += [value] * len(frame)
+            for name, cells in frame.columns.items():
+                columns[name] += cells
+        return Frame((*self.by, *frames[0].keys), {name: tuple(cells) for name, cells in columns.items()})
 
 
 def read_question(text: str, schema: Schema) -> Question:

@@ -1,0 +1,154 @@
+"""How long a count takes through the service, how many people it holds, and what its latency tells of one person.
+
+    python -m bench.service [--rows 1000000] [--users 50]
+
+CPU time where that is meant: others may work on the machine. Latencies are compared for two tables that differ in one
+person, with ticks and without; the Kolmogorov-Smirnov distance of two halves of the same table says what chance gives.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow
+from fastapi.testclient import TestClient
+from pyarrow import parquet
+from scipy.stats import ks_2samp
+
+from sfumato.serve.app import service_app
+from sfumato.serve.house import House, load_house
+from sfumato.serve.identity import People
+from sfumato.serve.store import Store
+
+SCHEMA = """
+[columns]
+age = {type = "integer", low = 0, high = 99, missing = 0}
+sex = {type = "category", values = ["F", "M"], missing = "F"}
+"""
+HOUSE = """
+[service]
+tick = {tick}
+waiting = 500
+[[dataset]]
+name = "people"
+source = "people.parquet"
+schema = "schema.toml"
+ledger = "people.ledger"
+snapshot = "1"
+person = "Pure(100000)"
+"""
+
+
+def house(folder: Path, rows: int, last: int, tick: float) -> tuple[House, str]:
+    """Write a house whose last person has the age `last`."""
+    folder.mkdir(parents=True)
+    ages = np.arange(rows) * 7 % 100
+    ages[-1] = last
+    sexes = np.where(np.arange(rows) % 2 == 0, "F", "M")
+    parquet.write_table(pyarrow.table({"age": ages, "sex": sexes}), folder / "people.parquet")
+    (folder / "schema.toml").write_text(SCHEMA)
+    (folder / "house.toml").write_text(HOUSE.format(tick=tick))
+    found = load_house(folder / "house.toml")
+    store = Store(found.service.store)
+    token = People(store, found.service).add("ana", "analyst", ["people"])
+    store.close()
+    return found, token
+
+
+class Asker:
+    """Somebody who asks one count after the other."""
+
+    def __init__(self, client: TestClient, token: str) -> None:
+        self.client = client
+        self.headers = {"Authorization": f"Bearer {token}"}
+        self.asked = 0
+
+    def count(self, number: int | None = None) -> tuple[float, int]:
+        """Ask a new question and return how long it took, and its status."""
+        self.asked += 1
+        place = self.asked if number is None else number
+        body = {"phrase": f"count where age > {place % 90} and age < {100 + place // 90}", "spend": "Pure(0.01)"}
+        began = time.perf_counter()
+        found = self.client.post("/api/datasets/people/ask", json=body, headers=self.headers)
+        return time.perf_counter() - began, found.status_code
+
+
+def work(folder: Path, rows: int, repeats: int) -> None:
+    """Say how much CPU a count takes beyond the tick."""
+    found, token = house(folder / "work", rows, 3, 0.001)
+    with TestClient(service_app(found)) as client:
+        asker = Asker(client, token)
+        asker.count()
+        taken = []
+        for _ in range(repeats):
+            began = time.process_time()
+            asker.count()
+            taken.append(time.process_time() - began)
+    print(f"CPU of a count of {rows:,} rows: median {np.median(taken) * 1000:.0f} ms, p95 "
+          f"{np.quantile(taken, 0.95) * 1000:.0f} ms")  # fmt: skip
+
+
+def crowd(folder: Path, rows: int, users: int) -> None:
+    """Say whether so many people at once are all answered."""
+    found, token = house(folder / "crowd", rows, 3, 0.25)
+    with TestClient(service_app(found)) as client:
+        statuses: list[int] = []
+        lasted: list[float] = []
+
+        def ask(number: int) -> None:
+            seconds, status = Asker(client, token).count(1000 + number)
+            statuses.append(status)
+            lasted.append(seconds)
+
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(users)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    answered = statuses.count(200)
+    print(f"{users} people at once: {answered} answered at the first attempt, the last after {max(lasted):.1f} s")
+
+
+def latency(folder: Path, rows: int, repeats: int) -> None:
+    """Say what latency tells of one person, with ticks and without."""
+    for name, tick in (("without ticks", 0.001), ("with ticks of 250 ms", 0.25)):
+        taken = []
+        for number, last in enumerate((3, 99)):
+            found, token = house(folder / f"{tick}-{number}", rows, last, tick)
+            found = replace(found, service=replace(found.service, tick=tick))
+            with TestClient(service_app(found)) as client:
+                asker = Asker(client, token)
+                asker.count()
+                taken.append([asker.count()[0] for _ in range(repeats)])
+        ticks = sorted({round(seconds / tick) for seconds in (*taken[0], *taken[1])})
+        chance = ks_2samp(taken[0][::2], taken[0][1::2]).statistic
+        distance = ks_2samp(*taken).statistic
+        widths = ", ".join(f"{np.std(times) * 1000:.1f}" for times in taken)
+        more = f"; ticks seen: {ticks}" if tick > 0.1 else ""
+        print(
+            f"{name}: distance between neighbours {distance:.2f}, within one table {chance:.2f}; deviations {widths} ms"
+            f"{more}"
+        )
+
+
+def main() -> None:
+    """Measure."""
+    options = argparse.ArgumentParser()
+    options.add_argument("--rows", type=int, default=1_000_000)
+    options.add_argument("--users", type=int, default=50)
+    options.add_argument("--repeats", type=int, default=40)
+    given = options.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        work(Path(folder), given.rows, given.repeats)
+        crowd(Path(folder), given.rows, given.users)
+        latency(Path(folder), min(given.rows, 100_000), given.repeats)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,179 @@
+"""Asking: preview and rehearse for nothing, ask once, and follow what became of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Depends, Header, Query
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+
+from sfumato.errors import ParameterError
+from sfumato.privacy import Bound
+from sfumato.serve.asked import Meant, planning, read_form
+from sfumato.serve.doors import ASKERS, Door, desk_of, job_of, jobs_of
+from sfumato.serve.foresight import curve, foresee
+from sfumato.serve.identity import Identity
+from sfumato.serve.jobs import SAID, STORED, Job, read_key
+from sfumato.serve.problems import busy, respond
+from sfumato.serve.shown import KINDS, shown
+from sfumato.serve.wire import problem, status_of
+
+router = APIRouter(tags=["asking"])
+Asker = Annotated[Identity, Depends(Door(*ASKERS))]
+Asked = Annotated[
+    dict[str, Any],
+    Body(
+        examples=[
+            {"phrase": "mean of age where sex = 'Female'", "spend": "Pure(0.1)"},
+            {"question": {"question": "Histogram", "columns": ["sex"]}, "spend": "Pure(0.1)"},
+            {"sql": "SELECT sex, COUNT(*) FROM data GROUP BY sex", "spend": "Pure(0.1)"},
+        ]
+    ),
+]
+Key = Annotated[str | None, Header(alias="Idempotency-Key")]
+
+
+def _spending(asked: Meant) -> Bound:
+    if asked.spend is None:
+        raise ParameterError('Name the spend to look at; write "spend": "Pure(0.1)".')
+    return asked.spend
+
+
+@router.post("/datasets/{dataset}/preview")
+def preview(request: Request, who: Asker, body: Asked, error: Annotated[bool, Query()] = False) -> dict[str, Any]:
+    """Say what a question would cost, whether it fits, and with ?error=true how far its noise would go; free."""
+    desk = desk_of(request)
+    return foresee(desk, desk.meant(read_form(body)), who.name, error).to_json()
+
+
+@router.post("/datasets/{dataset}/curve")
+def error_curve(request: Request, who: Asker, body: Asked) -> list[dict[str, Any]]:
+    """Give the expected error at several spends; free."""
+    desk = desk_of(request)
+    asked = desk.meant(read_form(body))
+    _spending(asked)
+    return [{"spend": spend, "error": error} for spend, error in curve(desk, asked)]
+
+
+@router.post("/datasets/{dataset}/largest")
+def largest(request: Request, who: Asker, body: Asked) -> dict[str, Any]:
+    """Give the largest part of a spend that would fit now; free."""
+    desk = desk_of(request)
+    asked = desk.meant(read_form(body))
+    desk.admit(who.name)
+    with planning():
+        found = desk.front.largest(asked.asked, _spending(asked), analyst=who.name)
+    return {"spend": None if found is None else found.to_json()}
+
+
+@router.post("/datasets/{dataset}/rehearse")
+def rehearse(
+    request: Request, who: Asker, body: Asked, people: Annotated[int, Query(ge=1, le=100_000)] = 1000
+) -> dict[str, Any]:
+    """Answer a question on made-up rows: it shows the shape and the error, and nothing else; free."""
+    desk = desk_of(request)
+    asked = desk.meant(read_form(body))
+    if isinstance(asked.asked, list):
+        raise ParameterError("One question is rehearsed at a time, as JSON or as a phrase; a statement has a preview.")
+    with planning():  # made-up rows are public
+        played = desk.front.rehearse(asked.asked, asked.spend, people=people)
+    return {**played.to_json(), "rehearsed": True}
+
+
+@router.post("/datasets/{dataset}/ask")
+def ask(request: Request, who: Asker, body: Asked, key: Key = None) -> Response:
+    """Answer a question, once: 200 with the answer, or 202 with a job that waits for approval or still runs."""
+    jobs, desk = jobs_of(request), desk_of(request)
+    job = jobs.wait(jobs.submit(who, desk, read_form(body), read_key(key)), jobs.service.patience)
+    return _told(request, who, job)
+
+
+def _told(request: Request, who: Identity, job: Job) -> Response:
+    """Return what became of a job: the answer, the refusal, or where it stands."""
+    if job.state == STORED:
+        return JSONResponse(shown(desk_of(request), job, who).to_json())
+    if job.state in ("refused", "failed"):
+        return respond(told_problem(job))
+    place = f"/api/datasets/{job.dataset}/jobs/{job.id}"
+    return JSONResponse(job.to_json(), 202 if not job.ended else 409, headers={"Location": place})
+
+
+def told_problem(job: Job) -> dict[str, Any]:
+    """Return the problem document of a question that was refused or failed."""
+    from sfumato import errors
+
+    kind = getattr(errors, job.kind, None)
+    status = 500 if kind is None else status_of(kind.__new__(kind))
+    return problem(status, job.said, job.kind, {"job": job.id})
+
+
+@router.get("/datasets/{dataset}/jobs/{job}")
+def one_job(request: Request, who: Asker, job: str) -> Response:
+    """Say where a question stands; with its answer once it is stored."""
+    return _told(request, who, job_of(request, who, job))
+
+
+@router.post("/datasets/{dataset}/jobs/{job}/cancel")
+def cancel(request: Request, who: Asker, job: str) -> dict[str, Any]:
+    """Cancel a question that nothing was drawn for yet."""
+    found = job_of(request, who, job)
+    if found.ended:
+        return found.to_json()
+    return jobs_of(request).cancel(found).to_json()
+
+
+@router.get("/datasets/{dataset}/jobs/{job}/events")
+async def events(request: Request, who: Asker, job: str) -> StreamingResponse:
+    """Follow a question as server-sent events, one when its state changes, at whole seconds."""
+    found = await run_in_threadpool(job_of, request, who, job)
+    if request.app.state.streams >= request.app.state.house.service.waiting:
+        raise busy()
+    return StreamingResponse(_events(request, found.id), media_type="text/event-stream")
+
+
+async def _events(request: Request, job: str) -> AsyncIterator[str]:
+    request.app.state.streams += 1
+    try:
+        last = ""
+        for _ in range(600):
+            found = await run_in_threadpool(jobs_of(request).get, job)
+            if found.state != last:
+                last = found.state
+                said = {"job": found.id, "state": found.state, "said": found.said or SAID.get(found.state, "")}
+                yield f"event: state\ndata: {json.dumps(said)}\n\n"
+            if found.ended or await request.is_disconnected():
+                return
+            await asyncio.sleep(1)
+    finally:
+        request.app.state.streams -= 1
+
+
+@router.get("/datasets/{dataset}/answers")
+def answers(request: Request, who: Asker, state: Annotated[list[str] | None, Query()] = None) -> list[dict[str, Any]]:
+    """List your questions, newest first; a curator sees everybody's."""
+    own = None if who.role == "curator" else who.name
+    dataset = request.path_params["dataset"]
+    return [job.to_json() for job in jobs_of(request).listed(dataset, own, tuple(state or ()))]
+
+
+@router.get("/datasets/{dataset}/answers/{job}")
+def one_answer(request: Request, who: Asker, job: str) -> dict[str, Any]:
+    """Give a stored answer again; free, and nothing is read."""
+    return shown(desk_of(request), job_of(request, who, job), who).to_json()
+
+
+@router.get("/datasets/{dataset}/answers/{job}/file.{kind}")
+def one_file(
+    request: Request, who: Asker, job: str, kind: str, rows: Annotated[int | None, Query(ge=1)] = None
+) -> Response:
+    """Give a stored answer as CSV, Parquet, JSON or SVG; of a model, made-up rows."""
+    if kind not in KINDS:
+        raise ParameterError(f"An answer is had as {', '.join(KINDS)}.")
+    content = shown(desk_of(request), job_of(request, who, job), who).file(kind, rows)
+    headers = {} if kind == "svg" else {"Content-Disposition": f'attachment; filename="answer-{job[:8]}.{kind}"'}
+    return Response(content, media_type=KINDS[kind], headers=headers)

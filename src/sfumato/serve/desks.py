@@ -1,0 +1,137 @@
+"""The open data sets: one curator each, a second one for what is free, and nothing else that leads to the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Lock
+from typing import Any
+
+from sfumato.answer import Answer
+from sfumato.ask.question import fits
+from sfumato.curator import Curator, curate
+from sfumato.curator.planning import key_of, planned
+from sfumato.errors import LedgerError, ParameterError
+from sfumato.ledger import Ledger
+from sfumato.ledger.readings import Reading
+from sfumato.serve.asked import Form, Meant, meant
+from sfumato.serve.house import Dataset
+from sfumato.table.schema import Schema
+
+
+class Desk:
+    """One data set: `curator` reads it, one question at a time; `front` knows its schema and ledger only."""
+
+    def __init__(self, terms: Dataset) -> None:
+        self.terms = terms
+        self.curator = curate(
+            terms.source,
+            terms.schema,
+            terms.budget,
+            ledger=terms.ledger,
+            snapshot=terms.snapshot,
+            table=terms.table,
+            relation=terms.relation,
+            keep_head=terms.keep_head,
+            private=terms.private,
+            memory_limit=terms.memory_limit,
+        )
+        described: Any = self.curator.schema
+        if not isinstance(described, Schema):
+            self.curator.close()
+            raise ParameterError(
+                f"The data set {terms.name!r} has several tables; the service answers about one table."
+            )
+        book = Ledger(terms.ledger, private=terms.private)
+        self.front = Curator(self.curator.table, book, book.relation)
+        self._reading = Lock()
+
+    @property
+    def name(self) -> str:
+        """The name of the data set."""
+        return self.terms.name
+
+    def meant(self, form: Form) -> Meant:
+        """Return what a form means here."""
+        return meant(form, self.front)
+
+    def needs_approval(self, asked: Meant) -> bool:
+        """Tell whether a curator decides about a question: it costs more than the threshold, and has no answer yet."""
+        plan, threshold = planned(self.front.basis, asked.asked, asked.spend), self.terms.approve_above
+        if threshold is None or fits(plan.loss(), threshold):
+            return False
+        return not self.front.ledger.knows(key_of(self.front.basis, plan, asked.spend, self.front.table.snapshot))
+
+    def admit(self, name: str) -> None:
+        """Give somebody the quota that the house names, when they first ask; the ledger holds them to it."""
+        quota = self.terms.quota(name)
+        if quota is None or name in self.front.ledger.analysts:
+            return
+        try:
+            self.curator.ledger.add_analyst(name, quota)
+        except LedgerError:
+            if name not in self.front.ledger.analysts:  # or another worker has just done it
+                raise
+
+    def ask(self, asked: Meant, name: str, request: str) -> list[Answer]:
+        """Ask the curator; this is the only way to the data, one question at a time."""
+        self.admit(name)
+        with self._reading:
+            return asked.ask(self.curator, name, request)
+
+    def stored(self, request: str) -> list[Answer]:
+        """Return what was answered to a request; free, and nothing is read."""
+        found = self.front.stored(request)
+        return [found] if isinstance(found, Answer) else found
+
+    def readings(self, name: str | None) -> list[Reading]:
+        """Return the meters that somebody may see: the limits of all, and their own quota; None sees all of them."""
+        found = self.front.ledger.readings()
+        return [one for one in found if name is None or one.rule.analyst in (None, name)]
+
+    def facts(self) -> dict[str, Any]:
+        """Return what is public about the data set."""
+        people = self.front.basis.people
+        return {
+            "name": self.name,
+            "title": self.terms.title or self.name,
+            "about": self.terms.about,
+            "people": people,
+            "columns": len(self.front.schema.names),
+            "snapshot": self.front.table.snapshot,
+            "relation": self.front.ledger.relation.value,
+            "promise": self.front.ledger.guarantee_text(),
+            "guarantee": getattr(self.front.guarantee(), "to_json", lambda: None)(),
+            "approve_above": None if self.terms.approve_above is None else str(self.terms.approve_above),
+        }
+
+    def close(self) -> None:
+        """Let go of the table and the ledger."""
+        self.front.ledger.close()
+        self.curator.close()
+
+
+class Desks:
+    """All data sets of a house, by name."""
+
+    def __init__(self, datasets: tuple[Dataset, ...]) -> None:
+        self._desks: dict[str, Desk] = {}
+        try:
+            for terms in datasets:
+                self._desks[terms.name] = Desk(terms)
+        except BaseException:
+            self.close()
+            raise
+
+    def __getitem__(self, name: str) -> Desk:
+        return self._desks[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._desks
+
+    def __iter__(self) -> Iterator[Desk]:
+        return iter(self._desks.values())
+
+    def close(self) -> None:
+        """Close all of them."""
+        for desk in self._desks.values():
+            desk.close()

@@ -1,0 +1,36 @@
+"""What is refused at the door, and problem documents as responses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi.responses import JSONResponse
+
+MEDIA = "application/problem+json"
+
+
+class Denied(Exception):
+    """A request that is not let in, or asks for something that is not there for who sends it."""
+
+    def __init__(self, status: int, sentence: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.headers = dict(headers or {})
+
+
+UNKNOWN = "Say who you are: send a token as Authorization: Bearer …, or sign in."
+ROLE = "Your role does not do this; a curator or an auditor of this data set does."
+NOWHERE = "There is nothing here that you may see; GET /api/datasets lists your data sets."
+BUSY = "Many questions are waiting; ask again in a few seconds with the same Idempotency-Key."
+
+
+def busy() -> Denied:
+    """Return the refusal of a request that would have to wait too long."""
+    return Denied(503, BUSY, {"Retry-After": "2"})
+
+
+def respond(record: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """Return a problem document as a response."""
+    more = {"Retry-After": "2"} if record["status"] == 503 else {}
+    return JSONResponse(dict(record), record["status"], headers={**more, **(headers or {})}, media_type=MEDIA)

@@ -1,0 +1,287 @@
+"""`sf.connect("https://…", token=…)`: the curator's own methods over HTTP, with the same names, answers and errors.
+
+It needs no package beyond the library's own.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, urlencode, urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from sfumato.answer import Answer, Released
+from sfumato.curator.shorthands import Shorthands
+from sfumato.curator.statements import SqlAnswer, read_answers
+from sfumato.curator.words import speaking
+from sfumato.errors import LedgerError, ParameterError, SfumatoError
+from sfumato.ledger.reservation import Preview
+from sfumato.ledger.verify import Verification
+from sfumato.mechanism import Event
+from sfumato.noise import new_key
+from sfumato.privacy import EVERYTHING, Bound, Loss, bound_from_json
+from sfumato.privacy.bounds import require_bound
+from sfumato.questions import Question, question_from_json
+from sfumato.serve.wire import error_from
+from sfumato.show.views import View
+from sfumato.sql.statement import read_statement
+from sfumato.table.database import database_of
+from sfumato.table.schema import Schema
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+TRIES = 4
+
+
+class _Stay(HTTPRedirectHandler):
+    """Follows no redirect: the token is for one address."""
+
+    def redirect_request(self, *given: Any) -> None:
+        """Refuse to go elsewhere."""
+        return
+
+
+class Waiting(LedgerError):
+    """A question waits for a curator or still runs; `job` is its id for `answered`."""
+
+    def __init__(self, message: str, job: str = "") -> None:
+        super().__init__(message)
+        self.job = job
+
+
+def connect(address: str, *, token: str, dataset: str | None = None, patience: float = 120.0) -> Remote:
+    """Return a curator that asks a service: the same methods, answers and errors as `curate` gives.
+
+    `dataset` names one of the data sets that the token sees; with a single one it can be left out. `patience` is how
+    many seconds a question may run before `Waiting` is raised.
+    """
+    return Remote(_Line(address, token), dataset, patience)
+
+
+class _Line:
+    """Requests to one service, and its problem documents as our errors."""
+
+    def __init__(self, address: str, token: str) -> None:
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ParameterError("The address of a service begins with https://; write 'https://data.example.org'.")
+        if parts.scheme == "http" and parts.hostname not in LOOPBACK:
+            raise ParameterError("A token is only sent encrypted; write https:// before the address.")
+        if not isinstance(token, str) or not token.strip():
+            raise ParameterError("Give the token that a curator gave you, as token='sfm_…'.")
+        self.address = address.rstrip("/")
+        self._token = token.strip()
+        self._opener = build_opener(_Stay)
+
+    def __call__(self, method: str, path: str, body: Any = None, key: str | None = None) -> tuple[int, Any]:
+        """Send a request and return status and JSON; a busy service is asked again, under the same key."""
+        for attempt in range(TRIES):
+            status, headers, content = self._send(method, path, body, key)
+            if status != 503 or attempt == TRIES - 1:
+                break
+            time.sleep(min(10.0, float(headers.get("Retry-After", 2))))
+        try:
+            record = json.loads(content)
+        except ValueError:
+            raise SfumatoError(f"{self.address} answered with {status} and no JSON; is it a sfumato service?") from None
+        if status >= 400:
+            raise error_from(record)
+        return status, record
+
+    def _send(self, method: str, path: str, body: Any, key: str | None) -> tuple[int, Mapping[str, str], bytes]:
+        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
+        content = None
+        if body is not None:
+            headers["Content-Type"], content = "application/json", json.dumps(body).encode()
+        elif method == "POST":
+            content = b""
+        if key is not None:
+            headers["Idempotency-Key"] = key
+        asked = Request(f"{self.address}/api{path}", content, headers, method=method)
+        try:
+            with self._opener.open(asked, timeout=120) as response:
+                return response.status, dict(response.headers), response.read()
+        except HTTPError as refused:
+            with refused:
+                return refused.code, dict(refused.headers), refused.read()
+        except (URLError, OSError) as problem:
+            raise SfumatoError(
+                f"{self.address} cannot be reached ({type(problem).__name__}); ask again under the same request= and "
+                "nothing is paid twice."
+            ) from None
+
+
+@speaking
+class Remote(Shorthands):
+    """A data set of a service; what it is asked is charged to the ledger there."""
+
+    def __init__(self, line: _Line, dataset: str | None, patience: float) -> None:
+        self._line = line
+        self._patience = patience
+        self.dataset = dataset or self._only()
+        described = self._get("/schema")
+        self.schema = Schema.from_json(described["schema"])
+
+    def _only(self) -> str:
+        _, found = self._line("GET", "/datasets")
+        names = [one["name"] for one in found]
+        if len(names) != 1:
+            raise ParameterError(f"Say which data set with dataset=; you may see {', '.join(names) or 'none'}.")
+        return str(names[0])
+
+    def _get(self, path: str) -> Any:
+        return self._line("GET", f"/datasets/{quote(self.dataset)}{path}")[1]
+
+    def _post(self, path: str, body: Any = None, key: str | None = None) -> tuple[int, Any]:
+        return self._line("POST", f"/datasets/{quote(self.dataset)}{path}", body, key)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def view(self) -> View:
+        """Return what there is, what is promised, and what is left."""
+        facts = self._get("")
+        left = [f"{name}: {said}" for name, said in self.remaining().items()]
+        public = f"{self._line.address}, data set {self.dataset}. {facts['promise']}"
+        return View("Curator", self.schema.view().tables, (public,), tuple(left))
+
+    # Asking
+
+    def ask(
+        self,
+        question: Question | Sequence[Question],
+        spend: Bound | None = None,
+        *,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> Any:
+        """Answer a question, or a list of them, within a spend; as `Curator.ask` does."""
+        self._me(analyst)
+        single = isinstance(question, Question)
+        listed = [question] if isinstance(question, Question) else list(question)
+        forms = [one.canonical(self.schema).to_json() for one in listed]
+        body = {"question": forms[0]} if single else {"questions": forms}
+        answers = self._answers(self._asked(body, spend, request))
+        return answers[0] if single else answers
+
+    def sql(
+        self, statement: str, spend: Bound | None = None, *, analyst: str | None = None, request: str | None = None
+    ) -> SqlAnswer:
+        """Answer a SELECT within a spend; as `Curator.sql` does."""
+        self._me(analyst)
+        answers = self._answers(self._asked({"sql": statement}, spend, request))
+        return read_answers(read_statement(statement, database_of(self.schema)), answers)
+
+    def _me(self, analyst: str | None) -> None:
+        if analyst is not None:
+            raise ParameterError("The token says who asks; leave analyst= out.")
+
+    def _asked(self, body: dict[str, Any], spend: Bound | None, key: str | None) -> dict[str, Any]:
+        body["spend"] = None if spend is None else require_bound(spend).to_json()
+        status, found = self._post("/ask", body, key or new_key()[:16].hex())
+        until = time.monotonic() + self._patience
+        while status == 202 and found["state"] != "waiting" and time.monotonic() < until:
+            time.sleep(1)
+            status, found = self._line("GET", f"/datasets/{quote(self.dataset)}/jobs/{found['job']}")
+        if status == 202:
+            raise Waiting(f"{found['said']} Ask for it later with answered({found['job']!r}).", found["job"])
+        return dict(found)
+
+    def answered(self, job: str) -> Any:
+        """Return the answer to a question that had to wait, by its job; free."""
+        status, found = self._line("GET", f"/datasets/{quote(self.dataset)}/jobs/{quote(job)}")
+        if status == 202:
+            raise Waiting(found["said"], job)
+        answers = self._answers(found)
+        return answers[0] if found["single"] else answers
+
+    def _answers(self, found: Mapping[str, Any]) -> list[Answer]:
+        return [replace(self._read(one), request=found["request"]) for one in found["answers"]]
+
+    def _read(self, record: Mapping[str, Any]) -> Answer:
+        event = record["event"]
+        return Answer(
+            question_from_json(record["question"], self.schema),
+            Released.from_json(record["released"]),
+            Loss.from_json(record["loss"]),
+            Event(event["name"], event["spec"], event["parameters"], event["version"]),
+            record["remaining"],
+            record["reused"],
+        )
+
+    # What is free
+
+    def _form(self, question: Question | Sequence[Question], spend: Bound | None) -> dict[str, Any]:
+        single = isinstance(question, Question)
+        listed = [question] if isinstance(question, Question) else list(question)
+        forms = [one.canonical(self.schema).to_json() for one in listed]
+        bound = None if spend is None else require_bound(spend).to_json()
+        return {"question": forms[0], "spend": bound} if single else {"questions": forms, "spend": bound}
+
+    def preview(self, question: Question | Sequence[Question], spend: Bound, *, analyst: str | None = None) -> Preview:
+        """Say whether a question would fit; free. The limits that it would break are in the text."""
+        self._me(analyst)
+        _, found = self._post("/preview", self._form(question, require_bound(spend)))
+        return Preview(found["fits"], (), (), found["text"])
+
+    def loss(self, question: Question | Sequence[Question], spend: Bound) -> Loss:
+        """Return what a question would cost; free."""
+        return Loss.from_json(self._post("/preview", self._form(question, require_bound(spend)))[1]["loss"])
+
+    def largest(
+        self, question: Question | Sequence[Question], spend: Bound, *, analyst: str | None = None
+    ) -> Bound | None:
+        """Return the largest part of a spend that would fit now, None if none does; free."""
+        self._me(analyst)
+        found = self._post("/largest", self._form(question, require_bound(spend)))[1]["spend"]
+        return None if found is None else bound_from_json(found)
+
+    def rehearse(self, question: Question, spend: Bound | None = None, people: int = 1000) -> Answer:
+        """Answer a question on made-up rows; free."""
+        body = self._form(question, spend)
+        return self._read(self._post(f"/rehearse?people={int(people)}", body)[1])
+
+    def remaining(self) -> dict[str, str]:
+        """Return what every limit that concerns you has left, in words."""
+        return dict(self._get("/limits")["remaining"])
+
+    def guarantee(self, names: Any = EVERYTHING, people: int = 1) -> Bound | None:
+        """Return what everything answered, now and later, satisfies."""
+        listed = [] if names is EVERYTHING else [names] if isinstance(names, str) else list(names)
+        query = urlencode([("people", people), *(("attribute", name) for name in listed)])
+        found = self._get(f"/guarantee?{query}")["bound"]
+        return None if found is None else bound_from_json(found)
+
+    def report(self) -> dict[str, Any]:
+        """Return the report as JSON; for curators and auditors."""
+        return dict(self._get("/report"))
+
+    def verify(self, head: str | None = None) -> Verification:
+        """Have the ledger worked out again; for curators and auditors."""
+        query = "" if head is None else f"?{urlencode({'head': head})}"
+        _, found = self._post(f"/verify{query}")
+        return Verification(found["rows"], found["reservations"], found["head"], tuple(found["problems"]))
+
+    def share(self, part: Any) -> Bound:
+        """Refuse: what is left is the service's to know."""
+        raise ParameterError(
+            f"What is left can change while you ask; write the spend itself, such as Pure({Fraction(1, 10)}), or ask "
+            "largest(question, spend) what would fit."
+        )
+
+    def converse(self, *given: Any, **options: Any) -> Any:
+        """Refuse: conversations are had where the data are."""
+        raise ParameterError("The service has no conversations; ask single questions, or a list at once.")
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def __enter__(self) -> Remote:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,182 @@
+"""The pages, as a browser without JavaScript sees them: sessions, forms, and nothing from elsewhere."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from sfumato.serve.identity import COOKIE, MOST_ATTEMPTS
+from tests.serve.houses import add_accounts, open_site, write_house
+
+
+def test_signing_in_and_out(site):
+    browser = site.browser()
+    assert browser.page("/").headers["location"] == "/sign-in"
+    assert browser.client.post("/sign-in", data={"token": site.tokens["ana"]}).status_code == 403  # no field
+    assert browser.sign_in("sfm_00_00").status_code == 401
+    entered = browser.sign_in(site.tokens["ana"])
+    cookie = next(value for value in entered.headers.get_list("set-cookie") if value.startswith(COOKIE))
+    assert "HttpOnly" in cookie and "SameSite=strict" in cookie and site.tokens["ana"] not in cookie
+    assert "ana" in browser.page("/").text and browser.page("/sign-in").headers["location"] == "/"
+    kept = browser.client.cookies[COOKIE]
+    assert browser.send("/sign-out", {}).headers["location"] == "/sign-in"
+    stolen = site.browser()
+    stolen.client.cookies.set(COOKIE, kept)
+    assert stolen.page("/").headers["location"] == "/sign-in"  # a copy of the cookie is worth nothing
+
+
+def test_sessions_end_with_their_token_and_with_time(tmp_path):
+    house = write_house(tmp_path)
+    client, site = open_site(house, add_accounts(house))
+    with client:
+        people = client.app.state.people
+        browser, other = site.browser("ana"), site.browser("ben")
+        people.revoke("ana")
+        assert browser.page("/").status_code == 303 and other.page("/").status_code == 200
+        assert site.get("ana", "/api/me").status_code == 401
+        real = people.clock
+        people.clock = lambda: real() + house.service.idle_minutes * 60 + 1
+        assert other.page("/").status_code == 303
+        people.clock = lambda: real() + house.service.token_days * 86400 + 1
+        assert site.get("ben", "/api/me").status_code == 401
+
+
+def test_too_many_attempts_have_to_wait(tmp_path):
+    house = write_house(tmp_path)
+    client, site = open_site(house, add_accounts(house))
+    with client:
+        browser = site.browser()
+        found = [browser.sign_in(f"sfm_{number}_x").status_code for number in range(MOST_ATTEMPTS + 1)]
+        assert found == [401] * MOST_ATTEMPTS + [429]
+        assert browser.sign_in(site.tokens["ana"]).status_code == 429  # not even with the right one
+        people = client.app.state.people
+        real = people.clock
+        people.clock = lambda: real() + 301
+        assert browser.sign_in(site.tokens["ana"]).status_code == 303
+
+
+def test_an_analyst_asks_and_finds_the_answer_again(site):
+    browser = site.browser("ana")
+    page = browser.page("/d/first").text
+    assert "What is promised to each person" in page and "Pure(4)" in page
+    asked = "/d/first/ask?way=build&what=mean&column=age&by=sex&where=age+>+20&spend=Pure(0.1)"
+    looked = browser.page(asked).text
+    assert "Before you pay" in looked and "epsilon 0.1" in looked and 'class="curve"' in looked
+    assert "mean of age by sex where age &gt; 20" in looked
+    assert "Nobody" not in browser.page("/d/first/ask/rehearse" + asked[len("/d/first/ask") :]).text
+    fields = {"way": "build", "what": "mean", "column": "age", "by": "sex", "spend": "Pure(0.1)", "key": "once"}
+    sent = [browser.send("/d/first/ask", fields, "/d/first/ask").headers["location"] for _ in "12"]
+    went = browser.send("/d/first/ask/look", fields, "/d/first/ask").headers["location"]
+    assert went.startswith("/d/first/ask?way=build&what=mean") and "token" not in went and "key" not in went
+    assert "Before you pay" in browser.send("/d/first/ask/foreseen", fields, "/d/first/ask").text
+    played = browser.send("/d/first/ask/look", {**fields, "then": "rehearse"}, "/d/first/ask").headers["location"]
+    assert "On made-up rows" in browser.page(played).text
+    assert sent[0] == sent[1]  # pressed twice, asked once
+    answer = browser.page(sent[0]).text
+    assert "95 % interval" in answer and "How to cite it" in answer and "adult" not in answer
+    assert sent[0] in browser.page("/d/first/history").text
+    picture = re.search(r'<img src="([^"]+)"', answer)
+    assert picture and browser.page(picture[1]).status_code == 200
+
+
+def test_a_refusal_and_a_mistake_are_the_same_sentence_on_a_page(site):
+    browser = site.browser("ana")
+    wrong = browser.page("/d/first/ask?way=phrase&phrase=mean+of+salary&spend=Pure(0.1)")
+    assert wrong.status_code == 200 and "There is no column" in wrong.text
+    fields = {"way": "phrase", "phrase": "mean of salary", "spend": "Pure(0.1)", "key": "bad"}
+    sent = browser.send("/d/first/ask", fields, "/d/first/ask")
+    assert sent.status_code == 422 and "There is no column" in sent.text and "<html" in sent.text
+    missing = browser.page("/d/second")
+    assert missing.status_code == 404 and "<html" in missing.text
+
+
+def test_a_curator_approves_adds_people_and_lowers_quotas(site):
+    ana, cora = site.browser("ana"), site.browser("cora")
+    fields = {"way": "phrase", "phrase": "count where age > 61", "spend": "Pure(1.5)", "key": "large"}
+    place = ana.send("/d/first/ask", fields, "/d/first/ask").headers["location"]
+    waiting = ana.page(place)
+    assert "waiting" in waiting.text and waiting.headers["refresh"] == "3"
+    desk = cora.page("/d/first/desk").text
+    job = place.rpartition("/")[2]
+    assert job in desk and "epsilon 1.5" in desk
+    assert cora.send(f"/d/first/desk/{job}", {"decision": "approve"}).status_code == 303
+    site.ask("ana", "count where age > 5", "Pure(0.01)")  # waits behind it
+    assert "95 % interval" in ana.page(place).text
+    added = cora.send("/people", {"name": "nina", "role": "analyst", "dataset": "first"}, "/people")
+    token = re.search(r'class="token">([^<]+)<', added.text)[1]
+    assert site.browser().sign_in(token).status_code == 303
+    assert token not in cora.page("/people").text
+    assert cora.send("/people/nina/revoke", {}, "/people").status_code == 303
+    assert site.browser().sign_in(token).status_code == 401
+    assert cora.send("/d/first/quotas", {"name": "ben", "bound": "Pure(0.5)"}, "/d/first/desk").status_code == 303
+    assert "lowered to Pure(0.5)" in cora.page("/d/first/desk").text
+
+
+def test_an_auditor_verifies_and_takes_the_evidence(site):
+    browser = site.browser("otto")
+    page = browser.page("/d/first/audit").text
+    assert "What is guaranteed" in page
+    checked = browser.send("/d/first/audit", {"head": ""}, "/d/first/audit").text
+    assert "Everything was worked out again and agrees" in checked
+    wrong = browser.send("/d/first/audit", {"head": "3:" + "0" * 64}, "/d/first/audit").text
+    assert 'class="wrong"' in wrong
+    assert browser.page("/api/datasets/first/evidence.zip").content[:2] == b"PK"
+    assert browser.page("/api/datasets/first/report.html").status_code == 200
+    assert browser.page("/d/first/ask").status_code == 403
+
+
+def test_synthetic_data_from_the_page(site):
+    browser = site.browser("ben")
+    page = browser.page("/d/first/synthetic?columns=age&columns=sex&spend=Pure(0.4)").text
+    phrase = re.search(r'name="phrase" value="([^"]+)"', page)[1].replace("&#34;", '"')
+    fields = {"way": "phrase", "phrase": phrase, "spend": "Pure(0.4)", "key": "synth"}
+    place = browser.send("/d/first/ask", fields).headers["location"]
+    site.ask("ben", "count where age > 2", "Pure(0.01)")  # waits behind it
+    assert "A few made-up rows" in browser.page(place).text
+
+
+def test_nothing_is_loaded_from_elsewhere_and_scripts_are_files(site):
+    browser = site.browser("carla")
+    for path in ("/", "/d/first", "/d/first/ask?what=count&where=age+>+3&spend=Pure(0.1)", "/d/first/history",
+                 "/d/first/synthetic", "/d/first/desk", "/d/first/audit", "/people", "/api"):  # fmt: skip
+        found = browser.page(path)
+        assert found.status_code == 200, path
+        policy = found.headers["content-security-policy"]
+        assert "default-src 'none'" in policy and "unsafe" not in policy
+        for address in re.findall(r'(?:src|href|action|formaction)="([^"]+)"', found.text):
+            assert address.startswith(("/", "?", "#")) and not address.startswith("//"), address
+        assert not re.search(r"<script(?! src=)|<style| style=| on[a-z]+=", found.text), path
+    assert browser.page("/static/htmx.min.js").status_code == 200
+    assert "Permission to use" in browser.page("/static/htmx-LICENSE.txt").text
+
+
+@pytest.mark.parametrize("text", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>'])
+def test_what_people_type_is_shown_as_text(site, text):
+    browser = site.browser("ana")
+    for path in (f"/d/first/ask?way=phrase&phrase={text}&spend=Pure(0.1)", f"/d/first/ask?what=count&where={text}"):
+        found = browser.page(path).text
+        assert "<script>alert" not in found and "<img src=x" not in found
+
+
+def test_names_of_a_schema_are_shown_as_text(tmp_path):
+    house = write_house(tmp_path)
+    evil = '<img src=x onerror="alert(1)">'
+    (tmp_path / "schema.toml").write_text(
+        f'[columns]\nage = {{type = "integer", low = 0, high = 99, missing = 0}}\n'
+        f'sex = {{type = "category", values = [\'{evil}\', "M"], missing = "M"}}\n'
+    )
+    client, site = open_site(house, add_accounts(house))
+    with client:
+        browser = site.browser("ana")
+        job = site.ask("ana", "histogram of sex", "Pure(0.1)").json()["job"]
+        for path in ("/d/first", "/d/first/ask", f"/d/first/answers/{job}"):
+            found = browser.page(path)
+            assert found.status_code == 200 and "<img src=x" not in found.text
+        assert "<img src=x" not in browser.page(f"/api/datasets/first/answers/{job}/file.svg").text
+
+
+def test_no_redirect_goes_elsewhere(site):
+    browser = site.browser("ana")
+    for path in ("//evil.example", "/sign-in?next=https://evil.example", "/d/first/ask?next=//evil.example"):
+        assert "evil.example" not in browser.page(path).headers.get("location", "")

@@ -18,7 +18,6 @@ from sfumato import Pure
 from sfumato.answer import Answer, Frame
 from sfumato.curator import Curator
 from sfumato.errors import BudgetExceeded
-from sfumato.ledger.wording import bound_text
 from sfumato.privacy import Bound
 from sfumato.questions import Question
 
@@ -94,7 +93,7 @@ def ask_everything(curator: Curator, console: Console) -> list[str]:
     pictures = []
     for text, question, spend, picture in QUESTIONS:
         answer = curator.ask(question, spend)
-        table.add_row(text, "free" if spend is None else bound_text(spend), *shown(answer))
+        table.add_row(text, "free" if spend is None else str(spend), *shown(answer))
         if picture:
             answer.plot(OUT / f"{picture}.svg")
             pictures.append(f"{picture}.svg")

@@ -3,26 +3,46 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+ROOT = Path(__file__).resolve().parent.parent
 
 os.environ["COLUMNS"] = "120"  # what is printed is wrapped alike everywhere, whatever the terminal of the run
+for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(threads, "1")  # each worker has one core: a second thread would only wait for it, busily
 
 collect_ignore = ["privacy/oracle/make.py", "run_audit.py"]
 
 
-@pytest.hookimpl(tryfirst=True)  # before the workers read the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give all that needs Spark to one worker: starting it twice takes longer than all that is asked of it."""
-    for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+class OneSpark(LoadScopeScheduling):
+    """Give all that needs Spark to one worker: starting it twice takes longer than all that is asked of it.
+
+    By what the files say and not by `xdist_group`, which this pytest does not hand on to the workers.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "spark" if _asks_spark(nodeid.partition("::")[0]) else nodeid
+
+
+@cache
+def _asks_spark(file: str) -> bool:
+    path = ROOT / file
+    return path.is_file() and re.search(r"^ *def test_\w+\(.*\bspark\b", path.read_text(), re.MULTILINE) is not None
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneSpark:
+    """Hand out tests one by one, but for those that share a Spark."""
+    return OneSpark(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -38,7 +38,7 @@ def main() -> int:
     RESULTS.parent.mkdir(exist_ok=True)
     start = time.time()
     code = subprocess.run(
-        [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadgroup", "-m", "audit", f"--junitxml={RESULTS}"],
+        [sys.executable, "-m", "pytest", "-n", "2", "-vv", "-m", "audit", f"--junitxml={RESULTS}"],
         cwd=ROOT,
         check=False,
     ).returncode

@@ -42,6 +42,7 @@ from sfumato.table.schema import Schema
 from sfumato.totals.aggregates import Count, Mean, Sum, Variance
 from sfumato.totals.found_keys import FoundGroups
 from sfumato.totals.private_keys import StableHistogram
+from sfumato.totals.rank_error import MeasuredCuts
 from sfumato.totals.sparse_noise import SparseNoise
 from sfumato.workload.builders import marginals
 
@@ -145,6 +146,8 @@ def _sentence(refused: SfumatoError, spend: Bound) -> str:
 
 def described(mechanism: Mechanism) -> str:
     """Return a few words for a mechanism."""
+    if isinstance(mechanism, MeasuredCuts):
+        return f"{described(mechanism.cuts)}; {_LAWS[type(mechanism.error.law)]} noise on the measured error"
     if type(mechanism) in _WORDS:
         return _WORDS[type(mechanism)]
     match mechanism:

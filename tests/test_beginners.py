@@ -111,6 +111,7 @@ MISTAKES = {
     "curator.mean(epsilon=1)": "mean('age'",
     "curator.quantiles('age', 50, epsilon=1)": "between 0 and 1",
     "curator.quantiles('age', q=0.5, epsilon=1)": "[0.5]",
+    "curator.quantiles('age', [25, 50], epsilon=1)": "write 0.25",
     "curator.median('age', by='sex', epsilon=1)": "where=",
     "curator.group_by('department', 'mean', epsilon=1)": "'mean of age'",
     "curator.group_by('department', Mean, epsilon=1)": "Mean('age')",

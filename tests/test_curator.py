@@ -218,6 +218,27 @@ def test_bad_questions_cost_nothing(curator: sf.Curator, ask: Any, kind: type[Ex
     assert curator.ledger.head == before
 
 
+def test_a_ledger_takes_a_schema_that_only_adds_bins(parquet: Path, tmp_path: Path) -> None:
+    place = tmp_path / "people.ledger"
+    with sf.curate(parquet, SCHEMA, BUDGET, ledger=place) as curator:
+        first = curator.histogram("sex", spend=Pure(0.1))
+    wider = SCHEMA.with_columns(age_by_five=sf.bins("age", step=5))
+    for step in (5, 7):  # the same name with other bins is another question, with noise of its own
+        binned = SCHEMA.with_columns(age_by_five=sf.bins("age", step=step))
+        with sf.curate(parquet, binned, ledger=place) as curator:
+            asked = curator.histogram("age_by_five", spend=Pure(0.1))
+            assert not asked.reused and asked.loss.at("age").epsilon == asked.loss.person.epsilon
+            assert curator.histogram("age_by_five", spend=Pure(0.1)).reused
+            assert curator.ledger.schema == SCHEMA.fingerprint
+    with sf.curate(parquet, SCHEMA, ledger=place) as curator:
+        again = curator.histogram("sex", spend=Pure(0.1))
+        assert again.reused and again.value == first.value
+    sf.curate(parquet, wider, BUDGET, ledger=tmp_path / "other.ledger").close()
+    for changed in (SCHEMA, SCHEMA.with_columns(age_by_five=sf.bins("age", step=7))):
+        with pytest.raises(LedgerError, match="another schema"):
+            sf.curate(parquet, changed, ledger=tmp_path / "other.ledger")
+
+
 def test_what_is_opened_wrongly_is_refused(parquet: Path, tmp_path: Path) -> None:
     place = tmp_path / "people.ledger"
     sf.curate(parquet, SCHEMA, BUDGET, ledger=place).close()

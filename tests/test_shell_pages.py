@@ -33,6 +33,15 @@ smokes = {type = "boolean"}
 retired = {type = "category", values = ["no", "yes"]}
 """
 
+HOUSE = """
+[[dataset]]
+name = "adult"
+source = "people.parquet"
+schema = "people.toml"
+ledger = "adult.ledger"
+person = "Pure(4)"
+"""
+
 
 def commands(page: Path) -> list[list[str]]:
     """Return the commands of a page, word by word; comments and what comes through a pipe are left out."""
@@ -64,8 +73,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     decided.head(60).to_csv(tmp_path / "decisions.csv", index=False)
     (tmp_path / "metric.toml").write_text("cap = 1.0\n[weights]\nexperience = 0.1\n")
     (tmp_path / "about.toml").write_text('organisation = "Town hospital"\n')
+    (tmp_path / "house.toml").write_text(HOUSE)
     words = [["sun", "moon", "star"][row % 3] for row in rows]
     (tmp_path / "items.txt").write_text("\n".join(words))
+    (tmp_path / "known.txt").write_text("sun\nmoon\n")
     (tmp_path / "words.tsv").write_text("sun\t60000\nmoon\t40000\nstar\t100000\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path

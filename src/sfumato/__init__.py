@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         Synthesize,
         Variance,
     )
+    from sfumato.serve.remote import connect
     from sfumato.table.database import Database, Link, PublicTable
     from sfumato.table.drafting import Draft, draft
     from sfumato.table.schema import Schema
@@ -77,6 +78,7 @@ _HOMES = {
     "sfumato.ledger": "Budget Ledger Limit",
     "sfumato.mechanism": "NOTHING Event Interaction Mechanism",
     "sfumato.noise": "Noise",
+    "sfumato.serve.remote": "connect",
     "sfumato.questions": "Count Distribution GroupBy Histogram Mean People Popular Quantiles Queries Sum "
     "Synopsize Synthesize Variance",
     "sfumato.table.database": "Database Link PublicTable",
@@ -171,6 +173,7 @@ __all__ = [
     "booleans",
     "bounds",
     "categories",
+    "connect",
     "curate",
     "dates",
     "domain",

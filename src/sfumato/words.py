@@ -43,7 +43,8 @@ KEYWORDS = guide(
         "q quantile prob probs percentile": "write the probabilities second: ('age', [0.5])",
         "normalize density": "divide the counts by curator.count().value, which is free",
         "agg aggfunc func statistics": "write [Count(), Mean('age')] as aggregates",
-        "bins": "bins stand in the schema: write decade = bins('age', step=10) there, and ask for 'decade'",
+        "bins": "bins stand in the schema: write decade = bins('age', step=10) there, or "
+        "draft.fill(decade={'type': 'bins', 'of': 'age', 'step': 10}), and ask for 'decade'",
         "learn.spend learn.epsilon learn.delta learn.rho": "the learner takes it: PrivateThreshold(spend=Pure(1))",
         "synthesize.target synthesize.label synthesize.y synthesize.features": "synthetic rows have no target: all "
         "columns are modelled alike; write columns=['age', 'income'] with the label among them, and name it when you "

@@ -111,6 +111,13 @@ def test_paths_and_branches_are_capped_with_the_name_of_the_draw() -> None:
         audit.law(lambda _, noise: [noise.uniform(7) for _ in range(5)], None, paths=100)
 
 
+def test_a_mechanism_without_a_noise_is_refused_in_a_sentence() -> None:
+    for wrong in (lambda exact: exact, lambda: 0, lambda exact, noise, other: exact):
+        with pytest.raises(ParameterError, match="the exact input and the noise"):
+            audit.law(wrong, 1)
+    assert audit.law(lambda exact, noise, *, more=0: exact + more, 1)[1] == 1
+
+
 def test_mechanisms_that_draw_elsewhere_are_detected() -> None:
     own = Noise(insecure_seed=1)
     with pytest.raises(CertificationError, match="returned another value"):

@@ -43,6 +43,7 @@ def made_up_defendants(path: Path, people: int = 700) -> Path:
     return path
 
 
+@pytest.mark.audit
 def test_compas_on_made_up_people(tmp_path, capsys):
     main = runpy.run_path(str(EXAMPLES / "fair_compas.py"))["main"]
     main(made_up_defendants(tmp_path / "compas.parquet"), tmp_path / "out")

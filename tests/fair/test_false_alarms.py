@@ -78,6 +78,7 @@ def many_cuts(seed: int) -> Case:
     )  # fmt: skip
 
 
+@pytest.mark.audit
 def test_searching_many_segments_is_paid_for():
     p_values = np.array([cutting_off(many_cuts(seed)).p_value for seed in range(60)])
     assert (p_values <= 0.05).sum() <= 6
@@ -157,6 +158,7 @@ def test_matrices_are_matched_and_placed_like_points():
         assert sorted(zip(pairs.inside.tolist(), pairs.outside.tolist(), strict=True)) == [(0, 1), (4, 3)]
 
 
+@pytest.mark.audit
 def test_a_gap_of_drawn_decisions_convicts_nobody_by_chance():
     draws = Draws(8, 120)
     skill, inside = draws.uniform(), draws.uniform() < 0.5

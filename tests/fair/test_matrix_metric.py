@@ -58,6 +58,7 @@ def test_distances_move_by_a_few_steps_of_the_grid_only():
     assert moved.min() >= -PEOPLE / 2 * 2.0**-30 and moved.max() <= 2.0**-31
 
 
+@pytest.mark.audit
 def test_a_matrix_too_large_for_all_triangles_is_settled_after_solving():
     noise = Noise(insecure_seed=4)
     place = 3 * shares(noise, 900)

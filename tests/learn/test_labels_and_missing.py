@@ -7,7 +7,7 @@ import pytest
 
 from sfumato import Pure, Schema, booleans, categories, curate, dates, fixed, integers, text
 from sfumato.cli.hints import in_shell
-from sfumato.cli.questions import read_question
+from sfumato.curator.typed import read_question
 from sfumato.errors import ParameterError
 from sfumato.learn import Learn, PrivateLinearClassifier
 

@@ -77,7 +77,7 @@ def path_loss(plan: LinearSteps, one: Sample, two: Sample, scale: int = 0) -> tu
     return sum(parts, Fraction(0)), parts
 
 
-@pytest.mark.parametrize("steps", [1, 3])
+@pytest.mark.parametrize("steps", [1, pytest.param(3, marks=pytest.mark.audit)])
 def test_no_pair_of_people_moves_the_readings_further_than_is_charged(steps):
     plan = linear_steps(coordinates_of(FACTS), 3, Pure(900), FACTS, grid=TINY, steps=steps)
     claim = plan.loss()

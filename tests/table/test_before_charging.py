@@ -51,7 +51,9 @@ def test_a_sketch_plans_every_query_and_reads_no_cell(monkeypatch: pytest.Monkey
         monkeypatch.setattr(Source, "stored", lambda *_: pytest.fail("The data were read."))
         planned: list[Any] = []
         plan = Source.planned
-        monkeypatch.setattr(Source, "planned", lambda source, query: planned.append(query) or plan(source, query))
+        monkeypatch.setattr(
+            Source, "planned", lambda source, query, most: planned.append(query) or plan(source, query, most)
+        )
         basis = Basis(SCHEMA, table.people)
         for question in QUESTIONS:
             question.prepare(basis, Approximate(1, 1e-6)).check(table)
@@ -87,7 +89,7 @@ def test_the_bound_is_public() -> None:
 
 
 def test_a_query_that_nests_too_deeply_is_refused_before_it_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
-    def deep(source: Source, query: Any) -> None:
+    def deep(source: Source, query: Any, most: int | None) -> None:
         raise RecursionError
 
     monkeypatch.setattr(Source, "planned", deep)

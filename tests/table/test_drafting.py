@@ -229,3 +229,32 @@ def test_the_hint_about_bins_is_toml_for_amounts_too(tmp_path):
     lines = [line.removeprefix("# ") if line.startswith(wanted) else line for line in text.splitlines()]
     schema = sf.Schema.from_toml("\n".join(lines))
     assert schema.domain("kosten in €_bins").size < 20 and schema.base("alter_bins") == "alter"
+
+
+def test_a_word_between_numbers_or_days_is_a_missing_cell_however_often_it_stands_there() -> None:
+    ages = candidate_of("Alter", [str(row % 90) for row in range(400)] + ["k.A."] * 80 + ["keine Angabe"] * 30)
+    assert ages.record == {"type": "integer", "low": 0, "high": 120, "missing": "skip"}
+    assert "22 % of the cells are no numbers" in " ".join(ages.notes) and "'k.A.' or 'keine" in " ".join(ages.notes)
+    days = candidate_of("Aufnahme", [f"{1 + row % 28:02}.03.2025" for row in range(200)] + ["offen"] * 40)
+    assert days.record is not None and days.record["type"] == "date" and "'offen'" in " ".join(days.notes)
+    floors = candidate_of("Stock", ["EG", "1", "2", "3", "4"] * 30)
+    assert floors.record is not None and floors.record["values"] == ["1", "2", "3", "4", "EG"], (
+        "a value like the others"
+    )
+    jobs = candidate_of("job", ["nurse"] * 90 + [f"team {row % 30}" for row in range(300)])
+    assert jobs.record is not None and "nurse" in jobs.record["values"]
+
+
+def test_bins_are_added_to_a_draft_as_it_says_and_replaced_proposals_are_not_spoken_of(tmp_path: Path) -> None:
+    place = tmp_path / "visits.csv"
+    rows = "".join(f"P{row // 4},{row % 90},{row % 50}\n" for row in range(396)) + "P99,1,1\n"
+    place.write_text("patient_id,age,days of stay\n" + rows, encoding="utf-8")
+    looked = sf.draft(str(place), look=True)
+    shown = " ".join(str(looked).split())
+    assert "draft.fill(age_bins=" in shown and "draft.fill(**{'days" in shown and "[columns" not in shown
+    assert "# [columns.age_bins]" in looked.to_toml(), "a file says it as TOML"
+    filled = looked.fill(age={"high": 99}, age_bins={"type": "bins", "of": "age", "step": 10}, rows_per_person=4)
+    assert filled.confirm().schema().domain("age_bins").size == 11
+    assert "age" not in filled.notes and not any("rows_per_person" in said for said in filled.notes[""])
+    with pytest.raises(SchemaError, match="no column 'Age'"):
+        looked.fill(Age={"high": 99})

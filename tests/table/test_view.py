@@ -14,6 +14,7 @@ from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
 from sfumato.table.bounding import Bounding, Way
 from sfumato.table.data import Table, open_table
 from sfumato.table.schema import Schema
+from sfumato.table.sparse import sparse_totals
 from sfumato.table.statistics import COUNT, Part, Power
 from sfumato.table.where import read_where
 from tests.table.reference import picked, share
@@ -107,6 +108,17 @@ def test_lists_and_grids() -> None:
         assert view.sparse_counts(["age"])[(3,)] == 2
         with pytest.raises(ParameterError, match="grow"):
             view.grid_counts("age", [3, 3])
+
+
+@pytest.mark.parametrize("name", ["part_0", "part_1", "part_1_high", "cell", "rows"])
+def test_a_column_may_be_called_as_a_total_was(name: str) -> None:
+    # A sum in two halves has no column of its own name: a key of that name was read in its place.
+    schema = Schema({name: domain.text(max_bytes=4), "pay": domain.integers(0, 2**40, missing=0)})
+    with open_table(pa.table({name: ["a", "b", "a"], "pay": [2**40, 7, 1]}), schema) as table:
+        found = sparse_totals(
+            table.view([name, "pay"]), [name], [COUNT, Part(Power.SUM, "pay")], read_where(None, schema)
+        )
+        assert [total.tolist() for total in found.totals] == [[2, 1], [2**40 + 1, 7]]
 
 
 def test_sums_beyond_63_bits_are_exact() -> None:

@@ -6,7 +6,7 @@ is in the table; it says so wherever it is shown.
 
 from sfumato.answer.answer import NOISE_ONLY, Answer, Error, ErrorUnit, Reader
 from sfumato.answer.frame import Frame, number
-from sfumato.answer.measured import NoisyPart, half_width
+from sfumato.answer.measured import NoisyPart, half_width, one_sided_width
 from sfumato.answer.released import Released
 from sfumato.moved import moved
 
@@ -21,6 +21,7 @@ __all__ = [
     "Released",
     "half_width",
     "number",
+    "one_sided_width",
 ]
 
 __getattr__ = moved(__name__, {"Measured": "sfumato.answer.NoisyPart"})

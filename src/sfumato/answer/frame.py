@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -44,6 +46,10 @@ class Frame(Exports, Viewed):
         """Return the rows in order."""
         return list(zip(*self.columns.values(), strict=True))
 
+    def to_json(self) -> dict[str, list[Any]]:
+        """Return the columns as JSON; exact fractions become numbers, what JSON has no word for becomes text."""
+        return {name: [_json(cell) for cell in column] for name, column in self.columns.items()}
+
     def to_arrow(self) -> Any:
         """Return an Arrow table; exact fractions become floats, and with one float in it a whole column does."""
         import pyarrow
@@ -79,6 +85,13 @@ def _column(cells: tuple[Any, ...]) -> list[Any]:
     numbers = [cell for cell in found if isinstance(cell, (int, float)) and not isinstance(cell, bool)]
     wide = any(isinstance(cell, float) or not -(2**63) <= cell < 2**63 for cell in numbers)
     return [None if cell is None else float(cell) for cell in found] if numbers and wide else found
+
+
+def _json(cell: Any) -> Any:
+    plain = number(cell)
+    if isinstance(plain, float) and not math.isfinite(plain):
+        return None  # JSON has no word for it
+    return plain if isinstance(plain, (int, float, str, bool)) else json.loads(json.dumps(plain, default=str))
 
 
 def number(cell: Any) -> Any:

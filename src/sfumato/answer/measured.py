@@ -31,6 +31,18 @@ def _half_width(law: Law, confidence: Fraction) -> int:
         return max(0, smallest(lambda bound: bool(law.tail(bound) <= rational_ball(outside))))
 
 
+def one_sided_width(law: Law, confidence: Number) -> int:
+    """Return the least t >= 0 such that symmetric noise is below -t with at most the rest of this probability.
+
+    A number that was released then lies at most t below the number without its noise.
+
+    >>> from sfumato.noise import DiscreteLaplace
+    >>> one_sided_width(DiscreteLaplace(12.5), 0.95), one_sided_width(DiscreteLaplace(1.25), 0.95)
+    (29, 3)
+    """
+    return _half_width(law, 1 - 2 * (1 - between_zero_and_one(confidence, "confidence")))
+
+
 @lru_cache(maxsize=4096)
 def _lowest(law: Law, threshold: int, released: int, confidence: Fraction) -> int:
     """Return the least count, not below 0, for which so high a number among those published is no surprise.

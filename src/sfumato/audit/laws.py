@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
@@ -117,6 +118,7 @@ def enumerate_paths(run: Run, data: Any, draws: BranchTable, paths: int, lightes
     limit = positive_integer(paths, "paths")
     threshold = int(at_least_zero(lightest, "lightest") * ONE)
     noise = BranchingNoise(draws, threshold)
+    _takes_noise(run)
     masses: dict[Hashable, int] = {}
     for count in range(limit):
         try:
@@ -134,6 +136,19 @@ def enumerate_paths(run: Run, data: Any, draws: BranchTable, paths: int, lightes
         f"The mechanism has more than {limit} paths of draws, the widest draw being {noise.widest()}; "
         "audit a smaller instance, widen tail=, give a lightest= path, or raise paths=."
     )
+
+
+def _takes_noise(run: Run) -> None:
+    """Refuse what cannot be called with an input and a noise, before a bare TypeError does."""
+    try:
+        inspect.signature(run).bind(None, None)
+    except ValueError:  # written in C: it does not say what it takes
+        return
+    except TypeError:
+        raise ParameterError(
+            "A mechanism is a function of two arguments, the exact input and the noise that it draws from; write "
+            "def mechanism(exact, noise): return …"
+        ) from None
 
 
 def _repeat(run: Run, data: Any, noise: BranchingNoise, outcome: Hashable) -> None:

@@ -273,7 +273,8 @@ class Text(Domain):
     def code(self, value: Any) -> int:
         """Accept text that fits uncut."""
         if not isinstance(value, str):
-            raise ParameterError(f"{value!r} is no text; write it in quotes.")
+            instead = "write the text itself" if value is None else "write it in quotes"
+            raise ParameterError(f"{value!r} is no text; {instead}.")
         try:
             value.encode("utf-8")
         except UnicodeEncodeError:
@@ -281,7 +282,10 @@ class Text(Domain):
                 "The text is no UTF-8: it holds half of a surrogate pair; write whole characters."
             ) from None
         if self.cut(value) != value:
-            raise ParameterError(f"The text is longer than the {self.max_bytes} bytes that the column keeps.")
+            raise ParameterError(
+                f"The text is longer than the {self.max_bytes} bytes that fit; cut it to these, or declare more: "
+                "text(max_bytes=…)."
+            )
         return self.encode(value)
 
     def to_json(self) -> dict[str, Any]:

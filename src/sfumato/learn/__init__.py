@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sfumato.learn.point import PrivatePoint
     from sfumato.learn.question import Learn
     from sfumato.learn.rules import Rule, rule_from_json
+    from sfumato.learn.synthetic import fit_synthetic
     from sfumato.learn.threshold import PrivateThreshold
 
 HOMES = {
@@ -34,11 +35,12 @@ HOMES = {
     "Rule": "sfumato.learn.rules",
     "SanitizeThenLearn": "sfumato.papers.private_learning.sanitize",
     "SemiPrivate": "sfumato.papers.private_learning.semi",
+    "fit_synthetic": "sfumato.learn.synthetic",
     "rule_from_json": "sfumato.learn.rules",
 }
 """Where each name lives; scikit-learn is slow to import, so a module is loaded when its name is first used."""
 
-_PARTS = {"Boxes", "ConditionRule", "FittedRule", "IntervalRule", "Learn", "Rule", "rule_from_json"}
+_PARTS = {"Boxes", "ConditionRule", "FittedRule", "IntervalRule", "Learn", "Rule", "fit_synthetic", "rule_from_json"}
 LEARNERS = tuple(name for name in HOMES if name not in _PARTS)
 """The names that can be fitted."""
 
@@ -67,5 +69,6 @@ __all__ = [
     "Rule",
     "SanitizeThenLearn",
     "SemiPrivate",
+    "fit_synthetic",
     "rule_from_json",
 ]

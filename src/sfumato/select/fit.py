@@ -98,7 +98,8 @@ def settle(mechanism: Settled, spend: Bound) -> Settled:
 def shortfall(rate: Fraction, confidence: Number, candidates: int) -> float:
     """Return how far below the best score a choice of this rate lies at most, at this confidence (QR:C-11, PL:C-EM)."""
     failure = 1 - between_zero_and_one(confidence, "confidence")
-    return (math.log(positive_integer(candidates, "candidates")) - math.log(failure)) / float(rate)
+    size = float(rate)  # of a spend below 1e-320 nothing is left
+    return (math.log(positive_integer(candidates, "candidates")) - math.log(failure)) / size if size else math.inf
 
 
 def pure_epsilon(spend: Bound) -> Fraction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from numbers import Real
@@ -16,6 +17,8 @@ MOST = 400
 """So many bars or lines can still be told apart."""
 
 COVER = "95 % of the noise"
+FIGURE = "figure"
+"""The key of audits, whose intervals also allow for the luck of who is in the table."""
 
 
 def draw_answer(title: str, keys: Sequence[str], columns: Mapping[str, Sequence[Any]]) -> Drawing:
@@ -33,16 +36,21 @@ def draw_answer(title: str, keys: Sequence[str], columns: Mapping[str, Sequence[
     names = [", ".join(_text(columns[key][place]) for key in keys) for place in range(length)]
     if "probability" in keys:
         return _quantiles(title, columns)
-    measures = [name for name in columns if name not in keys and not _is_end(name)]
+    measures = [name for name in columns if name not in keys and not _is_end(name) and _has_ends(name, columns)]
     if keys and measures == ["count"]:
         ordered = len(keys) == 1 and all(value is None or _is_number(value) for value in columns[keys[0]])
-        counted = [Bar(name, *ends) for name, ends in _rows(names, "count", columns)]
+        counted = [Bar(name, *ends) for name, ends in zip(names, _ends("count", columns), strict=True) if ends]
         return bars(title, f"rows, and {COVER}", counted, ordered)
+    measured = {measure: _ends(measure, columns) for measure in measures}
+    # The charts share their names, so that a place of which only one of them says something stays in all of them.
+    places = [place for place in range(length) if any(ends[place] for ends in measured.values())]
+    if not places:
+        raise ParameterError("This answer says nothing of any group, so there is nothing to draw; look at its frame.")
+    cover = "95 % interval" if FIGURE in keys else COVER
     rows = [
-        IntervalLine(
-            f"{measure}, and {COVER}", tuple(Dot(name, *ends) for name, ends in _rows(names, measure, columns))
-        )
-        for measure in measures
+        IntervalLine(f"{measure}, and {cover}", tuple(Dot(names[place], *(ends[place] or (None,))) for place in places))
+        for measure, ends in measured.items()
+        if any(ends)
     ]
     return intervals(title, rows)
 
@@ -74,13 +82,20 @@ def _columns(where: Any) -> set[str]:
     return set().union(*(_columns(part) for part in where)) if isinstance(where, list) else set()
 
 
-def _rows(
-    names: Sequence[str], measure: str, columns: Mapping[str, Sequence[Any]]
-) -> list[tuple[str, tuple[float, float, float]]]:
+def _ends(measure: str, columns: Mapping[str, Sequence[Any]]) -> list[tuple[float, float, float] | None]:
+    """Return value, lower and upper end by place; None where too few people are to say anything."""
     single = "low" in columns
     low, high = (columns[end if single else f"{measure}, {end}"] for end in ("low", "high"))
-    found = zip(names, columns[measure], low, high, strict=True)
-    return [(name, (float(value), float(below), float(above))) for name, value, below, above in found]
+    found = zip(columns[measure], low, high, strict=True)
+    return [(float(a), float(b), float(c)) if all(map(_known, (a, b, c))) else None for a, b, c in found]
+
+
+def _has_ends(measure: str, columns: Mapping[str, Sequence[Any]]) -> bool:
+    return "low" in columns or f"{measure}, low" in columns
+
+
+def _known(cell: Any) -> bool:
+    return cell is not None and not (isinstance(cell, float) and math.isnan(cell))
 
 
 def _quantiles(title: str, columns: Mapping[str, Sequence[Any]]) -> Drawing:

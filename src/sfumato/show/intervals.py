@@ -49,6 +49,8 @@ class IntervalChart(Drawing):
 
 def _draw_row(chart: Any, row: IntervalLine) -> None:
     for place, dot in enumerate(row.dots):
+        if dot.value is None:
+            continue
         if dot.low is not None:
             band = {"linewidth": 5, "alpha": 0.35, "solid_capstyle": "butt"}
             chart.plot([dot.low, dot.high], [place, place], color=MEASURE, **band)

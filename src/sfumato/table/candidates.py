@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,11 +27,19 @@ RARE = 10
 """A category in fewer rows than this is left out: it is about few people."""
 MOST_CATEGORIES = 60
 MOST_PLACES = 4
+BINS = "For a histogram take the marks off these lines, which add bins:"
+BINS_LINES = 4
 SHORTEST_TEXT = 0.5
 """Where listed categories cover a smaller part of the cells than this, the column is text."""
 
 _ABSENT = {"", "na", "n/a", "nan", "null", "none", "nil", "-", "--", "?", ".", "missing", "unknown", "#n/a"}
+MOST_STAND_INS = 3
+"""So many words may stand between numbers or days for a cell that nobody filled in, as in "k.A."."""
+SHARE_OF_STAND_INS = 1 / 3
+FEWEST_VALUES = 20
+"""With fewer values beside it a word may as well be one of them, like the ground floor before 1, 2, 3."""
 _YES_OR_NO = ({"true", "false"}, {"yes", "no"}, {"y", "n"}, {"t", "f"}, {"0", "1"})
+_DIGIT = re.compile(r"\d")
 _CODE = re.compile(r"0\d+")
 _SHORT_YEAR = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2}(\s.*)?")
 _COMPACT = re.compile(r"(19|20)\d{6}")
@@ -81,6 +90,8 @@ def _written(name: str, texts: Sequence[str], decimal: str | None) -> Candidate:
     if _part(words, _SHORT_YEAR.fullmatch) >= SURE:
         said = "dates have two digits for the year and would all be missing; write years with four digits."
         return Candidate(None, (said,))
+    absent = _stand_ins(words)
+    words -= absent
     found = [] if any(_CODE.fullmatch(word) for word in words) else ways(words, decimal)
     if len(found) > 1:
         return _unclear(found)
@@ -88,8 +99,29 @@ def _written(name: str, texts: Sequence[str], decimal: str | None) -> Candidate:
         numbers = [number for text in texts if (number := found[0].read(text)) is not None]
         drafted = _numbers(name, numbers, len(texts) - len(numbers))
         assert drafted.record is not None
-        return Candidate({**drafted.record, **found[0].to_json()}, (*drafted.notes, *_said(found[0])))
-    return _dates(words) or _categories(name, raw)  # categories match exactly, blanks too
+        return Candidate({**drafted.record, **found[0].to_json()}, (*drafted.notes, *_listed(absent), *_said(found[0])))
+    days = _dates(words)
+    if days is not None:
+        return Candidate(days.record, (*days.notes, *_listed(absent)))
+    return _categories(name, raw)  # categories match exactly, blanks too
+
+
+def _stand_ins(words: Counter[str]) -> Counter[str]:
+    """Return the few words without a digit that stand, again and again, where others have a number or a day.
+
+    >>> _stand_ins(Counter({"k.A.": 12, "Ada": 1, **{str(age): 2 for age in range(40)}}))
+    Counter({'k.A.': 12})
+    """
+    found = Counter({word: count for word, count in words.items() if count >= RARE and not _DIGIT.search(word)})
+    few = len(found) <= MOST_STAND_INS and found.total() <= SHARE_OF_STAND_INS * words.total()
+    return found if few and len(words) - len(found) >= FEWEST_VALUES else Counter()
+
+
+def _listed(absent: Counter[str]) -> tuple[str, ...]:
+    """Say which words would be missing cells."""
+    if not absent:
+        return ()
+    return (f"Missing would be the cells with {' or '.join(map(repr, sorted(absent)))}.",)
 
 
 def _unclear(found: Sequence[Figures]) -> Candidate:
@@ -148,11 +180,23 @@ def _numbers(name: str, numbers: Sequence[Fraction | float], unread: int = 0) ->
         )
     step = bin_step(low, high)
     if places or step > 1:
-        notes += ["For a histogram take the marks off these lines, which add bins:", *bins_toml(name, step)]
+        notes += [BINS, *bins_toml(name, step)]
     if places == 0:
         return Candidate({"type": "integer", "low": low, "high": high, "missing": SKIP}, tuple(notes))
     step_text = str(Decimal(1).scaleb(-places))
     return Candidate({"type": "fixed", "low": low, "high": high, "step": step_text, "missing": SKIP}, tuple(notes))
+
+
+def with_bins_in_python(notes: Sequence[str]) -> list[str]:
+    """Return notes with the lines of a schema file that add bins replaced by the call that does."""
+    if BINS not in notes:
+        return list(notes)
+    start = list(notes).index(BINS)
+    end = start + 1 + BINS_LINES
+    columns = tomllib.loads("\n".join(notes[start + 1 : end]))["columns"]
+    named = ", ".join(f"{name}={record}" if name.isidentifier() else f"**{{{name!r}: {record}}}"
+                      for name, record in columns.items())  # fmt: skip
+    return [*notes[:start], f"For a histogram add bins: draft.fill({named}).", *notes[end:]]
 
 
 def bins_toml(name: str, step: int) -> list[str]:

@@ -279,6 +279,11 @@ class Database(Viewed, metaclass=Understood):
         text = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
+    @property
+    def fingerprints(self) -> tuple[str, ...]:
+        """Its fingerprint: a ledger for several tables is made for all of their columns."""
+        return (self.fingerprint,)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Database) and self.fingerprint == other.fingerprint
 

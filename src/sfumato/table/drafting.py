@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -12,8 +12,9 @@ from sfumato.domain.figures import KEYS
 from sfumato.errors import SchemaError
 from sfumato.show.tables import table as draw
 from sfumato.show.views import View, Viewed
+from sfumato.table.candidates import with_bins_in_python
 from sfumato.table.mistakes import CONFIRM, unfilled
-from sfumato.table.names import FILL, blank, is_person, kind_by_name, may_be_person, names_somebody
+from sfumato.table.names import FILL, ROWS_PROPOSED, blank, is_person, kind_by_name, may_be_person, names_somebody
 from sfumato.table.schema import Schema
 from sfumato.table.source import open_source
 from sfumato.table.toml import write_toml
@@ -82,7 +83,11 @@ class Draft(Viewed):
     def fill(
         self, *, person: str | None = FILL, rows_per_person: int | None = None, **columns: Mapping[str, Any]
     ) -> Draft:
-        """Return the draft with more filled in; `person=None` says that every row is one person."""
+        """Return the draft with more filled in; `person=None` says that every row is one person.
+
+        A column that is derived from another is added: `decade={"type": "bins", "of": "age", "step": 10}`. What was
+        noticed about a proposal that is replaced is left out.
+        """
         record = {**self.record, "columns": dict(self.record["columns"])}
         if person is None:
             record = {key: value for key, value in record.items() if key not in ("person", "row_key")}
@@ -93,11 +98,21 @@ class Draft(Viewed):
         if rows_per_person is not None:
             record["rows_per_person"] = rows_per_person
         for name, known in columns.items():
+            if "of" in known:
+                record["columns"][name] = dict(known)
+                continue
             self._require(name)
             before = record["columns"][name]
             fresh = known.get("type", before["type"]) != before["type"]
             record["columns"][name] = dict(known) if fresh else {**before, **known}
-        return Draft(record, self.notes)
+        return Draft(record, self._notes_without(columns, rows=rows_per_person is not None or person != FILL))
+
+    def _notes_without(self, columns: Iterable[str], *, rows: bool) -> dict[str, Sequence[str]]:
+        """Return what was noticed, without what is about columns, or about rows a person, that are filled in now."""
+        kept = {name: said for name, said in self.notes.items() if name not in columns}
+        if rows and "" in kept:
+            kept[""] = [said for said in kept[""] if not said.startswith(ROWS_PROPOSED)]
+        return kept
 
     def drop(self, *columns: str) -> Draft:
         """Return the draft without some columns."""
@@ -130,7 +145,7 @@ class Draft(Viewed):
     def view(self) -> View:
         """Return what is known, what must be filled in, and what was noticed."""
         rows = [
-            [name, column["type"], _held(column), " ".join(self.notes.get(name, ()))]
+            [name, column["type"], _held(column), " ".join(with_bins_in_python(self.notes.get(name, ())))]
             for name, column in self.record["columns"].items()
         ]
         person = self.record.get("person")

@@ -18,12 +18,21 @@ if TYPE_CHECKING:
 _names = itertools.count()
 
 
+FEW_ROWS = 2**10
+"""Up to so many rows an answer comes as Python values: it is ready at once, where DuckDB runs a second query to hand a
+plan's answer over in columns."""
+
+
 @dataclass(frozen=True)
 class Plan:
-    """A query that an engine has planned and not run: its name there, and the columns of its answer as Arrow types."""
+    """A query that an engine has planned and not run: its name there, and the columns of its answer as Arrow types.
+
+    `few` says that its answer has few rows, whatever the data are.
+    """
 
     name: str
     kind: Any
+    few: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,10 +110,11 @@ class Source:
 
         return getattr(StorageLevel, self.resources.storage)
 
-    def planned(self, table: ir.Table) -> Plan | None:
+    def planned(self, table: ir.Table, most: int | None = None) -> Plan | None:
         """Have the engine read and plan a query, and run nothing: what it cannot do at all, it says here.
 
-        DuckDB keeps the plan until it is forgotten; Spark plans again.
+        `most` is a public bound on the rows of its answer. DuckDB keeps the plan until it is forgotten; Spark plans
+        again.
         """
         if not self.is_duckdb:
             self.frame(table)
@@ -112,11 +122,19 @@ class Source:
         name = fresh_name()
         self.engine.con.execute(f'PREPARE "{name}" AS {self.engine.compile(table)}')
         self._kept[name] = lambda: self.engine.con.execute(f'DEALLOCATE "{name}"')
-        return Plan(name, table.schema().to_pyarrow())
+        return Plan(name, table.schema().to_pyarrow(), most is not None and most <= FEW_ROWS)
 
     def carried_out(self, plan: Plan) -> Any:
         """Run a query as it was planned and return an Arrow table."""
-        return self.engine.con.sql(f'EXECUTE "{plan.name}"').to_arrow_table().cast(plan.kind)
+        run = f'EXECUTE "{plan.name}"'
+        if not plan.few:
+            return self.engine.con.sql(run).to_arrow_table().cast(plan.kind)
+        import pyarrow
+
+        rows = self.engine.con.execute(run).fetchall()
+        columns = zip(*rows, strict=True) if rows else [()] * len(plan.kind)
+        cells = [pyarrow.array(column, field.type) for column, field in zip(columns, plan.kind, strict=True)]
+        return pyarrow.table(cells, plan.kind)
 
     def fetched(self, table: ir.Table, most: int | None = None) -> Any:
         """Run a query and return an Arrow table; `most` is a public bound on its rows, None if nobody knows one.

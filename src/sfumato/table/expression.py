@@ -78,6 +78,11 @@ class Expression:
         return f"({self.text})" if self.compound else self.text
 
 
+def _changed(part: Expression, **facts: Any) -> Expression:
+    """Return an expression made of another one: what holds for a stored column itself does not hold for it."""
+    return replace(part, raw=None, compares=None, **facts)
+
+
 def _whole(number: int) -> Any:
     import ibis
 
@@ -155,10 +160,10 @@ def _on(part: Expression, step: Fraction) -> Expression:
     assert Fraction(factor).denominator == 1
     times = int(factor)
     if times == 1:
-        return replace(part, step=step)
+        return _changed(part, step=step)
     build = part.build
     low, high = part.low * times, part.high * times
-    return replace(part, step=step, low=low, high=high, build=lambda rows: build(rows) * _whole(times), raw=None)
+    return _changed(part, step=step, low=low, high=high, build=lambda rows: build(rows) * _whole(times))
 
 
 def _numbers(parts: Sequence[Expression], where: str) -> list[Expression]:
@@ -229,7 +234,7 @@ def multiply(parts: Sequence[Expression], signs: Sequence[str]) -> Expression:
             found = Expression(text, "number", build, min(corners), max(corners), step, **together([found, part]))
         else:
             found = _divided(found, part, text)
-    return replace(found, text=text, compound=True, raw=None)
+    return replace(found, text=text, compound=True)
 
 
 def _times(left: Build, right: Build) -> Build:
@@ -243,21 +248,15 @@ def _divided(found: Expression, by: Expression, text: str) -> Expression:
     if not value:
         raise ParameterError(f"{text} divides by zero; write another number.")
     step = found.step / abs(value)
-    return replace(found, step=step, raw=None) if value > 0 else negative(replace(found, step=step))
+    return _changed(found, step=step) if value > 0 else negative(replace(found, step=step))
 
 
 def negative(part: Expression) -> Expression:
     """Return the number with the other sign."""
     require("number", part, "-")
     build = part.build
-    return replace(
-        part,
-        text=f"- {part.shown}",
-        build=lambda rows: -build(rows),
-        low=-part.high,
-        high=-part.low,
-        raw=None,
-        compound=True,
+    return _changed(
+        part, text=f"- {part.shown}", build=lambda rows: -build(rows), low=-part.high, high=-part.low, compound=True
     )
 
 
@@ -373,7 +372,7 @@ def alike(parts: Sequence[Expression], where: str) -> list[Expression]:
 
 def _relabelled(part: Expression, labels: tuple[Any, ...]) -> Expression:
     if part.labels == labels[: len(part.labels)]:
-        return replace(part, labels=labels, high=len(labels) - 1, low=0, raw=None)
+        return _changed(part, labels=labels, high=len(labels) - 1, low=0)
     places = [labels.index(one) for one in part.labels]
     build = part.build
 
@@ -384,7 +383,7 @@ def _relabelled(part: Expression, labels: tuple[Any, ...]) -> Expression:
         cases = [(code == place, _whole(to)) for place, to in enumerate(places)]
         return ibis.cases(*cases, else_=ibis.null("int64"))
 
-    return replace(part, labels=labels, low=0, high=len(labels) - 1, build=built, raw=None)
+    return _changed(part, labels=labels, low=0, high=len(labels) - 1, build=built)
 
 
 def _hull(parts: Sequence[Expression], text: str, nullable: bool, build: Build) -> Expression:

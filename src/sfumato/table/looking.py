@@ -12,7 +12,7 @@ from sfumato.errors import SchemaError
 from sfumato.table.candidates import Candidate, candidate_of
 from sfumato.table.engine import Source
 from sfumato.table.failures import guarded
-from sfumato.table.names import FILL, is_person, may_be_person, names_somebody
+from sfumato.table.names import FILL, ROWS_PROPOSED, is_person, may_be_person, names_somebody
 from sfumato.table.reading import all_readable
 
 MOST_ROWS = 100_000
@@ -124,7 +124,7 @@ def _rows_a_person(name: str, people: int, counts: Mapping[int, int], notes: Not
 
     most = next((size for size in ROUND_ROWS if covered(size) >= COVERED), ROUND_ROWS[-1])
     notes[""].append(
-        f"With rows_per_person = {most} all rows count of {100 * covered(most):.0f} % of the people in {name}; "
+        f"{ROWS_PROPOSED} {most} all rows count of {100 * covered(most):.0f} % of the people in {name}; "
         "the rows of others are weighed down, so totals of rows come out too low, by more than their intervals say. A "
         "larger number counts more rows and means more noise; numbers of people, people(), need none."
     )

@@ -9,6 +9,8 @@ from sfumato.domain import SKIP
 
 FILL = "you must fill this in"
 """What a draft writes where only a person who knows the data can write."""
+ROWS_PROPOSED = "With rows_per_person ="
+"""How a note begins that is about a proposed number of rows a person."""
 
 _WORDS = {
     # what a word in a name says: the words

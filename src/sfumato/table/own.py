@@ -192,7 +192,7 @@ class _Opening:
             if schema.person
             else schema
         )
-        opened = open_source(source).using(self.resources)
+        opened = open_source(source, among=name).using(self.resources)
         self._open.append(opened)
         opened = readable(opened, reading)
         self._open[-1] = opened

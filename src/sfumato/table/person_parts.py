@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import ParameterError
-from sfumato.table.expression import Expression
+from sfumato.table.expression import Expression, case, number
 from sfumato.table.flat import Flat, Holdings, PersonPart
 from sfumato.table.moments import small_quotient
 from sfumato.table.repair import PERSON
 from sfumato.table.statistics import MOST_ROWS
+from sfumato.table.truths import present
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 FINER = 1000
 """An average is rounded to this part of the step of what is averaged."""
 HALF = 2**32
+ONLY_COMPARED = ("text", "time")
+"""Kinds of values that have no codes to add up or to list: they are compared, and counted."""
 
 
 def person_part(function: str, of: Expression | None, distinct: bool, rows: int, place: int) -> PersonPart:
@@ -42,9 +46,12 @@ def person_part(function: str, of: Expression | None, distinct: bool, rows: int,
     text = f"{function}({inside})"
     reads = frozenset[str]() if of is None else of.reads
     facts: dict[str, Any] = {"reads": reads, "columns": frozenset({name})}
+    if function == "COUNT" and of is not None and not distinct and of.kind in ONLY_COMPARED:
+        of = present(of)
     if function == "COUNT":
         low = 1 if of is None or (not of.nullable and not distinct) else 0
-        size = rows if not distinct or of is None else min(rows, of.high - of.low + 1)
+        listed = distinct and of is not None and of.kind not in ONLY_COMPARED
+        size = min(rows, of.high - of.low + 1) if listed and of is not None else rows
         if distinct and of is not None and not of.nullable:
             low = 1
         value = Expression(text, "number", build, low, max(size, low), **facts)
@@ -68,7 +75,9 @@ def aggregated(flat: Flat, parts: Sequence[PersonPart], holdings: Holdings) -> i
     used = frozenset[str]().union(*(part.of.columns for part in parts if part.of is not None))
     rows = flat.rows(holdings, used)
     cells = {
-        f"cell_{place}": part.of.build(rows).cast("int64") for place, part in enumerate(parts) if part.of is not None
+        f"cell_{place}": part.of.build(rows) if part.of.kind == "text" else part.of.build(rows).cast("int64")
+        for place, part in enumerate(parts)
+        if part.of is not None
     }
     rows = rows.select(**cells, **{PERSON: rows[PERSON]})
     found: dict[str, Any] = {"sfumato_rows": rows.count()}
@@ -166,9 +175,7 @@ def _medians(rows: ir.Table, cell: str, name: str) -> ir.Table:
 
 def filtered(of: Expression | None, where: Expression) -> Expression:
     """Return FILTER (WHERE …) as CASE without ELSE: what fails it is missing."""
-    from fractions import Fraction
-
-    from sfumato.table.expression import case, number
-
+    if of is not None and of.kind in ONLY_COMPARED:
+        of = present(of)
     found = case([(where, number(Fraction(1)) if of is None else of)], None)
     return replace(found, text=f"{'*' if of is None else of.text} FILTER {where.text}")

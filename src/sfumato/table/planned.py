@@ -76,7 +76,7 @@ class PlannedTable(Table):
     def run(self, query: ir.Table, most: int | None = None, asked: Hashable = None) -> Any:
         """Have the query planned, compare what it may need with what there is, and return no rows of it."""
         try:
-            plan = guarded(lambda: self._source.planned(query))
+            plan = guarded(lambda: self._source.planned(query, most))
         except EngineError as failure:
             raise TooLarge(
                 f"The engine cannot run this question: {REASONS[failure.cause]}. Nothing was spent."

@@ -46,7 +46,7 @@ def read_public_tables(sources: Mapping[str, Any], database: Database) -> dict[s
 
 
 def _loaded(source: Any, name: str, table: PublicTable) -> Any:
-    opened = open_source(source)
+    opened = open_source(source, among=name)
     try:
         columns = list(opened.table.columns)
         if table.key not in columns:
@@ -75,7 +75,12 @@ def _with_numbers(table: Any) -> Any:
 
 
 def _keys(table: Any, name: str, key: str) -> dict[Any, int]:
-    cells = table.column(key).to_pylist()
+    column = table.column(key).combine_chunks()
+    cells = column.to_pylist()
+    if _is_plain(column.type) and not column.null_count:
+        found = dict(zip(cells, range(len(cells)), strict=True))
+        if len(found) == len(cells):
+            return found
     whole = [int(cell) if isinstance(cell, Decimal) and cell == int(cell) else cell for cell in cells]
     if any(cell is None or not isinstance(cell, (int, str)) or isinstance(cell, bool) for cell in whole):
         raise SchemaError(f"The key {key!r} of {name!r} is missing in a row, or is neither a whole number nor text.")
@@ -85,13 +90,18 @@ def _keys(table: Any, name: str, key: str) -> dict[Any, int]:
     return found
 
 
+def _is_plain(kind: Any) -> bool:
+    """Tell whether cells of a type are whole numbers or texts as they stand."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
 def _coded(name: str, table: Any, keys: Mapping[str, dict[Any, int]], database: Database) -> PublicColumns:
     import pyarrow as pa
 
     columns: dict[str, Any] = {PLACE: pa.array(np.arange(table.num_rows, dtype=np.int32))}
-    columns[KEY] = pa.array(
-        list(keys[name]), pa.string() if any(isinstance(one, str) for one in keys[name]) else pa.int64()
-    )
+    columns[KEY] = pa.array(list(keys[name]), pa.string() if isinstance(next(iter(keys[name]), 0), str) else pa.int64())
     links = database.links_of(name)
     domains: dict[str, Domain] = {}
     for column in table.column_names:
@@ -140,8 +150,9 @@ def _column(cells: Any) -> tuple[Domain, Any] | None:
     if pa.types.is_boolean(kind):
         return _filled(booleans(**_missing(absent, False)), np.asarray(cells.fill_null(False)).astype(np.int64), absent)
     if pa.types.is_integer(kind):
-        values = np.asarray(cells.fill_null(0)).astype(object)
-        low, high = int(min(values[there])), int(max(values[there]))
+        values = np.asarray(cells.fill_null(0))
+        values = values.astype(object if pa.types.is_uint64(kind) else np.int64)
+        low, high = int(values[there].min()), int(values[there].max())
         return (
             _filled(integers(low, high, **_missing(absent, low)), values, absent) if max(-low, high) < 2**61 else None
         )
@@ -159,7 +170,7 @@ def _column(cells: Any) -> tuple[Domain, Any] | None:
         domain = dates(min(known), max(known), **_missing(absent, min(known)))
         return _filled(domain, np.array([0 if one is None else one for one in days], object), absent)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return _labels(cells.to_pylist(), absent)
+        return _labels(cells, absent)
     return None
 
 
@@ -168,19 +179,24 @@ def _missing(absent: Any, value: Any) -> dict[str, Any]:
 
 
 def _filled(domain: Domain, codes: Any, absent: Any) -> tuple[Domain, Any]:
-    found = np.asarray(codes, object)
+    found = codes if codes.dtype == np.int64 else np.asarray(codes, object)
     if absent.any():
+        found = found.copy()
         found[absent] = domain.missing_code
     return domain, found.astype(np.int64)
 
 
-def _labels(cells: list[str | None], absent: Any) -> tuple[Domain, Any] | None:
-    values = sorted({cell for cell in cells if cell is not None})
-    if len(values) > MOST_LABELS:
+def _labels(cells: Any, absent: Any) -> tuple[Domain, Any] | None:
+    encoded = cells.dictionary_encode()
+    known = encoded.dictionary.to_pylist()
+    if len(known) > MOST_LABELS:
         return None
-    places = {value: place for place, value in enumerate(values)}
+    order = sorted(range(len(known)), key=known.__getitem__)
+    places = np.empty(len(known), np.int64)
+    places[order] = np.arange(len(known))
+    values = [known[place] for place in order]
     domain = categories(*values, **_missing(absent, values[0]))
-    return _filled(domain, np.array([0 if cell is None else places[cell] for cell in cells], object), absent)
+    return _filled(domain, places[np.asarray(encoded.indices.fill_null(0))], absent)
 
 
 def _real(cells: list[Decimal | None], absent: Any) -> tuple[Domain, Any] | None:

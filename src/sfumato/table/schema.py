@@ -6,8 +6,10 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain, combinations
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -23,6 +25,9 @@ from sfumato.words import Understood, nearest
 
 LARGEST_CODE = 2**62
 """Codes are 64-bit integers in every engine; one bit is left for offsets."""
+
+MOST_ADDED = 8
+"""Of up to so many derived columns any may have been added to a ledger's schema; of more, one or all of them."""
 
 RESERVED = "sfumato_"
 """The table's own columns start like this."""
@@ -116,7 +121,7 @@ class Schema(Viewed, metaclass=Understood):
         return None
 
     def with_columns(self, **columns: Domain | Derivation) -> Schema:
-        """Return the schema with further columns, such as bins; a ledger is made for one schema, so add them before.
+        """Return the schema with further columns, such as bins; a ledger made for this schema takes it, too.
 
         >>> from sfumato.domain import bins, integers
         >>> Schema({"age": integers(0, 99)}).with_columns(decade=bins("age", step=10)).names
@@ -268,6 +273,27 @@ class Schema(Viewed, metaclass=Understood):
         """A SHA-256 of the canonical JSON form: equal schemas have equal fingerprints."""
         text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+    @cached_property
+    def fingerprints(self) -> tuple[str, ...]:
+        """Its own fingerprint first, then those of the same schema without some of its derived columns.
+
+        What a derived column holds follows from its base by a public rule, so that whoever may ask about the base may
+        ask about it, at the same price and from the same limits: a ledger for one of these schemas takes this one.
+
+        >>> from sfumato.domain import bins, integers
+        >>> plain = Schema({"age": integers(0, 99)})
+        >>> plain.fingerprint in plain.with_columns(decade=bins("age", step=10)).fingerprints
+        True
+        """
+        derived = [name for name, column in self.columns.items() if isinstance(column, Derivation)]
+        sizes = range(1, len(derived) + 1) if len(derived) <= MOST_ADDED else (1, len(derived))
+        found = [self.fingerprint]
+        for left_out in chain.from_iterable(combinations(derived, size) for size in sizes):
+            kept = {name: column for name, column in self.columns.items() if name not in left_out}
+            with suppress(SchemaError):  # what else names a column that is left out is no such schema
+                found.append(replace(self, columns=kept).fingerprint)
+        return tuple(found)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self.fingerprint == other.fingerprint

@@ -49,15 +49,15 @@ _WAYS = (
 )
 
 
-def open_source(source: Any, *, table: str | None = None) -> Source:
+def open_source(source: Any, *, table: str | None = None, among: str | None = None) -> Source:
     """Return any supported source as one Ibis table, by default on an in-process DuckDB.
 
-    `table=` names the table of a database that has several.
+    `table=` names the table of a database; `among=` the one to take where there are several and none is named.
     """
     if isinstance(source, Path) or (isinstance(source, str) and not source.startswith(_POSTGRES)):
-        return _open_file(str(source), table)
+        return _open_file(str(source), table, among)
     if isinstance(source, str):
-        return _open_postgres(source, table)
+        return _open_postgres(source, table, among=among)
     # Told apart by the module of their class, so that nothing is imported that the caller has not imported.
     family = type(source).__module__.split(".")[0]
     if family == "ibis":
@@ -70,12 +70,12 @@ def open_source(source: Any, *, table: str | None = None) -> Source:
     raise SchemaError(f"A source is {_WAYS}, not {type(source).__name__}.")
 
 
-def _open_file(path: str, table: str | None) -> Source:
+def _open_file(path: str, table: str | None, among: str | None) -> Source:
     name = path.lower()
     if not any(mark in path for mark in "*?[") and not Path(path).exists():
         raise SchemaError(f"There is no file {path!r}; write the path of {_WAYS}.")
     if name.endswith(_DUCKDB):
-        return _open_database(path, table)
+        return _open_database(path, table, among)
     engine, scan = duckdb_engine(), ""
     try:
         if name.endswith(_CSV):
@@ -184,7 +184,7 @@ def _require_lines(path: str, content: Any) -> None:
         ) from None
 
 
-def _open_database(path: str, table: str | None) -> Source:
+def _open_database(path: str, table: str | None, among: str | None = None) -> Source:
     import duckdb
 
     try:
@@ -196,7 +196,7 @@ def _open_database(path: str, table: str | None) -> Source:
         views = engine.con.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
         if (table,) in views or (table is None and not tables and views):
             raise SchemaError(f"{table or 'the only table'!r} of {path!r} is a view. {_STORE_IT}")
-        opened = engine.table(_only_table(tables, table, path))
+        opened = engine.table(_only_table(tables, table, path, among))
         _require_stored(engine, opened)
     except SchemaError:
         engine.disconnect()
@@ -242,9 +242,10 @@ def _require_settings(engine: Any) -> None:
         )
 
 
-def _only_table(tables: list[str], table: str | None, place: str) -> str:
+def _only_table(tables: list[str], table: str | None, place: str, among: str | None = None) -> str:
     if table is None and len(tables) == 1:
         return tables[0]
+    table = among if table is None else table
     if table is None:
         raise SchemaError(f"{place!r} has {len(tables)} tables; say which one by table=, {nearest('', tables)}")
     if table not in tables:
@@ -252,12 +253,13 @@ def _only_table(tables: list[str], table: str | None, place: str) -> str:
     return table
 
 
-def _open_postgres(address: str, table: str | None, schema: str | None = None) -> Source:
+def _open_postgres(address: str, table: str | None, schema: str | None = None, among: str | None = None) -> Source:
     from sfumato.table.postgres import connect
 
     opened = connect(address, schema)
     try:
-        name = _only_table(opened.tables(), table, "the database")  # an address can hold a password
+        # An address can hold a password, so it is not shown.
+        name = _only_table(opened.tables(), table, "the database", among)
         source = frame_source(opened.described(name), "postgres")
     except BaseException:
         opened.close()

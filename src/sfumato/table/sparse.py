@@ -11,7 +11,7 @@ import numpy as np
 
 from sfumato.domain import Domain
 from sfumato.table.predicate import Predicate
-from sfumato.table.statistics import COUNT, Part, Power, packed, read_total, sparse
+from sfumato.table.statistics import COUNT, Part, Power, packed, part_name, read_total, sparse
 
 if TYPE_CHECKING:
     from sfumato.table.view import View
@@ -91,7 +91,7 @@ def _lines(answer: Any, domains: Mapping[str, Domain], asked: Sequence[Part]) ->
     """Return sorted codes, and the totals of every part in their order."""
     if any(domain.last is None for domain in domains.values()):
         # Text is cut to its bytes cell by cell, and cells may merge.
-        found = {part: sparse(answer, f"part_{place}", domains) for place, part in enumerate(asked)}
+        found = {part: sparse(answer, part_name(place), domains) for place, part in enumerate(asked)}
         cells = list(found[COUNT])
         codes = np.empty((len(cells), len(domains)), object)
         for place, cell in enumerate(cells):
@@ -100,7 +100,7 @@ def _lines(answer: Any, domains: Mapping[str, Domain], asked: Sequence[Part]) ->
     columns = [answer.column(name).to_numpy().astype(np.int64) for name in domains]
     arranged = np.lexsort(packed(columns, list(domains.values()))[::-1])
     codes = np.stack([column[arranged] for column in columns], axis=1)
-    return codes, {part: read_total(answer, f"part_{place}")[arranged] for place, part in enumerate(asked)}
+    return codes, {part: read_total(answer, part_name(place))[arranged] for place, part in enumerate(asked)}
 
 
 def _bare(part: Part) -> Part:

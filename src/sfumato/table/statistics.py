@@ -27,6 +27,11 @@ MOST_ROWS = 2**40
 CELL = "sfumato_cell"
 
 
+def part_name(place: int) -> str:
+    """Return the column of an answer that holds a total, by its place; no column of a table may be called so."""
+    return f"sfumato_part_{place}"
+
+
 class Power(Enum):
     """What is added up over rows: ones, codes, squares of codes, or ones for cells that are there."""
 

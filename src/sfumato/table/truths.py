@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from sfumato.domain.calendar import day_of_number
 from sfumato.errors import ParameterError
-from sfumato.table.expression import Build, Expression, alike, cell_of, require, together
+from sfumato.table.expression import Build, Expression, alike, case, cell_of, number, require, together
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "=": lambda a, b: a == b,
@@ -37,9 +38,13 @@ def compared(left: Expression, sign: str, right: Expression) -> Expression:
         text,
         "truth",
         lambda rows: compare(cell_of(first, rows), cell_of(second, rows)),
-        compound=True,
-        **together([left, right]),
+        **_condition([left, right]),
     )
+
+
+def _condition(parts: Sequence[Expression]) -> dict[str, Any]:
+    """Return what a condition has of its parts; it is no literal, even if every part is one."""
+    return {**together(parts), "constant": False, "compound": True}
 
 
 def _literal(part: Expression) -> Any:
@@ -80,6 +85,12 @@ def is_missing(of: Expression, negated: bool) -> Expression:
     return Expression(text, "truth", found, compound=True, reads=of.reads, columns=of.columns)
 
 
+def present(of: Expression) -> Expression:
+    """Return 1 where a value is there, for what is only counted: texts and times have no numbers to add up."""
+    one = number(Fraction(1))
+    return replace(case([(is_missing(of, negated=True), one)], None) if of.nullable else one, text=of.text)
+
+
 def is_truth(of: Expression, what: bool, negated: bool) -> Expression:
     """Return IS [NOT] TRUE or FALSE, which is never unknown."""
     require("truth", of, "IS")
@@ -98,7 +109,7 @@ def opposite(of: Expression) -> Expression:
     """Return NOT."""
     require("truth", of, "NOT")
     build = of.build
-    return Expression(f"NOT {of.shown}", "truth", lambda rows: ~build(rows), compound=True, **together([of]))
+    return Expression(f"NOT {of.shown}", "truth", lambda rows: ~build(rows), **_condition([of]))
 
 
 def joined(parts: Sequence[Expression], word: str) -> Expression:
@@ -110,7 +121,7 @@ def joined(parts: Sequence[Expression], word: str) -> Expression:
         return _folded([part.build(rows) for part in parts], word == "AND")
 
     text = f" {word} ".join(part.shown for part in parts)
-    return Expression(text, "truth", built, compound=True, **together(parts))
+    return Expression(text, "truth", built, **_condition(parts))
 
 
 def _folded(tests: list[Any], every: bool) -> Any:

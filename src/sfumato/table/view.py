@@ -26,6 +26,7 @@ from sfumato.table.statistics import (
     dense,
     engine_largest,
     packed,
+    part_name,
     parts,
     read_total,
     sizes,
@@ -109,14 +110,14 @@ class View:
         shape = sizes(self.table.schema, keys)
         asked = with_counts(measures)
         answer = self._ask(keys, asked, where, as_cells=True)
-        found = {measure: dense(answer, _part(place), shape) for place, measure in enumerate(asked)}
+        found = {measure: dense(answer, part_name(place), shape) for place, measure in enumerate(asked)}
         return [self._centered(measure, found) for measure in measures]
 
     def sparse_counts(self, keys: Sequence[str], where: Any = None) -> dict[tuple[int, ...], int]:
         """Return the counts of the cells that occur, sorted by code, for any columns, text included."""
         keys = _listed(keys)
         answer = self._ask(keys, [COUNT], where, as_cells=False)
-        return sparse(answer, _part(0), {name: self.table.schema.domain(name) for name in keys})
+        return sparse(answer, part_name(0), {name: self.table.schema.domain(name) for name in keys})
 
     def distinct(self, keys: Sequence[str], where: Any = None) -> tuple[Any, Any]:
         """Return the combinations of codes that occur, one a row and sorted, and the count of each, all columnar."""
@@ -130,7 +131,7 @@ class View:
         codes = np.empty((len(arranged), len(keys)), np.int64, order="F")
         for place, column in enumerate(columns):
             codes[:, place] = column[arranged]
-        return codes, read_total(answer, _part(0))[arranged]
+        return codes, read_total(answer, part_name(0))[arranged]
 
     def margins(self, sets: Sequence[tuple[str, ...]], binned: Sequence[Binned] = ()) -> list[Any]:
         """Return the counts of all cells over several sets of columns; only these reach this process."""
@@ -165,11 +166,11 @@ class View:
                 keys,
             )
         shape = sizes(schema, keys)
-        query = _grouped(rows, self._groups(rows, keys, True), {_part(0): rows.count()})
+        query = _grouped(rows, self._groups(rows, keys, True), {part_name(0): rows.count()})
         answer = self.table.run(query, prod(shape))
         if limited:
             self.table.forget(rows)
-        return dense(answer, _part(0), shape)
+        return dense(answer, part_name(0), shape)
 
     def distribution(self, column: str, where: Any = None) -> tuple[Any, Any]:
         """Return the codes of a column that occur, sorted, and the count of each in units of 1/scale.
@@ -184,7 +185,7 @@ class View:
         arranged = np.argsort(codes)
         if domain.may_be_missing:
             arranged = arranged[codes[arranged] != domain.missing_code]
-        return codes[arranged], read_total(answer, _part(0))[arranged]
+        return codes[arranged], read_total(answer, part_name(0))[arranged]
 
     def grid_counts(self, column: str, starts: Sequence[int], where: Any = None) -> Any:
         """Return the counts below the first of the codes `starts`, from each one to the next, and from the last on."""
@@ -222,9 +223,9 @@ class View:
         limited = self.rule.groups is not None and bool(keys)
         if limited:
             rows = self._first_groups(rows, keys, measures)
-            values = {_part(place): rows[_part(place)] for place in range(len(measures))}
+            values = {part_name(place): rows[part_name(place)] for place in range(len(measures))}
         else:
-            values = {_part(place): value for place, value in enumerate(parts(rows, measures, schema))}
+            values = {part_name(place): value for place, value in enumerate(parts(rows, measures, schema))}
         share = self.rule.scale * (self.rule.rows if limited else 1)
         largest = [engine_largest(measure, schema) * share for measure in measures]
         query = _grouped(rows, self._groups(rows, keys, as_cells), totals(rows, values, largest))
@@ -260,7 +261,7 @@ class View:
         def place(rows: ir.Table) -> ir.Table:
             # The schema proved that a share fits 62 bits; the cast says so to an engine that adds in 128.
             shares = {
-                _part(number): rows.count() if value is None else value.sum().try_cast("int64").fill_null(0)
+                part_name(number): rows.count() if value is None else value.sum().try_cast("int64").fill_null(0)
                 for number, value in enumerate(parts(rows, measures, schema))
             }
             return ordered_groups(rows.group_by([PERSON, *keys]).agg(**shares), schema, keys, rule, source)
@@ -286,10 +287,6 @@ class View:
         exact = np.asarray(value.astype(object) - measure.center * present, object)
         fits = measure.largest(self.table.schema) * self.rule.rows * self.rule.scale * MOST_ROWS < 2**62
         return exact.astype(np.int64) if fits else exact
-
-
-def _part(place: int) -> str:
-    return f"part_{place}"
 
 
 def with_counts(measures: Sequence[Part]) -> list[Part]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sfumato.table.gauge import Gauge
 from sfumato.table.marginals import Binned
 from sfumato.table.measure import Distinct, Marginals, Rows
+from sfumato.table.schema import RESERVED
 from sfumato.workload.space import Space
 
 
@@ -132,7 +133,8 @@ def binned(
     `bins` says, for every wide column, the first code of each of its bins and finer bins, from 0 on.
     """
     first = {name: domain.first for name, domain in zip(coarse.names, coarse.domains, strict=True)}
-    named = {name: (f"{name} in bins", f"{name} in finer bins") for name in bins}
+    # Names that no column of a table may have: one that is called like the bins would be read in their place.
+    named = {name: (f"{RESERVED}bins {name}", f"{RESERVED}finer_bins {name}") for name in bins}
     columns = tuple(
         Binned(own, name, tuple(first[name] + start for start in starts))
         for name, held in bins.items()

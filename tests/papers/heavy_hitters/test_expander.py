@@ -39,6 +39,7 @@ def collected(plan, items, seed=1):
     return server
 
 
+@pytest.mark.audit
 def test_the_planned_share_is_found_with_honest_shares():
     hits = 0
     for seed in (1, 2):
@@ -69,6 +70,7 @@ def test_symbols_of_a_byte_and_text():
     assert [item.value for item in collected(plan, items).popular()] == ["gö", "abc"]
 
 
+@pytest.mark.audit
 def test_nothing_is_found_where_nothing_is_popular():
     lists = []
     for seed in range(3):

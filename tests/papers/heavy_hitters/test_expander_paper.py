@@ -23,6 +23,7 @@ def collected():
     return sketch, values, [sketch.run(item, noise) for item in items]
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize("decoder", ["spectral", "components", "votes"])
 def test_heavy_items_are_found_by_every_decoder(collected, decoder):
     sketch, values, reports = collected

@@ -29,6 +29,7 @@ def renyi(order: float, first: float, second: float) -> float:
 
 def test_the_printed_sequence() -> None:
     pick = truncated_cdp.obvious(Truncated("0.1", "2.236"), candidates=2**10)
+    assert len(repr(pick)) < 200, "shown without its hundred fractions"
     ladder = [1 / 1024, *(float(chance) for chance in pick.chances)]
     spec = [0.00098, 0.0135, 0.064, 0.176, 0.354, 0.574, 0.771, 0.906, 0.975]
     assert np.allclose(ladder[: len(spec)], spec, atol=7e-4)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError, SchemaError
-from sfumato.fair.audits.group_counts import known
+from sfumato.fair.audits.group_counts import UNKNOWN, known
 from sfumato.fair.audits.nearby import Matched, match, positions, smooth
 from sfumato.fair.caution import FairnessWarning
 from sfumato.fair.grid import Floats, Integers, check_probabilities
@@ -144,11 +144,12 @@ def _protected(
         raise ParameterError(f"protected has {len(values)} entries for {count} people; give one a person.")
     labels, sizes = np.unique(values, return_counts=True)
     if group is None:
-        if len(labels) != 2:
+        noted = known(labels) != UNKNOWN
+        if noted.sum() != 2:
             raise ParameterError(
-                f"The protected column has the values {labels.tolist()[:10]}; say whom to protect with group=."
+                f"The protected column has the values {labels[noted].tolist()[:10]}; say whom to protect with group=."
             )
-        group = labels[int(sizes.argmin())]
+        group = labels[noted][int(sizes[noted].argmin())]
     inside = values == str(group)
     if inside.sum() < SMALLEST_GROUP or (~inside).sum() < SMALLEST_GROUP:
         raise ParameterError(

@@ -451,8 +451,8 @@ def _sentence(one: Comparison) -> str:
 
 def _with_ends(value: float, ends: Ends, signed: bool = False) -> str:
     sign = "+" if signed else ""
-    if ends == (0.0, 1.0) and not signed:
-        return "too few to say"
+    if (ends == (0.0, 1.0) and not signed) or not ends.low <= value <= ends.high:
+        return "too few to say"  # also where noise leaves a rate of nobody, outside of what its interval allows
     high = f"{ends.high:{sign}.3f}" if isfinite(ends.high) else "∞"
     return f"{value:{sign}.3f} ({ends.low:{sign}.3f} to {high})"
 

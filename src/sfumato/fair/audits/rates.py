@@ -28,6 +28,8 @@ class CellNoise:
 
 
 EXACT = CellNoise()
+ROUNDS = 3
+"""How often an end of an interval is looked for with the tails that hold there."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,9 @@ def _fieller(share: Share, alpha: float, noise: CellNoise) -> Ends:
     """Return all p for which (1 - p)·part - p·rest is within what sampling and noise explain.
 
     Laplace noise has heavier tails than sampling has, so the multiple of the deviation grows with the part of the
-    variance that is noise.
+    variance that is noise. That part is taken at the end itself: of a rare outcome nearly all of it is noise, although
+    most of it would be sampling at a rate of one half. Starting from the whole multiple, every round comes nearer to
+    that end and stays outside of it.
     """
     from scipy.special import ndtri
 
@@ -105,11 +109,10 @@ def _fieller(share: Share, alpha: float, noise: CellNoise) -> Ends:
     both = (one + two) * variance
     people = max(share.total, 1.0) + normal * sqrt(both) / 2
     further = max(0.0, log(1 / alpha) / sqrt(2) - normal) if noise.heavy else 0.0
-    multiple = normal + further * both / (both + people / 4)
     low_known = abs(share.part) > 0.5 + (normal + further) * sqrt(one * variance)
     high_known = abs(share.rest) > 0.5 + (normal + further) * sqrt(two * variance)
 
-    def root(part: float, sign: int) -> float:
+    def root(part: float, sign: int, multiple: float) -> float:
         square = multiple**2
         a = share.total**2 + square * people - square * both
         b = -2 * part * share.total - square * people + 2 * square * one * variance
@@ -118,8 +121,15 @@ def _fieller(share: Share, alpha: float, noise: CellNoise) -> Ends:
             return 0.0 if sign < 0 else 1.0
         return min(1.0, max(0.0, (-b + sign * sqrt(inside)) / (2 * a)))
 
-    low = root(share.part - 0.5, -1) if low_known else 0.0
-    high = root(share.part + 0.5, 1) if high_known else 1.0
+    def end(part: float, sign: int) -> float:
+        rate = root(part, sign, normal + further)
+        for _ in range(ROUNDS if further else 0):
+            added = ((1 - rate) ** 2 * one + rate**2 * two) * variance
+            rate = root(part, sign, normal + further * added / (added + people * rate * (1 - rate)))
+        return rate
+
+    low = end(share.part - 0.5, -1) if low_known else 0.0
+    high = end(share.part + 0.5, 1) if high_known else 1.0
     return Ends(low, max(low, high))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -47,7 +47,7 @@ class Obvious(Mechanism):
     gap_sensitivity: int
     start: int
     unit: int
-    chances: tuple[Fraction, ...]
+    chances: tuple[Fraction, ...] = field(repr=False)
 
     def loss(self) -> Loss:
         """Return the cost of the bound, once every pair of rungs is proved to satisfy it."""

@@ -174,6 +174,7 @@ class TestErrors:
         assert abs(drawn.mean() - exact) < 5 * drawn.std() / 200
         assert abs(drawn.mean() - exact * 1.03) > 2 * drawn.std() / 200  # power: three per cent would show
 
+    @pytest.mark.audit
     def test_recursion_pays_on_stretched_bodies(self) -> None:
         matrix = stretched(5)
         choice = choose_additive(matrix, Pure(1), relation=ADD_REMOVE)

@@ -194,8 +194,8 @@ def _sketched(mechanism: SubsetSums | PrefixTree | HubEdges) -> str:
     return f"{' and '.join(both)} noise on degrees and hubs"
 
 
-def page() -> str:
-    """Return the page in Markdown."""
+def page(found: list[Cell]) -> str:
+    """Return the page of these cells in Markdown."""
     shown = ", ".join(f"`{spend!r}`" for spend in list(SPENDS.values())[:4])
     lines = [
         "# Spends",
@@ -209,7 +209,6 @@ def page() -> str:
         "other numbers may lead to another one.",
     ]
     refusals: dict[str, int] = {}
-    found = list(cells())
     for setting in SETTINGS:
         lines += ["", f"## {setting}", "", f"| question | {' | '.join(SPENDS)} |", "|---" * (len(SPENDS) + 1) + "|"]
         for question in QUESTIONS:
@@ -227,4 +226,4 @@ def _shown(cell: Cell, refusals: dict[str, int]) -> str:
 
 
 if __name__ == "__main__":
-    print(page(), end="")
+    print(page(list(cells())), end="")

@@ -117,8 +117,9 @@ def test_what_is_found_is_shown_and_not_obeyed() -> None:
     found = Decoded("popular", Popular((PopularItem(evil, 0.5, 0.01, 9.0),), 0.05, 10), local.Intake(10))
     from collections import Counter
 
-    for text in (found.text(), Simulated(plan, found, Counter({evil: 5, evil + "\x07": 5})).text()):
-        assert "a\ufffd[31m" in text and not set(text) & set("\x1b\x9b\u202e\x07")
+    simulated = Simulated(plan, found, Counter({evil: 5, evil + "\x07": 5}), Counter({evil + "\x08": 2}))
+    for text in (found.text(), simulated.text()):
+        assert "a\ufffd[31m" in text and not set(text) & set("\x1b\x9b\u202e\x07\x08")
         assert text.count("\n") == text.replace(evil, "").count("\n")
     assert found.to_json()["items"][0]["value"] == evil
 

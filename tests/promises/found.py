@@ -27,6 +27,16 @@ def every_case() -> tuple[PromiseCase, ...]:
     return tuple(found)
 
 
+def of_a_paper(kind: type) -> bool:
+    """Tell whether a class is one of the papers' own algorithms: nothing that people hold is made of them."""
+    return kind.__module__.startswith("sfumato.papers.")
+
+
+def in_the_gate(case: PromiseCase) -> bool:
+    """Tell whether a case is run at every change: what is long, and what is a paper's own, is left to the audit."""
+    return not case.long and not of_a_paper(type(case.mechanism))
+
+
 def measured(case: PromiseCase) -> audit.Report:
     """Return what the code that ships loses, beside what it claims."""
     return audit.check(case.mechanism, case.pairs, tail=case.tail, paths=case.paths)

@@ -8,13 +8,11 @@ from sfumato import audit
 from sfumato.mechanism import Promise
 from tests.promises import exemptions
 from tests.promises.case import PromiseCase
-from tests.promises.found import every_case, measured, reaches
+from tests.promises.found import every_case, in_the_gate, measured, reaches
 
 
 def _marks(case: PromiseCase) -> tuple[pytest.MarkDecorator, ...]:
-    """Leave to the audit what is long, and the papers' own algorithms: nothing that people hold is made of them."""
-    in_papers = type(case.mechanism).__module__.startswith("sfumato.papers.")
-    return (pytest.mark.audit,) if case.long or in_papers else ()
+    return () if in_the_gate(case) else (pytest.mark.audit,)
 
 
 CASES = [pytest.param(case, id=case.name, marks=_marks(case)) for case in every_case()]

@@ -80,7 +80,7 @@ class Bodies:
             await self.app(scope, receive, send)
             return
         told = dict(scope["headers"]).get(b"content-length", b"0")
-        body, more, until = b"", True, time.monotonic() + self.seconds
+        body, more, until = bytearray(), True, time.monotonic() + self.seconds
         too_large = told.isdigit() and int(told) > self.largest
         while more and not too_large:
             try:
@@ -104,7 +104,7 @@ class Bodies:
             if given:
                 return await receive()
             given = True
-            return {"type": "http.request", "body": body, "more_body": False}
+            return {"type": "http.request", "body": bytes(body), "more_body": False}
 
         await self.app(scope, replay, send)
 

@@ -226,7 +226,7 @@ def test_connect_refuses_what_would_leak_a_token(place, token, said):
 
 def test_connect_says_who_is_not_there(address):
     place, tokens = address
-    with pytest.raises(SfumatoError, match="Say who you are"):
+    with pytest.raises(SfumatoError, match="Nobody here has this token"):
         sf.connect(place, token="sfm_1_2")
     with pytest.raises(ParameterError, match="first, second"):
         sf.connect(place, token=tokens["carla"])

@@ -141,16 +141,24 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        places = sorted({".".join(str(part) for part in one["loc"]) for one in error.errors()})
-        return _said(
-            request, problem(422, f"The request does not fit at {', '.join(places)}; see /api.", "ParameterError")
-        )
+        return _said(request, problem(422, _unfit(error), "ParameterError"))
 
     @app.exception_handler(HTTPException)
     async def other(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         said = {404: "There is nothing here; /api lists what there is.", 405: "This is not done with this method."}
         return _said(request, problem(error.status_code, said.get(error.status_code, "This cannot be served.")))
+
+
+def _unfit(error: RequestValidationError) -> str:
+    """Say what is wrong with a request without what it held."""
+    found = error.errors()
+    if any(one["type"] == "json_invalid" for one in found):
+        return 'The body is no JSON; send {"phrase": "mean of age", "spend": "Pure(0.1)"}, say.'
+    places = sorted({".".join(map(str, one["loc"])) for one in found})
+    if places == ["body"]:
+        return 'The body is a JSON object; send {"phrase": "mean of age", "spend": "Pure(0.1)"}, say.'
+    return f"The request does not fit at {', '.join(places)}; /api says what goes there."
 
 
 def _said(request: Request, record: dict[str, Any], headers: dict[str, str] | None = None) -> Response:

@@ -10,9 +10,10 @@ from sfumato.answer import Answer
 from sfumato.ask.question import fits
 from sfumato.curator import Curator, curate
 from sfumato.curator.planning import key_of, planned
-from sfumato.errors import LedgerError, ParameterError
+from sfumato.errors import BudgetExceeded, LedgerError, ParameterError
 from sfumato.ledger import Ledger
 from sfumato.ledger.readings import Reading
+from sfumato.ledger.wording import refusal_text
 from sfumato.serve.asked import Form, Meant, meant
 from sfumato.serve.house import Dataset
 from sfumato.table.schema import Schema
@@ -60,6 +61,15 @@ class Desk:
         if threshold is None or fits(plan.loss(), threshold):
             return False
         return not self.front.ledger.knows(key_of(self.front.basis, plan, asked.spend, self.front.table.snapshot))
+
+    def refuse_beyond(self, asked: Meant, name: str) -> None:
+        """Refuse what no limit has room for: a curator's approval would not change that."""
+        assert asked.spend is not None
+        self.admit(name)
+        seen = self.front.preview(asked.asked, asked.spend, analyst=name)
+        if not seen.fits:
+            largest = self.front.largest(asked.asked, asked.spend, analyst=name)
+            raise BudgetExceeded(refusal_text(seen.breaks, largest), seen.breaks, largest)
 
     def admit(self, name: str) -> None:
         """Give somebody the quota that the house names, when they first ask; the ledger holds them to it."""

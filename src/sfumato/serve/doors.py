@@ -18,7 +18,7 @@ from sfumato.serve.command import LOOPBACK
 from sfumato.serve.desks import Desk, Desks
 from sfumato.serve.identity import COOKIE, ROLES, Identity, People, Role, Session
 from sfumato.serve.jobs import Job, Jobs
-from sfumato.serve.problems import NOWHERE, ROLE, UNKNOWN, Denied
+from sfumato.serve.problems import NOWHERE, ROLE, UNKNOWN, WRONG_TOKEN, Denied
 
 FORM = "form_token"
 """The hidden field of every form."""
@@ -47,7 +47,8 @@ class Door:
         if found is None:
             if self.page:
                 raise SignIn
-            raise Denied(401, UNKNOWN, {"WWW-Authenticate": "Bearer"})
+            given = request.headers.get("authorization", "").strip()
+            raise Denied(401, WRONG_TOKEN if given else UNKNOWN, {"WWW-Authenticate": "Bearer"})
         if found.role not in self.roles:
             raise Denied(403, ROLE)
         dataset = request.path_params.get("dataset")

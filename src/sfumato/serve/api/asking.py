@@ -12,9 +12,10 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
-from sfumato.errors import ParameterError
+from sfumato.errors import BudgetExceeded, ParameterError
 from sfumato.privacy import Bound
 from sfumato.serve.asked import Meant, planning, read_form
+from sfumato.serve.desks import Desk
 from sfumato.serve.doors import ASKERS, Door, desk_of, job_of, jobs_of
 from sfumato.serve.foresight import curve, foresee
 from sfumato.serve.identity import Identity
@@ -98,18 +99,24 @@ def _told(request: Request, who: Identity, job: Job) -> Response:
     if job.state == STORED:
         return JSONResponse(shown(desk_of(request), job, who).to_json())
     if job.state in ("refused", "failed"):
-        return respond(told_problem(job))
+        return respond(told_problem(desk_of(request), job))
     place = f"/api/datasets/{job.dataset}/jobs/{job.id}"
     return JSONResponse(job.to_json(), 202 if not job.ended else 409, headers={"Location": place})
 
 
-def told_problem(job: Job) -> dict[str, Any]:
-    """Return the problem document of a question that was refused or failed."""
+def told_problem(desk: Desk, job: Job) -> dict[str, Any]:
+    """Return the problem document of a question that was refused or failed; of a refusal also what would fit now."""
     from sfumato import errors
 
     kind = getattr(errors, job.kind, None)
     status = 500 if kind is None else status_of(kind.__new__(kind))
-    return problem(status, job.said, job.kind, {"job": job.id})
+    extra: dict[str, Any] = {"job": job.id}
+    if kind is BudgetExceeded:
+        asked = desk.meant(job.form)
+        with planning():
+            found = desk.front.largest(asked.asked, _spending(asked), analyst=job.name)
+        extra["largest"] = None if found is None else found.to_json()
+    return problem(status, job.said, job.kind, extra)
 
 
 @router.get("/datasets/{dataset}/jobs/{job}")

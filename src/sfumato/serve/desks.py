@@ -16,7 +16,7 @@ from sfumato.ledger.readings import Reading
 from sfumato.ledger.wording import refusal_text
 from sfumato.serve.asked import Form, Meant, meant
 from sfumato.serve.house import Dataset
-from sfumato.table.schema import Schema
+from sfumato.table.database import Database
 
 
 class Desk:
@@ -36,12 +36,6 @@ class Desk:
             private=terms.private,
             memory_limit=terms.memory_limit,
         )
-        described: Any = self.curator.schema
-        if not isinstance(described, Schema):
-            self.curator.close()
-            raise ParameterError(
-                f"The data set {terms.name!r} has several tables; the service answers about one table."
-            )
         book = Ledger(terms.ledger, private=terms.private)
         self.front = Curator(self.curator.table, book, book.relation)
         self._reading = Lock()
@@ -51,8 +45,16 @@ class Desk:
         """The name of the data set."""
         return self.terms.name
 
+    @property
+    def several(self) -> bool:
+        """Whether it has several tables, which are asked about in SQL."""
+        schema: Any = self.front.schema
+        return isinstance(schema, Database)
+
     def meant(self, form: Form) -> Meant:
         """Return what a form means here."""
+        if self.several and form.way != "sql":
+            raise ParameterError(f"{self.name} has several tables; ask in SQL, over the tables that its page lists.")
         return meant(form, self.front)
 
     def needs_approval(self, asked: Meant) -> bool:
@@ -107,6 +109,7 @@ class Desk:
             "about": self.terms.about,
             "people": people,
             "columns": len(self.front.schema.names),
+            "several_tables": self.several,
             "snapshot": self.front.table.snapshot,
             "relation": self.front.ledger.relation.value,
             "promise": self.front.ledger.guarantee_text(),

@@ -30,7 +30,7 @@ from sfumato.questions import Question, question_from_json
 from sfumato.serve.wire import error_from
 from sfumato.show.views import View
 from sfumato.sql.statement import read_statement
-from sfumato.table.database import database_of
+from sfumato.table.database import Database, database_of
 from sfumato.table.schema import Schema
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -124,7 +124,8 @@ class Remote(Shorthands):
         self._patience = patience
         self.dataset = dataset or self._only()
         described = self._get("/schema")
-        self.schema = Schema.from_json(described["schema"])
+        several = "tables" in described["schema"]
+        self.schema: Any = (Database if several else Schema).from_json(described["schema"])
 
     def _only(self) -> str:
         _, found = self._line("GET", "/datasets")

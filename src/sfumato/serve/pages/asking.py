@@ -108,6 +108,8 @@ def page(request: Request, who: Asker) -> Response:
     desk, given = desk_of(request), dict(request.query_params)
     looked = any(given.get(name) for name in ("what", "phrase", "sql"))
     given.setdefault("spend", usual_spend(desk))
+    if desk.several:
+        given["way"] = "sql"
     names = list(desk.front.schema.names)
     return render(
         request,

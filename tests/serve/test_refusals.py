@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
+from itertools import islice
 
 import pytest
 
+from sfumato.serve.desks import FREE_PLACES
 from sfumato.serve.jobs import MOST_WAITING, _Run
 from tests.serve.houses import add_accounts, faster, open_site, write_house
 
@@ -104,3 +107,56 @@ def test_an_answer_that_somebody_had_before_is_cited_by_its_row(site):
     cited = site.browser("ben").page(f"/d/first/answers/{again['job']}").text
     assert f"row {entry.number} of the ledger" in cited and "mine-1" not in cited and "other-1;" not in cited
     assert "request first:ana:mine-1" in site.browser("ana").page(f"/d/first/answers/{first['job']}").text
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/api/datasets/first/jobs/%00"),
+        ("GET", "/api/datasets/first/answers?state=%00"),
+        ("POST", "/api/people/ana%00/revoke"),
+        ("GET", "/d/first/answers/%00"),
+    ],
+)
+def test_zero_bytes_are_stopped_before_any_database_sees_them(site, method, path):
+    assert "no zero byte" in site.call("carla", method, path).text
+    browser = site.browser()
+    assert browser.sign_in("sfm_\0_x").status_code == 422
+
+
+def test_what_is_free_and_takes_long_has_few_places(site):
+    desk = site.client.app.state.desks["first"]
+    body = {"phrase": "mean of age", "spend": "Pure(0.1)"}
+    with ExitStack() as taken:
+        for _ in range(FREE_PLACES):
+            taken.enter_context(desk.working())
+        assert site.post("ana", "/api/datasets/first/rehearse", body).status_code == 503
+        assert site.post("ana", "/api/datasets/first/preview", body).status_code == 200
+    assert site.post("ana", "/api/datasets/first/rehearse", body).status_code == 200
+
+
+def test_the_same_question_sent_many_times_holds_few_threads(tmp_path):
+    house = faster(write_house(tmp_path), waiting=4, patience=60)
+    client, site = open_site(house, add_accounts(house))
+    with client, ThreadPoolExecutor(6) as senders:
+        reading = client.app.state.desks["first"].reading()
+        reading.acquire()  # the question runs as long as this is held
+        asked = [senders.submit(site.ask, "ana", "count where age > 44", "Pure(0.1)", "same") for _ in range(6)]
+        early = [one.result().status_code for one in islice(as_completed(asked, timeout=50), 4)]
+        reading.release()
+        assert early == [202] * 4
+        assert sorted(one.result().status_code for one in asked) == [200, 200, 202, 202, 202, 202]
+
+
+def test_what_failed_is_tried_again_within_the_same_room(tmp_path, monkeypatch):
+    house = faster(write_house(tmp_path), waiting=2)
+    client, site = open_site(house, add_accounts(house))
+    with client:
+        desk, jobs = client.app.state.desks["first"], client.app.state.jobs
+        with monkeypatch.context() as patched:
+            patched.setattr(desk, "ask", lambda *given: 1 / 0)
+            assert site.ask("ana", "count where age > 44", "Pure(0.1)", "same").status_code == 500
+        jobs._running["other"] = _Run("ana", Future())
+        assert site.ask("ana", "count where age > 44", "Pure(0.1)", "same").status_code == 503
+        jobs._running.clear()
+        assert site.ask("ana", "count where age > 44", "Pure(0.1)", "same").status_code == 200

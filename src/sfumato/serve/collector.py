@@ -13,6 +13,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, Response
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
+from starlette.routing import Route
 
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.exact import positive_integer
@@ -96,7 +97,7 @@ def collector_app(
         )
 
     # No function but an ASGI application: what comes most often needs nothing of what is worked out for other requests.
-    app.add_route("/reports", Posts(app, limit, ids, authorize), methods=["POST"])
+    app.router.routes.append(Route("/reports", Posts(app, limit, ids, authorize), methods=["POST"]))
 
     @app.get("/plan")
     async def shown_plan(request: Request) -> JSONResponse:

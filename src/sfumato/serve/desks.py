@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from threading import Lock
+from contextlib import contextmanager
+from threading import BoundedSemaphore, Lock
 from typing import Any
 
 from sfumato.answer import Answer
@@ -14,9 +15,13 @@ from sfumato.errors import BudgetExceeded, LedgerError, ParameterError
 from sfumato.ledger import Ledger
 from sfumato.ledger.readings import Reading
 from sfumato.ledger.wording import refusal_text
-from sfumato.serve.asked import Form, Meant, meant
+from sfumato.serve.asked import Form, Meant, meant, planning
 from sfumato.serve.house import Dataset
+from sfumato.serve.problems import busy
 from sfumato.table.database import Database
+
+FREE_PLACES = 4
+"""So many rehearsals and files of made-up rows are made at once in a data set: they are free, and take long."""
 
 
 class Desk:
@@ -39,6 +44,7 @@ class Desk:
         book = Ledger(terms.ledger, private=terms.private)
         self.front = Curator(self.curator.table, book, book.relation)
         self._reading = Lock()
+        self._free = BoundedSemaphore(FREE_PLACES)
 
     @property
     def name(self) -> str:
@@ -87,8 +93,31 @@ class Desk:
     def ask(self, asked: Meant, name: str, request: str) -> list[Answer]:
         """Ask the curator; this is the only way to the data, one question at a time."""
         self.admit(name)
-        with self._reading:
+        with self.reading():
             return asked.ask(self.curator, name, request)
+
+    def reading(self) -> Lock:
+        """Return the lock under which the data are looked at."""
+        return self._reading
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Hold one of the few places for what is free and takes long; who finds none comes again."""
+        if not self._free.acquire(blocking=False):
+            raise busy()
+        try:
+            yield
+        finally:
+            self._free.release()
+
+    def rehearse(self, asked: Meant, people: int = 1000) -> Answer:
+        """Answer a question on made-up rows, which are public; free."""
+        if isinstance(asked.asked, list):
+            raise ParameterError(
+                "One question is rehearsed at a time, as JSON or as a phrase; a statement has a preview."
+            )
+        with self.working(), planning():
+            return self.front.rehearse(asked.asked, asked.spend, people=people)
 
     def stored(self, request: str) -> list[Answer]:
         """Return what was answered to a request; free, and nothing is read."""

@@ -201,7 +201,7 @@ def _sources(made: Dataset, where: str) -> str | Mapping[str, str]:
     """Return the source of one table, or those of several: the house's, then those that stand in their schema."""
     if isinstance(made.source, str):
         return made.source
-    if not isinstance(load(made.schema), Database):
+    if not (made.schema.is_file() and isinstance(load(made.schema), Database)):
         raise ParameterError(f'{where} needs source = "…"; docs/service.md shows a whole house.')
     return {**sources_in(made.schema), **made.source}
 

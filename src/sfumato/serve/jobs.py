@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
@@ -130,12 +131,18 @@ class Jobs:
         self.service = service
         self._lanes = {desk.name: ThreadPoolExecutor(1, f"ask-{desk.name}") for desk in desks}
         self._running: dict[str, _Run] = {}
+        self._waiters: Counter[str] = Counter()
         self._lock = Lock()
 
     @property
     def pending(self) -> int:
         """How many questions are queued or running here."""
         return len(self._running)
+
+    @property
+    def most_of_one(self) -> int:
+        """How many places one person may take."""
+        return max(1, self.service.waiting // 2)
 
     def resume(self) -> None:
         """Go on with what a stop cut short: what was charged is completed for nothing, what was not is asked."""
@@ -157,6 +164,8 @@ class Jobs:
         if known.form.to_json() != form.to_json():
             raise Denied(409, OTHER_QUESTION)
         if known.state in (QUEUED, FAILED):  # what failed is tried again: the ledger knows it by the same id
+            if known.state == FAILED:
+                self._require_room(known.name, desk.name, False)
             self._enqueue(known.id, desk.name, known.name)
         return known
 
@@ -169,7 +178,7 @@ class Jobs:
             return
         with self._lock:
             own = sum(run.name == name for run in self._running.values())
-        if self.pending >= self.service.waiting or own >= max(1, self.service.waiting // 2):
+        if self.pending >= self.service.waiting or own >= self.most_of_one:
             raise busy()
 
     def _insert(self, asker: Identity, desk: Desk, form: Form, key: str, state: str) -> Job:
@@ -201,12 +210,29 @@ class Jobs:
                 self._running[job] = _Run(name, self._lanes[dataset].submit(self._run, job))
 
     def wait(self, job: Job, seconds: float) -> Job:
-        """Return a job when it has ended, or as it stands after so many seconds."""
+        """Return a job when it has ended, or as it stands after so many seconds; who waits too often, as it stands."""
         run = self._running.get(job.id)
-        if run is not None:
-            with suppress(NotYet):
-                run.future.result(timeout=seconds)
+        if run is not None and self._wait_begins(job.name):
+            try:
+                with suppress(NotYet):
+                    run.future.result(timeout=seconds)
+            finally:
+                self._wait_ends(job.name)
         return self.get(job.id)
+
+    def _wait_begins(self, name: str) -> bool:
+        """Tell whether somebody may hold one more thread; the same question sent a hundred times must not take all."""
+        with self._lock:
+            if self._waiters[name] >= self.most_of_one or self._waiters.total() >= self.service.waiting:
+                return False
+            self._waiters[name] += 1
+            return True
+
+    def _wait_ends(self, name: str) -> None:
+        with self._lock:
+            self._waiters[name] -= 1
+            if not self._waiters[name]:
+                del self._waiters[name]
 
     def _run(self, name: str) -> None:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Header, Query
@@ -78,12 +79,7 @@ def rehearse(
 ) -> dict[str, Any]:
     """Answer a question on made-up rows: it shows the shape and the error, and nothing else; free."""
     desk = desk_of(request)
-    asked = desk.meant(read_form(body))
-    if isinstance(asked.asked, list):
-        raise ParameterError("One question is rehearsed at a time, as JSON or as a phrase; a statement has a preview.")
-    with planning():  # made-up rows are public
-        played = desk.front.rehearse(asked.asked, asked.spend, people=people)
-    return {**played.to_json(), "rehearsed": True}
+    return {**desk.rehearse(desk.meant(read_form(body)), people).to_json(), "rehearsed": True}
 
 
 @router.post("/datasets/{dataset}/ask")
@@ -181,6 +177,9 @@ def one_file(
     """Give a stored answer as CSV, Parquet, JSON or SVG; of a model, made-up rows."""
     if kind not in KINDS:
         raise ParameterError(f"An answer is had as {', '.join(KINDS)}.")
-    content = shown(desk_of(request), job_of(request, who, job), who).file(kind, rows)
+    desk = desk_of(request)
+    found = shown(desk, job_of(request, who, job), who)
+    with desk.working() if found.is_model else nullcontext():
+        content = found.file(kind, rows)
     headers = {} if kind == "svg" else {"Content-Disposition": f'attachment; filename="answer-{job[:8]}.{kind}"'}
     return Response(content, media_type=KINDS[kind], headers=headers)

@@ -15,7 +15,7 @@ import argparse
 import math
 from dataclasses import dataclass
 
-from bench import local_oracles, local_planted, local_speed, local_words, local_zipf
+from bench import local_oracles, local_planted, local_posts, local_speed, local_words, local_zipf
 from bench.local_store import OUT, SECTION, Mode
 
 TARGET = 1.25 * math.sqrt(2 * 64 * math.log(2))
@@ -81,6 +81,7 @@ def sections(sizes: Sizes) -> list[tuple[str, str, str]]:
             local_oracles.section(sizes.cells, local_oracles.EPSILONS, 200_000),
         ),
         ("Time and memory", "CPU time, one process a size.", local_speed.section(sizes.speed_users)),
+        ("Single reports by HTTP", "One process, 200 connections; each post is on the disk.", local_posts.section()),
         ("English words", "Each user holds one word.", local_words.section(sizes.words)),
     ]
 

@@ -1,6 +1,6 @@
 """Shares from all reports: errors against what is possible, cover of intervals, lists against open search.
 
-    python -m bench.local_all near64 near97 near193 names lists named
+    python -m bench.local_all near64 near97 near193 names lists falling named
 
 Planted items stand near the cut, where intervals are hardest. The others are identifiers in Python's own library, with
 the counts that they have there: items of another kind than the words and names of the other benches. Every task prints
@@ -160,6 +160,23 @@ def lists() -> None:
         print(json.dumps({"task": "whole list", "cover": float(np.mean(np.abs(z) < 1.96)), "rms z": float(np.std(z))}))
 
 
+def falling() -> None:
+    """Random numbers of 64 bits whose popularity falls as 1/rank: a list of 5000 against open search."""
+    users, kinds = 100_000, 100_000
+    ends = np.cumsum(1 / np.arange(1, kinds + 1))
+    for run in range(3):
+        noise = Noise(insecure_seed=7000 + run)
+        plan = local.plan(users=users, spend=Pure(4), items=domain.integers(0, 2**64 - 1), seed=bytes([30 + run] * 32))
+        values = noise.uniform(1 << 63, kinds)
+        held = values[np.searchsorted(ends / ends[-1], noise.uniform(1 << 53, users) / 2**53)]
+        known = set(held.tolist())
+        server = collected(plan, held, noise)
+        candidates = values[:4000].tolist() + noise.uniform(1 << 63, 1000).tolist()
+        alone, both = server.popular(), server.popular(candidates=candidates)
+        absent = sum(item.value not in known for item in both)
+        print(json.dumps({"task": "falling", "open": len(alone), "with list": len(both), "absent": absent}), flush=True)
+
+
 def named() -> None:
     """Items that are named: held ones and absent ones, with and without an unnamed item of 40 %."""
     for giant in (0, 120_000):
@@ -188,4 +205,4 @@ def named() -> None:
 
 if __name__ == "__main__":
     for task in sys.argv[1:]:
-        near(task) if task in NEAR else {"names": names, "lists": lists, "named": named}[task]()
+        near(task) if task in NEAR else {"names": names, "lists": lists, "falling": falling, "named": named}[task]()

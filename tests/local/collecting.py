@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -47,11 +49,19 @@ def counts_of(rows: Any, plan: local.Plan = PLAN) -> Any:
     return server.counts
 
 
+def warm(many: int) -> None:
+    """Take and merge batches elsewhere first: compiling takes longer than a process has before it is killed."""
+    with TemporaryDirectory() as elsewhere, local.Collector(Path(elsewhere) / "warm", SMALL) as collector:
+        for number in range(many + 1):
+            collector.add(batch(number), "binary", batch=str(number))
+
+
 def main(place: str, first: int, many: int) -> None:
     """Add batch after batch, and say so after each."""
     from sfumato.local.collector import collector as module
 
     module.MANY = many
+    warm(many)
     batch(first)
     with local.Collector(place, SMALL) as collector:
         print("ready", flush=True)

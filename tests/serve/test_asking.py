@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import Future
 from fractions import Fraction
 
 import pytest
@@ -11,7 +12,7 @@ from fastapi.testclient import TestClient
 from sfumato.privacy import Pure, bound_from_json
 from sfumato.serve.app import service_app
 from sfumato.serve.house import load_house
-from sfumato.serve.jobs import QUEUED, RUNNING
+from sfumato.serve.jobs import QUEUED, RUNNING, _Run
 from tests.serve.houses import Site, add_accounts, faster, open_site, write_house
 
 
@@ -175,7 +176,7 @@ def test_too_many_at_once_are_asked_to_come_again(tmp_path):
     house = faster(write_house(tmp_path), waiting=1)
     client, site = open_site(house, add_accounts(house))
     with client:
-        client.app.state.jobs._running["busy"] = None
+        client.app.state.jobs._running["busy"] = _Run("ben", Future())
         found = site.ask("ana", "count where age > 44", "Pure(0.25)")
         assert found.status_code == 503 and found.headers["retry-after"] == "2"
         assert site.get(None, "/ready").status_code == 503

@@ -44,9 +44,7 @@ class Tab:
 
     def check(self) -> None:
         """No serious finding of axe-core, nothing from elsewhere, nothing wider than the window."""
-        self.page.wait_for_load_state("networkidle")
-        self.page.evaluate(AXE.read_text())  # the page's own policy lets no foreign script in
-        found = self.page.evaluate("() => axe.run()")
+        found = self.findings()
         serious = [
             (one["id"], [node["html"] for node in one["nodes"]])
             for one in found["violations"]
@@ -56,6 +54,20 @@ class Tab:
         assert all(url.startswith((self.place, "data:")) for url in self.asked), self.asked
         assert not self.complained, self.complained
         assert self.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth + 1"), self.page.url
+
+    def findings(self) -> Any:
+        """Let axe-core look; a page that looks again by itself may do so meanwhile, on a slow machine."""
+        from playwright.sync_api import Error
+
+        for _ in range(5):
+            try:
+                self.page.wait_for_load_state("networkidle")
+                self.page.evaluate(AXE.read_text())  # the page's own policy lets no foreign script in
+                return self.page.evaluate("() => axe.run()")
+            except Error as problem:
+                if "context was destroyed" not in str(problem):
+                    raise
+        raise AssertionError(f"{self.page.url} does not stand still")
 
     def picture(self, name: str) -> None:
         if PICTURES:

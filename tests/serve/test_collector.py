@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
@@ -85,6 +86,25 @@ def test_bad_requests_are_refused_with_a_sentence(browser: Any) -> None:
     assert refused(400, content=LINES, headers={**JSON, "Idempotency-Key": "x" * 300})
     assert browser.get("/reports").status_code == 405
     assert browser.get("/health").json()["accepted"] == 0
+
+
+def test_a_body_in_pieces_is_taken_and_one_that_stops_is_let_go(browser: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces = (LINES[at : at + 7] for at in range(0, len(LINES), 7))
+    assert browser.post("/reports", content=pieces, headers=JSON).json()["accepted"] == 100
+    monkeypatch.setattr("sfumato.serve.collector.SLOWEST", 0.05)
+    given: list[Any] = [{"type": "http.request", "body": LINES[:9], "more_body": True}]
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return given.pop() if given else await asyncio.sleep(60)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/reports", "root_path": "", "query_string": b"", "headers": [
+        (b"content-type", b"application/x-ndjson")]}  # fmt: skip
+    browser.portal.call(browser.app, scope, receive, send)
+    assert sent[0]["status"] == 408
 
 
 def test_what_is_no_report_harms_nobody(browser: Any) -> None:

@@ -30,6 +30,10 @@ ROLES = {
     "POST /api/datasets/{dataset}/largest": ASK,
     "POST /api/datasets/{dataset}/rehearse": ASK,
     "POST /api/datasets/{dataset}/ask": ASK,
+    "POST /api/datasets/{dataset}/conversations/preview": ASK,
+    "POST /api/datasets/{dataset}/conversations": ASK,
+    "GET /api/datasets/{dataset}/conversations": ASK,
+    "POST /api/datasets/{dataset}/conversations/{key}": ASK,
     "GET /api/datasets/{dataset}/jobs/{job}": ASK,
     "POST /api/datasets/{dataset}/jobs/{job}/cancel": ASK,
     "GET /api/datasets/{dataset}/jobs/{job}/events": ASK,
@@ -93,7 +97,7 @@ def test_the_doors_are_those_of_the_table(site):
 
 
 def filled(path: str, dataset: str) -> str:
-    return path.format(dataset=dataset, job="0" * 32, kind="csv", name="nobody")
+    return path.format(dataset=dataset, job="0" * 32, kind="csv", name="nobody", key="none")
 
 
 def test_who_may_do_what_and_where(site):

@@ -71,11 +71,15 @@ def body(source: Source) -> object:
     way = source.choice(["question", "questions", "phrase", "sql", "other", "bare"])
     made = {"question": question, "questions": [question, leaf(source)], "phrase": " ".join(phrase(source)),
             "sql": " ".join(phrase(source)), "other": leaf(source)}  # fmt: skip
+    if source.randrange(12) == 0:
+        columns = source.choice([["age", "sex"], ["sex"], leaf(source)])
+        return {"columns": columns, "queries": leaf(source), "spend": source.choice(SPENDS)}
     return leaf(source) if way == "bare" else {way: made[way], "spend": source.choice(SPENDS)}
 
 
 def send(site: Site, source: Source) -> int:
-    kind = source.choice(["preview", "preview?error=true", "curve", "largest", "rehearse", "ask", "nowhere"])
+    kind = source.choice(["preview", "preview?error=true", "curve", "largest", "rehearse", "ask", "nowhere",
+                          "conversations", "conversations/preview", "conversations/k-1"])  # fmt: skip
     path = f"/api/datasets/first/{kind}"
     headers = {"Content-Type": "application/json"}
     if source.randrange(5) == 0:

@@ -87,6 +87,10 @@ def _run(path: Path, host: str | None, port: int | None, workers: int) -> None:
     checked(house)
     if service.host not in LOOPBACK and service.secure_cookies is not True:
         typer.echo("Note: put a proxy with TLS before the service; browsers keep its cookies to https.", err=True)
+    for one in house.collections:
+        if one.tokens is None and service.host not in LOOPBACK:
+            said = f"Warning: whoever reaches {service.host} can send made-up reports to {one.name}; add tokens."
+            typer.echo(said, err=True)
     typer.echo(f"Listening at {_place(house)}; Ctrl-C ends it, and what was asked is kept.", err=True)
     PATH.set(path, host, port)
     options: dict[str, Any] = {

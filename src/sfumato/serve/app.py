@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from sfumato.errors import SfumatoError
-from sfumato.serve.api import asking, books, datasets, people, status
+from sfumato.serve.api import asking, books, datasets, people, status, talks
 from sfumato.serve.cautions import listen
 from sfumato.serve.desks import Desks
 from sfumato.serve.doors import SignIn, add_routes, every_route
@@ -29,6 +29,7 @@ from sfumato.serve.identity import Identify, People
 from sfumato.serve.jobs import Jobs
 from sfumato.serve.problems import Denied, respond
 from sfumato.serve.store import Store
+from sfumato.serve.talks import Talks
 from sfumato.serve.ticks import App, Bodies, Message, Receive, Send, Ticks, next_tick
 from sfumato.serve.wire import problem, problem_of
 
@@ -45,7 +46,8 @@ HEADERS = {
 }
 PICTURE = "default-src 'none'; style-src 'unsafe-inline'"
 """What an SVG may do that is looked at by itself."""
-THREADS = 100
+THREADS = 36
+"""So many threads beside those in which somebody waits for an answer."""
 
 
 def service_app(house: House, *, identify: Identify | None = None) -> FastAPI:
@@ -53,7 +55,7 @@ def service_app(house: House, *, identify: Identify | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
+        anyio.to_thread.current_default_thread_limiter().total_tokens = house.service.waiting + THREADS
         async with AsyncExitStack() as stack:
             for mounted in collectors.values():
                 await stack.enter_async_context(mounted.router.lifespan_context(mounted))
@@ -72,7 +74,7 @@ def service_app(house: House, *, identify: Identify | None = None) -> FastAPI:
         openapi_url=None,  # FastAPI's own pages load scripts from elsewhere; pages/ has one that does not
     )
     app.state.house, app.state.counted, app.state.streams = house, Counter(), 0
-    for module in (datasets, asking, books, people):
+    for module in (datasets, asking, talks, books, people):
         add_routes(app, module.router, "/api")
     add_routes(app, status.router)
     _add_pages(app)
@@ -95,11 +97,13 @@ def _open(app: FastAPI, house: House, identify: Identify | None) -> None:
     state.identify = identify or state.people
     state.desks = Desks(house.datasets)
     state.jobs = Jobs(state.store, state.desks, house.service)
+    state.talks = Talks(state.store, house.service)
     state.jobs.resume()
 
 
 def _close(app: FastAPI) -> None:
     app.state.jobs.close()
+    app.state.talks.close()
     app.state.desks.close()
     app.state.store.close()
 
@@ -118,7 +122,8 @@ def _collector(terms: Collection) -> FastAPI:
     plans = [read_plan(path) for path in terms.plans]
     made: Any = None if not plans else plans[0] if len(plans) == 1 else plans
     keeper = None if terms.tokens is None else Tokens(terms.tokens, terms.rate)
-    return collector_app(terms.place, made, ids=terms.ids, authorize=keeper, metrics=keeper)
+    # Every worker process of the service collects, so each has a lane.
+    return collector_app(terms.place, made, ids=terms.ids, lanes=True, authorize=keeper, metrics=keeper)
 
 
 def _add_errors(app: FastAPI) -> None:
@@ -141,16 +146,24 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        places = sorted({".".join(str(part) for part in one["loc"]) for one in error.errors()})
-        return _said(
-            request, problem(422, f"The request does not fit at {', '.join(places)}; see /api.", "ParameterError")
-        )
+        return _said(request, problem(422, _unfit(error), "ParameterError"))
 
     @app.exception_handler(HTTPException)
     async def other(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         said = {404: "There is nothing here; /api lists what there is.", 405: "This is not done with this method."}
         return _said(request, problem(error.status_code, said.get(error.status_code, "This cannot be served.")))
+
+
+def _unfit(error: RequestValidationError) -> str:
+    """Say what is wrong with a request without what it held."""
+    found = error.errors()
+    if any(one["type"] == "json_invalid" for one in found):
+        return 'The body is no JSON; send {"phrase": "mean of age", "spend": "Pure(0.1)"}, say.'
+    places = sorted({".".join(map(str, one["loc"])) for one in found})
+    if places == ["body"]:
+        return 'The body is a JSON object; send {"phrase": "mean of age", "spend": "Pure(0.1)"}, say.'
+    return f"The request does not fit at {', '.join(places)}; /api says what goes there."
 
 
 def _said(request: Request, record: dict[str, Any], headers: dict[str, str] | None = None) -> Response:

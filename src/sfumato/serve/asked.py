@@ -17,13 +17,14 @@ from sfumato.curator.typed import Request, read_request
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.ledger.typed import read_bound
 from sfumato.model.base import Model
-from sfumato.privacy import Bound, Loss, bound_from_json
+from sfumato.privacy import Bound, Loss, Pure, bound_from_json
 from sfumato.questions import Question, question_from_json
 from sfumato.sql.statement import Statement
 
 _log = logging.getLogger("sfumato.serve")
 
 WAYS = ("question", "questions", "phrase", "sql")
+COSTS = 'This depends on people, so it costs something; write beside it what it may cost, as in "spend": "Pure(0.1)".'
 MOST_QUESTIONS = 1000
 UNREADABLE = (
     'This question cannot be read; write {"question": {"question": "Count", "where": "age > 40"}, "spend": '
@@ -53,9 +54,10 @@ def read_form(record: Any) -> Form:
     """Return what a body asks."""
     if not isinstance(record, Mapping) or not _is_text(record):
         raise ParameterError(UNREADABLE)
-    unknown = set(record) - {*WAYS, "spend"}
     given = [way for way in WAYS if way in record]
-    if unknown or len(given) != 1:
+    if unknown := sorted(set(record) - {*WAYS, "spend"}):
+        raise ParameterError(f"A body has no {unknown[0][:40]!r}; it has one of {', '.join(WAYS)}, and a spend.")
+    if len(given) != 1:
         raise ParameterError(UNREADABLE)
     way: str = given[0]
     asked: Any = record[way]
@@ -146,7 +148,10 @@ def planning() -> Iterator[None]:
 def meant(form: Form, curator: Curator) -> Meant:
     """Return what a form means, from the schema alone; whatever it holds, the sender gets a sentence."""
     with planning():
-        return _meant(form, curator)
+        found = _meant(form, curator)
+        if found.spend is None and not planned(curator.basis, found.asked, Pure(1)).loss().person.is_zero:
+            raise ParameterError(COSTS)
+        return found
 
 
 def _meant(form: Form, curator: Curator) -> Meant:

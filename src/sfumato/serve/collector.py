@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, Response
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
+from starlette.routing import Route
 
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.exact import positive_integer
-from sfumato.local.collector import Collector, CollectorSet
+from sfumato.local.collector import Collector, CollectorSet, Intake
 from sfumato.local.collector.collection import is_collection
 from sfumato.local.collector.collectors import PLANS
 from sfumato.local.collector.ids import ID_BYTES, fresh
@@ -23,6 +26,7 @@ from sfumato.local.wire import TAG_BYTES, Wire
 from sfumato.serve.commits import Busy, Commits
 from sfumato.serve.metrics import metrics_text
 from sfumato.serve.senders import Authorize, Retry
+from sfumato.serve.ticks import SLOWEST, Receive, Send
 
 MOST_BYTES = 1 << 22
 """The largest body of a request."""
@@ -92,12 +96,8 @@ def collector_app(
             CORSMiddleware, allow_origins=list(origins), allow_methods=["GET", "POST"], allow_headers=["*"]
         )
 
-    async def reports(request: Request) -> JSONResponse:
-        """Take reports in their envelopes."""
-        return _kept_out(request, authorize) or await _receive(request, limit, ids)
-
-    # A plain route: the one that comes most often needs nothing of what FastAPI would work out for it.
-    app.add_route("/reports", reports, methods=["POST"])
+    # No function but an ASGI application: what comes most often needs nothing of what is worked out for other requests.
+    app.router.routes.append(Route("/reports", Posts(app, limit, ids, authorize), methods=["POST"]))
 
     @app.get("/plan")
     async def shown_plan(request: Request) -> JSONResponse:
@@ -123,7 +123,7 @@ def collector_app(
         async def shown_metrics(request: Request) -> Response:
             """Give numbers to whoever runs the collector."""
             commits = _commits(request)
-            refused = _kept_out(request, metrics)
+            refused = _kept_out(request.app, request.headers, metrics)
             if refused is not None:
                 return refused
             kept_out = request.app.state.kept_out
@@ -164,18 +164,18 @@ def _plans(request: Request) -> Sequence[Plan]:
     return (collector.plan,) if isinstance(collector, Collector) else collector.plans
 
 
-def _kept_out(request: Request, authorize: Authorize | None) -> JSONResponse | None:
+def _kept_out(app: FastAPI, headers: Headers, authorize: Authorize | None) -> JSONResponse | None:
     """Return the refusal of a request, or None if it is let in; its body is not read for that."""
     if authorize is None:
         return None
-    said = authorize(request.headers)
+    said = authorize(headers)
     if isinstance(said, Retry):
-        request.app.state.kept_out["rate"] += 1
+        app.state.kept_out["rate"] += 1
         refusal = _error(429, "This token comes too often; send these again later.", retry=True)
         refusal.headers["Retry-After"] = str(said.seconds)
         return refusal
     if not said:
-        request.app.state.kept_out["token"] += 1
+        app.state.kept_out["token"] += 1
         return _error(401, "Send with a header Authorization: Bearer and a token that is known here.")
     return None
 
@@ -185,49 +185,76 @@ def _commits(request: Request) -> Commits:
     return found
 
 
-async def _receive(request: Request, limit: int, ids: bool) -> JSONResponse:
-    """Read, open, count and answer one request; whatever is in it, only its own sender is told."""
-    kind = KINDS.get(request.headers.get("content-type", "").split(";")[0].strip().lower())
-    if kind is None:
-        return _error(415, f"Send reports with a content type of {', '.join(KINDS)}.")
-    name = request.headers.get(BATCH_HEADER)
-    if name is not None and len(name) > LONGEST_NAME:
-        return _error(400, f"The Idempotency-Key has at most {LONGEST_NAME} characters.")
-    try:
-        body = await _body(request, limit)
-    except TooLarge:
-        return _error(413, f"A request has at most {limit} bytes; send fewer reports at a time.")
-    except ClientDisconnect:
-        return _error(400, "The request ended before all of it came; send it again.")
-    commits = _commits(request)
-    format = "reports" if kind == "binary" and not ids else kind
-    # Ids tell a request that came twice; names of batches would only fill the memory.
-    batch = None if ids else name
-    try:
-        opened = commits.collector.batch
-        # Opening a large body takes a while, and others must not wait for it; a small one takes less than a thread.
-        small = len(body) <= SMALL_BODY
-        parcel = opened(body, format, batch) if small else await asyncio.to_thread(opened, body, format, batch)
-        said = await commits.add(parcel)
-    except Busy:
-        return _error(503, "Many reports are waiting to be written; send these again a little later.", retry=True)
-    except (OSError, SfumatoError):
-        return _error(503, "The reports could not be written; send these again later.", retry=True)
+class Posts:
+    """Takes reports in their envelopes: reads, opens, counts and answers one request, and tells only its own sender."""
+
+    def __init__(self, app: FastAPI, limit: int, ids: bool, authorize: Authorize | None) -> None:
+        self.app, self.limit, self.ids, self.authorize = app, limit, ids, authorize
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        """Answer when the reports are safe on the disk."""
+        said = await self._said(Headers(scope=scope), receive)
+        await (_taken(said) if isinstance(said, Intake) else said)(scope, receive, send)
+
+    async def _said(self, headers: Headers, receive: Receive) -> Intake | Response:
+        refused = _kept_out(self.app, headers, self.authorize)
+        if refused is not None:
+            return refused
+        kind = KINDS.get(headers.get("content-type", "").split(";")[0].strip().lower())
+        if kind is None:
+            return _error(415, f"Send reports with a content type of {', '.join(KINDS)}.")
+        name = headers.get(BATCH_HEADER)
+        if name is not None and len(name) > LONGEST_NAME:
+            return _error(400, f"The Idempotency-Key has at most {LONGEST_NAME} characters.")
+        try:
+            body = await _body(headers, receive, self.limit)
+        except TooLarge:
+            return _error(413, f"A request has at most {self.limit} bytes; send fewer reports at a time.")
+        except TimeoutError:
+            return _error(408, "The request did not come whole in time; send it again.", retry=True)
+        except ClientDisconnect:
+            return _error(400, "The request ended before all of it came; send it again.")
+        return await self._written(body, kind, name)
+
+    async def _written(self, body: bytes, kind: str, name: str | None) -> Intake | Response:
+        commits: Commits = self.app.state.commits
+        format = "reports" if kind == "binary" and not self.ids else kind
+        # Ids tell a request that came twice; names of batches would only fill the memory.
+        batch = None if self.ids else name
+        try:
+            opened = commits.collector.batch
+            # Opening a large body takes a while, and others must not wait for it; a small one takes less than a thread.
+            small = len(body) <= SMALL_BODY
+            parcel = opened(body, format, batch) if small else await asyncio.to_thread(opened, body, format, batch)
+            return await commits.add(parcel)
+        except Busy:
+            return _error(503, "Many reports are waiting to be written; send these again a little later.", retry=True)
+        except (OSError, SfumatoError):
+            return _error(503, "The reports could not be written; send these again later.", retry=True)
+
+
+@lru_cache(maxsize=64)
+def _taken(said: Intake) -> Response:
+    """Return the answer to reports; single ones nearly always get the same."""
     return JSONResponse(said.to_json())
 
 
-async def _body(request: Request, limit: int) -> bytes:
-    """Return the body, and stop reading as soon as it is too large."""
-    told = request.headers.get("content-length", "0")
+async def _body(headers: Headers, receive: Receive, limit: int) -> bytes:
+    """Return the body, and stop reading as soon as it is too large, or does not come."""
+    told = headers.get("content-length", "0")
     if told.isdecimal() and int(told) > limit:
         raise TooLarge
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > limit:
-            raise TooLarge
-        parts.append(part)
-    return b"".join(parts)
+    body, more = bytearray(), True
+    async with asyncio.timeout(SLOWEST):
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+            if len(body) > limit:
+                raise TooLarge
+    return bytes(body)
 
 
 def _error(code: int, sentence: str, retry: bool = False) -> JSONResponse:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from threading import Lock
+from contextlib import contextmanager
+from threading import BoundedSemaphore, Lock
 from typing import Any
 
 from sfumato.answer import Answer
 from sfumato.ask.question import fits
 from sfumato.curator import Curator, curate
 from sfumato.curator.planning import key_of, planned
-from sfumato.errors import LedgerError, ParameterError
+from sfumato.errors import BudgetExceeded, LedgerError, ParameterError
 from sfumato.ledger import Ledger
 from sfumato.ledger.readings import Reading
-from sfumato.serve.asked import Form, Meant, meant
+from sfumato.ledger.wording import refusal_text
+from sfumato.serve.asked import Form, Meant, meant, planning
 from sfumato.serve.house import Dataset
-from sfumato.table.schema import Schema
+from sfumato.serve.problems import busy
+from sfumato.table.database import Database
+
+FREE_PLACES = 4
+"""So many rehearsals and files of made-up rows are made at once in a data set: they are free, and take long."""
 
 
 class Desk:
@@ -35,23 +41,26 @@ class Desk:
             private=terms.private,
             memory_limit=terms.memory_limit,
         )
-        described: Any = self.curator.schema
-        if not isinstance(described, Schema):
-            self.curator.close()
-            raise ParameterError(
-                f"The data set {terms.name!r} has several tables; the service answers about one table."
-            )
         book = Ledger(terms.ledger, private=terms.private)
         self.front = Curator(self.curator.table, book, book.relation)
         self._reading = Lock()
+        self._free = BoundedSemaphore(FREE_PLACES)
 
     @property
     def name(self) -> str:
         """The name of the data set."""
         return self.terms.name
 
+    @property
+    def several(self) -> bool:
+        """Whether it has several tables, which are asked about in SQL."""
+        schema: Any = self.front.schema
+        return isinstance(schema, Database)
+
     def meant(self, form: Form) -> Meant:
         """Return what a form means here."""
+        if self.several and form.way != "sql":
+            raise ParameterError(f"{self.name} has several tables; ask in SQL, over the tables that its page lists.")
         return meant(form, self.front)
 
     def needs_approval(self, asked: Meant) -> bool:
@@ -60,6 +69,15 @@ class Desk:
         if threshold is None or fits(plan.loss(), threshold):
             return False
         return not self.front.ledger.knows(key_of(self.front.basis, plan, asked.spend, self.front.table.snapshot))
+
+    def refuse_beyond(self, asked: Meant, name: str) -> None:
+        """Refuse what no limit has room for: a curator's approval would not change that."""
+        assert asked.spend is not None
+        self.admit(name)
+        seen = self.front.preview(asked.asked, asked.spend, analyst=name)
+        if not seen.fits:
+            largest = self.front.largest(asked.asked, asked.spend, analyst=name)
+            raise BudgetExceeded(refusal_text(seen.breaks, largest), seen.breaks, largest)
 
     def admit(self, name: str) -> None:
         """Give somebody the quota that the house names, when they first ask; the ledger holds them to it."""
@@ -75,8 +93,31 @@ class Desk:
     def ask(self, asked: Meant, name: str, request: str) -> list[Answer]:
         """Ask the curator; this is the only way to the data, one question at a time."""
         self.admit(name)
-        with self._reading:
+        with self.reading():
             return asked.ask(self.curator, name, request)
+
+    def reading(self) -> Lock:
+        """Return the lock under which the data are looked at."""
+        return self._reading
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Hold one of the few places for what is free and takes long; who finds none comes again."""
+        if not self._free.acquire(blocking=False):
+            raise busy()
+        try:
+            yield
+        finally:
+            self._free.release()
+
+    def rehearse(self, asked: Meant, people: int = 1000) -> Answer:
+        """Answer a question on made-up rows, which are public; free."""
+        if isinstance(asked.asked, list):
+            raise ParameterError(
+                "One question is rehearsed at a time, as JSON or as a phrase; a statement has a preview."
+            )
+        with self.working(), planning():
+            return self.front.rehearse(asked.asked, asked.spend, people=people)
 
     def stored(self, request: str) -> list[Answer]:
         """Return what was answered to a request; free, and nothing is read."""
@@ -97,6 +138,7 @@ class Desk:
             "about": self.terms.about,
             "people": people,
             "columns": len(self.front.schema.names),
+            "several_tables": self.several,
             "snapshot": self.front.table.snapshot,
             "relation": self.front.ledger.relation.value,
             "promise": self.front.ledger.guarantee_text(),

@@ -18,7 +18,8 @@ from sfumato.serve.command import LOOPBACK
 from sfumato.serve.desks import Desk, Desks
 from sfumato.serve.identity import COOKIE, ROLES, Identity, People, Role, Session
 from sfumato.serve.jobs import Job, Jobs
-from sfumato.serve.problems import NOWHERE, ROLE, UNKNOWN, Denied
+from sfumato.serve.problems import NOWHERE, ROLE, UNKNOWN, WRONG_TOKEN, Denied
+from sfumato.serve.talks import Talks
 
 FORM = "form_token"
 """The hidden field of every form."""
@@ -47,7 +48,8 @@ class Door:
         if found is None:
             if self.page:
                 raise SignIn
-            raise Denied(401, UNKNOWN, {"WWW-Authenticate": "Bearer"})
+            given = request.headers.get("authorization", "").strip()
+            raise Denied(401, WRONG_TOKEN if given else UNKNOWN, {"WWW-Authenticate": "Bearer"})
         if found.role not in self.roles:
             raise Denied(403, ROLE)
         dataset = request.path_params.get("dataset")
@@ -119,6 +121,8 @@ async def fields_of(request: Request) -> dict[str, str]:
     """Return the fields of a form."""
     if not hasattr(request.state, "fields"):
         body = (await request.body()).decode("utf-8", "replace")
+        if "%00" in body or "\x00" in body:
+            raise Denied(422, "A field holds no zero byte; leave it out.")
         try:
             request.state.fields = dict(parse_qsl(body, keep_blank_values=True, max_num_fields=100))
         except ValueError:
@@ -141,6 +145,12 @@ def desk_of(request: Request) -> Desk:
 def jobs_of(request: Request) -> Jobs:
     """Return the questions on their way."""
     found: Jobs = request.app.state.jobs
+    return found
+
+
+def talks_of(request: Request) -> Talks:
+    """Return the conversations."""
+    found: Talks = request.app.state.talks
     return found
 
 

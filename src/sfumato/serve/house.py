@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ from sfumato.errors import ParameterError
 from sfumato.ledger import Budget
 from sfumato.ledger.typed import read_bound
 from sfumato.privacy import ADD_REMOVE, REPLACE_ONE, Bound, Relation
+from sfumato.table.database import Database, load, sources_in
 from sfumato.words import nearest
 
 EVERYONE = "everyone"
@@ -61,7 +62,8 @@ class Dataset:
     """One data set: its source, schema and ledger, what was promised, and who may ask how much."""
 
     name: str
-    source: str
+    source: str | Mapping[str, str]
+    """Where the table is, or of each of several tables."""
     schema: Path
     ledger: str
     title: str = ""
@@ -164,12 +166,13 @@ def read_house(record: Mapping[str, Any], folder: Path) -> House:
 def _dataset(record: Mapping[str, Any], folder: Path) -> Dataset:
     given = dict(record)
     where = f"[[dataset]] {given.get('name', '')}".strip()
-    for needed in ("name", "source", "schema", "ledger"):
+    for needed in ("name", "schema", "ledger"):
         if not isinstance(given.get(needed), str):
             raise ParameterError(f'{where} needs {needed} = "…"; docs/service.md shows a whole house.')
+    given.setdefault("source", {})  # the schema of several tables may say where they are
     named(given["name"], "The data set")
     read: dict[str, Callable[[Any], Any]] = {
-        "source": lambda text: _place(text, folder, "source"),
+        "source": lambda one: _source(one, folder),
         "ledger": lambda text: _place(text, folder, "ledger"),
         "schema": lambda text: folder / _text(text, "schema"),
         "private": lambda text: folder / _text(text, "private"),
@@ -183,7 +186,24 @@ def _dataset(record: Mapping[str, Any], folder: Path) -> Dataset:
             for name, bound in _table(quotas, "[dataset.quotas]").items()
         },
     }
-    return _made(Dataset, {key: read[key](value) if key in read else value for key, value in given.items()}, where)
+    made = _made(Dataset, {key: read[key](value) if key in read else value for key, value in given.items()}, where)
+    return replace(made, source=_sources(made, where))
+
+
+def _source(given: Any, folder: Path) -> str | dict[str, str]:
+    """Return where the data are: a place, or one for each of several tables."""
+    if isinstance(given, Mapping):
+        return {name: _place(one, folder, "source") for name, one in given.items()}
+    return _place(given, folder, "source")
+
+
+def _sources(made: Dataset, where: str) -> str | Mapping[str, str]:
+    """Return the source of one table, or those of several: the house's, then those that stand in their schema."""
+    if isinstance(made.source, str):
+        return made.source
+    if not (made.schema.is_file() and isinstance(load(made.schema), Database)):
+        raise ParameterError(f'{where} needs source = "…"; docs/service.md shows a whole house.')
+    return {**sources_in(made.schema), **made.source}
 
 
 def _collection(record: Mapping[str, Any], folder: Path) -> Collection:

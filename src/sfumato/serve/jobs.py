@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
@@ -49,7 +50,18 @@ SAID = {
     CANCELLED: "It was cancelled before anything was spent.",
     DECLINED: "A curator declined it; nothing was spent.",
 }
+MOST_WAITING = 10
+"""So many questions of one person wait for a curator at most, in each data set."""
+TOO_MANY = f"{MOST_WAITING} of your questions wait for a curator; cancel one, or ask again when some are decided."
 OTHER_QUESTION = "This Idempotency-Key belongs to another question; give every question a key of its own."
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A question that is queued or running here."""
+
+    name: str
+    future: Future[None]
 
 
 @dataclass(frozen=True)
@@ -118,7 +130,8 @@ class Jobs:
         self.desks = desks
         self.service = service
         self._lanes = {desk.name: ThreadPoolExecutor(1, f"ask-{desk.name}") for desk in desks}
-        self._running: dict[str, Future[None]] = {}
+        self._running: dict[str, _Run] = {}
+        self._waiters: Counter[str] = Counter()
         self._lock = Lock()
 
     @property
@@ -126,11 +139,16 @@ class Jobs:
         """How many questions are queued or running here."""
         return len(self._running)
 
+    @property
+    def most_of_one(self) -> int:
+        """How many places one person may take."""
+        return max(1, self.service.waiting // 2)
+
     def resume(self) -> None:
         """Go on with what a stop cut short: what was charged is completed for nothing, what was not is asked."""
         for row in self.store.rows(sa.select(table).where(table.c.state.in_((QUEUED, RUNNING)))):
             if row.dataset in self.desks:
-                self._enqueue(row.id, row.dataset)
+                self._enqueue(row.id, row.dataset, row.name)
 
     def submit(self, asker: Identity, desk: Desk, form: Form, key: str) -> Job:
         """Take a question on, or find it taken on before under the same key."""
@@ -139,15 +157,29 @@ class Jobs:
             asked = desk.meant(form)
             with planning():  # whatever is wrong with it is said before it is taken on
                 waits = asker.role != "curator" and desk.needs_approval(asked)
-            state = WAITING if waits else QUEUED
-            if self.pending >= self.service.waiting:
-                raise busy()
-            known = self._insert(asker, desk, form, key, state)
+                if waits:
+                    desk.refuse_beyond(asked, asker.name)
+            self._require_room(asker.name, desk.name, waits)
+            known = self._insert(asker, desk, form, key, WAITING if waits else QUEUED)
         if known.form.to_json() != form.to_json():
             raise Denied(409, OTHER_QUESTION)
         if known.state in (QUEUED, FAILED):  # what failed is tried again: the ledger knows it by the same id
-            self._enqueue(known.id, desk.name)
+            if known.state == FAILED:
+                self._require_room(known.name, desk.name, False)
+            self._enqueue(known.id, desk.name, known.name)
         return known
+
+    def _require_room(self, name: str, dataset: str, waits: bool) -> None:
+        """Refuse what would have to wait behind too many others; nobody takes all places."""
+        if waits:
+            mine = sa.select(table.c.id).where(table.c.dataset == dataset, table.c.name == name)
+            if len(self.store.rows(mine.where(table.c.state == WAITING).limit(MOST_WAITING))) == MOST_WAITING:
+                raise Denied(409, TOO_MANY)
+            return
+        with self._lock:
+            own = sum(run.name == name for run in self._running.values())
+        if self.pending >= self.service.waiting or own >= self.most_of_one:
+            raise busy()
 
     def _insert(self, asker: Identity, desk: Desk, form: Form, key: str, state: str) -> Job:
         moment = now()
@@ -172,18 +204,35 @@ class Jobs:
         assert found is not None
         return found
 
-    def _enqueue(self, job: str, dataset: str) -> None:
+    def _enqueue(self, job: str, dataset: str, name: str) -> None:
         with self._lock:
             if job not in self._running:
-                self._running[job] = self._lanes[dataset].submit(self._run, job)
+                self._running[job] = _Run(name, self._lanes[dataset].submit(self._run, job))
 
     def wait(self, job: Job, seconds: float) -> Job:
-        """Return a job when it has ended, or as it stands after so many seconds."""
-        future = self._running.get(job.id)
-        if future is not None:
-            with suppress(NotYet):
-                future.result(timeout=seconds)
+        """Return a job when it has ended, or as it stands after so many seconds; who waits too often, as it stands."""
+        run = self._running.get(job.id)
+        if run is not None and self._wait_begins(job.name):
+            try:
+                with suppress(NotYet):
+                    run.future.result(timeout=seconds)
+            finally:
+                self._wait_ends(job.name)
         return self.get(job.id)
+
+    def _wait_begins(self, name: str) -> bool:
+        """Tell whether somebody may hold one more thread; the same question sent a hundred times must not take all."""
+        with self._lock:
+            if self._waiters[name] >= self.most_of_one or self._waiters.total() >= self.service.waiting:
+                return False
+            self._waiters[name] += 1
+            return True
+
+    def _wait_ends(self, name: str) -> None:
+        with self._lock:
+            self._waiters[name] -= 1
+            if not self._waiters[name]:
+                del self._waiters[name]
 
     def _run(self, name: str) -> None:
         try:
@@ -227,7 +276,7 @@ class Jobs:
         if not self._change(job.id, state, (WAITING,), decided=curator.name):
             raise Denied(409, "This question does not wait for anybody any more.")
         if approve:
-            self._enqueue(job.id, job.dataset)
+            self._enqueue(job.id, job.dataset, job.name)
         return self.get(job.id)
 
     def cancel(self, job: Job) -> Job:

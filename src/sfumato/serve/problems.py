@@ -20,6 +20,7 @@ class Denied(Exception):
 
 
 UNKNOWN = "Say who you are: send a token as Authorization: Bearer …, or sign in."
+WRONG_TOKEN = "Nobody here has this token, or it is over; ask a curator for a new one."
 ROLE = "Your role does not do this; a curator or an auditor of this data set does."
 NOWHERE = "There is nothing here that you may see; GET /api/datasets lists your data sets."
 BUSY = "Many questions are waiting; ask again in a few seconds with the same Idempotency-Key."

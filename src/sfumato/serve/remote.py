@@ -27,10 +27,11 @@ from sfumato.noise import new_key
 from sfumato.privacy import EVERYTHING, Bound, Loss, bound_from_json
 from sfumato.privacy.bounds import require_bound
 from sfumato.questions import Question, question_from_json
+from sfumato.questions.conversation.reply import Progress, Reply
 from sfumato.serve.wire import error_from
 from sfumato.show.views import View
 from sfumato.sql.statement import read_statement
-from sfumato.table.database import database_of
+from sfumato.table.database import Database, database_of
 from sfumato.table.schema import Schema
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -124,7 +125,8 @@ class Remote(Shorthands):
         self._patience = patience
         self.dataset = dataset or self._only()
         described = self._get("/schema")
-        self.schema = Schema.from_json(described["schema"])
+        several = "tables" in described["schema"]
+        self.schema: Any = (Database if several else Schema).from_json(described["schema"])
 
     def _only(self) -> str:
         _, found = self._line("GET", "/datasets")
@@ -273,14 +275,51 @@ class Remote(Shorthands):
             "largest(question, spend) what would fit."
         )
 
-    def converse(self, *given: Any, **options: Any) -> Any:
-        """Refuse: conversations are had where the data are."""
-        raise ParameterError("The service has no conversations; ask single questions, or a list at once.")
+    def converse(
+        self, domain: Sequence[str] | None = None, *, queries: int = 1000, spend: Bound, **options: Any
+    ) -> Any:
+        """Open a conversation, or go on with the one of this `name`; as `Curator.converse` does."""
+        name = options.pop("name", None)
+        self._me(options.pop("analyst", None))
+        if options:
+            raise ParameterError(f"A service takes no {min(options)}= for a conversation; leave it out.")
+        columns = None if domain is None else list(domain)
+        body = {"columns": columns, "queries": queries, "spend": require_bound(spend).to_json()}
+        return RemoteConversation(self, self._post("/conversations", body, name or new_key()[:16].hex())[1])
 
     def close(self) -> None:
         """Nothing is held open."""
 
     def __enter__(self) -> Remote:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class RemoteConversation:
+    """A conversation that a service holds: conditions one by one, everything paid for when it was opened."""
+
+    def __init__(self, curator: Remote, opened: Mapping[str, Any]) -> None:
+        self._curator = curator
+        self.name: str = opened["conversation"]
+        self.error: float = opened["error"]
+        self.progress = Progress(**opened["progress"])
+
+    def ask(self, query: str) -> Reply:
+        """Answer one condition, such as "age > 40 AND sex = 'Male'"."""
+        return self.ask_all([query])[0]
+
+    def ask_all(self, queries: Sequence[str]) -> list[Reply]:
+        """Answer a list of conditions in their order."""
+        _, found = self._curator._post(f"/conversations/{quote(self.name)}", {"conditions": list(queries)})
+        self.progress = Progress(**found["progress"])
+        return [Reply(**{**one, "progress": Progress(**one["progress"])}) for one in found["replies"]]
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def __enter__(self) -> RemoteConversation:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from sfumato.answer import Answer, Frame
 from sfumato.errors import ParameterError, SfumatoError
+from sfumato.ledger import Ledger
 from sfumato.ledger.wording import cost_text
 from sfumato.model.base import Model
 from sfumato.privacy import Loss
@@ -53,6 +54,8 @@ class Shown:
     @property
     def cost(self) -> str:
         """What it cost, in words."""
+        if self.loss.person.is_zero:
+            return "nothing: it depends on nobody"
         return "nothing: the same question was answered before" if self.job.reused else cost_text(self.loss)
 
     @property
@@ -141,12 +144,18 @@ class Shown:
             raise ParameterError("This answer is no table; take it as JSON.")
         return frame.to_arrow()
 
-    def citation(self, head: str) -> str:
-        """Return how to cite it: what ran, under which id, and the end of the chain that holds it."""
+    def citation(self, ledger: Ledger) -> str:
+        """Return how to cite it: what ran, where the ledger has it, and the end of the chain that holds it.
+
+        An answer that somebody had before is cited by its row: the ledger does not know the later request, and the
+        earlier one would tell who asked.
+        """
         event = self.answers[0].event
+        entry = None if self.job.request == self.job.own_request else ledger.entry(self.job.request)
+        place = f"request {self.request}" if entry is None else f"row {entry.number} of the ledger"
         return (
             f"{self.title}. Data set {self.job.dataset}, snapshot {event.parameters.get('snapshot', '')!r}; "
-            f"{event.name} ({event.spec}, version {event.version}); request {self.request}; ledger head {head}."
+            f"{event.name} ({event.spec}, version {event.version}); {place}; ledger head {ledger.head}."
         )
 
 

@@ -76,6 +76,16 @@ jobs = sa.Table(
     sa.UniqueConstraint("dataset", "name", "key"),
 )
 
+talks = sa.Table(
+    "house_talks",
+    metadata,
+    sa.Column("dataset", sa.String(60), primary_key=True),
+    sa.Column("name", sa.String(60), primary_key=True),
+    sa.Column("key", sa.String(100), primary_key=True),
+    sa.Column("form", sa.Text, nullable=False),
+    sa.Column("created", sa.Float, nullable=False),
+)
+
 LOCK = 0x5F0A71
 """PostgreSQL's advisory lock under which tables are made, so that two workers do not collide."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Header, Query
@@ -12,9 +13,10 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
-from sfumato.errors import ParameterError
+from sfumato.errors import BudgetExceeded, ParameterError
 from sfumato.privacy import Bound
 from sfumato.serve.asked import Meant, planning, read_form
+from sfumato.serve.desks import Desk
 from sfumato.serve.doors import ASKERS, Door, desk_of, job_of, jobs_of
 from sfumato.serve.foresight import curve, foresee
 from sfumato.serve.identity import Identity
@@ -77,12 +79,7 @@ def rehearse(
 ) -> dict[str, Any]:
     """Answer a question on made-up rows: it shows the shape and the error, and nothing else; free."""
     desk = desk_of(request)
-    asked = desk.meant(read_form(body))
-    if isinstance(asked.asked, list):
-        raise ParameterError("One question is rehearsed at a time, as JSON or as a phrase; a statement has a preview.")
-    with planning():  # made-up rows are public
-        played = desk.front.rehearse(asked.asked, asked.spend, people=people)
-    return {**played.to_json(), "rehearsed": True}
+    return {**desk.rehearse(desk.meant(read_form(body)), people).to_json(), "rehearsed": True}
 
 
 @router.post("/datasets/{dataset}/ask")
@@ -98,18 +95,24 @@ def _told(request: Request, who: Identity, job: Job) -> Response:
     if job.state == STORED:
         return JSONResponse(shown(desk_of(request), job, who).to_json())
     if job.state in ("refused", "failed"):
-        return respond(told_problem(job))
+        return respond(told_problem(desk_of(request), job))
     place = f"/api/datasets/{job.dataset}/jobs/{job.id}"
     return JSONResponse(job.to_json(), 202 if not job.ended else 409, headers={"Location": place})
 
 
-def told_problem(job: Job) -> dict[str, Any]:
-    """Return the problem document of a question that was refused or failed."""
+def told_problem(desk: Desk, job: Job) -> dict[str, Any]:
+    """Return the problem document of a question that was refused or failed; of a refusal also what would fit now."""
     from sfumato import errors
 
     kind = getattr(errors, job.kind, None)
     status = 500 if kind is None else status_of(kind.__new__(kind))
-    return problem(status, job.said, job.kind, {"job": job.id})
+    extra: dict[str, Any] = {"job": job.id}
+    if kind is BudgetExceeded:
+        asked = desk.meant(job.form)
+        with planning():
+            found = desk.front.largest(asked.asked, _spending(asked), analyst=job.name)
+        extra["largest"] = None if found is None else found.to_json()
+    return problem(status, job.said, job.kind, extra)
 
 
 @router.get("/datasets/{dataset}/jobs/{job}")
@@ -174,6 +177,9 @@ def one_file(
     """Give a stored answer as CSV, Parquet, JSON or SVG; of a model, made-up rows."""
     if kind not in KINDS:
         raise ParameterError(f"An answer is had as {', '.join(KINDS)}.")
-    content = shown(desk_of(request), job_of(request, who, job), who).file(kind, rows)
+    desk = desk_of(request)
+    found = shown(desk, job_of(request, who, job), who)
+    with desk.working() if found.is_model else nullcontext():
+        content = found.file(kind, rows)
     headers = {} if kind == "svg" else {"Content-Disposition": f'attachment; filename="answer-{job[:8]}.{kind}"'}
     return Response(content, media_type=KINDS[kind], headers=headers)

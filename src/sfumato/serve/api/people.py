@@ -82,11 +82,14 @@ def revoke(request: Request, who: Curator, name: str) -> dict[str, Any]:
 def lower(request: Request, who: Curator, name: str, bound: Annotated[str, Body(embed=True)]) -> dict[str, Any]:
     """Lower somebody's quota; no limit is ever raised."""
     desk = desk_of(request)
-    lower_quota(desk, name, bound)
+    lower_quota(request, desk, name, bound)
     return {"name": name, "quota": desk.front.ledger.spent(analyst=name).to_json()}
 
 
-def lower_quota(desk: Desk, name: str, bound: str) -> None:
-    """Lower the quota of somebody who has one, or gets one now."""
+def lower_quota(request: Request, desk: Desk, name: str, bound: str) -> None:
+    """Lower the quota of somebody who has one, or gets one now; a misspelt name gets none."""
+    account = people_of(request).find(name)
+    if name not in desk.front.ledger.analysts and (account is None or not account.sees(desk.name)):
+        raise Denied(404, "Nobody of this name may see this data set; the curator's desk lists who does.")
     desk.admit(name)
     desk.curator.ledger.lower(EVERYTHING, read_bound(bound, "bound"), analyst=name)

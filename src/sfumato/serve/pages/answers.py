@@ -48,7 +48,7 @@ def one(request: Request, who: Asker, job: str) -> Response:
         shown=answer,
         view=view,
         picture=answer.has_picture(),
-        citation=answer.citation(desk.front.ledger.head),
+        citation=answer.citation(desk.front.ledger),
         **facts,
     )
 

@@ -14,7 +14,7 @@ from sfumato.errors import SfumatoError
 from sfumato.ledger.wording import cost_text
 from sfumato.noise import new_key
 from sfumato.privacy import Approximate, Concentrated
-from sfumato.serve.asked import Form, planning, read_form
+from sfumato.serve.asked import Form, read_form
 from sfumato.serve.desks import Desk
 from sfumato.serve.doors import ASKERS, Door, desk_of, fields, jobs_of
 from sfumato.serve.foresight import as_typed, curve, error_text, foresee
@@ -108,6 +108,8 @@ def page(request: Request, who: Asker) -> Response:
     desk, given = desk_of(request), dict(request.query_params)
     looked = any(given.get(name) for name in ("what", "phrase", "sql"))
     given.setdefault("spend", usual_spend(desk))
+    if desk.several:
+        given["way"] = "sql"
     names = list(desk.front.schema.names)
     return render(
         request,
@@ -147,9 +149,7 @@ def rehearse(request: Request, who: Asker) -> Response:
     if isinstance(asked.asked, list):
         wrong = "A statement or groups of quantiles are not rehearsed; their cost and error are on the page before."
     else:
-        with planning():
-            played = desk.front.rehearse(asked.asked, asked.spend)
-        tables = played.view().tables
+        tables = desk.rehearse(asked).view().tables
         table = tables[0] if tables else None
         wrong = "" if table else "It comes out as a model or a rule, which has no table."
     back = _address(desk, given, given.get("spend", ""))

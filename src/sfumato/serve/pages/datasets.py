@@ -29,7 +29,11 @@ def listed(request: Request, who: Anybody) -> Response:
 def one(request: Request, who: Anybody) -> Response:
     """Show one data set."""
     desk = desk_of(request)
-    columns = desk.front.schema.view().tables
+    schema: Any = desk.front.schema
+    described = (
+        {f"Columns of {name}": one for name, one in schema.private.items()} if desk.several else {"Columns": schema}
+    )
+    columns = [(caption, table) for caption, one in described.items() for table in one.view().tables[:1]]
     explained = desk.front.ledger.budget.person.explain()
     return render(
         request,
@@ -37,7 +41,7 @@ def one(request: Request, who: Anybody) -> Response:
         desk=desk,
         facts=desk.facts(),
         meters=meters(desk, who),
-        columns=columns[0] if columns else None,
+        columns=columns,
         explained=explained,
     )
 

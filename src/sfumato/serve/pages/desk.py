@@ -54,7 +54,7 @@ def decide(request: Request, who: Curator, job: str) -> Response:
 def lower(request: Request, who: Curator) -> Response:
     """Lower somebody's quota."""
     desk, given = desk_of(request), fields(request)
-    lower_quota(desk, given.get("name", ""), given.get("bound", ""))
+    lower_quota(request, desk, given.get("name", ""), given.get("bound", ""))
     return RedirectResponse(f"/d/{desk.name}/desk", 303)
 
 

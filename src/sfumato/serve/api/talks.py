@@ -1,0 +1,45 @@
+"""Conversations: open one for a spend, and ask it condition by condition."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Depends
+from starlette.requests import Request
+
+from sfumato.serve.api.asking import Key
+from sfumato.serve.doors import ASKERS, Door, desk_of, talks_of
+from sfumato.serve.identity import Identity
+from sfumato.serve.jobs import read_key
+from sfumato.serve.talks import read_terms
+
+router = APIRouter(tags=["conversations"])
+Asker = Annotated[Identity, Depends(Door(*ASKERS))]
+Opening = Annotated[
+    dict[str, Any], Body(examples=[{"columns": ["age", "sex"], "queries": 1000, "spend": "Approximate(1, 1e-6)"}])
+]
+Conditions = Annotated[dict[str, Any], Body(examples=[{"conditions": ["age > 40 AND sex = 'Female'"]}])]
+
+
+@router.post("/datasets/{dataset}/conversations/preview")
+def preview(request: Request, who: Asker, body: Opening) -> dict[str, Any]:
+    """Say whether a conversation would fit, and how far its replies would be off; free."""
+    return talks_of(request).foresee(desk_of(request), who, read_terms(body))
+
+
+@router.post("/datasets/{dataset}/conversations")
+def start(request: Request, who: Asker, body: Opening, key: Key = None) -> dict[str, Any]:
+    """Open a conversation, once; its whole spend is charged here, and nothing afterwards."""
+    return talks_of(request).start(desk_of(request), who, read_terms(body), read_key(key))
+
+
+@router.get("/datasets/{dataset}/conversations")
+def listed(request: Request, who: Asker) -> list[dict[str, Any]]:
+    """List your conversations, newest first."""
+    return talks_of(request).listed(desk_of(request), who)
+
+
+@router.post("/datasets/{dataset}/conversations/{key}")
+def ask(request: Request, who: Asker, key: str, body: Conditions) -> dict[str, Any]:
+    """Answer conditions; the same one again gets the same reply."""
+    return talks_of(request).ask(desk_of(request), who, key, body.get("conditions"))

@@ -50,7 +50,11 @@ def by_fairlearn(group, decision, label):
 
 
 def by_aif360(group, decision, label):
-    from aif360.sklearn.metrics import disparate_impact_ratio, equal_opportunity_difference, statistical_parity_difference
+    from aif360.sklearn.metrics import (
+        disparate_impact_ratio,
+        equal_opportunity_difference,
+        statistical_parity_difference,
+    )
 
     found = {}
     for name in "bc":

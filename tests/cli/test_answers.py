@@ -82,6 +82,17 @@ def test_a_distribution_is_read_for_nothing(place: Place, tmp_path: Path) -> Non
     assert len(run("read", out, "rows 7", "--json").json["table"]["age"]) == 7
 
 
+def test_a_model_of_a_number_is_learned_by_its_own_command(place: Place, tmp_path: Path) -> None:
+    model = tmp_path / "model.json"
+    shared = ("--from", "age, sex", "--with", "regression", "--ledger", place.ledger)
+    fine = place.run("learn", place.data, place.schema, "hours", *shared, "--spend", "Pure(0.5)", "--out", model)
+    assert fine.code == 0, fine.err
+    again = place.query("learn hours from age, sex with regression", spend="Pure(0.5)")
+    assert again.code == 0 and "was answered before" in again.out
+    made = place.run("read", model, f"predict {place.data}", "--out", tmp_path / "predicted.csv")
+    assert made.code == 0 and "predicted" in (tmp_path / "predicted.csv").read_text()
+
+
 def test_a_rule_is_learned_and_predicts(place: Place, tmp_path: Path) -> None:
     out, told = tmp_path / "rule.json", tmp_path / "predicted.csv"
     asked = "learn sex from age, hours with box(accuracy=0.2)"

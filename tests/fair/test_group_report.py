@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -39,6 +42,36 @@ def test_figures_are_those_of_their_definitions():
     assert one["people"] == here.sum()
     for name, value in expected.items():
         assert abs(one["rates"][name]["value"] - value) < 1e-12, name
+
+
+def test_figures_are_those_of_fairlearn_and_of_aif360():
+    """What both said of the same people stands in `peer_figures.json`; `bench/peers/fair_audit.py` wrote it."""
+    peers = json.loads(Path(__file__).with_name("peer_figures.json").read_text())
+    place = np.arange(997)
+    group = np.array(["a", "b", "c"])[(place * place + place // 5) % 3 * (place % 11 > 1)]
+    label = ((place * 7 + place // 13) % 5 < 2).astype(int)
+    decision = ((place * 3 + place // 7 + 2 * label + (group == "b")) % 7 < 3).astype(int)
+    report = fair.group_report(decision, {"group": group}, labels=label).to_json()
+    rates = {one["group"][0]: one["rates"] for one in report["groups"]}
+    theirs = peers["fairlearn"]
+    for name, figures in theirs["groups"].items():
+        for figure, value in figures.items():
+            assert abs(rates[name][figure]["value"] - value) < 1e-9, (name, figure)
+    chosen = [one for one in report["comparisons"] if one["figure"] == "selection rate"]
+    assert abs(min(one["ratio"] for one in chosen) - theirs["smallest ratio"]) < 1e-9
+    assert abs(max(abs(one["difference"]) for one in chosen) - theirs["largest difference"]) < 1e-9
+    to_a = fair.group_report(decision, {"group": group}, labels=label, reference="a").to_json()["comparisons"]
+    found = {(one["figure"], one["group"][0]): one for one in to_a}
+    for name, figures in peers["aif360"]["to a"].items():
+        assert abs(found["selection rate", name]["ratio"] - figures["ratio"]) < 1e-9
+        assert abs(found["selection rate", name]["difference"] - figures["difference"]) < 1e-9
+        odds = found["true positive rate", name]["difference"]
+        assert abs(odds - figures["difference of true positive rates"]) < 1e-9
+    spread = [
+        max(one[figure]["value"] for one in rates.values()) - min(one[figure]["value"] for one in rates.values())
+        for figure in ("true positive rate", "false positive rate")
+    ]
+    assert abs(max(spread) - theirs["equalized odds"]) < 1e-9
 
 
 def test_ratios_are_to_the_largest_rate_of_the_same_columns():

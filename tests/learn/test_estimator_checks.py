@@ -7,13 +7,22 @@ from typing import Any
 
 import pytest
 
-from sfumato.learn import ExponentialLearner, PrivateBox, PrivateLinearClassifier, PrivatePoint, PrivateThreshold
-from tests.learn.estimator_checks import REASONS, every_check, example
+from sfumato.learn import (
+    ExponentialLearner,
+    PrivateBox,
+    PrivateLinearClassifier,
+    PrivateLinearRegressor,
+    PrivatePoint,
+    PrivateThreshold,
+)
+from tests.learn.estimator_checks import CELLS, OF_SEVERAL, REASONS, every_check, example
 
 ROOT = Path(__file__).resolve().parents[2]
 LEARNERS = [
     example(PrivateBox),
     example(PrivateLinearClassifier),
+    example(PrivateLinearClassifier, classes=(0, 1, 2)),
+    example(PrivateLinearRegressor, target=CELLS),
     example(PrivatePoint),
     example(PrivateThreshold, feature=0),
     example(ExponentialLearner, concepts=["x0 >= 0", "x0 < 0"]),
@@ -28,5 +37,5 @@ def test_scikit_learn_accepts(estimator: Any, check: Any) -> None:
 
 def test_the_guide_shows_which_checks_fail_and_why() -> None:
     page = (ROOT / "docs" / "learn.md").read_text(encoding="utf-8")
-    for name, reason in REASONS.items():
+    for name, reason in {**REASONS, **OF_SEVERAL}.items():
         assert f"| `{name}` | {reason} |" in page

@@ -1,8 +1,7 @@
-"""Private logistic regression: how far each reading moves, what it costs, and how well it predicts."""
+"""Private linear models: how far each reading moves, what it costs, and how well it predicts."""
 
 from __future__ import annotations
 
-import itertools
 import math
 import pickle
 from dataclasses import replace
@@ -18,77 +17,42 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sfumato import Approximate, Concentrated, Noise, Pure, Schema, curate
 from sfumato.errors import AccuracyWarning, DomainTooLarge, ParameterError, UnsupportedSpend
 from sfumato.learn import PrivateLinearClassifier, rule_from_json
-from sfumato.learn import linear_steps as room
 from sfumato.learn.facts import LearningFacts, Sample
-from sfumato.learn.linear_steps import Grid, LinearSteps, coordinates_of, linear_steps, noise_ratio
+from sfumato.learn.linear_aims import TwoLabels
+from sfumato.learn.linear_rows import Grid, clipped, coordinates_of
+from sfumato.learn.linear_steps import linear_steps, noise_ratio, table_noise
 from sfumato.privacy import EVERYTHING
 from tests.imputed import booleans, categories, fixed, integers, text
-
-TINY = Grid(cell=4, unit=2, bins=4)
-FACTS = LearningFacts(
-    ("number", "bit", "kind"),
-    (integers(0, 8), booleans(), categories("a", "b", "c")),
-    booleans(),
-    "y",
-    frozenset({"number", "bit", "kind", "y"}),
+from tests.learn.linear_paths import (
+    CODES,
+    FACTS,
+    NAMES,
+    pairs,
+    parts_of,
+    path_loss,
+    readings,
+    rows_of,
+    sample,
+    tiny,
 )
-ROWS = [((number, bit, kind), y) for number in (0, 2, 8) for bit in (0, 1) for kind in (0, 1) for y in (0, 1)]
+
+AIMS = ("two", "three", "number")
 
 
-def sample(*rows: tuple[tuple[int, ...], int]) -> Sample:
-    return Sample.of([codes for codes, _ in rows], [label for _, label in rows])
-
-
-def readings(plan: LinearSteps, rows: Sample, shown: list[np.ndarray]) -> list[np.ndarray]:
-    """Return the exact numbers of every reading when the released ones are those `shown`: a path of all of them."""
-    exact: list[np.ndarray] = []
-    left = list(shown)
-
-    def recorded(values: np.ndarray) -> np.ndarray:
-        exact.append(np.array(values))
-        return np.array(left.pop(0) if left else values)
-
-    class Recorded:
-        law = plan.scale.law
-
-        def run(self, values: np.ndarray, noise: Noise) -> np.ndarray:
-            return recorded(values)
-
-    replace(plan, scale=Recorded(), step=Recorded(), table=Recorded()).run(rows, Noise(insecure_seed=1))
-    return exact
-
-
-def path_loss(plan: LinearSteps, one: Sample, two: Sample, scale: int = 0) -> tuple[Fraction, list[Fraction]]:
-    """Return the loss of Laplace noise along a path: nothing is added to the numbers of the first sample.
-
-    With `scale` -1 or 1 the scale that is released puts everybody far above or below the mean, where gradients are long.
-    """
-    first = readings(plan, one, [])
-    if scale:
-        shown = np.full(len(first[0]), scale * plan.people * plan.grid.cell**2)
-        shown[-1] = 0  # half of everybody has the label
-        own = readings(plan, one, [shown])
-        first = [first[0], *own[1:]]
-        second = readings(plan, two, [shown, *own[1:]])
-    else:
-        second = readings(plan, two, first)
-    scales = [plan.scale.law.scale, *([plan.step.law.scale] * plan.steps), plan.table.law.scale]
-    parts = [Fraction(int(np.abs(a - b).sum())) / scale for a, b, scale in zip(first, second, scales, strict=True)]
-    return sum(parts, Fraction(0)), parts
-
-
-@pytest.mark.parametrize("steps", [1, pytest.param(3, marks=pytest.mark.audit)])
-def test_no_pair_of_people_moves_the_readings_further_than_is_charged(steps):
-    plan = linear_steps(coordinates_of(FACTS), 3, Pure(900), FACTS, grid=TINY, steps=steps)
+@pytest.mark.parametrize(
+    ("aim", "steps"),
+    [("two", 1), ("three", 1), ("number", 1), *(pytest.param(aim, 3, marks=pytest.mark.audit) for aim in AIMS)],
+)
+def test_no_pair_of_people_moves_the_readings_further_than_is_charged(aim, steps):
+    plan = tiny(aim, 3, steps)
     claim = plan.loss()
     worst = {"person": Fraction(0), "number": Fraction(0), "kind": Fraction(0), "y": Fraction(0)}
-    others = [((8, 1, 0), 1), ((0, 0, 2), 0)]
-    for one, two in itertools.permutations(ROWS, 2):
+    low, high = CODES[aim]
+    others = [((8, 1, 0), high), ((0, 0, 2), low)]
+    for one, two in pairs(aim):
         loss = max(path_loss(plan, sample(one, *others), sample(two, *others), far)[0] for far in (0, -1))
         changed = {
-            name
-            for name, a, b in zip((*FACTS.features, "y"), (*one[0], one[1]), (*two[0], two[1]), strict=True)
-            if a != b
+            name for name, a, b in zip((*NAMES, "y"), (*one[0], one[1]), (*two[0], two[1]), strict=True) if a != b
         }
         assert loss <= claim.person.epsilon
         assert loss <= claim.at(changed).epsilon, changed
@@ -99,78 +63,103 @@ def test_no_pair_of_people_moves_the_readings_further_than_is_charged(steps):
     assert worst["y"] > claim.at("y").epsilon / 2
 
 
-def test_parts_reach_what_each_of_them_claims():
-    plan = linear_steps(coordinates_of(FACTS), 2, Pure(900), FACTS, grid=TINY, steps=1)
-    claims = [part.loss().person.epsilon for part in (plan.scale, plan.step, plan.table)]
-    best = [Fraction(0)] * 3
-    for one, two in itertools.permutations(ROWS, 2):
+@pytest.mark.parametrize("aim", AIMS)
+def test_parts_reach_what_each_of_them_claims(aim):
+    plan = tiny(aim, 2)
+    claims = [part.loss().person.epsilon for part in parts_of(plan)]
+    best = [Fraction(0)] * len(claims)
+    other = rows_of(aim)[0]
+    for one, two in pairs(aim):
         for far in (0, -1):
-            _, parts = path_loss(plan, sample(one, ROWS[0]), sample(two, ROWS[0]), far)
+            _, parts = path_loss(plan, sample(one, other), sample(two, other), far)
             best = [max(a, b) for a, b in zip(best, parts, strict=True)]
     reach = [float(a / b) for a, b in zip(best, claims, strict=True)]
-    assert all(part <= 1 for part in reach) and reach[0] > 0.9 and reach[1] > 0.8 and reach[2] == 1, reach
+    assert all(part <= 1 for part in reach) and reach[0] > 0.9 and reach[1] > 0.8 and reach[-1] > 0.8, reach
+
+
+MUTANTS = {
+    "twice the clip": lambda plan: replace(plan, clip=2 * plan.clip),
+    "half the noise of the scale": lambda plan: replace(plan, scale=_narrow(plan.scale)),
+    "half the noise of a step": lambda plan: replace(plan, step=_narrow(plan.step)),
+    "half the noise of the table": lambda plan: replace(plan, table=_narrow(plan.table)),
+    "noise of two labels for three": lambda plan: replace(plan, scale=_without_label(plan)),
+    "a number's square for nothing": lambda plan: replace(plan, scale=_without_label(plan)),
+}
+EXTRA = {"noise of two labels for three": ("three",), "a number's square for nothing": ("number",)}
 
 
 @pytest.mark.parametrize(
-    ("name", "change"),
+    ("aim", "name"),
     [
-        ("a clip by the root without one more", lambda plan: plan),
-        ("twice the clip", lambda plan: replace(plan, clip=2 * plan.clip)),
-        ("half the noise of the scale", lambda plan: replace(plan, scale=_narrow(plan.scale))),
-        ("half the noise of a step", lambda plan: replace(plan, step=_narrow(plan.step))),
-        ("half the noise of the table", lambda plan: replace(plan, table=_narrow(plan.table))),
+        (aim, name)
+        for name in MUTANTS
+        for aim in EXTRA.get(name, AIMS)
+        if (aim, name) != ("three", "half the noise of the table")
     ],
 )
-def test_mutants_are_seen(name, change):
-    plan = linear_steps(coordinates_of(FACTS), 2, Pure(900), FACTS, grid=TINY, steps=1)
-    mutant = change(plan)
-    if mutant is plan:
-        # Division by the bare root leaves some gradients longer than the clip.
-        gradients = np.array([[3, 3], [7, 1], [5, 5]])
-        squares = (gradients**2).sum(axis=1)
-        bare = gradients * 4 // np.sqrt(squares).astype(int)[:, None]
-        assert (bare**2).sum(axis=1).max() > 16 >= (room._clipped(gradients, 4, 2) ** 2).sum(axis=1).max()
-        return
-    exceeded = False
-    claims = [part.loss().person.epsilon for part in (plan.scale, plan.step, plan.table)]
-    for one, two in itertools.permutations(ROWS, 2):
-        for far in (0, -1):
-            _, parts = path_loss(mutant, sample(one, ROWS[0]), sample(two, ROWS[0]), far)
-            exceeded |= any(part > claim for part, claim in zip(parts, claims, strict=True))
-    assert exceeded, name
+def test_mutants_are_seen(aim, name):
+    plan = tiny(aim, 2)
+    mutant = MUTANTS[name](plan)
+    claims = [part.loss().person.epsilon for part in parts_of(plan)]
+    other = rows_of(aim)[0]
+    assert any(
+        part > claim
+        for one, two in pairs(aim)
+        for far in (0, -1)
+        for part, claim in zip(path_loss(mutant, sample(one, other), sample(two, other), far)[1], claims, strict=True)
+    ), name
 
 
 def _narrow(part):
     return replace(part, law=type(part.law)(part.law.scale / 2))
 
 
+def _without_label(plan):
+    """Return the scale reading with noise that was made without what is read of the label."""
+    charged = plan.scale.sensitivity.l1
+    label = plan.aim.moves.sum * plan.grid.cell**2
+    return replace(plan.scale, law=type(plan.scale.law)(plan.scale.law.scale * (charged - label) / charged))
+
+
+def test_a_clip_by_the_bare_root_is_too_long():
+    gradients = np.array([[3, 3], [7, 1], [5, 5]])
+    squares = (gradients**2).sum(axis=1)
+    bare = gradients * 4 // np.sqrt(squares).astype(int)[:, None]
+    assert (bare**2).sum(axis=1).max() > 16 >= (clipped(gradients, 4, 2) ** 2).sum(axis=1).max()
+
+
 @pytest.mark.parametrize("norm", [1, 2])
 def test_gradients_are_clipped_in_whole_numbers(norm):
     noise = Noise(insecure_seed=3)
     gradients = noise.uniform(2001, 40 * 5).reshape(40, 5) - 1000
-    found = room._clipped(gradients, 777, norm)
+    found = clipped(gradients, 777, norm)
     size = np.abs(found).sum(axis=1) if norm == 1 else (found**2).sum(axis=1)
     assert size.max() <= (777 if norm == 1 else 777**2)
     short = np.abs(gradients).sum(axis=1) <= 777
     assert np.array_equal(found[short], gradients[short])
 
 
-def test_a_row_is_the_same_whoever_else_is_there():
-    facts = FACTS
-    plan = linear_steps(coordinates_of(facts), 500, Pure(1), facts, steps=2)
+@pytest.mark.parametrize("aim", AIMS)
+@pytest.mark.parametrize("spend", [Pure(1), Approximate(1, "1e-6")])
+def test_a_row_is_the_same_whoever_else_is_there(aim, spend):
+    facts = FACTS[aim]
+    plan = linear_steps(coordinates_of(facts), 500, spend, facts, steps=2)
     noise = Noise(insecure_seed=5)
-    rows = [ROWS[place] for place in noise.uniform(len(ROWS), 400)]
-    whole = readings(plan, sample(*rows, ROWS[3]), [])
+    people = rows_of(aim)
+    rows = [people[place] for place in noise.uniform(len(people), 400)]
+    whole = readings(plan, sample(*rows, people[3]), [])
     without = readings(plan, sample(*rows), whole)
-    alone = readings(plan, sample(ROWS[3]), whole)
+    alone = readings(plan, sample(people[3]), whole)
     for all_of_them, others, one in zip(whole, without, alone, strict=True):
         assert np.array_equal(all_of_them, others + one)
 
 
-def test_rows_together_with_their_number_are_the_same():
-    plan = linear_steps(coordinates_of(FACTS), 5, Pure(1), FACTS)
-    listed = plan.run(sample(ROWS[0], ROWS[0], ROWS[5]), Noise(insecure_seed=2))
-    counted = plan.run(Sample.of([ROWS[0][0], ROWS[5][0]], [ROWS[0][1], ROWS[5][1]], [2, 1]), Noise(insecure_seed=2))
+@pytest.mark.parametrize("aim", AIMS)
+def test_rows_together_with_their_number_are_the_same(aim):
+    facts, rows = FACTS[aim], rows_of(aim)
+    plan = linear_steps(coordinates_of(facts), 5, Pure(1), facts)
+    listed = plan.run(sample(rows[0], rows[0], rows[5]), Noise(insecure_seed=2))
+    counted = plan.run(Sample.of([rows[0][0], rows[5][0]], [rows[0][1], rows[5][1]], [2, 1]), Noise(insecure_seed=2))
     assert listed == counted
 
 
@@ -319,7 +308,7 @@ def test_the_interval_of_the_area_covers_that_of_the_exact_table():
     truth = replace(rule, table=tuple(counts.ravel().tolist())).area
     hits, widths = 0, []
     for seed in range(200):
-        drawn = room._table_noise(Pure("0.5"), EVERYTHING).run(counts, Noise(insecure_seed=seed))
+        drawn = table_noise(Pure("0.5"), EVERYTHING, TwoLabels()).run(counts, Noise(insecure_seed=seed))
         low, high = replace(rule, table=tuple(drawn.ravel().tolist())).area_interval
         hits, widths = hits + (low <= truth <= high), [*widths, high - low]
     assert 180 <= hits <= 199 and max(widths) < 0.02

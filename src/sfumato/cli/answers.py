@@ -71,6 +71,37 @@ def query_command(
     _show(found, out, rows, plot, as_json)
 
 
+def learn_command(
+    data: Data,
+    schema: SchemaPath,
+    target: Annotated[str, typer.Argument(help="The column to predict.")],
+    *,
+    features: Annotated[str, typer.Option("--from", help="The columns to predict it from: age, hours.")],
+    ledger: LedgerOption,
+    learner: Annotated[str, typer.Option("--with", help="linear, regression, threshold, point, box.")] = "linear",
+    missing: Annotated[str | None, typer.Option(help="What missing cells count as: age=40, hours=0.")] = None,
+    spend: Spend = None,
+    out: Out = None,
+    preview: Annotated[bool, typer.Option(help="Only say whether it fits; costs nothing.")] = False,
+    snapshot: Snapshot = "",
+    same_data: SameData = False,
+    analyst: Analyst = None,
+    table: Table = None,
+    private: Private = None,
+    keep_head: KeepHead = None,
+    as_json: Json = False,
+) -> None:
+    """Learn a private model of a column; --out keeps it, and `sfumato read MODEL "predict people.csv"` uses it.
+
+    The same as `sfumato query … "learn TARGET from FEATURES with LEARNER missing …"`.
+    """
+    question = f"learn {target} from {features} with {learner}{f' missing {missing}' if missing else ''}"
+    query_command(
+        data, schema, question, ledger=ledger, spend=spend, out=out, preview=preview, snapshot=snapshot,
+        same_data=same_data, analyst=analyst, table=table, private=private, keep_head=keep_head, as_json=as_json,
+    )  # fmt: skip
+
+
 @guarded
 def refit_command(
     data: Data,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.answers import converse_command, query_command, read_command, refit_command
+from sfumato.cli.answers import converse_command, learn_command, query_command, read_command, refit_command
 from sfumato.cli.books import ledger_app
 from sfumato.cli.evidence import evidence_command
 from sfumato.cli.fair import fair_app
@@ -34,6 +34,7 @@ app.add_typer(ledger_app, name="ledger")
 app.add_typer(fair_app, name="fair")
 app.add_typer(local_app, name="local")
 app.command("query", cls=Charged)(query_command)
+app.command("learn", cls=Charged)(learn_command)
 app.command("read")(read_command)
 app.command("converse", cls=Charged)(converse_command)
 app.command("refit")(refit_command)

@@ -26,7 +26,7 @@ from sfumato.questions.synopsis import Synopsis
 from sfumato.table.schema import Schema
 
 if TYPE_CHECKING:
-    from sfumato.learn.rules import Rule
+    from sfumato.learn.rules import Learned
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ def _share(synopsis: Synopsis, words: list[str], what: str) -> Reading:
     return Reading(Frame((), columns).to_arrow(), f"Rows with {' and '.join(asked)}")
 
 
-def _predict(rule: Rule, _: list[str], what: str) -> Reading:
+def _predict(rule: Learned, _: list[str], what: str) -> Reading:
     path = Path(what.strip().split(None, 1)[1].strip()) if len(what.split(None, 1)) > 1 else None
     if path is None or not path.is_file():
         raise ParameterError('Say which file holds the rows; write for example "predict people.csv".')

@@ -35,7 +35,7 @@ from sfumato.table.schema import Schema
 
 if TYPE_CHECKING:
     from sfumato.curator.statements import SqlAnswer
-    from sfumato.learn.estimator import PrivateLearner
+    from sfumato.learn.estimator import PrivateModel
     from sfumato.report import Evidence, ThreatReport
     from sfumato.sql.explanation import Explanation
 
@@ -263,7 +263,7 @@ class Curator(Shorthands):
 
     def learn(
         self,
-        learner: PrivateLearner,
+        learner: PrivateModel,
         *,
         features: str | Sequence[str],
         target: str,

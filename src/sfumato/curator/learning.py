@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.answer import Answer
 from sfumato.errors import ParameterError
-from sfumato.learn.estimator import PrivateLearner
+from sfumato.learn.estimator import PrivateModel
 from sfumato.learn.question import Learn
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def learned(
     curator: Curator,
-    learner: PrivateLearner,
+    learner: PrivateModel,
     features: str | Sequence[str],
     target: str,
     *,
@@ -26,7 +26,7 @@ def learned(
     analyst: str | None,
 ) -> Answer:
     """Fit the learner by the rule that the ledger holds for this question, and return the answer."""
-    if not isinstance(learner, PrivateLearner):
+    if not isinstance(learner, PrivateModel):
         raise ParameterError(
             "learn takes a learner of sfumato.learn; write learn(PrivateThreshold(spend=Pure(1)), ...)."
         )

@@ -234,8 +234,8 @@ def _learn(phrase: Phrase, _: Schema) -> Question:
         raise ParameterError("A rule is learned from columns; write for example 'learn income from age, hours'.")
     wanted = phrase.method or "threshold"
     short = {name.removeprefix("Private").lower(): name for name in LEARNERS if name.startswith("Private")}
-    linear = short.pop("linearclassifier")
-    short |= {"linear": linear, "logistic": linear}
+    linear, number = short.pop("linearclassifier"), short.pop("linearregressor")
+    short |= {"linear": linear, "logistic": linear, "regression": number}
     if wanted.lower() not in short and wanted not in LEARNERS:
         raise ParameterError(f"There is no learner {wanted!r}; {nearest(wanted.lower(), [*short, *LEARNERS])}")
     options = dict(phrase.options)

@@ -12,10 +12,10 @@ from sfumato.moved import later
 
 if TYPE_CHECKING:
     from sfumato.learn.concepts import ConditionRule, ExponentialLearner
-    from sfumato.learn.linear import PrivateLinearClassifier
+    from sfumato.learn.linear import PrivateLinearClassifier, PrivateLinearRegressor
     from sfumato.learn.point import PrivatePoint
     from sfumato.learn.question import Learn
-    from sfumato.learn.rules import Rule, rule_from_json
+    from sfumato.learn.rules import Learned, Rule, rule_from_json
     from sfumato.learn.synthetic import fit_synthetic
     from sfumato.learn.threshold import PrivateThreshold
 
@@ -27,8 +27,10 @@ HOMES = {
     "IntervalRule": "sfumato.papers.private_learning.interval",
     "LabelPrivate": "sfumato.papers.private_learning.label",
     "Learn": "sfumato.learn.question",
+    "Learned": "sfumato.learn.rules",
     "PrivateBox": "sfumato.papers.private_learning.box",
     "PrivateLinearClassifier": "sfumato.learn.linear",
+    "PrivateLinearRegressor": "sfumato.learn.linear",
     "PrivatePoint": "sfumato.learn.point",
     "PrivateThreshold": "sfumato.learn.threshold",
     "RobustHalfspace": "sfumato.papers.partial_dp.robust",
@@ -40,7 +42,8 @@ HOMES = {
 }
 """Where each name lives; scikit-learn is slow to import, so a module is loaded when its name is first used."""
 
-_PARTS = {"Boxes", "ConditionRule", "FittedRule", "IntervalRule", "Learn", "Rule", "fit_synthetic", "rule_from_json"}
+_PARTS = {"Boxes", "ConditionRule", "FittedRule", "IntervalRule", "Learn", "Learned", "Rule", "fit_synthetic",
+          "rule_from_json"}  # fmt: skip
 LEARNERS = tuple(name for name in HOMES if name not in _PARTS)
 """The names that can be fitted."""
 
@@ -61,8 +64,10 @@ __all__ = [
     "IntervalRule",
     "LabelPrivate",
     "Learn",
+    "Learned",
     "PrivateBox",
     "PrivateLinearClassifier",
+    "PrivateLinearRegressor",
     "PrivatePoint",
     "PrivateThreshold",
     "RobustHalfspace",

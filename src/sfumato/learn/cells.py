@@ -69,21 +69,26 @@ def label_column(labels: Any) -> NDArray[Any]:
     return column
 
 
-def check_label_type(labels: Any, classes: Booleans | Categories) -> None:
-    """Refuse labels whose declared type can hold neither class; the type is public, and no cell is looked at.
+def check_label_type(labels: Any, wanted: Domain) -> None:
+    """Refuse labels whose declared type can hold none of the classes, or no number; no cell is looked at.
 
     Lists and object arrays declare none. Truth values are read from text and from numbers.
     """
     declared = getattr(labels, "dtype", None) or getattr(labels, "type", "")
     name = str(getattr(declared, "name", declared)).lower()
     text, number = name.startswith(TEXT_TYPES), name.startswith(NUMBER_TYPES)
-    if isinstance(classes, Booleans) or not (text if not classes.is_text else number):
+    if isinstance(wanted, Booleans):
         return
-    wanted, found = ("text", "numbers") if classes.is_text else ("numbers", "text")
-    example = "classes=(0, 1)" if classes.is_text else "classes=('no', 'yes')"
+    words = isinstance(wanted, Categories) and wanted.is_text
+    if not (number if words else text):
+        return
+    if not isinstance(wanted, Categories):
+        raise ParameterError("The target is a number and y is declared as text; write y.astype(float), say.")
+    meant, found = ("text", "numbers") if words else ("numbers", "text")
+    example = "classes=(0, 1)" if words else "classes=('no', 'yes')"
     raise ParameterError(
-        f"The classes are {wanted} and y is declared as {found}, so that every label would count as the first class; "
-        f"write the two labels as they stand in y, for example {example}."
+        f"The classes are {meant} and y is declared as {found}, so that every label would count as the first class; "
+        f"write the labels as they stand in y, for example {example}."
     )
 
 
@@ -110,25 +115,34 @@ def is_narrow(domain: Domain) -> bool:
     return domain.last is not None and max(abs(domain.first), abs(domain.last)) < NARROW
 
 
-def label_domain(classes: Any) -> Booleans | Categories:
-    """Return the domain of two public labels: the second one is what is learned, the first what all else becomes.
+def label_domain(classes: Any, most: int = 2) -> Booleans | Categories:
+    """Return the domain of the public labels: the first one is what all else becomes, of two the second is learned.
 
     >>> label_domain(("no", "yes")).encode("maybe")
     0
     """
     if classes is None or isinstance(classes, (str, bytes)) or not isinstance(classes, (Sequence, np.ndarray)):
         raise ParameterError(
-            "The two labels are public and are written down, never read from y; write classes=('no', 'yes'), the one "
-            "that stands for an unreadable cell first."
+            f"The {'two ' if most == 2 else ''}labels are public and are written down, never read from y; write "
+            "classes=('no', 'yes'), the one that stands for an unreadable cell first."
         )
-    pair = tuple(_label(label) for label in classes)
-    if len(pair) != 2 or pair[0] == pair[1]:
-        raise ParameterError(f"classes names two different labels, and {pair!r} does not; write classes=('no', 'yes').")
-    if all(isinstance(label, bool) for label in pair):
-        if pair != (False, True):
+    labels = tuple(_label(label) for label in classes)
+    if not 2 <= len(labels) <= most or len(set(labels)) < len(labels):
+        many = "two" if most == 2 else f"from two to {most}"
+        raise ParameterError(
+            f"classes names {many} different labels, and {labels!r} does not; write classes=('no', 'yes')."
+        )
+    if all(isinstance(label, bool) for label in labels):
+        if labels != (False, True):
             raise ParameterError("Truth values are listed as classes=(False, True).")
         return Booleans(missing=False)
-    return Categories(pair, missing=pair[0])
+    return Categories(labels, missing=labels[0])
+
+
+def listed(labels: Domain) -> tuple[Any, ...]:
+    """Return all labels, in the order of their codes."""
+    assert labels.size is not None
+    return tuple(labels.decode(labels.first + place) for place in range(labels.size))
 
 
 def _label(label: Any) -> Any:

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sfumato.ask.question import fits
-from sfumato.domain import Derived, Domain, nearest
+from sfumato.domain import Booleans, Categories, Derived, Domain, nearest
 from sfumato.errors import AccuracyWarning, CertificationError, ParameterError, SchemaError
 from sfumato.exact import Number, between_zero_and_one, positive_integer
-from sfumato.learn.cells import check_label_type, encoded, feature_columns, label_column, label_domain
+from sfumato.learn.cells import check_label_type, encoded, feature_columns, label_column, label_domain, listed
 from sfumato.learn.facts import LearningFacts, Sample, joined
-from sfumato.learn.rules import Rule
+from sfumato.learn.labels import labels_of_column
+from sfumato.learn.rules import Learned
 from sfumato.mechanism import Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import EVERYTHING, Bound, Loss
@@ -40,31 +41,16 @@ def learner(kind: Kind) -> Kind:
 
 
 @learner
-class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier of two labels that is differentially private in all rows it is fitted on.
+class PrivateModel(BaseEstimator):  # type: ignore[misc]
+    """What every private learner is: public arguments, `fit` on private rows, a rule and what it cost.
 
     Neighbours are tables of the same length in which one person's features and label are replaced; the number of
-    people is public. Private cells never raise: each is repaired on its own. A subclass writes three methods: `_plan`
-    (the mechanism, from public facts), `_rule` (what its value means) and `_needed` (how many people the accuracy
-    needs). Every learner takes `spend`, `domains`, `classes`, `accuracy`, `failure` and `noise`:
-
-    Parameters
-    ----------
-    spend : what the fit may cost, such as `Pure(1)`.
-    domains : one `sfumato.domain` for each feature, or one for all of them; public, never read from X.
-    classes : the two labels, public, as they stand in y; a label that is neither counts as the first one, and text
-        where the classes are numbers (or the other way round) is refused by the type of y.
-    accuracy, failure : the error that is wanted, and how often it may be missed; privacy does not depend on them.
-    noise : a `Noise`, for tests; every fit starts from a copy of it. By default every fit draws fresh noise.
-
-    Attributes
-    ----------
-    rule_ : the rule, frozen, readable, JSON. `predict` uses it alone.
-    loss_ : what the fit cost.
-
+    people is public. Private cells never raise: each is repaired on its own. A subclass says what a label may be
+    (`label_values`, `labels_in`, `of_labels`) and writes `_plan` (the mechanism, from public facts), `_rule` (what its
+    value means) and `_warn` (too few people).
     """
 
-    json_parameters: ClassVar[tuple[str, ...]] = ("accuracy", "failure")
+    json_parameters: ClassVar[tuple[str, ...]] = ()
     """The parameters that a ledger stores; a subclass lists its own beside these."""
     stored: ClassVar[Mapping[str, str]] = {}
     """Under which earlier word ledgers keep a parameter that has another name now."""
@@ -73,25 +59,32 @@ class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     spend: Bound | None = None
     domains: Domain | Sequence[Domain] | None = None
-    classes: Sequence[Any] | None = None
     _: KW_ONLY
-    accuracy: Number = 0.1
-    failure: Number = 0.05
     noise: Noise | None = None
 
     # What a learner is
+
+    @abstractmethod
+    def label_values(self) -> Domain:
+        """Return what a label may be, as the arguments say it."""
+
+    @classmethod
+    @abstractmethod
+    def labels_in(cls, column: Domain, classes: Sequence[Any] | None) -> Domain:
+        """Return what a label may be where a schema has a domain for its column."""
+
+    @classmethod
+    @abstractmethod
+    def of_labels(cls, labels: Domain) -> dict[str, Any]:
+        """Return the argument that says this of the label."""
 
     @abstractmethod
     def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
         """Return what runs on a `Sample`, made from public facts only."""
 
     @abstractmethod
-    def _rule(self, facts: LearningFacts, value: Any) -> Rule:
+    def _rule(self, facts: LearningFacts, value: Any) -> Learned:
         """Return the rule that the mechanism's value stands for."""
-
-    @abstractmethod
-    def _needed(self, facts: LearningFacts, spend: Bound, accuracy: float, failure: float) -> int:
-        """Return how many people are enough for an error of `accuracy`, except with probability `failure`."""
 
     def _plan_for(self, facts: LearningFacts, sample: Sample, spend: Bound) -> Mechanism:
         """Return what runs on this sample; only learners whose features are public look at more than its size."""
@@ -111,11 +104,10 @@ class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         mechanism = settled(self._plan_for(facts, sample, spend), spend)
         return self.keep(facts, mechanism.loss(), self.rule(facts, mechanism(sample, deepcopy(self.noise))))
 
-    def keep(self, facts: LearningFacts, loss: Loss, rule: Rule) -> Self:
+    def keep(self, facts: LearningFacts, loss: Loss, rule: Learned) -> Self:
         """Become fitted: with a rule that was drawn here, or that a ledger stored."""
         self.loss_ = loss
         self.rule_ = rule
-        self.classes_ = np.array(rule.classes)
         self.n_features_in_ = len(facts.features)
         return self
 
@@ -131,7 +123,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def mechanism(self, people: int, features: int | Sequence[str] | None = None) -> Mechanism:
         """Return what a fit on so many people would run; `mechanism(1000).loss()` is what it would cost."""
         spend = self._spend()
-        self._goal(None, None)
+        self._check()
         return settled(self._plan(self.facts(features), positive_integer(people, "people"), spend), spend)
 
     def planned(self, facts: LearningFacts, people: int, spend: Bound) -> Mechanism:
@@ -139,7 +131,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._warn(facts, people, spend)
         return settled(self._plan(facts, people, spend), spend)
 
-    def rule(self, facts: LearningFacts, value: Any) -> Rule:
+    def rule(self, facts: LearningFacts, value: Any) -> Learned:
         """Return the rule that a released value stands for."""
         return self._rule(facts, value)
 
@@ -160,38 +152,30 @@ class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise ParameterError(f"{cls.__name__} has no {name!r}; {nearest(name, cls.json_parameters)}")
         return {name: cls.forms[name][1](value) if name in cls.forms else value for name, value in found.items()}
 
-    def needed(
-        self, accuracy: Number | None = None, failure: Number | None = None, *, features: int | None = None
-    ) -> int:
-        """Return how many people are enough for this accuracy by the proved bound; public arithmetic, free."""
-        return self._needed(self.facts(features), self._spend(), *self._goal(accuracy, failure))
-
     def facts(self, features: int | Sequence[str] | None = None, target: str = "y") -> LearningFacts:
         """Return the public facts of a fit on these features: their number or names, by default those of `domains`.
 
         A learner that was fitted by a curator has the domains and labels of the schema.
         """
         if self.domains is None and hasattr(self, "rule_"):
-            known = {"domains": list(self.rule_.domains), "classes": self.rule_.classes}
+            known = {"domains": list(self.rule_.domains), **self.of_labels(self.rule_.labels)}
             return type(self)(**{**self.get_params(deep=False), **known}).facts(features or self.rule_.features, target)
         names = self._names(features)
         domains = self._domains(len(names))
         if target in names:
             raise ParameterError(f"{target!r} is both a feature and the label; give the label another name.")
         private = {name for name, domain in zip(names, domains, strict=True) if not domain.public}
-        return LearningFacts(names, domains, label_domain(self.classes), target, frozenset({*private, target}))
+        return LearningFacts(names, domains, self.label_values(), target, frozenset({*private, target}))
 
     # Public facts, checked
+
+    def _check(self) -> None:
+        """Refuse parameters that say nothing; a subclass has its own."""
 
     def _spend(self) -> Bound:
         if self.spend is None:
             raise ParameterError(f"A fit costs something; write {type(self).__name__}(spend=Pure(1), ...).")
         return require_bound(self.spend)
-
-    def _goal(self, accuracy: Number | None, failure: Number | None) -> tuple[float, float]:
-        wanted = between_zero_and_one(self.accuracy if accuracy is None else accuracy, "accuracy")
-        missed = between_zero_and_one(self.failure if failure is None else failure, "failure")
-        return float(wanted), float(missed)
 
     def _names(self, features: int | Sequence[str] | None) -> tuple[str, ...]:
         if features is None:
@@ -242,6 +226,89 @@ class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         return facts, Sample.of(codes, encoded(marks, facts.labels))
 
+    @abstractmethod
+    def _warn(self, facts: LearningFacts, people: int, spend: Bound) -> None:
+        """Warn, from public facts, where there are too few people for anything useful."""
+
+    def __sklearn_tags__(self) -> Any:
+        """Say what scikit-learn cannot see: any cell is read, random."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.non_deterministic = True
+        return tags
+
+
+@learner
+class PrivateLearner(ClassifierMixin, PrivateModel):  # type: ignore[misc]
+    """A classifier that is differentially private in all rows it is fitted on: of two labels, unless it says more.
+
+    Every learner takes `spend`, `domains`, `classes`, `accuracy`, `failure` and `noise`:
+
+    Parameters
+    ----------
+    spend : what the fit may cost, such as `Pure(1)`.
+    domains : one `sfumato.domain` for each feature, or one for all of them; public, never read from X.
+    classes : the labels, public, as they stand in y; a label that is none of them counts as the first one, and text
+        where the classes are numbers (or the other way round) is refused by the type of y.
+    accuracy, failure : the error that is wanted, and how often it may be missed; privacy does not depend on them.
+    noise : a `Noise`, for tests; every fit starts from a copy of it. By default every fit draws fresh noise.
+
+    Attributes
+    ----------
+    rule_ : the rule, frozen, readable, JSON. `predict` uses it alone.
+    loss_ : what the fit cost.
+
+    """
+
+    json_parameters: ClassVar[tuple[str, ...]] = ("accuracy", "failure")
+    most_labels: ClassVar[int] = 2
+    """How many labels it can tell apart."""
+
+    classes: Sequence[Any] | None = None
+    _: KW_ONLY
+    accuracy: Number = 0.1
+    failure: Number = 0.05
+
+    @abstractmethod
+    def _needed(self, facts: LearningFacts, spend: Bound, accuracy: float, failure: float) -> int:
+        """Return how many people are enough for an error of `accuracy`, except with probability `failure`."""
+
+    def label_values(self) -> Booleans | Categories:
+        """Return the labels that were named."""
+        return label_domain(self.classes, self.most_labels)
+
+    @classmethod
+    def labels_in(cls, column: Domain, classes: Sequence[Any] | None) -> Booleans | Categories:
+        """Return the labels of a schema's column: those named, or all values that it has, if there are few."""
+        return labels_of_column(column, classes, cls.most_labels)
+
+    @classmethod
+    def of_labels(cls, labels: Domain) -> dict[str, Any]:
+        """Return the labels as `classes`."""
+        return {"classes": listed(labels)}
+
+    def keep(self, facts: LearningFacts, loss: Loss, rule: Learned) -> Self:
+        """Become fitted, with the labels that scikit-learn looks for."""
+        super().keep(facts, loss, rule)
+        self.classes_ = np.array(rule.classes)
+        return self
+
+    def needed(
+        self, accuracy: Number | None = None, failure: Number | None = None, *, features: int | None = None
+    ) -> int:
+        """Return how many people are enough for this accuracy by the proved bound; public arithmetic, free."""
+        return self._needed(self.facts(features), self._spend(), *self._goal(accuracy, failure))
+
+    def _check(self) -> None:
+        self._goal(None, None)
+
+    def _goal(self, accuracy: Number | None, failure: Number | None) -> tuple[float, float]:
+        wanted = between_zero_and_one(self.accuracy if accuracy is None else accuracy, "accuracy")
+        missed = between_zero_and_one(self.failure if failure is None else failure, "failure")
+        return float(wanted), float(missed)
+
     def _warn(self, facts: LearningFacts, people: int, spend: Bound) -> None:
         accuracy, failure = self._goal(None, None)
         needed = self._needed(facts, spend, accuracy, failure)
@@ -254,14 +321,10 @@ class PrivateLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
 
     def __sklearn_tags__(self) -> Any:
-        """Say what scikit-learn cannot see: any cell is read, two labels, random."""
+        """Say how many labels there are, and that a score need not be good."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = self.classes is not None and len(self.classes) > 2
         tags.classifier_tags.poor_score = True
-        tags.non_deterministic = True
         return tags
 
 

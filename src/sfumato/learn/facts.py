@@ -13,30 +13,31 @@ from numpy.typing import NDArray
 
 from sfumato.domain import Booleans, Categories, Domain, Text
 from sfumato.errors import ParameterError
-from sfumato.learn.cells import Codes, is_narrow
+from sfumato.learn.cells import Codes, is_narrow, listed
 from sfumato.privacy import Attributes
 from sfumato.privacy.calibrate import Gaussians
 
-Classes = tuple[Any, Any]
-"""Two public labels; the second one is what is learned, the first what an unreadable cell becomes."""
+Classes = tuple[Any, ...]
+"""Public labels; the first one is what an unreadable cell becomes, and of two the second is what is learned."""
 
 
 @dataclass(frozen=True)
 class LearningFacts:
-    """The public facts: names and domains of the features, the two labels, which attributes are charged.
+    """The public facts: names and domains of the features, what a label may be, which attributes are charged.
 
     `gaussians` says which Gaussian noise the ledger was made for.
     """
 
     features: tuple[str, ...]
     domains: tuple[Domain, ...]
-    labels: Booleans | Categories
+    labels: Domain
     target: str
     reads: Attributes
     gaussians: Gaussians = "wide"
 
     def __post_init__(self) -> None:
-        apart = {name: one for name, one in zip(self.features, self.domains, strict=True) if one.may_be_missing}
+        columns = zip((*self.features, self.target), (*self.domains, self.labels), strict=True)
+        apart = {name: one for name, one in columns if one.may_be_missing}
         if apart:
             fill = ", ".join(f"{name!r}: {shown(_usual(domain))}" for name, domain in apart.items())
             raise ParameterError(
@@ -47,8 +48,8 @@ class LearningFacts:
 
     @property
     def classes(self) -> Classes:
-        """The two labels."""
-        return self.labels.decode(0), self.labels.decode(1)
+        """The labels, where they are few and listed."""
+        return listed(self.labels)
 
     def reads_of(self, *features: str) -> Attributes:
         """Return what is charged for these features and the label; all of it where none of them is private."""
@@ -73,7 +74,7 @@ class LearningFacts:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Exact integers of the declared columns: rows of codes, a label 0 or 1 for each, and how many people have both.
+    """Exact integers of the declared columns: rows of codes, a label's code for each, how many people have both.
 
     The order of the rows carries nothing: every mechanism must return the same law for every order, and for rows that
     are listed one by one or together with their number.

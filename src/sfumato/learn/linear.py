@@ -1,33 +1,36 @@
-"""Private logistic regression in the shape of scikit-learn: probabilities, coefficients, and what the fit cost."""
+"""Private logistic and linear regression in the shape of scikit-learn: predictions, coefficients, what the fit cost."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
 
-from sfumato.errors import AccuracyWarning
-from sfumato.learn.cells import Codes, feature_columns, rounded_up
-from sfumato.learn.estimator import PrivateLearner, learner
+from sfumato.domain import Domain, FixedPoint, Integers
+from sfumato.errors import AccuracyWarning, ParameterError
+from sfumato.exact import Number
+from sfumato.learn.cells import feature_columns, rounded_up
+from sfumato.learn.estimator import PrivateLearner, PrivateModel, learner
 from sfumato.learn.facts import LearningFacts
-from sfumato.learn.linear_steps import (
-    BINS,
-    Coordinates,
-    Grid,
-    LinearSteps,
-    coordinates_of,
-    linear_steps,
-    noise_ratio,
-    standardised_cells,
-    table_deviation,
+from sfumato.learn.linear_aims import SPAN, aim_of
+from sfumato.learn.linear_rows import BINS, coordinates_of
+from sfumato.learn.linear_rules import (
+    Floats,
+    LinearLabels,
+    LinearNumber,
+    LinearRule,
+    calibrated,
+    coefficients,
+    target_ends,
 )
-from sfumato.learn.rules import Rule, about
+from sfumato.learn.linear_steps import LinearSteps, linear_steps, noise_ratio, table_deviation
+from sfumato.learn.rules import Learned, about
 from sfumato.privacy import Bound, Loss
 
 QUALITY = (
@@ -38,141 +41,64 @@ QUALITY = (
 """Measured: how far below the plain model the area under the curve lies, by the noise ratio."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class LinearRule(Rule):
-    """Holds where the probability of the second label is at least one half."""
+class Linear:
+    """What both linear learners know from public facts: their mechanism, and how good it will be."""
 
-    kind: ClassVar[str] = "linear"
-    cell: int
-    centre: tuple[int, ...]
-    deviation: tuple[int, ...]
-    direction: tuple[int, ...]
-    slope: int
-    offset: int
-    table: tuple[int, ...]
-    deviation_of_count: int = 0
-    """The standard deviation of the noise in a count of the table, rounded up; 0 in rules that did not store it."""
+    def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> LinearSteps:
+        return linear_steps(coordinates_of(facts), people, spend, facts)
 
-    SHARP: ClassVar[int] = 1 << 20
-    """Slope and offset count in these units."""
+    def _needed(self, facts: LearningFacts, spend: Bound, accuracy: float = 0.1, failure: float = 0.05) -> int:
+        return rounded_up(_ratio(facts, 1, spend) / QUALITY[1][0])
 
-    def scores(self, codes: Codes) -> NDArray[np.float64]:
-        """Return the log-odds of the second label."""
-        grid = Grid(cell=self.cell)
-        parts = [
-            Coordinates.of(name, domain).scaled(codes[:, place], grid.cell)
-            for place, (name, domain) in enumerate(zip(self.features, self.domains, strict=True))
-        ]
-        standard = standardised_cells(
-            np.hstack(parts), np.array(self.centre, np.int64), np.array(self.deviation, np.int64), grid.unit
-        )
-        score = (standard @ np.array(self.direction, np.int64)) / float(grid.unit << 16)
-        return np.asarray((self.slope * score + self.offset) / self.SHARP)
-
-    def probabilities(self, rows: Any) -> NDArray[np.float64]:
-        """Return the probability of each label, one row a person."""
-        second = 1 / (1 + np.exp(-np.clip(self.scores(self.encode(rows)), -700, 700)))
-        return np.stack([1 - second, second], axis=1)
-
-    def predict_proba(self, rows: Any) -> NDArray[np.float64]:
-        """Return `probabilities`, under the name that scikit-learn has for it; columns are in the order of classes."""
-        return self.probabilities(rows)
-
-    def holds(self, codes: Codes) -> NDArray[np.bool_]:
-        """Compare the log-odds with zero."""
-        return np.asarray(self.scores(codes) >= 0)
-
-    def says(self) -> str:
-        """Name the features that move the score most."""
-        size: dict[str, int] = {}
-        place = 0
-        for name, domain in zip(self.features, self.domains, strict=True):
-            width = Coordinates.of(name, domain).width
-            size[name] = max((abs(weight) for weight in self.direction[place : place + width]), default=0)
-            place += width
-        strongest = sorted(size, key=lambda name: -size[name])[:3]
-        return f"a score of {', '.join(strongest)}{' and others' if len(size) > 3 else ''} is high enough"
-
-    @property
-    def area(self) -> float:
-        """The area under the curve among the people of the fit, from the noisy table (Mann and Whitney).
-
-        A rough figure: scores stand in 16 bins, where equal ones count half, and these are the people it was fitted
-        to. It is nan where one of the labels has hardly more people in the table than the noise makes up.
-        """
-        return self._area[0]
-
-    @property
-    def area_interval(self) -> tuple[float, float]:
-        """Where the area of the same table without noise lies, about 95 % of the time (two deviations)."""
-        area, deviation = self._area
-        if math.isnan(area):
-            return math.nan, math.nan
-        return max(0.0, area - 2 * deviation), min(1.0, area + 2 * deviation)
-
-    @property
-    def rare_label(self) -> Any:
-        """The label that the released table does not show to be there; None where it shows both."""
-        least = max(1.0, 2 * self.deviation_of_count * math.sqrt(BINS))
-        few = [place for place, total in enumerate(self._counts.sum(axis=0)) if total < least]
-        return self.classes[few[-1]] if few else None
-
-    @property
-    def _counts(self) -> NDArray[np.float64]:
-        return np.array(self.table, np.float64).reshape(BINS, 2)
-
-    @property
-    def _area(self) -> tuple[float, float]:
-        """Return the area and its deviation by the noise, to the first order."""
-        if self.rare_label is not None:
-            return math.nan, math.nan
-        losers, winners = self._counts.T
-        pairs = losers.sum() * winners.sum()
-        below = np.cumsum(losers) - losers / 2
-        above = winners.sum() - np.cumsum(winners) + winners / 2
-        area = float((winners * below).sum() / pairs)
-        slopes = np.concatenate([above - area * winners.sum(), below - area * losers.sum()]) / pairs
-        return min(1.0, max(0.0, area)), self.deviation_of_count * float(np.linalg.norm(slopes))
+    def _warn(self, facts: LearningFacts, people: int, spend: Bound) -> None:
+        if _ratio(facts, people, spend) > QUALITY[-1][0]:
+            warnings.warn(
+                f"With {people} people this spend buys mostly noise: the rule is private, and hardly better than a "
+                f"guess. {self._needed(facts, spend)} people are enough; spend more, or use fewer features.",
+                AccuracyWarning,
+                stacklevel=4,
+            )
 
 
-def _calibrated(table: NDArray[np.float64], lean: float) -> tuple[float, float]:
-    """Return slope and offset of a logistic fit of label on bin middles; noise never turns the ranking round."""
-    counts = np.maximum(table, 0.0)
-    middles = (np.arange(BINS) + 0.5) * 6 / BINS - 3
-    total, good = counts.sum(axis=1), counts[:, 1]
-    slope, offset = 1.0, lean
-    for _ in range(50):
-        chance = 1 / (1 + np.exp(-np.clip(slope * middles + offset, -30, 30)))
-        weight = total * chance * (1 - chance)
-        push = np.array([((good - total * chance) * middles).sum(), (good - total * chance).sum()])
-        matrix = np.array(
-            [[(weight * middles**2).sum(), (weight * middles).sum()], [(weight * middles).sum(), weight.sum()]]
-        )
-        change = np.linalg.solve(matrix + 1e-3 * np.eye(2), push)
-        length = float(np.linalg.norm(change))
-        change = change / max(1.0, length)
-        slope, offset = max(0.02, slope + float(change[0])), max(-30.0, min(30.0, offset + float(change[1])))
-    return slope, offset
+def _ratio(facts: LearningFacts, people: int, spend: Bound) -> float:
+    width = 1 + sum(one.width for one in coordinates_of(facts))
+    return noise_ratio(width, people, spend, aim_of(facts))
+
+
+def _quality(model: PrivateModel, people: int, features: int | Sequence[str] | None) -> str:
+    ratio = _ratio(model.facts(features), people, model._spend())
+    words = [said for most, said in QUALITY if ratio <= most]
+    return f"{words[0] if words else 'mostly noise'} (noise ratio {ratio:.3g})"
+
+
+def _checked(model: PrivateModel, rows: Any) -> Any:
+    """Return the fitted rule once X has the shape of a fit's."""
+    from sklearn.utils.validation import check_is_fitted, validate_data
+
+    check_is_fitted(model, "rule_")
+    feature_columns(rows)
+    validate_data(model, rows, reset=False, skip_check_array=True)
+    return model.rule_
 
 
 @learner
-class PrivateLinearClassifier(PrivateLearner):
-    """Logistic regression of two labels, private in every row: the plain classifier to begin with.
+class PrivateLinearClassifier(Linear, PrivateLearner):
+    """Logistic regression of two to 32 labels, private in every row: the plain classifier to begin with.
 
-    One reading of means and spreads puts features on one scale, a few noisy gradient steps find the direction, and a
-    small table of scores by label calibrates the probabilities. Numbers, truth values and categories (up to 64) are
-    features; dates and money are numbers. `expected_quality(people)` says beforehand, from public facts, how near it
-    will come to the same model without privacy; with too little it warns.
+    One reading of means and spreads puts features on one scale, a few noisy gradient steps find the weights, and for
+    two labels a small table of scores by label calibrates the probabilities. Numbers, truth values and categories (up
+    to 64) are features; dates and money are numbers. `expected_quality(people)` says beforehand, from public facts, how
+    near it will come to the same model without privacy; with too little it warns.
 
-    Spec: MD-LINEAR. Time: rows · coordinates · steps: a million rows of 50 columns in seconds.
+    Spec: MD-LINEAR. Time: rows · coordinates · steps · labels: a million rows of 50 columns in seconds.
 
     Attributes
     ----------
-    auc_ : area under the curve among the people of the fit, from a noisy table of 16 bins of the score by label: a
-        rough figure. nan, with a warning, where that table does not show both labels.
+    auc_ : of two labels, the area under the curve among the people of the fit, from a noisy table of 16 bins of the
+        score by label: a rough figure. nan, with a warning, where that table does not show both labels.
     auc_interval_ : where that area lies without noise, about 95 % of the time (privacy noise only).
-    coef_, intercept_ : the log-odds in the units of the features, without the clipping of far values;
-        `coordinate_names_` says which coefficient is whose.
+    coef_, intercept_ : the log-odds (of several labels the score of each) in the units of the features, without the
+        clipping of far values; `coordinate_names_` says which coefficient is whose.
 
     >>> from sfumato import Noise, Pure, integers
     >>> people = [[age, hours] for age in range(20, 80) for hours in range(0, 60)] * 3
@@ -185,47 +111,42 @@ class PrivateLinearClassifier(PrivateLearner):
 
     """
 
-    def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> LinearSteps:
-        coordinates = coordinates_of(facts)
-        return linear_steps(coordinates, people, spend, facts)
+    most_labels: ClassVar[int] = 32
 
-    def _rule(self, facts: LearningFacts, value: Any) -> Rule:
-        cell, centre, deviation, direction, counts = value
+    def _rule(self, facts: LearningFacts, value: Any) -> Learned:
+        cell, centre, deviation, weights, counts = value
+        shared = {**about(facts), "cell": cell, "centre": tuple(centre), "deviation": tuple(deviation)}
+        if not counts:
+            return LinearLabels(**shared, weights=tuple(weights))
         table = np.array(counts, np.float64).reshape(BINS, 2)
         winners, losers = max(1.0, table[:, 1].sum()), max(1.0, table[:, 0].sum())
-        slope, offset = _calibrated(table, math.log(winners / losers))
+        slope, offset = calibrated(table, math.log(winners / losers))
         sharp = LinearRule.SHARP
         return LinearRule(
-            **about(facts), cell=cell, centre=tuple(centre), deviation=tuple(deviation), direction=tuple(direction),
-            slope=round(slope * sharp), offset=round(offset * sharp), table=tuple(int(count) for count in counts),
+            **shared, direction=tuple(weights), slope=round(slope * sharp), offset=round(offset * sharp),
+            table=tuple(int(count) for count in counts),
             deviation_of_count=math.ceil(table_deviation(self._spend())),
         )  # fmt: skip
 
-    def _needed(self, facts: LearningFacts, spend: Bound, accuracy: float, failure: float) -> int:
-        width = 1 + sum(one.width for one in coordinates_of(facts))
-        return rounded_up(noise_ratio(width, 1, spend) / QUALITY[1][0])
-
-    def _warn(self, facts: LearningFacts, people: int, spend: Bound) -> None:
-        ratio = noise_ratio(1 + sum(one.width for one in coordinates_of(facts)), people, spend)
-        if ratio > QUALITY[-1][0]:
-            warnings.warn(
-                f"With {people} people this spend buys mostly noise: the rule is private, and hardly better than a "
-                f"guess. {self._needed(facts, spend, 0.1, 0.05)} people are enough; spend more, or use fewer features.",
-                AccuracyWarning,
-                stacklevel=4,
-            )
-
     def expected_quality(self, people: int, features: int | Sequence[str] | None = None) -> str:
         """Return how near the model will come to one without privacy; from public facts, free."""
-        width = 1 + sum(one.width for one in coordinates_of(self.facts(features)))
-        ratio = noise_ratio(width, people, self._spend())
-        words = [said for most, said in QUALITY if ratio <= most]
-        return f"{words[0] if words else 'mostly noise'} (noise ratio {ratio:.3g})"
+        return _quality(self, people, features)
 
-    def keep(self, facts: LearningFacts, loss: Loss, rule: Rule) -> PrivateLinearClassifier:
+    def keep(self, facts: LearningFacts, loss: Loss, rule: Learned) -> Self:
         """Become fitted, with coefficients that can be read."""
         super().keep(facts, loss, rule)
-        assert isinstance(rule, LinearRule)
+        assert isinstance(rule, (LinearRule, LinearLabels))
+        if isinstance(rule, LinearRule):
+            self._keep_area(rule)
+            slope = rule.slope / rule.SHARP
+            heads = slope * np.array([rule.direction], np.float64) / (1 << 16)
+            constants = np.array([rule.offset / rule.SHARP])
+        else:
+            heads, constants = _heads(rule)
+        self.coordinate_names_, self.coef_, self.intercept_ = coefficients(rule, heads, constants)
+        return self
+
+    def _keep_area(self, rule: LinearRule) -> None:
         self.auc_, self.auc_interval_ = rule.area, rule.area_interval
         if rule.rare_label is not None:
             warnings.warn(
@@ -233,55 +154,144 @@ class PrivateLinearClassifier(PrivateLearner):
                 f"and the rule hardly better than a guess. A label that is neither of classes={rule.classes!r} counts "
                 "as the first; compare them with what stands in y, or spend more.",
                 AccuracyWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
-        self.coordinate_names_, self.coef_, self.intercept_ = _coefficients(rule)
+
+    def predict_proba(self, X: Any) -> Floats:  # noqa: N803
+        """Return the probability of each label, from the rule alone; this is free."""
+        found: Floats = _checked(self, X).probabilities(X)
+        return found
+
+    def decision_function(self, X: Any) -> Floats:  # noqa: N803
+        """Return the log-odds of the second of two labels, or the score of every label."""
+        rule = _checked(self, X)
+        found: Floats = rule.scores(rule.encode(X))
+        return found
+
+
+@learner
+class PrivateLinearRegressor(RegressorMixin, Linear, PrivateModel):  # type: ignore[misc]
+    """Linear regression, private in every row: the plain model of a number to begin with.
+
+    As `PrivateLinearClassifier`: one reading of means and spreads, of the target's too, a few noisy gradient steps on
+    squares, whose residuals are cut off at three deviations of the target, and a small table of how far predictions are
+    off. Predictions stay within the range of the target.
+
+    Spec: MD-LINEAR. Time: rows · coordinates · steps.
+
+    Parameters
+    ----------
+    spend : what the fit may cost, such as `Pure(1)`.
+    domains : one `sfumato.domain` for each feature, or one for all of them; public, never read from X.
+    target : the domain of the number, such as `integers(0, 90)`; public, never read from y. A number out of range is
+        moved into it.
+    noise : a `Noise`, for tests; every fit starts from a copy of it. By default every fit draws fresh noise.
+
+    Attributes
+    ----------
+    coef_, intercept_ : in the units of the target for a unit of each feature, without the clipping of far values;
+        `coordinate_names_` says which coefficient is whose.
+    rule_, loss_ : the model, frozen, readable, JSON, and what the fit cost.
+
+    >>> from sfumato import Noise, Pure, integers
+    >>> people = [[age, hours] for age in range(20, 80) for hours in range(0, 60)] * 3
+    >>> pay = [10 * age + 5 * hours for age, hours in people]
+    >>> number = integers(0, 99, missing=0)
+    >>> target = integers(0, 2000, missing=0)
+    >>> model = PrivateLinearRegressor(Pure(1), [number, number], target, noise=Noise(insecure_seed=1)).fit(people, pay)
+    >>> model.score(people, pay) > 0.9
+    True
+
+    """
+
+    target: Domain | None = None
+
+    def label_values(self) -> Domain:
+        """Return the domain of the target."""
+        if not isinstance(self.target, Domain):
+            raise ParameterError(
+                "What the target may be is public and is written down, never read from y; write "
+                "target=integers(0, 90), or fixed(0, 1000, step=0.01)."
+            )
+        return self.labels_in(self.target, None)
+
+    @classmethod
+    def labels_in(cls, column: Domain, classes: Sequence[Any] | None) -> Domain:
+        """Return the domain of a schema's column, which must be one of numbers."""
+        if classes is not None:
+            raise ParameterError("A regression has no classes; take PrivateLinearClassifier for labels.")
+        if not isinstance(column, (Integers, FixedPoint)):
+            raise ParameterError(
+                "The target of a regression is a number: integers or fixed point. Turn a date into days since another "
+                "one, and take PrivateLinearClassifier for labels."
+            )
+        return column
+
+    @classmethod
+    def of_labels(cls, labels: Domain) -> dict[str, Any]:
+        """Return the domain as `target`."""
+        return {"target": labels}
+
+    def _rule(self, facts: LearningFacts, value: Any) -> Learned:
+        cell, centre, deviation, weights, counts, scale = value
+        return LinearNumber(
+            **about(facts), cell=cell, centre=tuple(centre), deviation=tuple(deviation), weights=tuple(weights),
+            scale=(scale[0], scale[1], scale[2]), table=tuple(int(count) for count in counts),
+            deviation_of_count=math.ceil(table_deviation(self._spend())),
+        )  # fmt: skip
+
+    def expected_quality(self, people: int, features: int | Sequence[str] | None = None) -> str:
+        """Return how near the model will come to one without privacy; from public facts, free."""
+        return _quality(self, people, features)
+
+    def needed(self, *, features: int | None = None) -> int:
+        """Return from how many people on the noise is small beside what everybody says together; free."""
+        return self._needed(self.facts(features), self._spend())
+
+    def keep(self, facts: LearningFacts, loss: Loss, rule: Learned) -> Self:
+        """Become fitted, with coefficients that can be read."""
+        super().keep(facts, loss, rule)
+        assert isinstance(rule, LinearNumber)
+        low, high = target_ends(rule)
+        mean, deviation, doubt = rule.scale
+        if deviation**2 < 2 * doubt * rule.cell:  # a spread that noise alone may have made
+            _warn_of_range(rule)
+        unit = (high - low) / (2 * rule.cell)
+        heads, constants = _heads(rule)
+        constants = low + unit * (rule.cell + mean + SPAN * deviation * constants)
+        self.coordinate_names_, found, intercept = coefficients(rule, unit * SPAN * deviation * heads, constants)
+        self.coef_, self.intercept_ = found[0], float(intercept[0])
         return self
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """Return the probability of each label, from the rule alone; this is free."""
-        return self._checked_rule(X).probabilities(X)
+    def predict_interval(self, X: Any, confidence: Number = Fraction(9, 10)) -> NDArray[np.float64]:  # noqa: N803
+        """Return where the numbers of people like those of the fit lie so often: low and high, one row a person; free.
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """Return the log-odds of the second label."""
-        rule = self._checked_rule(X)
-        return rule.scores(rule.encode(X))
+        From the released table of how far predictions were off, taken over everybody: about right on average, and not
+        for every kind of person by itself.
+        """
+        found: Floats = _checked(self, X).intervals(X, confidence)
+        return found
 
-    def _checked_rule(self, rows: Any) -> LinearRule:
-        from sklearn.utils.validation import check_is_fitted, validate_data
-
-        check_is_fitted(self, "rule_")
-        feature_columns(rows)
-        validate_data(self, rows, reset=False, skip_check_array=True)
-        assert isinstance(self.rule_, LinearRule)
-        return self.rule_
+    def __sklearn_tags__(self) -> Any:
+        """Say that a score need not be good."""
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags
 
 
-def _coefficients(rule: LinearRule) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
-    """Return names, coefficients and intercept in the units of the features: the score where nothing is clipped."""
-    grid = Grid(cell=rule.cell)
-    slope = rule.slope / rule.SHARP
-    names: list[str] = []
-    found: list[float] = []
-    intercept, place = rule.offset / rule.SHARP, 0
-    for name, domain in zip(rule.features, rule.domains, strict=True):
-        one = Coordinates.of(name, domain)
-        for level in range(one.width):
-            each = slope * rule.direction[place] / (1 << 16) / rule.deviation[place]
-            intercept -= each * rule.centre[place]
-            if one.levels:
-                names.append(f"{name}={domain.decode(domain.first + level)}")
-                found.append(2 * grid.cell * each)
-                intercept -= grid.cell * each
-            else:
-                names.append(name)
-                low, high = (_number(domain.decode(code), code) for code in (one.first, one.last))
-                found.append(2 * grid.cell * each / (high - low) if high > low else 0.0)
-                intercept -= grid.cell * each * (high + low) / (high - low) if high > low else 0.0
-            place += 1
-    return names, np.array([found]), np.array([intercept])
+def _warn_of_range(rule: LinearNumber) -> None:
+    low, high = target_ends(rule)
+    warnings.warn(
+        f"The released numbers do not show that the target spreads over its range, {low:g} to {high:g}, at all, and "
+        "noise for so wide a range may move the mean by as much as people differ: predictions may be worse than one "
+        "number for everybody. Write a narrower range from what you know, or spend more.",
+        AccuracyWarning,
+        stacklevel=4,
+    )
 
 
-def _number(value: Any, code: int) -> float:
-    """Return a value as a number; truth values and categories count as their codes, dates as their days."""
-    return float(value) if isinstance(value, (int, float, Fraction)) else float(code)
+def _heads(rule: LinearLabels | LinearNumber) -> tuple[Floats, Floats]:
+    """Return weights of the coordinates, one row a score, and the constants."""
+    width = 1 + len(rule.centre)
+    table = np.array(rule.weights, np.float64).reshape(-1, width) / (1 << 16)
+    return table[:, 1:], table[:, 0]

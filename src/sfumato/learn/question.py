@@ -15,9 +15,10 @@ from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question
 from sfumato.domain import Booleans, Categories, Derived, Domain, nearest
 from sfumato.errors import ParameterError, SchemaError, UnsupportedSpend
-from sfumato.learn.cells import is_narrow, label_domain
+from sfumato.learn.cells import is_narrow, listed
 from sfumato.learn.facts import LearningFacts, Sample, shown
-from sfumato.learn.rules import Rule, rule_from_json
+from sfumato.learn.labels import column_code
+from sfumato.learn.rules import Learned, rule_from_json
 from sfumato.privacy import Bound
 from sfumato.privacy.calibrate import Gaussians
 from sfumato.table.gauge import Basis
@@ -25,16 +26,17 @@ from sfumato.table.measure import Distinct, Rows
 from sfumato.table.schema import Schema
 
 if TYPE_CHECKING:
-    from sfumato.learn.estimator import PrivateLearner
+    from sfumato.learn.estimator import PrivateModel
 
 
 @dataclass(frozen=True, init=False)
 class Learn(Question):
-    """A rule that tells one of two labels of a column from other columns.
+    """A rule that tells a column's label, or its number, from other columns.
 
     `learner` is the name of a class of `sfumato.learn`, `options` are its own parameters. Domains come from the schema;
-    `classes` are needed only where the label's column has more than two values. `missing` says what a missing cell of
-    a feature counts as, where the schema keeps missing cells apart. The value is a `learn.Rule`.
+    `classes` are needed only where the label's column has more values than the learner tells apart. `missing` says what
+    a missing cell of a feature counts as, where the schema keeps missing cells apart. The value is a `learn.Rule`, or
+    another `learn.Learned`.
     """
 
     kind: ClassVar[str] = "Learn"
@@ -70,13 +72,13 @@ class Learn(Question):
         object.__setattr__(self, "options", _pairs(stored))
         object.__setattr__(self, "missing", _pairs(missing))
         for name, _ in self.missing:
-            if name not in named:
+            if name not in (*named, target):
                 raise ParameterError(f"missing= speaks of {name!r}, which is no feature; {nearest(name, named)}")
 
     @classmethod
     def of(
         cls,
-        estimator: PrivateLearner,
+        estimator: PrivateModel,
         features: str | Sequence[str],
         target: str,
         missing: Mapping[str, Any] | None = None,
@@ -100,18 +102,18 @@ class Learn(Question):
         record = super().to_json()
         return record if self.missing else {name: value for name, value in record.items() if name != "missing"}
 
-    def estimator(self, spend: Bound, facts: LearningFacts) -> PrivateLearner:
+    def estimator(self, spend: Bound, facts: LearningFacts) -> PrivateModel:
         """Return the learner with these options, for a schema's domains."""
         kind = _learner_class(self.learner)
-        options = kind.read_options(dict(self.options))
-        found: PrivateLearner = kind(spend=spend, domains=list(facts.domains), classes=facts.classes, **options)
+        options = {**kind.of_labels(facts.labels), **kind.read_options(dict(self.options))}
+        found: PrivateModel = kind(spend=spend, domains=list(facts.domains), **options)
         return found
 
     def facts(self, schema: Schema, reads: Any, gaussians: Gaussians = "wide") -> LearningFacts:
         """Return the public facts of the columns."""
         fill = dict(self.missing)
         domains = tuple(_feature(schema, name, fill) for name in self.features)
-        labels = _labels(schema.domain(self.target), self.classes)
+        labels = _learner_class(self.learner).labels_in(_label_column(schema, self.target, fill), self.classes)
         return LearningFacts(self.features, domains, labels, self.target, reads, gaussians)
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
@@ -127,7 +129,6 @@ class Learn(Question):
         estimator = self.estimator(bound, facts)
         mechanism = estimator.planned(facts, max(gauge.total, 1), bound)
         stored = basis.schema.domain(self.target)
-        answer = _label_code(stored, facts.labels.decode(1))
 
         def finish(raw: Any) -> Released:
             return Released((), made={"rule": estimator.rule(facts, raw).to_json()})
@@ -136,7 +137,7 @@ class Learn(Question):
             gauge,
             mechanism,
             finish,
-            lambda found: _sample(found, facts, basis.schema, answer),
+            lambda found: _sample(found, facts, basis.schema),
             self._told(facts, stored),
         )
 
@@ -146,13 +147,13 @@ class Learn(Question):
             name: f"Missing cells of {name!r} count as {shown(value)}, as the question says."
             for name, value in self.missing
         }
-        if label.may_be_missing:
-            found[self.target] = (
-                f"A cell of {self.target!r} that is not {facts.classes[1]!r} counts as {facts.classes[0]!r}."
-            )
+        if label.may_be_missing and self.target not in found:
+            first, *others = (repr(label) for label in facts.classes)
+            named = others[0] if len(others) == 1 else f"one of {', '.join(others)}"
+            found[self.target] = f"A cell of {self.target!r} that is not {named} counts as {first}."
         return found
 
-    def value(self, released: Released) -> Rule:
+    def value(self, released: Released) -> Learned:
         """Return the rule."""
         return rule_from_json(released.made["rule"])
 
@@ -171,11 +172,8 @@ def _learner_class(name: Any) -> Any:
     raise ParameterError(f"There is no learner {name!r}; {nearest(str(name), LEARNERS)}")
 
 
-def _plain_classes(estimator: PrivateLearner) -> tuple[Any, Any] | None:
-    if estimator.classes is None:
-        return None
-    labels = label_domain(estimator.classes)
-    return labels.decode(0), labels.decode(1)
+def _plain_classes(estimator: PrivateModel) -> tuple[Any, ...] | None:
+    return None if getattr(estimator, "classes", None) is None else listed(estimator.label_values())
 
 
 def _pairs(given: Mapping[str, Any] | Sequence[Sequence[Any]]) -> tuple[tuple[str, Any], ...]:
@@ -196,45 +194,27 @@ def _feature(schema: Schema, name: str, missing: Mapping[str, Any]) -> Domain:
     return domain.filled(missing[name])
 
 
-def _labels(domain: Domain, classes: Sequence[Any] | None) -> Booleans | Categories:
-    """Return the two labels: those named, or the two values that the column has."""
-    if classes is not None:
-        labels = label_domain(classes)
-        if len({_label_code(domain, labels.decode(code)) for code in (0, 1)}) < 2:
-            raise ParameterError("The two classes are one value of the label's column; write classes=(False, True).")
-        return labels
-    if isinstance(domain, Booleans):
-        return label_domain((False, True))
-    if domain.size != 2:
-        raise ParameterError(
-            f"The label's column has {domain.size or 'countless'} values; say which two are meant by "
-            f"classes={_two_of(domain)}, say; whatever is neither counts as the first."
-        )
-    return label_domain([domain.decode(domain.first), domain.decode(domain.first + 1)])
+def _label_column(schema: Schema, name: str, missing: Mapping[str, Any]) -> Domain:
+    """Return what the label's column holds; its missing cells count as the first label, or as the question says."""
+    return _feature(schema, name, missing) if name in missing else schema.domain(name)
 
 
-def _two_of(domain: Domain) -> str:
-    """Return two values of a column as classes are written: its ends, or those that are listed first."""
-    if domain.highest is None:
-        return "('no', 'yes')"
-    last = domain.first + 1 if isinstance(domain, Categories) else domain.highest
-    return f"({shown(domain.decode(domain.first))}, {shown(domain.decode(last))})"
-
-
-def _label_code(domain: Domain, label: Any) -> int:
-    """Return the code of the column for a label; truth values may be written as the column reads them, 0 and 1 too."""
-    if isinstance(domain, Booleans) and (code := Booleans().encode(label)) in (0, 1):
-        return code
-    return domain.code(label)
-
-
-def _sample(found: Distinct, facts: LearningFacts, schema: Schema, answer: int) -> Sample:
+def _sample(found: Distinct, facts: LearningFacts, schema: Schema) -> Sample:
     """Return the rows that were read, missing cells filled in as the question says."""
-    labels = (found.codes[:, -1] == answer).astype(np.int64)
     narrow = all(is_narrow(domain) for domain in facts.domains)
     rows = found.codes[:, :-1].copy() if narrow else found.codes[:, :-1].astype(object)
     for place, (name, domain) in enumerate(zip(facts.features, facts.domains, strict=True)):
         stored = schema.domain(name)
         if stored.may_be_missing:
             rows[:, place] = np.where(rows[:, place] == stored.missing_code, domain.missing_code, rows[:, place])
-    return Sample.of(rows, labels, found.counts)
+    return Sample.of(rows, _label_codes(found.codes[:, -1], schema.domain(facts.target), facts.labels), found.counts)
+
+
+def _label_codes(codes: Any, stored: Domain, labels: Domain) -> Any:
+    """Return the labels of rows: the place among those named, the first where it is none; a number as it stands."""
+    if not isinstance(labels, (Booleans, Categories)):
+        return np.where(codes == stored.missing_code, labels.missing_code, codes) if stored.may_be_missing else codes
+    chosen = np.zeros(len(codes), np.int64)
+    for place, label in enumerate(listed(labels)):
+        chosen[codes == column_code(stored, label)] = place
+    return chosen

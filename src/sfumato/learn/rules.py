@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.answer import Frame
-from sfumato.domain import Booleans, Categories, Domain, domain_from_json
+from sfumato.domain import Domain, domain_from_json
 from sfumato.errors import ParameterError
-from sfumato.learn.cells import Codes, encoded, feature_columns
+from sfumato.learn.cells import Codes, encoded, feature_columns, listed
 from sfumato.learn.facts import LearningFacts, joined
 from sfumato.registry import Registry
 
-_RULES: Registry[type[Rule]] = Registry(
+_RULES: Registry[type[Learned]] = Registry(
     "rule",
     "rules",
     {
@@ -26,7 +26,9 @@ _RULES: Registry[type[Rule]] = Registry(
         "interval": "sfumato.papers.private_learning.interval",
         "fitted": "sfumato.papers.private_learning.fitted",
         "halfspace": "sfumato.papers.partial_dp.halfspace",
-        "linear": "sfumato.learn.linear",
+        "linear": "sfumato.learn.linear_rules",
+        "linear labels": "sfumato.learn.linear_rules",
+        "linear number": "sfumato.learn.linear_rules",
         "point": "sfumato.learn.point",
         "condition": "sfumato.learn.concepts",
         "bit cut": "sfumato.papers.private_learning.bit_threshold",
@@ -35,18 +37,18 @@ _RULES: Registry[type[Rule]] = Registry(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule(ABC):
-    """What was learned: it says the second label where it holds, and the first one elsewhere.
+class Learned(ABC):
+    """What was learned: it predicts a label, or a number, from people's features.
 
-    A rule was released, so everything that is done with it is free. A subclass names its `kind`, adds fields that are
-    JSON (whole numbers, text, lists), and writes `holds` and `says`.
+    It was released, so everything that is done with it is free. A subclass names its `kind`, adds fields that are
+    JSON (whole numbers, text, lists), and writes `predicted`, `to_frame` and `__str__`.
     """
 
     kind: ClassVar[str]
 
     features: tuple[str, ...]
     domains: tuple[Domain, ...]
-    labels: Booleans | Categories
+    labels: Domain
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -54,17 +56,17 @@ class Rule(ABC):
             _RULES.add(cls.kind, cls)
 
     @abstractmethod
-    def holds(self, codes: Codes) -> NDArray[np.bool_]:
-        """Tell for each row of codes whether the rule holds."""
+    def predicted(self, codes: Codes) -> NDArray[Any]:
+        """Return a prediction for each row of codes."""
 
     @abstractmethod
-    def says(self) -> str:
-        """Return when the rule holds, in words; without the labels."""
+    def to_frame(self) -> Frame:
+        """Return what was learned as a table, as answers are shown."""
 
     @property
-    def classes(self) -> tuple[Any, Any]:
-        """The label where the rule does not hold, and the one where it does."""
-        return self.labels.decode(0), self.labels.decode(1)
+    def classes(self) -> tuple[Any, ...]:
+        """The labels, where they are listed; of two the second is the one that a rule speaks of."""
+        return listed(self.labels)
 
     def encode(self, rows: Any) -> Codes:
         """Return the codes of people's features, repaired cell by cell."""
@@ -79,17 +81,8 @@ class Rule(ABC):
         )
 
     def predict(self, rows: Any) -> NDArray[Any]:
-        """Return a label for each row."""
-        return np.array(self.classes)[self.holds(self.encode(rows)).astype(np.int64)]
-
-    def to_frame(self) -> Frame:
-        """Return the rule as a table of one row, as answers are shown."""
-        other, label = self.classes
-        return Frame((), {"label": (label,), "if": (self.says(),), "otherwise": (other,)})
-
-    def __str__(self) -> str:
-        other, label = self.classes
-        return f"{label!r} if {self.says()}, otherwise {other!r}"
+        """Return a prediction for each row."""
+        return self.predicted(self.encode(rows))
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object that `rule_from_json` reads back."""
@@ -108,18 +101,43 @@ class Rule(ABC):
         return {name: _frozen(value) for name, value in values.items()}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Rule(Learned):
+    """A rule: it says the second label where it holds, and the first one elsewhere. A subclass writes two methods."""
+
+    @abstractmethod
+    def holds(self, codes: Codes) -> NDArray[np.bool_]:
+        """Tell for each row of codes whether the rule holds."""
+
+    @abstractmethod
+    def says(self) -> str:
+        """Return when the rule holds, in words; without the labels."""
+
+    def predicted(self, codes: Codes) -> NDArray[Any]:
+        """Return the second label where the rule holds, and the first one elsewhere."""
+        return np.array(self.classes)[self.holds(codes).astype(np.int64)]
+
+    def to_frame(self) -> Frame:
+        """Return the rule as a table of one row."""
+        other, label = self.classes
+        return Frame((), {"label": (label,), "if": (self.says(),), "otherwise": (other,)})
+
+    def __str__(self) -> str:
+        other, label = self.classes
+        return f"{label!r} if {self.says()}, otherwise {other!r}"
+
+
 def about(facts: LearningFacts) -> dict[str, Any]:
     """Return what every rule takes over from the public facts."""
     return {"features": facts.features, "domains": facts.domains, "labels": facts.labels}
 
 
-def rule_from_json(record: Mapping[str, Any]) -> Rule:
-    """Read what `Rule.to_json` wrote."""
+def rule_from_json(record: Mapping[str, Any]) -> Learned:
+    """Read what `Learned.to_json` wrote."""
     values = dict(record)
     rule = _RULES[values.pop("rule", None)]
     domains = tuple(domain_from_json(domain) for domain in values.pop("domains"))
     labels = domain_from_json(values.pop("labels"))
-    assert isinstance(labels, (Booleans, Categories))
     features = tuple(values.pop("features"))
     return rule(features=features, domains=domains, labels=labels, **rule.read(values))
 

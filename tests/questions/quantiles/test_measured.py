@@ -133,3 +133,13 @@ def test_through_a_curator_and_bad_input() -> None:
     assert "more where many rows share a value" in answer.released.made["why"]
     with pytest.raises(ParameterError, match="True or False"):
         Quantiles("x", DECILES, measured="yes")  # type: ignore[arg-type]
+
+
+def test_a_condition_that_few_rows_may_fulfil_says_from_how_many_on_a_value_means_anything():
+    rows = pyarrow.table({"pay": list(range(5000)), "ward": ["a"] * 4990 + ["b"] * 10})
+    schema = Schema({"pay": integers(0, 10_000), "ward": sf.categories("a", "b", missing="a")})
+    with sf.curate(rows, schema, Pure(4)) as curator:
+        few = curator.median("pay", "ward = 'b'", spend=Pure(2))
+        (error,) = few.interval(0.95)["rank error"]
+        assert f"Where fewer than {2 * error:,} rows fulfil the condition, the values tell nothing" in str(few)
+        assert "tell nothing" not in str(curator.median("pay", spend=Pure(2)))

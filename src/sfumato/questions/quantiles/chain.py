@@ -55,7 +55,7 @@ class Sums(NamedTuple):
     block: int
 
 
-@numba.njit(cache=True, inline="always")
+@numba.njit(cache=True)
 def _times(a, x, b, y):  # type: ignore[no-untyped-def]
     mantissa, exponent = a * b, x + y
     if mantissa >= _MOST:
@@ -66,7 +66,7 @@ def _times(a, x, b, y):  # type: ignore[no-untyped-def]
     return mantissa, exponent
 
 
-@numba.njit(cache=True, inline="always")
+@numba.njit(cache=True)
 def _plus(a, x, b, y):  # type: ignore[no-untyped-def]
     if a == 0.0:
         return b, y
@@ -93,7 +93,7 @@ def powers(step, exponent, count):  # type: ignore[no-untyped-def]
     return mantissas, exponents
 
 
-@numba.njit(cache=True, inline="always")
+@numba.njit(cache=True)
 def _between(rows, turn, shape):  # type: ignore[no-untyped-def]
     """Return what `rows` rows between the cuts `turn` and `turn` + 1 weigh."""
     peak = shape.peak[turn]
@@ -103,7 +103,7 @@ def _between(rows, turn, shape):  # type: ignore[no-untyped-def]
     return _times(shape.far[turn], shape.far_e[turn], shape.power[beyond], shape.power_e[beyond])
 
 
-@numba.njit(cache=True, inline="always")
+@numba.njit(cache=True)
 def _starting(cut, gap, shape, after, after_e):  # type: ignore[no-untyped-def]
     """Return the weight of the cuts from `cut` on if this one lies in the gap and those before it further left."""
     total, total_e = 0.0, 0

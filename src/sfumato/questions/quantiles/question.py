@@ -39,8 +39,6 @@ from sfumato.totals.rank_error import MeasuredCuts, divided, is_measured, measur
 LARGEST_DENOMINATOR = 10**6
 USUAL = Fraction(95, 100)
 MOST_ROWS = "public rows"
-MANY_ROWS = 100
-"""Where all rows are so many times the rank error, a condition that leaves too few of them is rare."""
 
 
 @dataclass(frozen=True, init=False)
@@ -174,7 +172,7 @@ class Quantiles(Question):
                 f"The rank error of {error:,} rows is as large as half of the rows there can be ({int(most):,}), so "
                 "the values tell nothing; spend more, ask for fewer quantiles, or narrow the column's range.",
             )
-        if self.where in (None, EVERY_ROW) or (most is not None and MANY_ROWS * error < most):
+        if self.where in (None, EVERY_ROW):
             return ()
         return (
             f"Where fewer than {2 * error:,} rows fulfil the condition, the values tell nothing: a rank error of "

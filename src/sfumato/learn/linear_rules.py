@@ -1,0 +1,286 @@
+"""What linear models release: the rule of two labels, the model of several labels, and that of a number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.answer import Frame
+from sfumato.exact import Number, between_zero_and_one
+from sfumato.learn.cells import Codes
+from sfumato.learn.linear_aims import SCORE_BITS, SPAN, row_scores
+from sfumato.learn.linear_rows import BINS, Coordinates, Grid, Integers, standardised_cells
+from sfumato.learn.rules import Learned, Rule
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearModel(Learned):
+    """What every linear model keeps: how coordinates are scaled."""
+
+    cell: int
+    centre: tuple[int, ...]
+    deviation: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearRule(LinearModel, Rule):
+    """Holds where the probability of the second label is at least one half."""
+
+    kind: ClassVar[str] = "linear"
+    direction: tuple[int, ...]
+    slope: int
+    offset: int
+    table: tuple[int, ...]
+    deviation_of_count: int = 0
+    """The standard deviation of the noise in a count of the table, rounded up; 0 in rules that did not store it."""
+
+    SHARP: ClassVar[int] = 1 << 20
+    """Slope and offset count in these units."""
+
+    def scores(self, codes: Codes) -> Floats:
+        """Return the log-odds of the second label."""
+        score = (standard_of(self, codes) @ np.array(self.direction, np.int64)) / float(Grid().unit << 16)
+        return np.asarray((self.slope * score + self.offset) / self.SHARP)
+
+    def probabilities(self, rows: Any) -> Floats:
+        """Return the probability of each label, one row a person."""
+        second = 1 / (1 + np.exp(-np.clip(self.scores(self.encode(rows)), -700, 700)))
+        return np.stack([1 - second, second], axis=1)
+
+    def predict_proba(self, rows: Any) -> Floats:
+        """Return `probabilities`, under the name that scikit-learn has for it; columns are in the order of classes."""
+        return self.probabilities(rows)
+
+    def holds(self, codes: Codes) -> NDArray[np.bool_]:
+        """Compare the log-odds with zero."""
+        return np.asarray(self.scores(codes) >= 0)
+
+    def says(self) -> str:
+        """Name the features that move the score most."""
+        return f"a score of {strongest(self, [self.direction])} is high enough"
+
+    @property
+    def area(self) -> float:
+        """The area under the curve among the people of the fit, from the noisy table (Mann and Whitney).
+
+        A rough figure: scores stand in 16 bins, where equal ones count half, and these are the people it was fitted
+        to. It is nan where one of the labels has hardly more people in the table than the noise makes up.
+        """
+        return self._area[0]
+
+    @property
+    def area_interval(self) -> tuple[float, float]:
+        """Where the area of the same table without noise lies, about 95 % of the time (two deviations)."""
+        area, deviation = self._area
+        if math.isnan(area):
+            return math.nan, math.nan
+        return max(0.0, area - 2 * deviation), min(1.0, area + 2 * deviation)
+
+    @property
+    def rare_label(self) -> Any:
+        """The label that the released table does not show to be there; None where it shows both."""
+        least = max(1.0, 2 * self.deviation_of_count * math.sqrt(BINS))
+        few = [place for place, total in enumerate(self._counts.sum(axis=0)) if total < least]
+        return self.classes[few[-1]] if few else None
+
+    @property
+    def _counts(self) -> Floats:
+        return np.array(self.table, np.float64).reshape(BINS, 2)
+
+    @property
+    def _area(self) -> tuple[float, float]:
+        """Return the area and its deviation by the noise, to the first order."""
+        if self.rare_label is not None:
+            return math.nan, math.nan
+        losers, winners = self._counts.T
+        pairs = losers.sum() * winners.sum()
+        below = np.cumsum(losers) - losers / 2
+        above = winners.sum() - np.cumsum(winners) + winners / 2
+        area = float((winners * below).sum() / pairs)
+        slopes = np.concatenate([above - area * winners.sum(), below - area * losers.sum()]) / pairs
+        return min(1.0, max(0.0, area)), self.deviation_of_count * float(np.linalg.norm(slopes))
+
+
+def calibrated(table: Floats, lean: float) -> tuple[float, float]:
+    """Return slope and offset of a logistic fit of label on bin middles; noise never turns the ranking round."""
+    counts = np.maximum(table, 0.0)
+    middles = (np.arange(BINS) + 0.5) * 6 / BINS - 3
+    total, good = counts.sum(axis=1), counts[:, 1]
+    slope, offset = 1.0, lean
+    for _ in range(50):
+        chance = 1 / (1 + np.exp(-np.clip(slope * middles + offset, -30, 30)))
+        weight = total * chance * (1 - chance)
+        push = np.array([((good - total * chance) * middles).sum(), (good - total * chance).sum()])
+        matrix = np.array(
+            [[(weight * middles**2).sum(), (weight * middles).sum()], [(weight * middles).sum(), weight.sum()]]
+        )
+        change = np.linalg.solve(matrix + 1e-3 * np.eye(2), push)
+        length = float(np.linalg.norm(change))
+        change = change / max(1.0, length)
+        slope, offset = max(0.02, slope + float(change[0])), max(-30.0, min(30.0, offset + float(change[1])))
+    return slope, offset
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearLabels(LinearModel):
+    """Tells several labels apart: each has a score, and the highest one is predicted."""
+
+    kind: ClassVar[str] = "linear labels"
+    weights: tuple[int, ...]
+    """In units of 2^-16, label by label, the constant first."""
+
+    def scores(self, codes: Codes) -> Floats:
+        """Return the score of every label: log-probabilities up to a constant."""
+        return _scores(self, self.weights, codes)
+
+    def probabilities(self, rows: Any) -> Floats:
+        """Return the probability of each label, one row a person."""
+        scores = self.scores(self.encode(rows))
+        parts = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return np.asarray(parts / parts.sum(axis=1, keepdims=True))
+
+    def predict_proba(self, rows: Any) -> Floats:
+        """Return `probabilities`, under the name that scikit-learn has for it; columns are in the order of classes."""
+        return self.probabilities(rows)
+
+    def predicted(self, codes: Codes) -> NDArray[Any]:
+        """Return the label whose score is highest."""
+        return np.asarray(np.array(self.classes)[self.scores(codes).argmax(axis=1)])
+
+    def to_frame(self) -> Frame:
+        """Return one row a label, with the features that move its score most."""
+        heads = np.array(self.weights).reshape(len(self.classes), -1)[:, 1:]
+        mean = np.rint(heads.mean(axis=0)).astype(np.int64)
+        says = tuple(strongest(self, [head - mean]) for head in heads)
+        return Frame((), {"label": self.classes, "by a score of": says})
+
+    def __str__(self) -> str:
+        heads = np.array(self.weights).reshape(len(self.classes), -1)[:, 1:]
+        names = ", ".join(repr(label) for label in self.classes)
+        return f"one of {names}, whichever has the highest score of {strongest(self, heads)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearNumber(LinearModel):
+    """Predicts a number from a score, and says how far off that was among the people of the fit."""
+
+    kind: ClassVar[str] = "linear number"
+    weights: tuple[int, ...]
+    """In units of 2^-16, the constant first; scores count in three deviations from the mean."""
+    scale: tuple[int, int, int]
+    """Mean and deviation of the number, and by how much noise may have moved that mean, in cells."""
+    table: tuple[int, ...]
+    """The noisy table of what the prediction was below the number by, in three deviations to either side."""
+    deviation_of_count: int
+
+    def predicted(self, codes: Codes) -> Floats:
+        """Return the numbers, held within what the target may be."""
+        return self._value(_scores(self, self.weights, codes)[:, 0])
+
+    def intervals(self, rows: Any, confidence: Number = Fraction(9, 10)) -> Floats:
+        """Return for each row where the number lies so often, by the released table; one row a person, two columns.
+
+        Quantiles of what predictions were off by, at the outer ends of their bins. They speak of people like those of
+        the fit taken together, not of every kind of person by itself; a tail that the table does not reach ends where
+        the target does.
+        """
+        missed = (1 - float(between_zero_and_one(confidence, "confidence"))) / 2
+        scores = _scores(self, self.weights, self.encode(rows))[:, 0]
+        counts = np.maximum(np.array(self.table, np.float64), 0.0)
+        edges = np.linspace(-1, 1, len(counts) + 1)
+        if counts.sum() <= 0:
+            return np.stack([self._value(scores - np.inf), self._value(scores + np.inf)], axis=1)
+        upto = np.cumsum(counts) / counts.sum()
+        low, high = int((upto <= missed).sum()), int((upto < 1 - missed).sum())
+        below = -np.inf if low == 0 else edges[low]
+        above = np.inf if high >= len(counts) - 1 else edges[high + 1]
+        return np.stack([self._value(scores + below), self._value(scores + above)], axis=1)
+
+    def _value(self, scores: Floats) -> Floats:
+        """Return scores in the units of the target, held within its range."""
+        low, high = target_ends(self)
+        mean, deviation, _ = self.scale
+        cells = np.clip((mean + SPAN * deviation * scores) / self.cell, -1.0, 1.0)
+        return np.asarray(low + (cells + 1) / 2 * (high - low))
+
+    def to_frame(self) -> Frame:
+        """Return one row: what is predicted, and from what."""
+        return Frame((), {"predicted": ("a number",), "by a score of": (strongest(self, [self.weights[1:]]),)})
+
+    def __str__(self) -> str:
+        return f"a number, by a score of {strongest(self, [self.weights[1:]])}"
+
+
+def target_ends(model: LinearNumber) -> tuple[float, float]:
+    """Return the ends of the target as numbers."""
+    assert model.labels.last is not None
+    return float(model.labels.decode(model.labels.first)), float(model.labels.decode(model.labels.last))
+
+
+def standard_of(model: LinearModel, codes: Codes) -> Integers:
+    """Return the standardised coordinates of rows, clipped as those of the fit were."""
+    parts = [
+        Coordinates.of(name, domain).scaled(codes[:, place], model.cell)
+        for place, (name, domain) in enumerate(zip(model.features, model.domains, strict=True))
+    ]
+    centre, deviation = np.array(model.centre, np.int64), np.array(model.deviation, np.int64)
+    return standardised_cells(np.hstack(parts), centre, deviation, Grid().unit)
+
+
+def _scores(model: LinearModel, weights: Sequence[int], codes: Codes) -> Floats:
+    grid = Grid(cell=model.cell)
+    standard = standard_of(model, codes)
+    rows = np.hstack([np.full((len(standard), 1), grid.unit, np.int64), standard])
+    heads = np.array(weights, np.int64).reshape(-1, rows.shape[1])
+    return np.asarray(row_scores(rows, heads, grid) / float(1 << SCORE_BITS))
+
+
+def strongest(model: LinearModel, heads: Any) -> str:
+    """Name the features that move scores most."""
+    size: dict[str, int] = {}
+    place = 0
+    for name, domain in zip(model.features, model.domains, strict=True):
+        width = Coordinates.of(name, domain).width
+        size[name] = max((abs(int(weight)) for head in heads for weight in head[place : place + width]), default=0)
+        place += width
+    first = sorted(size, key=lambda name: -size[name])[:3]
+    return f"{', '.join(first)}{' and others' if len(size) > 3 else ''}"
+
+
+def coefficients(model: LinearModel, heads: Floats, constants: Floats) -> tuple[list[str], Floats, Floats]:
+    """Return names, coefficients and intercepts in the units of the features: scores where nothing is clipped.
+
+    `heads` has one row a score and one column a coordinate, in units a deviation.
+    """
+    names: list[str] = []
+    columns: list[Floats] = []
+    intercept, place = constants.astype(np.float64), 0
+    for name, domain in zip(model.features, model.domains, strict=True):
+        one = Coordinates.of(name, domain)
+        for level in range(one.width):
+            each = heads[:, place] / model.deviation[place]
+            intercept = intercept - each * model.centre[place]
+            if one.levels:
+                names.append(f"{name}={domain.decode(domain.first + level)}")
+                columns.append(2 * model.cell * each)
+                intercept = intercept - model.cell * each
+            else:
+                names.append(name)
+                low, high = (_number(domain.decode(code), code) for code in (one.first, one.last))
+                columns.append(2 * model.cell * each / (high - low) if high > low else 0 * each)
+                intercept = intercept - (model.cell * each * (high + low) / (high - low) if high > low else 0 * each)
+            place += 1
+    return names, np.stack(columns, axis=1), intercept
+
+
+def _number(value: Any, code: int) -> float:
+    """Return a value as a number; truth values and categories count as their codes, dates as their days."""
+    return float(value) if isinstance(value, (int, float, Fraction)) else float(code)

@@ -47,9 +47,11 @@ HIGH: Mapping[str, Row] = {
 }
 INSIDE: Mapping[str, Row] = {**HIGH, "visits": {**HIGH["visits"], "kind": "a", "place": 1}}
 """High values that pass every condition that is asked with."""
+CUT = 0.5
+"""A cost at the end of what a condition lets pass; the other one is -0.5."""
 ODD: Mapping[str, Mapping[str, Sequence[Any]]] = {
     "people": {"sex": (None, "zz"), "age": (None, 99), "town": (None, "nowhere")},
-    "visits": {"kind": (None, "zz"), "cost": (None, float("nan"), float("inf")), "note": (None, "7", ""), "place": (None, 9, 4)},
+    "visits": {"kind": (None, "zz"), "cost": (None, CUT, -CUT, float("nan"), float("inf")), "note": (None, "7", ""), "place": (None, 9, 4)},
     "drugs": {"dose": (None, -5)},
 }  # fmt: skip
 
@@ -237,6 +239,8 @@ def _persons(draw: Draws, world: DatabaseWorld, data: Data) -> Iterator[Beside]:
     for person in "pheqd":
         yield Beside(f"without {person}", _without(data, person), None, "add-remove")
     yield Beside("with m", _joined([data, record("m", HIGH, rows)]), None, "add-remove")
+    edge = {**INSIDE, "visits": {**INSIDE["visits"], "cost": CUT}}
+    yield Beside("with m at the cut", _joined([data, record("m", edge, rows)]), None, "add-remove")
 
 
 def _attribute(draw: Draws, data: Data, name: str) -> Iterator[Beside]:
@@ -322,7 +326,18 @@ STATEMENTS = {
     "events with per": PER.format(what="COUNT(*)", where="")
     + "SELECT SUM(per.v) FROM visits JOIN per ON per.id = visits.id WHERE per.v > 1",
 }
+BOUND = "CONTRIBUTION_BOUNDS_PER_GROUP =>"
+STATEMENTS |= {
+    "box": f"SELECT SUM(cost, {BOUND} (-1, 2)) FROM visits",
+    "box by kind": f"SELECT kind = 'a', COUNT(*, {BOUND} (0, 1)) FROM visits GROUP BY kind = 'a'",
+    "box where": f"SELECT SUM(cost + 2, {BOUND} (0, 3)) FROM visits WHERE kind = 'a'",
+    "found": PER.format(what="SUM(cost)", where="") + "SELECT v + 0.0000001, COUNT(*) FROM per GROUP BY v + 0.0000001",
+    "found where": PER.format(what="COUNT(*)", where=" WHERE kind = 'a'")
+    + "SELECT v + 0.0000001, COUNT(*), SUM(v) FROM per GROUP BY v + 0.0000001",
+    "box present": f"SELECT COUNT(cost, {BOUND} (0, 1)) FROM visits",
+}
 OF_PEOPLE = {
+    "box by sex": f"SELECT sex, COUNT(*, {BOUND} (0, 1)) FROM visits JOIN people ON visits.id = people.id GROUP BY sex",
     "people": "SELECT COUNT(*) FROM people",
     "people by sex": "SELECT sex, COUNT(*) FROM people GROUP BY sex",
     "people where": "SELECT COUNT(*) FROM people WHERE age > 3",

@@ -43,7 +43,7 @@ class World:
     attributes: tuple[str, ...]
 
 
-def rows_world(rows: int, most: int) -> World:
+def rows_world(rows: int, most: int, scale: int = SCALE) -> World:
     """Return people with up to `most` visits(k, x nullable, link), the partner of one link value missing."""
     cells = list(product("ab", (None, 1, 3), (1, 2, 3, 4, 5)))
     records = tuple(((), record) for n in range(most + 1) for record in combinations_with_replacement(cells, n))
@@ -64,10 +64,10 @@ def rows_world(rows: int, most: int) -> World:
         "visits": _table(("id", "k", "x", "link"), visits),
         "places": PLACES,
     }
-    return World(open_database(tables, database, scale=SCALE), records, ("visits.k", "visits.x", "visits.link"))
+    return World(open_database(tables, database, scale=scale), records, ("visits.k", "visits.x", "visits.link"))
 
 
-def person_world(rows: int, most: int) -> World:
+def person_world(rows: int, most: int, scale: int = SCALE) -> World:
     """Return people(z) with up to `most` visits(w, x nullable)."""
     cells = list(product("ab", (None, 1, 3)))
     records = tuple(
@@ -87,7 +87,7 @@ def person_world(rows: int, most: int) -> World:
         "people": pa.table({"id": range(len(records)), "z": [cells[0] for cells, _ in records]}),
         "visits": _table(("id", "w", "x"), visits),
     }
-    return World(open_database(tables, database, scale=SCALE), records, ("people.z", "visits.w", "visits.x"))
+    return World(open_database(tables, database, scale=scale), records, ("people.z", "visits.w", "visits.x"))
 
 
 def _table(names: Sequence[str], rows: Sequence[Row]) -> pa.Table:

@@ -180,8 +180,19 @@ def test_people_with_an_event_are_private(people: World, monkeypatch: Any) -> No
     assert _gauge(people, "SELECT COUNT(DISTINCT id) FROM visits", counted).sensitivity().l1 == 0
 
 
-def test_the_number_of_values_of_a_quantile_over_persons_with_events_is_private(people: World) -> None:
+def test_the_number_of_values_of_a_quantile_over_persons_with_events_is_private(
+    people: World, monkeypatch: Any
+) -> None:
     def ordered(made: Made) -> Any:
         return Ordered("value_1", made.schema.where)
 
     assert _gauge(people, PER + "SELECT MEDIAN(v) FROM per", ordered).total is None
+    monkeypatch.setattr(Flat, "filtered", property(lambda flat: False))
+    assert _gauge(people, PER + "SELECT MEDIAN(v) FROM per", ordered).total == len(people.records)
+
+
+def test_a_roster_that_is_public_although_people_come_and_go_is_found(people: World, monkeypatch: Any) -> None:
+    assert _gauge(people, "SELECT COUNT(*) FROM people", relation=ADD_REMOVE).public() is None
+    monkeypatch.setattr(Basis, "__post_init__", lambda basis: None)
+    # One person more is another number, and it would be given away.
+    assert _gauge(people, "SELECT COUNT(*) FROM people", relation=ADD_REMOVE).public() == len(people.records)

@@ -363,6 +363,8 @@ class _Parser:
             chance = tree.Number(self._kind("number", "a number"))
         elif name in ("COUNT", "SUM") and not distinct and self._accept(","):
             bounds = self.bounds()
+        elif name == "AVG" and self._sees(","):
+            raise ParameterError("An average has no bounds of its own; write SUM(x, …) / COUNT(*, …).")
         self._take(")")
         where = None
         if self._accept("FILTER", "("):

@@ -27,6 +27,7 @@ INSTEAD = guide(
         "CORR COVAR_POP COVAR_SAMP REGR_SLOPE": "write AVG(x), AVG(y) and AVG(x * y), and compute it from them",
         "JOIN LEFT": "a select in brackets reads released numbers; write it as a WITH, one row a person, and join that",
         "OFFSET FETCH TOP": "write LIMIT",
+        "HAVING": "inside WITH there is none; write WHERE on the table of WITH, outside of it",
         "DISTINCT": "write the keys in GROUP BY; only persons are counted as distinct, by COUNT(DISTINCT person)",
         "NULLS": "leave it out; missing values come last",
         "TABLESAMPLE SAMPLE PIVOT UNPIVOT UNNEST VALUES": "leave it out",
@@ -68,7 +69,7 @@ def sentence(token: Token, before: str, wanted: Sequence[str]) -> str:
         return f"{place} is not understood here; after a table {_JOINS}."
     if token.kind == "sign" and word == ";":
         return f"{place} is not understood here; {_ONE}."
-    after = f" after `{before[:40]}`" if before else ""
+    after = f" after `{before[:40]}`" if before else " first"
     return f"{place} is not understood here;{after} comes {may}."
 
 

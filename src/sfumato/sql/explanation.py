@@ -15,7 +15,7 @@ from sfumato.ask.prepared import Prepared
 from sfumato.show.views import View, Viewed
 from sfumato.sql.select import Made
 from sfumato.sql.statement import Statement
-from sfumato.table.measure import Ordered, People, Totals
+from sfumato.table.measure import Boxed, Ordered, People, Totals
 from sfumato.table.statistics import sizes
 
 HALF = Fraction(1, 2)
@@ -68,10 +68,11 @@ def explained(statement: Statement, asked: Asked, fits: str | None) -> Explanati
 def _parts(prepared: Prepared) -> tuple[NoisyPart, ...]:
     """Return the totals that would be released, with the laws of their noise; no data are read, all numbers are 0."""
     measure = prepared.gauge.measure
-    if isinstance(measure, Ordered) or not isinstance(measure, (Totals, People)):
+    if isinstance(measure, Ordered) or not isinstance(measure, (Totals, People, Boxed)):
         return ()
     shape = sizes(prepared.gauge.schema, measure.keys)
     count = len(measure.parts) if isinstance(measure, Totals) else 1
+    count = len(measure.boxes) if isinstance(measure, Boxed) else count
     zeros: list[Any] = [np.zeros(shape, np.int64) if measure.keys else 0 for _ in range(count)]
     released: Released = prepared.finish(prepared.arrange(zeros))
     return released.parts

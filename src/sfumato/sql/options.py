@@ -15,7 +15,8 @@ from sfumato.table.where import read_number
 _NUMBERS = ("epsilon", "delta", "rho", "omega")
 _INSTEAD = {
     "max_rows_contributed": "rows_per_person is fixed by the schema",
-    "max_groups_contributed": "make one row a person in WITH instead",
+    "max_groups_contributed": "all groups of a person count; make one row a person in WITH to have one",
+    "contribution_bounds_per_group": "write it in the aggregate: SUM(x, contribution_bounds_per_group => (0, 500))",
     "contribution_bounds_per_row": "the range of a column is fixed by the schema",
 }
 
@@ -23,15 +24,19 @@ _INSTEAD = {
 def spend_of(options: Sequence[tree.Option], given: Bound | None, scope: Scope) -> Bound | None:
     """Return the spend of a statement; two that differ are refused."""
     numbers: dict[str, Fraction] = {}
+    seen: set[str] = set()
     for option in options:
         name = option.name.text.lower()
+        if name in seen:
+            raise ParameterError(f"{name} is there twice in OPTIONS; write it once.")
+        seen.add(name)
         if name == "privacy_unit_column":
             _check_unit(option, scope)
         elif name not in _NUMBERS:
             raise ParameterError(
                 f"{name} is not known here; {_INSTEAD.get(name, 'write epsilon, delta, rho or omega')}."
             )
-        elif name in numbers or not isinstance(option.value, tree.Number):
+        elif not isinstance(option.value, tree.Number):
             raise ParameterError(f"{name} is one number; write {name} = 1.")
         else:
             numbers[name] = read_number(option.value.text)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import prod
 
 from sfumato.errors import CertificationError, ParameterError
 from sfumato.grammar import printed, tree
@@ -13,13 +12,12 @@ from sfumato.grammar.printing import printed_name, printed_number
 from sfumato.sql.canonical import Names, canonical
 from sfumato.sql.charged import Reader, check_charged, conjuncts
 from sfumato.sql.narrowing import narrowed
-from sfumato.sql.scope import Per, Scope, Written, bare, open_scope, with_condition
+from sfumato.sql.scope import Per, Scope, Written, bare, given, open_scope, with_condition
 from sfumato.sql.typing import Leaves, typed
 from sfumato.table.database import Database
-from sfumato.table.expression import Expression
-from sfumato.table.flat import Flat, Joined, PersonPart, PersonTable, check_key
+from sfumato.table.expression import LARGEST, Expression, require
+from sfumato.table.flat import Flat, Joined, PersonPart, PersonTable, listable
 from sfumato.table.person_parts import ONLY_COMPARED, filtered, person_part
-from sfumato.table.statistics import DENSE_CELLS
 from sfumato.table.truths import present
 from sfumato.table.where import read_number
 
@@ -36,6 +34,8 @@ class Total:
     chance: Fraction | None
     where: Expression | None
     person: str = ""
+    bounds: tuple[Fraction, Fraction] | None = None
+    """The ends to which one number a person and group is clamped (SQ-BOX)."""
 
     @property
     def text(self) -> str:
@@ -45,6 +45,9 @@ class Total:
             inside = f"DISTINCT {self.person}"
         if self.chance is not None:
             inside += f", {printed_number(self.chance)}"
+        if self.bounds is not None:
+            ends = ", ".join(f"- {printed_number(-end)}" if end < 0 else printed_number(end) for end in self.bounds)
+            inside += f", CONTRIBUTION_BOUNDS_PER_GROUP => ({ends})"
         where = "" if self.where is None else f" FILTER (WHERE {self.where.text})"
         return f"{self.function}({inside}){where}"
 
@@ -67,6 +70,11 @@ class Plan:
     totals: tuple[Total, ...]
 
     @property
+    def found(self) -> bool:
+        """Whether the groups are found in the data, because nobody can list them."""
+        return not listable(self.keys)
+
+    @property
     def reads(self) -> frozenset[str]:
         """The attributes that the rows, the keys and the totals depend on."""
         parts = [part for total in self.totals for part in (total.of, total.where) if part is not None]
@@ -76,10 +84,14 @@ class Plan:
         """Return the statement that asks for the keys and some of the totals, in canonical form."""
         listed = self.totals if totals is None else totals
         items = ", ".join([*(key.text for key in self.keys), *(total.text for total in listed)])
-        pers = f"WITH {', '.join(per.text for per in self.pers)} " if self.pers else ""
+        pers = _with({per.name: per for per in self.pers})
         where = "" if self.flat.where is None else f" WHERE {self.flat.where.text}"
         keys = f" GROUP BY {', '.join(key.text for key in self.keys)}" if self.keys else ""
         return f"{pers}SELECT {items} FROM {self.source}{where}{keys}"
+
+
+def _with(pers: Mapping[str, Per]) -> str:
+    return f"WITH {', '.join(per.text for per in pers.values())} " if pers else ""
 
 
 def plan_of(statement: tree.Statement, database: Database) -> tuple[Plan, Scope]:
@@ -94,18 +106,23 @@ def plan_of(statement: tree.Statement, database: Database) -> tuple[Plan, Scope]
     keys = tuple(_key(key, select, scope) for key in select.keys)
     if len({key.text for key in keys}) != len(keys):
         raise ParameterError("The same key is there twice in GROUP BY; write it once.")
-    if prod(key.high - key.low + 1 + key.nullable for key in keys) > DENSE_CELLS:
+    if not listable(keys) and not flat.everybody:
         listed = ", ".join(key.text for key in keys)
         raise ParameterError(
-            f"There are too many possible values of {listed} to list them all; group by fewer, or by coarser ones."
+            f"There are too many possible values of {listed} to list them all, and groups are found among people with "
+            "one row each; declare the labels, group by coarser values, or make one row a person in WITH."
         )
     found: dict[str, Total] = {}
     passing = _conditions(select.where, scope)
     for node in aggregates_of(select):
         total = _total(node, scope, passing)
-        _check_canonical(total.text, canonical(node, scope_names(scope)))
         found[total.text] = total
     plan = Plan(tuple(pers.values()), flat, scope.source, keys, tuple(found.values()))
+    written_items = [canonical(node, scope_names(scope)) for node in (*_written_keys(select), *aggregates_of(select))]
+    _check_canonical(
+        plan.text(),
+        _with(pers) + _as_written(list(dict.fromkeys(written_items)), select.where, _written_keys(select), scope),
+    )
     reader = Reader(select.source, scope, {name: per.written for name, per in pers.items()})
     written = reader.presence(select.where) | reader.reads((*aggregates_of(select), *_written_keys(select)))
     check_charged(plan.reads, written, frozenset(database.attributes))
@@ -195,13 +212,25 @@ def _conditions(node: tree.Expression | None, scope: Scope) -> list[tree.Express
 
 
 def _where(node: tree.Expression | None, scope: Scope) -> Expression | None:
-    parts = _conditions(node, scope)
-    if not parts:
-        return None
-    whole = parts[0] if len(parts) == 1 else tree.Chain(tuple(parts), ("AND",) * (len(parts) - 1))
-    found = typed(whole, _columns(scope))
-    _check_canonical(found.text, canonical(whole, scope_names(scope)))
-    return found
+    whole = _together(_conditions(node, scope))
+    return None if whole is None else typed(whole, _columns(scope))
+
+
+def _together(parts: Sequence[tree.Expression]) -> tree.Expression | None:
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    return tree.Chain(tuple(parts), ("AND",) * (len(parts) - 1))
+
+
+def _as_written(
+    items: Sequence[str], where: tree.Expression | None, keys: Sequence[tree.Expression], scope: Scope
+) -> str:
+    """Return a select in canonical form from its tree; its FROM is compared by itself, because order is free there."""
+    names = scope_names(scope)
+    whole = _together(_conditions(where, scope))
+    condition = "" if whole is None else f" WHERE {canonical(whole, names)}"
+    by = f" GROUP BY {', '.join(canonical(key, names) for key in keys)}" if keys else ""
+    return f"SELECT {', '.join(items)} FROM {scope.source}{condition}{by}"
 
 
 def _columns(scope: Scope) -> Leaves:
@@ -236,8 +265,8 @@ def _key(node: tree.Expression, select: tree.Select, scope: Scope) -> Expression
             "One row a person is a row about a person; group by it inside WITH and aggregate the result."
         )
     key = typed(node, _columns(scope))
-    _check_canonical(key.text, canonical(node, scope_names(scope)))
-    check_key(key)
+    if key.kind == "time":
+        raise ParameterError(f"The values of {key.text} cannot be listed; declare labels, or bins, of it.")
     return key
 
 
@@ -249,10 +278,6 @@ def same_name(one: tree.Name, other: tree.Name) -> bool:
 
 
 def _total(node: tree.Aggregate, scope: Scope, passing: Sequence[tree.Expression]) -> Total:
-    if node.bounds is not None:
-        raise ParameterError(
-            "Write WITH per AS (SELECT person, LEAST(SUM(x), 500) AS s … GROUP BY person), and SUM(s) of it."
-        )
     if node.function in ("MIN", "MAX"):
         end = "0.99" if node.function == "MAX" else "0.01"
         each = " of one value a person, made in WITH" if scope.flat is not None and not scope.flat.everybody else ""
@@ -273,7 +298,37 @@ def _total(node: tree.Aggregate, scope: Scope, passing: Sequence[tree.Expression
         raise ParameterError(f"{of.text} holds no numbers, so it has no {node.function}; write {instead}.")
     if not _adds(node):
         _check_quantile(scope, node)
-    return Total(node.function, of, False, chance, where)
+    found = Total(node.function, of, False, chance, where, bounds=_ends(node))
+    if found.bounds is not None:
+        boxed(found)
+    return found
+
+
+def _ends(node: tree.Aggregate) -> tuple[Fraction, Fraction] | None:
+    """Return the bounds that stand in an aggregate."""
+    if node.bounds is None:
+        return None
+    low, high = (typed(end, lambda _: None) for end in node.bounds)
+    for end in (low, high):
+        require("number", end, "CONTRIBUTION_BOUNDS_PER_GROUP")
+    if low.ends[0] > high.ends[0]:
+        raise ParameterError("The first bound of a contribution is the lower one; write them the other way round.")
+    return low.ends[0], high.ends[0]
+
+
+def boxed(total: Total) -> tuple[int, int]:
+    """Return the bounds of a total in its steps, refusing what is between two of them."""
+    assert total.bounds is not None
+    value = total.value
+    step = value.step if value is not None and total.function == "SUM" else Fraction(1)
+    low, high = (end / step for end in total.bounds)
+    if low.denominator != 1 or high.denominator != 1:
+        raise ParameterError(
+            f"{total.text} counts in steps of {printed_number(step)}; write bounds that are whole steps."
+        )
+    if max(abs(low), abs(high)) > LARGEST:
+        raise ParameterError(f"The bounds of {total.text} need more than 62 bits; write closer ones.")
+    return int(low), int(high)
 
 
 def _adds(node: tree.Aggregate) -> bool:
@@ -304,7 +359,7 @@ def _pers(written: Sequence[tree.Per], database: Database) -> dict[str, Per]:
         raise ParameterError(f"A statement has at most {MOST_WITHS} tables of WITH; write fewer.")
     found: dict[str, Per] = {}
     for node in written:
-        name = node.name.text if node.name.quoted else node.name.text.lower()
+        name = given(node.name)
         if name.casefold() in {one.casefold() for one in (*database.tables, *found)}:
             raise ParameterError(f"Two things are called {name}; rename the table of WITH.")
         found[name] = _per(name, node, database, found)
@@ -336,7 +391,6 @@ def _per(name: str, node: tree.Per, database: Database, pers: Mapping[str, Per])
             texts.append(canonical(item.of, scope_names(scope)) + _as(called))
             continue
         value = typed(item.of, _person_leaves(scope, flat, parts, _conditions(node.where, scope)))
-        _check_canonical(value.text, canonical(item.of, scope_names(scope)))
         if called.casefold() in {one.casefold() for one in items}:
             raise ParameterError(f"Two things are called {called}; rename the output.")
         items[called] = value
@@ -346,6 +400,8 @@ def _per(name: str, node: tree.Per, database: Database, pers: Mapping[str, Per])
     key = canonical(node.key, scope_names(scope))
     where = "" if flat.where is None else f" WHERE {flat.where.text}"
     text = f"{printed_name(name)} AS (SELECT {', '.join(texts)} FROM {scope.source}{where} GROUP BY {key})"
+    items_written = [canonical(item.of, scope_names(scope)) + _as(_called(item)) for item in node.items]
+    _check_canonical(text, f"{printed_name(name)} AS ({_as_written(items_written, node.where, [node.key], scope)})")
     if person.casefold() in {one.casefold() for one in items}:
         raise ParameterError(f"Two things are called {person}; rename the output.")
     return Per(name, person, PersonTable(flat, tuple(parts.values()), items), text, written)
@@ -358,7 +414,7 @@ def _as(name: str) -> str:
 def _called(item: tree.Item) -> str:
     """Return the name of an item of WITH."""
     if item.alias is not None:
-        return item.alias.text if item.alias.quoted else item.alias.text.lower()
+        return given(item.alias)
     of = bare(item.of)
     if isinstance(of, tree.Column):
         return of.name.text if of.name.quoted else of.name.text.lower()
@@ -375,7 +431,9 @@ def _person_leaves(
             raise ParameterError(f"{printed(node)} has several values a person; write an aggregate of it, such as MAX.")
         if not isinstance(node, tree.Aggregate):
             return None
-        if node.function not in ("COUNT", "SUM", "AVG", "MIN", "MAX", "MEDIAN") or node.bounds is not None:
+        if node.bounds is not None:
+            raise ParameterError("Inside WITH a person has one group; write LEAST(SUM(x), 500) instead of bounds.")
+        if node.function not in ("COUNT", "SUM", "AVG", "MIN", "MAX", "MEDIAN"):
             raise ParameterError(
                 f"{node.function} is not known inside WITH; write COUNT, SUM, AVG, MIN, MAX or MEDIAN."
             )

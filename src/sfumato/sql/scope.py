@@ -11,6 +11,7 @@ from sfumato.grammar.printing import printed_name
 from sfumato.table.database import Database, PublicTable
 from sfumato.table.expression import Expression
 from sfumato.table.flat import Flat, Joined, PersonTable, Place, Side, computed, leaf
+from sfumato.table.schema import RESERVED
 from sfumato.table.where import declared
 from sfumato.words import nearest
 
@@ -183,6 +184,18 @@ def _same(name: tree.Name, alias: tree.Name, table: str) -> bool:
     return name.text == alias.text if name.quoted else name.text.casefold() == known.casefold()
 
 
+def given(name: tree.Name, *, keep_case: bool = False) -> str:
+    """Return a name that a statement gives to something; it becomes a part of the names of columns in an engine.
+
+    With a dot in it `"a.b".x` and `a."b.x"` would be one column, of which one is read and the other is charged for.
+    """
+    if "." in name.text or "\x00" in name.text or not name.text or name.text.casefold().startswith(RESERVED):
+        raise ParameterError(
+            f"{name.text!r} cannot be a name here; write one without a dot that does not start with {RESERVED!r}."
+        )
+    return name.text if name.quoted or keep_case else name.text.lower()
+
+
 def open_scope(source: tree.Source, database: Database, pers: Mapping[str, Per]) -> Scope:
     """Return the names and the flat rows of a FROM clause."""
     scope = Scope(database, pers)
@@ -230,7 +243,7 @@ def _check_seats(scope: Scope) -> None:
         if len(twins) > 1 and seat.kind != "public":
             raise ParameterError(_TWICE.format(people=scope.database.people_table or "one of them"))
         if len(twins) > 1:
-            seat.name = (seat.written.alias or seat.written.name).text
+            seat.name = given(seat.written.alias or seat.written.name, keep_case=True)
     if len({seat.name.casefold() for seat in scope.seats}) != len(scope.seats):
         raise ParameterError("A table has the name of another one here; write AS and another name for it.")
     if sum(seat.kind == "event" for seat in scope.seats) > 1:

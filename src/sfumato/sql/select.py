@@ -13,19 +13,24 @@ from sfumato.answer.measured import NoisyPart
 from sfumato.ask.prepared import Prepared, Several
 from sfumato.ask.question import Question, flat
 from sfumato.errors import ParameterError
-from sfumato.grammar import parse_statement
+from sfumato.grammar import parse_statement, printed, tree
 from sfumato.privacy import Bound
 from sfumato.questions.quantiles.question import Quantiles
+from sfumato.sql.boxes import NamedBox, plan_boxes
 from sfumato.sql.formulas import Formula, formula
-from sfumato.sql.plan import Plan, Total, plan_of
+from sfumato.sql.plan import Plan, Total, boxed, plan_of
+from sfumato.sql.scope import bare
 from sfumato.table import measure
+from sfumato.table.boxes import Box
 from sfumato.table.database import Database, database_of
 from sfumato.table.expression import Expression
 from sfumato.table.flat import FlatSchema
 from sfumato.table.gauge import Basis
 from sfumato.table.notes import weighed_rows
 from sfumato.table.schema import Schema
+from sfumato.table.statistics import COUNT, Part, Power
 from sfumato.totals.aggregates import Count, doubts_of_means
+from sfumato.totals.found_keys import plan_found
 from sfumato.totals.noisy import Moves, noisy_total
 from sfumato.totals.totals import all_cells, number_of_cells, plan_totals, table_between, table_of
 
@@ -45,6 +50,7 @@ class Select(Question):
     def canonical(self, schema: Schema | Database) -> Self:
         """Return the question with its statement in canonical form, checked against the schema."""
         plan = compiled(self.statement, database_of(schema))
+        _check_alone(self.statement)
         if len(parts_of(plan)) != 1:
             raise ParameterError("Totals, numbers of people and quantiles are separate questions; ask by curator.sql.")
         return replace(self, statement=plan.text())
@@ -57,7 +63,11 @@ class Select(Question):
             return Quantiles("value_1", made.chances, made.schema.where).plan(inner, spend)
         if made.kind == "people":
             return _plan_people(made, inner, spend)
+        if made.kind == "boxes":
+            return plan_boxes(made.boxes, inner, spend, made.keys, made.schema.where)
         aggregates = [one.aggregate for one in made.formulas]
+        if made.kind == "found":
+            return plan_found(aggregates, inner, spend, made.keys, made.schema.where)
         return plan_totals(aggregates, inner, spend, made.keys, made.schema.where)
 
     def value(self, released: Released) -> Any:
@@ -95,6 +105,7 @@ class Made:
     texts: tuple[str, ...]
     chances_of_texts: tuple[Fraction, ...] = ()
     """The probability of each quantile, in the order of the texts."""
+    boxes: tuple[NamedBox, ...] = ()
 
     @classmethod
     def of(cls, statement: str, database: Database) -> Made:
@@ -108,6 +119,8 @@ class Made:
             return {text: (found[chance],) for text, chance in zip(self.texts, self.chances_of_texts, strict=True)}
         if self.kind == "people":
             return {self.texts[0]: tuple(Count().shown(value) for value in released.parts[0].values())}
+        if self.kind == "boxes":
+            return {box.name: box.shown(released) for box in self.boxes}
         shown = table_of(released, [_labelled(one) for one in self.formulas])
         return {one.text: shown.columns[one.text] for one in self.formulas}
 
@@ -120,6 +133,8 @@ class Made:
                 Count().between(released.parts[0].between(cell, confidence)) for cell in range(len(released.cells))
             ]
             return {self.texts[0]: (tuple(low for low, _ in pairs), tuple(high for _, high in pairs))}
+        if self.kind == "boxes":
+            return {box.name: box.between(released, confidence) for box in self.boxes}
         shown = table_between(released, [_labelled(one) for one in self.formulas], confidence)
         return {
             one.text: (shown.columns[f"{one.text}, low"], shown.columns[f"{one.text}, high"]) for one in self.formulas
@@ -127,7 +142,7 @@ class Made:
 
     def doubts(self, released: Released) -> tuple[str, ...]:
         """Return what a reader should know of means of nothing."""
-        return doubts_of_means([one.aggregate for one in self.formulas], released) if self.kind == "totals" else ()
+        return doubts_of_means([one.aggregate for one in self.formulas], released) if self.formulas else ()
 
 
 class _Labelled:
@@ -156,6 +171,8 @@ def parts_of(plan: Plan) -> list[tuple[str, tuple[Total, ...]]]:
     for total in plan.totals:
         if total.distinct:
             kind = "people"
+        elif total.bounds is not None:
+            kind = "boxes"
         elif total.function in ("MEDIAN", "QUANTILE_CONT"):
             value = total.value
             kind = f"quantiles {'' if value is None else value.text}"
@@ -164,6 +181,12 @@ def parts_of(plan: Plan) -> list[tuple[str, tuple[Total, ...]]]:
         groups.setdefault(kind, []).append(total)
     if not groups:
         raise ParameterError("Rows are not released; write aggregates, or GROUP BY x with COUNT(*).")
+    if plan.found:
+        if set(groups) != {"totals"}:
+            raise ParameterError(
+                "Groups that nobody can list have COUNT, SUM, AVG and variances; write COUNT(*) for people, no bounds."
+            )
+        return [("found", tuple(groups["totals"]))]
     if plan.keys and any(kind.startswith("quantiles") for kind in groups):
         raise ParameterError(
             "Quantiles are of all rows; make one value a person in WITH first, and ask with WHERE for each group."
@@ -187,6 +210,9 @@ def _made(statement: str, database: Database) -> Made:
     if kind == "quantiles":
         chances = tuple(Fraction(1, 2) if total.chance is None else total.chance for total in totals)
         return Made(kind, schema, keys, (), tuple(sorted(set(chances))), tuple(total.text for total in totals), chances)
+    if kind == "boxes":
+        boxes = tuple(_box(total, named, schema) for total in totals)
+        return Made(kind, schema, keys, (), (), tuple(total.text for total in totals), boxes=boxes)
     averaged = {value.text for total in totals if total.function == "AVG" and (value := total.value) is not None}
     formulas = () if kind == "people" else tuple(_formula(total, named, averaged) for total in totals)
     return Made(kind, schema, keys, formulas, (), tuple(total.text for total in totals))
@@ -198,6 +224,8 @@ def rules_of(plan: Plan, totals: Sequence[Total], database: Database) -> tuple[s
     found = []
     if any(total.distinct for total in totals):
         found.append("A person counts once, however many rows they have.")
+    elif any(total.bounds is not None for total in totals):
+        found.append("What a person adds to a group is clamped to the bounds written; how much that cuts is unknown.")
     elif not flat.everybody:
         found.append(weighed_rows(flat.rows_per_person, flat.anchor.table))
     if flat.everybody and flat.anchor.kind == "people" and database.people_table is not None:
@@ -207,6 +235,35 @@ def rules_of(plan: Plan, totals: Sequence[Total], database: Database) -> tuple[s
     if any(total.of is not None and total.of.nullable for total in totals):
         found.append("Values that are missing are left out.")
     return tuple(found)
+
+
+def _box(total: Total, named: Mapping[str, str], schema: FlatSchema) -> NamedBox:
+    """Return what one aggregate with bounds adds up."""
+    value = total.value
+    if total.function == "SUM":
+        assert value is not None
+        part, step = Part(Power.SUM, named[value.text]), value.step
+    elif value is not None and value.nullable:
+        part, step = Part(Power.PRESENT, named[value.text]), Fraction(1)
+    else:
+        part, step = COUNT, Fraction(1)
+    return NamedBox(total.text, Box(part, *boxed(total)), step)
+
+
+def _check_alone(statement: str) -> None:
+    """Refuse what a question alone would drop: what is computed afterwards belongs to `curator.sql`."""
+    parsed = parse_statement(statement)
+    select = parsed.select
+    after = select.having or select.order or select.limit or select.options or parsed.explain
+    if after or isinstance(select.source, tree.Inner):
+        raise ParameterError("A Select is keys and aggregates alone; ask a statement with more in it by curator.sql.")
+    keys = {printed(bare(key)) for key in select.keys}
+    for place, item in enumerate(select.items, 1):
+        of = bare(item.of)
+        if item.alias is not None:
+            keys |= {printed(of)} if printed(tree.Column(item.alias)) in keys else set()
+        if not isinstance(of, (tree.Aggregate, tree.Column)) and printed(of) not in keys and str(place) not in keys:
+            raise ParameterError(f"{printed(of)} is computed afterwards; ask by curator.sql.")
 
 
 def _formula(total: Total, named: Mapping[str, str], averaged: set[str]) -> Formula:

@@ -14,6 +14,7 @@ from fractions import Fraction
 from math import ceil, floor, gcd
 from typing import Any, Literal
 
+from sfumato.domain import Text
 from sfumato.domain.calendar import day_of_number
 from sfumato.errors import ParameterError
 from sfumato.grammar.printing import printed_number
@@ -50,6 +51,8 @@ class Expression:
     """How the code is had with missing cells as the one after the highest, where the table holds it so."""
     compares: Callable[[str, Sequence[Any]], Expression] | None = None
     """How a column itself is compared with literals, whatever it holds."""
+    texts: Text | None = None
+    """What a column of texts holds."""
 
     def __post_init__(self) -> None:
         if max(abs(self.low), abs(self.high)) > LARGEST:
@@ -69,6 +72,8 @@ class Expression:
         if self.raw is not None:
             return self.raw(rows)
         found = self.build(rows)
+        if self.texts is not None:
+            return found
         found = found.cast("int64")
         return found.fill_null(ibis.literal(self.high + 1, "int64")) if self.nullable else found
 

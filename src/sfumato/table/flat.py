@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
 from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from sfumato.domain import Booleans, Categories, Dates, Derived, Domain, FixedPoint, Integers, Text
 from sfumato.domain.calendar import day_of_number
-from sfumato.errors import ParameterError, SchemaError
+from sfumato.errors import SchemaError
 from sfumato.table.bounding import WEIGHT
 from sfumato.table.comparison import among, compare
 from sfumato.table.expression import Expression
@@ -94,8 +95,9 @@ def leaf(place: Place, column: str, text: str) -> Expression:
     raw = None if place.absent else stored
     shaped = _shape(domain)
     if shaped is None:
-        kind = "text" if isinstance(domain, Text) else "time"
-        return Expression(text, kind, cell, compares=compares, **facts)  # type: ignore[arg-type]
+        texts = domain if isinstance(domain, Text) else None
+        kind = "time" if texts is None else "text"
+        return Expression(text, kind, cell, compares=compares, texts=texts, **facts)  # type: ignore[arg-type]
     return Expression(
         text, **shaped(cell), raw=raw if domain.first == shaped(cell)["low"] else None, compares=compares, **facts
     )
@@ -210,6 +212,15 @@ class Flat:
         """Whether a person may have no row here, or a row may be left out."""
         dropped = any(join.drops and not join.left for join in self.joins)
         return self.where is not None or dropped or not self.occurs
+
+    @cached_property
+    def of_persons(self) -> frozenset[str]:
+        """The sides that are the same in all rows of a person: people, rows of WITH, and what these lead to."""
+        found = {self.anchor.name} if self.anchor.kind in ("people", "person") else set()
+        for join in self.joins:
+            if join.side.kind in ("people", "person") or (join.link is not None and join.link[0] in found):
+                found.add(join.side.name)
+        return frozenset(found)
 
     def rows(self, holdings: Holdings, columns: Iterable[str], weighed: bool = False) -> ir.Table:
         """Return the flat rows with some columns, called side.column, and the person; with the weight if asked for."""
@@ -333,8 +344,10 @@ class Grid(Domain):
         )
 
 
-def grid_of(value: Expression) -> Grid:
-    """Return the domain of an expression's codes."""
+def grid_of(value: Expression) -> Domain:
+    """Return the domain of an expression's codes; of a column of texts, the column's own."""
+    if value.texts is not None:
+        return value.texts
     return Grid(
         value.low, value.high, value.step, value.kind, value.labels, missing=None if value.nullable else value.low
     )
@@ -401,6 +414,13 @@ class FlatSchema(Schema):
             found |= self.flat.presence if name == HERE else self.values[name].reads
         return found & frozenset(self.secret)
 
+    def one_cell_each(self, keys: Iterable[str]) -> bool:
+        """Tell whether all rows of a person are in one cell: they have one row, or the keys are the person's."""
+        assert self.flat is not None
+        own = self.flat.of_persons
+        sides = {column.split(".", 1)[0] for key in keys for column in self.values[key].columns}
+        return super().one_cell_each(keys) or sides <= own
+
     @cached_property
     def fingerprint(self) -> str:
         """A digest of the statement and of the codes that it is read in."""
@@ -424,9 +444,8 @@ class FlatSchema(Schema):
         return rows.select(**cells, **{HERE: ibis.literal(1, "int8")}, **more)
 
 
-def check_key(key: Expression) -> None:
-    """Refuse a key whose values cannot be listed."""
-    if key.kind in ("text", "time") or (key.high - key.low + 2) > DENSE_CELLS:
-        raise ParameterError(
-            f"There are too many possible values of {key.text} to list them all; declare the labels of it."
-        )
+def listable(keys: Sequence[Expression]) -> bool:
+    """Tell whether all combinations of some keys can be listed; others are found in the data."""
+    if any(key.texts is not None for key in keys):
+        return False
+    return prod(key.high - key.low + 1 + key.nullable for key in keys) <= DENSE_CELLS

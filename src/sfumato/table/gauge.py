@@ -20,8 +20,9 @@ from sfumato.privacy.calibrate import Gaussians
 from sfumato.privacy.parallel import twice
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.table.bounding import SCALE, Bounding, Way, bounding_of
+from sfumato.table.boxes import Box, box_moved
 from sfumato.table.database import IN_SQL, Database
-from sfumato.table.measure import Measure, Occurring, Ordered, People, Totals
+from sfumato.table.measure import Boxed, Measure, Occurring, Ordered, People, Totals
 from sfumato.table.notes import NOTHING, notes_of
 from sfumato.table.predicate import EVERY_ROW, Predicate
 from sfumato.table.schema import Schema
@@ -109,7 +110,7 @@ class Gauge:
     @cached_property
     def rule(self) -> Bounding:
         """How much of a person counts."""
-        if isinstance(self.measure, People):
+        if isinstance(self.measure, (People, Boxed)):
             return Bounding(Way.ROWS, key=self.basis.order_key)
         rule = bounding_of(self.schema, whole=self.measure.whole, key=self.basis.order_key, scale=self.basis.scale)
         # Groups are chosen by keys; of rows and of ordered values they would let one attribute decide another's cell.
@@ -168,18 +169,22 @@ class Gauge:
 
     # How far a reading moves
 
-    def sensitivity(self, part: Part = COUNT, changed: Any = None) -> Sensitivity:
+    def sensitivity(self, part: Part | Box = COUNT, changed: Any = None) -> Sensitivity:
         """Return how far one part of the totals moves, in units of the gauge.
 
         `changed` is None for the whole person, and else the attributes in which one person may differ.
         """
         names = None if changed is None else frozenset(changed)
+        replaced = self.relation is REPLACE_ONE
+        if isinstance(self.measure, Boxed):
+            assert isinstance(part, Box)
+            return box_moved(self.schema, self.measure.keys, self.measure.where, part, names, replaced=replaced)
+        assert isinstance(part, Part)
         if isinstance(self.measure, People):
-            replaced = self.relation is REPLACE_ONE
             return people_moved(self.schema, self.measure.keys, self.measure.where, names, replaced=replaced)
         shape = self._shape(part)
         if names is None:
-            return person_replaced(shape) if self.relation is REPLACE_ONE else person_there_or_not(shape)
+            return person_replaced(shape) if replaced else person_there_or_not(shape)
         if self.rule.way is Way.PICK and names & self.schema.key_attributes:
             return person_replaced(shape)
         return attributes_changed(shape, names, matched=self.matched)
@@ -190,12 +195,12 @@ class Gauge:
         replaced = self.relation is REPLACE_ONE
         return mean_moved(self._shape(part), factor, names, replaced=replaced)
 
-    def by_attribute(self, part: Part = COUNT) -> dict[str, Sensitivity]:
+    def by_attribute(self, part: Part | Box = COUNT) -> dict[str, Sensitivity]:
         """Return how far each attribute alone moves a part of the totals; those that move nothing are left out."""
         found = {name: self.sensitivity(part, {name}) for name in sorted(self.attributes)}
         return {name: moves for name, moves in found.items() if moves.l1}
 
-    def public(self, part: Part = COUNT) -> int | None:
+    def public(self, part: Part | Box = COUNT) -> int | None:
         """Return a total that everybody knows: the number of rows, where each person has one that counts."""
         counts = isinstance(self.measure, (Totals, People))
         bare = counts and not getattr(self.measure, "keys", ()) and self._where == EVERY_ROW
@@ -219,7 +224,7 @@ class Gauge:
         """
         if spend.unit == "person":
             return spend
-        totals = isinstance(self.measure, (Totals, Occurring, People)) and not self.measure.whole
+        totals = isinstance(self.measure, (Totals, Occurring, People, Boxed)) and not self.measure.whole
         keyed = self.rule.way is Way.PICK and bool(self.schema.key_attributes)
         if self.matched and not keyed and (totals or self.relation is REPLACE_ONE):
             return spend
@@ -258,9 +263,9 @@ class Gauge:
 
     def _moves(self, name: str) -> bool:
         """Tell whether an attribute may move the reading; of totals it is known, and of everything else presumed."""
-        if not isinstance(self.measure, (Totals, Occurring, People)):
+        if not isinstance(self.measure, (Totals, Occurring, People, Boxed)):
             return True
-        parts = getattr(self.measure, "parts", (COUNT,))
+        parts = self.measure.boxes if isinstance(self.measure, Boxed) else getattr(self.measure, "parts", (COUNT,))
         return any(self.sensitivity(part, {name}).l1 for part in parts)
 
     def notes(self, told: Mapping[str, str] = NOTHING) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from sfumato.table.boxes import Box
 from sfumato.table.marginals import Binned
 from sfumato.table.predicate import EVERY_ROW, Predicate
 from sfumato.table.predicate import columns as predicate_columns
@@ -182,6 +183,24 @@ class People(Measure):
         """Return one array over the cells, or one integer."""
         found = view.people_in(self.keys, self.where)
         return [found if self.keys else int(found)]
+
+
+@dataclass(frozen=True)
+class Boxed(Measure):
+    """Totals over the cells of some keys, to which a person adds one clamped number a cell, of all their rows in it."""
+
+    keys: tuple[str, ...]
+    boxes: tuple[Box, ...]
+    where: Predicate = EVERY_ROW
+
+    def columns(self) -> frozenset[str]:
+        """Return keys, columns that are added up, and those of the filter."""
+        return _columns(self.keys, [box.part for box in self.boxes], self.where)
+
+    def query(self, view: View) -> list[Any]:
+        """Return an array over the cells for each total; without keys one integer for each."""
+        found = view.boxed(self.keys, self.boxes, self.where)
+        return found if self.keys else [int(array) for array in found]
 
 
 def _columns(keys: Sequence[str], parts: Sequence[Part], where: Predicate) -> frozenset[str]:

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import ParameterError
+from sfumato.table.boxes import HALF, from_halves, inside
 from sfumato.table.expression import Expression, case, number
 from sfumato.table.flat import Flat, Holdings, PersonPart
 from sfumato.table.moments import small_quotient
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 FINER = 1000
 """An average is rounded to this part of the step of what is averaged."""
-HALF = 2**32
 ONLY_COMPARED = ("text", "time")
 """Kinds of values that have no codes to add up or to list: they are compared, and counted."""
 
@@ -119,31 +119,12 @@ def _finished(grouped: ir.Table, part: PersonPart, place: int) -> Any:
         return None
     name, value = f"found_{place}", part.value
     if part.of is None:
-        return _inside(grouped.sfumato_rows.cast("int64"), value)
+        return inside(grouped.sfumato_rows.cast("int64"), value)
     if part.function == "AVG":
         return _mean(grouped[name].cast("int64"), grouped[f"{name}_count"].cast("int64"), part)
     if name in grouped.columns:
-        return _inside(grouped[name].cast("int64"), value)
-    return _from_halves(grouped[f"{name}_high"].cast("int64"), grouped[f"{name}_low"].cast("int64"), value)
-
-
-def _inside(code: Any, value: Expression) -> Any:
-    import ibis
-
-    low, high = ibis.literal(value.low, "int64"), ibis.literal(value.high, "int64")
-    return ibis.cases((code < low, low), (code > high, high), else_=code)
-
-
-def _from_halves(high: Any, low: Any, value: Expression) -> Any:
-    """Clamp a sum of two halves before it is put together, so that it fits."""
-    import ibis
-
-    carried = high + (low >> 32)
-    least, most = ibis.literal(value.low >> 32, "int64"), ibis.literal(value.high >> 32, "int64")
-    safe = ibis.cases((carried < least, least), (carried > most, most), else_=carried)
-    whole = _inside(safe * HALF + (low & (HALF - 1)), value)
-    ends = (ibis.literal(value.low, "int64"), ibis.literal(value.high, "int64"))
-    return ibis.cases((carried < least, ends[0]), (carried > most, ends[1]), else_=whole)
+        return inside(grouped[name].cast("int64"), value)
+    return from_halves(grouped[f"{name}_high"].cast("int64"), grouped[f"{name}_low"].cast("int64"), value)
 
 
 def _mean(total: Any, count: Any, part: PersonPart) -> Any:
@@ -156,7 +137,7 @@ def _mean(total: Any, count: Any, part: PersonPart) -> Any:
     whole = ((total - rest) / many).round().cast("int64")
     finer = ((rest * (2 * FINER) + many) / (many * 2)).floor().cast("int64")
     mean = whole * FINER + finer + part.of.low * FINER
-    return ibis.ifelse(count > 0, _inside(mean, part.value), ibis.null("int64"))
+    return ibis.ifelse(count > 0, inside(mean, part.value), ibis.null("int64"))
 
 
 def _medians(rows: ir.Table, cell: str, name: str) -> ir.Table:

@@ -191,6 +191,10 @@ class Schema(Viewed, metaclass=Understood):
         """Return the private attributes that these columns reveal something about."""
         return frozenset(self.base(name) for name in names).intersection(self.attributes)
 
+    def one_cell_each(self, keys: Iterable[str]) -> bool:
+        """Tell whether all rows of a person are in one cell of some keys: here, because there is one row."""
+        return self.person is None or self.row_key == ()
+
     @cached_property
     def secrets(self) -> Secrets:
         """Which attributes carry the same secret; derived names stand for their base, public ones for nothing."""

@@ -192,8 +192,8 @@ def people_moved(
     cells = prod(size or 1 for size in sizes)
     limited = schema.groups_per_person if keys and schema.person is not None else None
     most = min(cells, limited) if limited is not None else cells
-    if schema.person is None or schema.row_key == ():
-        most = 1  # one row is in one cell
+    if schema.one_cell_each(keys):
+        most = 1
     both = min(2 * most, cells)
     if where == NO_ROW:
         count = 0

@@ -11,6 +11,7 @@ import numpy as np
 
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.table.bounding import Bounding, Way, ordered_groups
+from sfumato.table.boxes import Box, clamped_shares
 from sfumato.table.marginals import Binned, count_sets
 from sfumato.table.predicate import EVERY_ROW, columns, expression
 from sfumato.table.repair import PERSON
@@ -171,6 +172,22 @@ class View:
         if limited:
             self.table.forget(rows)
         return dense(answer, part_name(0), shape)
+
+    def boxed(self, keys: Sequence[str], boxes: Sequence[Box], where: Any = None) -> list[Any]:
+        """Return totals by cell to which each person adds one clamped number of all their rows there."""
+        schema, keys = self.table.schema, _listed(keys)
+        predicate = read_where(where, schema)
+        self._check({*keys, *columns(predicate), *(box.part.column for box in boxes if box.part.column)})
+        rows = self.table.everybody()
+        if predicate != EVERY_ROW:
+            rows = rows.filter(expression(predicate, rows, schema))
+        shares = clamped_shares(rows, schema, keys, boxes)
+        named = {part_name(place): shares[part_name(place)] for place in range(len(boxes))}
+        largest = [max(abs(box.low), abs(box.high)) for box in boxes]
+        groups = {CELL: shares[CELL]} if CELL in shares.columns else {}
+        shape = sizes(schema, keys)
+        answer = self.table.run(_grouped(shares, groups, totals(shares, named, largest)), prod(shape))
+        return [dense(answer, name, shape) for name in named]
 
     def distribution(self, column: str, where: Any = None) -> tuple[Any, Any]:
         """Return the codes of a column that occur, sorted, and the count of each in units of 1/scale.

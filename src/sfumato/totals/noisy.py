@@ -20,6 +20,7 @@ from sfumato.privacy import Bound, Concentrated, Pure, Relation, Truncated
 from sfumato.privacy.bounds import Approximate
 from sfumato.privacy.calibrate import Gaussians
 from sfumato.privacy.sensitivity import Sensitivity
+from sfumato.table.boxes import Box
 from sfumato.table.gauge import Gauge
 from sfumato.table.statistics import COUNT, Part
 
@@ -48,7 +49,7 @@ class Moves:
     gaussians: Gaussians = "wide"
 
     @classmethod
-    def of(cls, gauge: Gauge, part: Part = COUNT, step: Fraction = Fraction(1)) -> Moves:
+    def of(cls, gauge: Gauge, part: Part | Box = COUNT, step: Fraction = Fraction(1)) -> Moves:
         """Return how far a total moves, from public facts; everything that a reading would refuse is refused here."""
         person, public = gauge.sensitivity(part), gauge.public(part)
         if public is not None:

@@ -1,0 +1,186 @@
+"""One clamped number for each person and cell (SQ-BOX): how far one person moves its totals, and how an engine adds it.
+
+All rows of a person in a cell are added up first, unweighed, and the sum is then clamped to public ends. A person adds
+to at most g of G cells, to each nothing or something between a and b. What a filter or a missing cell changes is a
+clamped sum over other rows, so that its reach is that of a value which comes from nothing (s), and not the largest
+value (M), which is right for weighed rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from sfumato.privacy.sensitivity import Sensitivity
+from sfumato.table.predicate import EVERY_ROW, NO_ROW, Predicate, columns
+from sfumato.table.repair import PERSON
+from sfumato.table.schema import Schema
+from sfumato.table.statistics import CELL, MOST_ROWS, Part, Power, cell_index, engine_largest, part_name
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+HALF = 2**32
+
+
+@dataclass(frozen=True)
+class Box:
+    """A total whose share of each person and cell is clamped to `low` … `high`, in the units of its part."""
+
+    part: Part
+    low: int
+    high: int
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The least and the most that a person with a row in a cell adds there, if the value is there."""
+        least = {Power.COUNT: 1, Power.PRESENT: 0}.get(self.part.power)
+        return (self.low if least is None else min(max(self.low, least), self.high)), self.high
+
+    def vanishes(self, schema: Schema) -> bool:
+        """Tell whether a person with a row may add nothing: where all values of a sum are missing."""
+        return self.part.power is Power.SUM and self.part.may_be_missing(schema)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What the bounds on one clamped total are made of: g of G cells, and the ends of what a person adds to each."""
+
+    groups: int
+    cells: int
+    low: int
+    high: int
+
+    @property
+    def size(self) -> int:
+        """M: the most that a person adds to a cell, up or down."""
+        return max(abs(self.low), abs(self.high))
+
+    @property
+    def spread(self) -> int:
+        """How far what a person adds lies from something else, or from nothing (s)."""
+        return max(self.high, 0) - min(self.low, 0)
+
+    def there_or_not(self) -> Sensitivity:
+        """Return how far a person moves the cells who is there or not: g cells by M."""
+        return self._alike(self.size)
+
+    def within(self, reach: int) -> Sensitivity:
+        """Return how far a change moves that keeps the cells of a person and moves each by at most `reach`."""
+        return self._alike(reach)
+
+    def _alike(self, reach: int) -> Sensitivity:
+        changed = self.groups if reach else 0
+        return Sensitivity(
+            Fraction(self.groups * reach), Fraction(self.groups * reach**2), Fraction(reach), changed
+        )  # fmt: skip
+
+    def exchanged(self) -> Sensitivity:
+        """Return how far two people differ: at least t = 2g - G of their cells are the same."""
+        groups, size, spread = self.groups, self.size, self.spread
+        if not size:
+            return self._alike(0)
+        same = max(0, 2 * groups - self.cells)
+        apart = 2 * (groups - same)
+        return Sensitivity(
+            Fraction(same * spread + apart * size),
+            Fraction(max(same * spread**2 + apart * size**2, groups * spread**2)),
+            Fraction(spread),
+            min(2 * groups, self.cells),
+        )
+
+
+def box_moved(
+    schema: Schema,
+    keys: Sequence[str],
+    where: Predicate,
+    box: Box,
+    changed: frozenset[str] | None,
+    *,
+    replaced: bool,
+) -> Sensitivity:
+    """Return how far the cells of a clamped total move; `changed` is None for the whole person."""
+    cells = prod(schema.domain(name).size or 1 for name in keys)
+    reach = Reach(1 if schema.one_cell_each(keys) else cells, cells, *box.ends)
+    if where == NO_ROW:
+        return reach.within(0)
+    if changed is None and not replaced:
+        return reach.there_or_not()
+    low, high = box.ends
+    vanishes = box.vanishes(schema)
+    if changed is None:
+        # Who is in the only cell with a value in any case goes from one end to the other at most.
+        stays = cells == 1 and where == EVERY_ROW and not vanishes
+        return reach.within(high - low) if stays else reach.exchanged()
+
+    def touched(names: Iterable[str]) -> bool:
+        return not schema.reads(names).isdisjoint(changed)
+
+    if touched(name for name in keys if schema.domain(name).size != 1):
+        return reach.exchanged()
+    value = box.part.column is not None and touched([box.part.column])
+    if touched(columns(where)) or (value and vanishes):
+        return reach.within(reach.spread)
+    return reach.within(high - low if value else 0)
+
+
+# Inside an engine
+
+
+def inside(code: Any, ends: Any) -> Any:
+    """Clamp a number to the `low` and the `high` of something; what is missing stays missing."""
+    import ibis
+
+    low, high = ibis.literal(ends.low, "int64"), ibis.literal(ends.high, "int64")
+    return ibis.cases((code < low, low), (code > high, high), else_=code)
+
+
+def from_halves(high: Any, low: Any, ends: Any) -> Any:
+    """Clamp a sum of two halves before it is put together, so that it fits."""
+    import ibis
+
+    carried = high + (low >> 32)
+    least, most = ibis.literal(ends.low >> 32, "int64"), ibis.literal(ends.high >> 32, "int64")
+    safe = ibis.cases((carried < least, least), (carried > most, most), else_=carried)
+    whole = inside(safe * HALF + (low & (HALF - 1)), ends)
+    outer = (ibis.literal(ends.low, "int64"), ibis.literal(ends.high, "int64"))
+    return ibis.cases((carried < least, outer[0]), (carried > most, outer[1]), else_=whole)
+
+
+def clamped_shares(rows: ir.Table, schema: Schema, keys: Sequence[str], boxes: Sequence[Box]) -> ir.Table:
+    """Return one row for each person and cell: the place of the cell, and what the person adds to each total there."""
+    cell = cell_index(rows, schema, keys)
+    groups = {PERSON: rows[PERSON]} | ({} if cell is None else {CELL: cell})
+    sums: dict[str, Any] = {"sfumato_rows": rows.count()}
+    for place, box in enumerate(boxes):
+        sums |= _sums(rows, box.part, schema, part_name(place))
+    grouped = rows.group_by(**groups).agg(**sums)
+    shares = {part_name(place): _share(grouped, box, part_name(place)) for place, box in enumerate(boxes)}
+    return grouped.select(**{name: grouped[name] for name in groups}, **shares)
+
+
+def _sums(rows: ir.Table, part: Part, schema: Schema, name: str) -> dict[str, Any]:
+    """Return what is added up of a person's rows in a cell; of sums that may not fit, two halves."""
+    if part.column is None:
+        return {}
+    domain = schema.domain(part.column)
+    value = rows[part.column].cast("int64")
+    there = value.nullif(domain.missing_code) if domain.may_be_missing else value
+    if part.power is Power.PRESENT:
+        return {name: there.count()}
+    if engine_largest(part, schema) * MOST_ROWS < 2**62:
+        return {name: there.sum()}
+    return {f"{name}_high": (there >> 32).sum(), f"{name}_low": (there & (HALF - 1)).sum()}
+
+
+def _share(grouped: ir.Table, box: Box, name: str) -> Any:
+    if box.part.column is None:
+        return inside(grouped.sfumato_rows.cast("int64"), box)
+    if name in grouped.columns:
+        found = inside(grouped[name].cast("int64"), box)
+    else:
+        found = from_halves(grouped[f"{name}_high"].cast("int64"), grouped[f"{name}_low"].cast("int64"), box)
+    return found.fill_null(0)

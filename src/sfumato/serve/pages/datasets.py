@@ -30,7 +30,8 @@ def one(request: Request, who: Anybody) -> Response:
     """Show one data set."""
     desk = desk_of(request)
     columns = desk.front.schema.view().tables
-    explained = desk.front.ledger.budget.person.explain()
+    person = desk.front.ledger.budget.person
+    explained = "" if person is None else person.explain()
     return render(
         request,
         "dataset.html",

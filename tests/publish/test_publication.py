@@ -128,6 +128,7 @@ def test_a_missing_file_stops_before_anything_is_charged(tmp_path):
     with pytest.raises(ParameterError, match="no file for 2026-01-02"):
         publication.run(today=FEBRUARY)
     assert states(publication)[:2] == [("2026-01-01", "done"), ("2026-01-02", "due")]
+    assert (tmp_path / "out/visits/period=2026-01-01/countries.csv").exists()
     write_day(tmp_path, 2, [])
     publication.run("2026-01-02", today=FEBRUARY)
     assert states(publication)[1] == ("2026-01-02", "done")

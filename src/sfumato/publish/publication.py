@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
@@ -19,6 +19,7 @@ from sfumato.curator.typed import read_question
 from sfumato.durable import lock, make_directory
 from sfumato.errors import BudgetExceeded, LedgerError, ParameterError, SfumatoError
 from sfumato.ledger import Ledger
+from sfumato.ledger.history import Entry
 from sfumato.ledger.running import Coins
 from sfumato.ledger.slots import SlotCharge
 from sfumato.noise import Noise, new_key
@@ -53,6 +54,14 @@ class Period:
     def to_json(self) -> dict[str, str]:
         """Return the three words."""
         return {"unit": self.unit, "period": self.name, "state": self.state}
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """How everything stood at one look: requests by id, and of each running total the periods done and those lost."""
+
+    entries: Mapping[str, Entry]
+    running: Sequence[tuple[set[str], set[str]]]
 
 
 @dataclass(frozen=True)
@@ -230,13 +239,17 @@ class Publication:
             wanted = [slot for slot in self._due(today) if period in (None, slot.name)]
             if period is not None and not wanted:
                 raise ParameterError(f"{period!r} is no period that is due; see sfumato publish status.")
-            done = []
-            for slot in wanted:
-                if self._state(book, slot) in ("due", "begun"):
+            seen = self._seen(book)
+            done = [slot for slot in wanted if self._state(book, seen, slot) in ("due", "begun")]
+            try:
+                for slot in done:
                     self._run_slot(book, slot)
-                    done.append(Period(slot.unit, slot.name, self._state(book, slot)))
+            except SfumatoError:
+                self._write(book)  # what was released before stands, whatever stopped the rest
+                raise
             self._write(book)
-            return done
+            seen = self._seen(book)
+            return [Period(slot.unit, slot.name, self._state(book, seen, slot)) for slot in done]
 
     def backfill(self, first: str, last: str, today: date | None = None) -> list[Period]:
         """Release the periods that are due between two days; running totals go on in their order."""
@@ -314,36 +327,40 @@ class Publication:
 
     # What became of it
 
-    def _state(self, book: Ledger, slot: Slot) -> State:
-        listed, name = self.file.anew(slot.unit), self._id(slot.name)
+    def _seen(self, book: Ledger) -> _Seen:
+        """Look once at how everything stands."""
+        running: list[tuple[set[str], set[str]]] = []
+        for spec in self.file.running():
+            done: set[str] = set()
+            dead: set[str] = set()
+            number = 0
+            while True:
+                table = RunningTable(self.file, spec, number)
+                found = table.done(book)
+                done.update(found)
+                if table.dead(book):
+                    dead.update(one.name for one in table.periods)
+                number += 1
+                if not table.periods or len(found) < len(table.periods):
+                    break
+            running.append((done, dead))
+        return _Seen({entry.id: entry for entry in book.history()}, running)
+
+    def _state(self, book: Ledger, seen: _Seen, slot: Slot) -> State:
+        listed, entry = self.file.anew(slot.unit), seen.entries.get(self._id(slot.name))
         states: list[State] = []
-        if listed:
-            entry = book.entry(name)
-            if entry is None:
-                states.append("due")
-            elif entry.state == "committed":
-                asked = self._asked(book, listed)
-                same = dict(entry.event) == asked.event(self._snapshot(slot)).to_json()
-                states.append("done" if same else "other edition")
-            else:
-                states.append("dead" if entry.state == "dead" else "begun")
+        if listed and entry is None:
+            states.append("due")
+        elif listed and entry is not None and entry.state == "committed":
+            same = dict(entry.event) == self._asked(book, listed).event(self._snapshot(slot)).to_json()
+            states.append("done" if same else "other edition")
+        elif listed and entry is not None:
+            states.append("dead" if entry.state == "dead" else "begun")
         if slot.unit == self.file.period:
-            for spec in self.file.running():
-                states.append(self._running_state(book, spec, slot))
+            for done, dead in seen.running:
+                states.append("dead" if slot.name in dead else "done" if slot.name in done else "due")
         order: tuple[State, ...] = ("begun", "due", "dead", "other edition")
         return next((state for state in order if state in states), "done")
-
-    def _running_state(self, book: Ledger, spec: TableSpec, slot: Slot) -> State:
-        number = 0
-        while True:
-            table = RunningTable(self.file, spec, number)
-            names = [one.name for one in table.periods]
-            if slot.name in names or not names:
-                break
-            number += 1
-        if table.dead(book):
-            return "dead"
-        return "done" if slot.name in table.done(book) or not table.periods else "due"
 
     def status(self, today: date | None = None) -> list[Period]:
         """Return how every period stands that is due, and the next one that is not; keys left over are erased."""
@@ -353,7 +370,8 @@ class Publication:
             if held is not None:  # otherwise whoever holds it sweeps
                 with held:
                     self._sweep(book)
-            found = [Period(slot.unit, slot.name, self._state(book, slot)) for slot in self._due(now)]
+            seen = self._seen(book)
+            found = [Period(slot.unit, slot.name, self._state(book, seen, slot)) for slot in self._due(now)]
         for unit in self.file.units():
             coming = self.file.slots(unit, now + timedelta(days=800))
             later = [slot for slot in coming if slot.last + timedelta(days=self.file.wait) >= now]
@@ -426,7 +444,8 @@ class Publication:
             except (LedgerError, SfumatoError) as error:
                 problems.append(str(error))
                 files = 0
-            states = [self._state(book, slot) for slot in self._due(None)]
+            seen = self._seen(book)
+            states = [self._state(book, seen, slot) for slot in self._due(None)]
         return Verified(states.count("done"), files, tuple(problems))
 
 

@@ -54,6 +54,21 @@ LOST = (
 ATTEMPTS = 100
 
 
+class _Readings(Sequence[Any]):
+    """What all steps read, each taken from its file when it is used: a year of many groups need not fit memory."""
+
+    def __init__(self, load: Callable[[str], Any], earlier: Sequence[str], last: Any) -> None:
+        self._load, self._earlier, self._last = load, earlier, last
+
+    def __len__(self) -> int:
+        return len(self._earlier) + 1
+
+    def __getitem__(self, place: Any) -> Any:
+        if place >= len(self):
+            raise IndexError(place)
+        return self._last if place in (-1, len(self._earlier)) else self._load(self._earlier[place])
+
+
 @dataclass(frozen=True)
 class RunningTable:
     """One horizon of a running total: `number` 0 is the first."""
@@ -180,7 +195,6 @@ class RunningTable:
 
     def _advance(self, steps: Stepwise, standing: Standing, slot: Slot, table: Callable[[], Table]) -> None:
         done, read, released = self._state(standing)
-        earlier = self._earlier(steps, read)
         seal = standing.seal
         if seal is None or seal.step != standing.step:
             content = new_key()[:SALT] + steps.read(lambda: self._read(table))
@@ -191,9 +205,8 @@ class RunningTable:
                 raise Unfinished(thawed)
             frozen = thawed
         try:
-            exact = unpack(frozen.content[SALT:], self.file.schema)[0]
-            noise = frozen.coins.noise(0, standing.step)
-            drawn = steps.draw(lambda: pack(self.totals.entry([*earlier, exact], noise)))
+            totals = _Readings(self._totals_of, read, unpack(frozen.content[SALT:], self.file.schema)[0])
+            drawn = steps.draw(lambda: pack(self.totals.entry(totals, frozen.coins.noise(0, standing.step))))
         except DeadStep:
             steps.bury()
             raise LedgerError(LOST.format(name=self.spec.name)) from None
@@ -223,14 +236,12 @@ class RunningTable:
         with table() as opened:
             return pack((_narrow(self.gauge.read(opened)[0]),))
 
-    def _earlier(self, steps: Stepwise, digests: Sequence[str]) -> list[NDArray[np.int64]]:
-        found = []
-        for digest in digests:
-            content = self._kept("read", digest)
-            if content is None:
-                steps.bury()
-                raise LedgerError(LOST.format(name=self.spec.name))
-            found.append(unpack(content[SALT:], self.file.schema)[0])
+    def _totals_of(self, digest: str) -> NDArray[np.int64]:
+        """Return what an earlier step read; without it nothing can be drawn any more."""
+        content = self._kept("read", digest)
+        if content is None:
+            raise LookupError(digest)
+        found: NDArray[np.int64] = unpack(content[SALT:], self.file.schema)[0]
         return found
 
     def _place(self, kind: str) -> Path:

@@ -104,7 +104,7 @@ class Table:
         self.schema = schema
         self.snapshot = snapshot
         self.order_key = order_key
-        self._span = span
+        self.span = span
         self.files: Files | None = None
         self.identity: str | None = None  # private: sizes and times of files depend on cells
         self.planned: set[Any] = set()  # gauges whose queries the engine has planned
@@ -268,7 +268,7 @@ class Table:
     @cached_property
     def _coded(self) -> ir.Table:
         rows = repaired(self._source.table, self.schema)
-        return guarded(lambda: self._source.named(rows if self._span is None else self._span.rows(rows)))
+        return guarded(lambda: self._source.named(rows if self.span is None else self.span.rows(rows)))
 
     @cached_property
     def _rows_by_person(self) -> ir.Table:

@@ -60,6 +60,7 @@ bench: setup
 	$(BIN)/python -m bench.table
 	$(BIN)/python -m bench.questions
 	$(BIN)/python -m bench.ledger
+	$(BIN)/python -m bench.publish
 	$(BIN)/python -m bench.accounting --write docs/benchmarks.md
 	$(BIN)/python -m bench.accounting_ledger
 	$(BIN)/python -m bench.fair

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from sfumato.ledger import Budget, Ledger, Limit
     from sfumato.mechanism import NOTHING, Event, Interaction, Mechanism
     from sfumato.noise import Noise
+    from sfumato.publish import Publication
     from sfumato.questions import (
         Count,
         Distribution,
@@ -78,6 +79,7 @@ _HOMES = {
     "sfumato.ledger": "Budget Ledger Limit",
     "sfumato.mechanism": "NOTHING Event Interaction Mechanism",
     "sfumato.noise": "Noise",
+    "sfumato.publish": "Publication",
     "sfumato.serve.remote": "connect",
     "sfumato.questions": "Count Distribution GroupBy Histogram Mean People Popular Quantiles Queries Sum "
     "Synopsize Synthesize Variance",
@@ -158,6 +160,7 @@ __all__ = [
     "People",
     "Popular",
     "PublicTable",
+    "Publication",
     "Pure",
     "Quantiles",
     "Queries",

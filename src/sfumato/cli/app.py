@@ -14,6 +14,7 @@ from sfumato.cli.fair import fair_app
 from sfumato.cli.local import local_app
 from sfumato.cli.options import Charged, Data, Json, SchemaPath, Table
 from sfumato.cli.outcome import CHECK_FAILED, emit, guarded
+from sfumato.cli.publishing import publish_app
 from sfumato.cli.reports import report_command
 from sfumato.cli.serving import serve_command, user_app
 from sfumato.cli.sql import sql_command
@@ -33,6 +34,7 @@ app = typer.Typer(
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(fair_app, name="fair")
 app.add_typer(local_app, name="local")
+app.add_typer(publish_app, name="publish")
 app.command("query", cls=Charged)(query_command)
 app.command("learn", cls=Charged)(learn_command)
 app.command("read")(read_command)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.exact import positive_integer
@@ -22,6 +22,9 @@ from sfumato.privacy import (
 from sfumato.privacy.attributes import attributes_from_json, attributes_to_json
 from sfumato.privacy.bounds import require_bound
 from sfumato.words import Understood
+
+UNITS = ("day", "week", "month", "quarter", "year")
+"""The periods for which a person can be protected on its own."""
 
 Names = str | tuple[str, ...]
 """One attribute, or several together, as a key of a budget."""
@@ -73,7 +76,9 @@ class Budget(metaclass=Understood):
 
     `each_attribute` makes one limit per class of linked attributes, `attributes` names single ones, pairs or
     groups, `people` limits groups of k people, `more` takes any other `Limit`. `secrets` declares the attributes
-    and which of them carry the same secret; a limit on a column speaks of everything linked to it.
+    and which of them carry the same secret; a limit on a column speaks of everything linked to it. `units` limits what
+    may be learnt of each day, week, month, quarter or year of a person; beside it `person="none"` says that nothing is
+    promised for a lifetime (PB-UNIT).
 
     >>> from sfumato import Pure
     >>> secrets = Secrets(("age", "born", "sex"), dependencies=(("born", "age"),))
@@ -82,29 +87,36 @@ class Budget(metaclass=Understood):
     ['person', 'age + born', 'sex', '4 people']
     """
 
-    person: Bound
+    person: Bound | None
     each_attribute: Bound | None
     attributes: tuple[tuple[tuple[str, ...], Bound], ...]
     people: tuple[tuple[int, Bound], ...]
     more: tuple[Limit, ...]
     secrets: Secrets | None
+    units: tuple[tuple[str, Bound], ...]
 
     def __init__(
         self,
-        person: Bound | None = None,
+        person: Bound | Literal["none"] | None = None,
         each_attribute: Bound | None = None,
         attributes: Mapping[Names, Bound] | None = None,
         people: Mapping[int, Bound] | None = None,
         *,
         more: Iterable[Limit] = (),
         secrets: Secrets | None = None,
+        units: Mapping[str, Bound] | None = None,
     ) -> None:
-        if person is None:
+        given = {unit: _unit_bound(unit, bound) for unit, bound in (units or {}).items()}
+        each_unit = tuple((unit, given[unit]) for unit in UNITS if unit in given)  # JSON keeps no order
+        if person == "none":
+            _require_units(each_unit)
+            person = None
+        elif person is None:
             raise ParameterError(
                 "A budget needs a limit for the whole person, because a figure per attribute means nothing without "
                 "it; write for example Budget(person=Pure(3), each_attribute=Pure(1))."
             )
-        if require_bound(person, "person").unit != "person":
+        elif require_bound(person, "person").unit != "person":
             raise ParameterError("The person limit is for whole people; leave .per_attribute() out of person=.")
         named = tuple(
             (((key,) if isinstance(key, str) else tuple(key)), require_bound(bound, f"attributes[{key!r}]"))
@@ -118,6 +130,7 @@ class Budget(metaclass=Understood):
             ("people", groups),
             ("more", tuple(more)),
             ("secrets", secrets),
+            ("units", each_unit),
         ):
             object.__setattr__(self, field, value)
         if secrets is not None or not self.names_attributes:
@@ -134,12 +147,18 @@ class Budget(metaclass=Understood):
         if self.secrets is not None:
             return self
         return Budget(
-            self.person, self.each_attribute, dict(self.attributes), dict(self.people), more=self.more, secrets=secrets
+            self.person or "none",
+            self.each_attribute,
+            dict(self.attributes),
+            dict(self.people),
+            more=self.more,
+            secrets=secrets,
+            units=dict(self.units),
         )
 
     def limits(self) -> tuple[Limit, ...]:
         """Return all limits, each on the closure of its attributes, in the order of declaration."""
-        found = [Limit(EVERYTHING, self.person)]
+        found = [] if self.person is None else [Limit(EVERYTHING, self.person)]
         if self.each_attribute is not None:
             found += [Limit(names, self.each_attribute) for names in self._declared().classes()]
         found += [Limit(closure(self._declared(), names), bound) for names, bound in self.attributes]
@@ -153,17 +172,20 @@ class Budget(metaclass=Understood):
         """Return every bound that is written here."""
         each = [] if self.each_attribute is None else [self.each_attribute]
         named, groups = [bound for _, bound in self.attributes], [bound for _, bound in self.people]
-        return [self.person, *each, *named, *groups, *(limit.bound for limit in self.more)]
+        whole = [] if self.person is None else [self.person]
+        by_unit = [bound for _, bound in self.units]
+        return [*whole, *each, *named, *groups, *(limit.bound for limit in self.more), *by_unit]
 
     def as_divided_before(self) -> Budget:
         """Return the budget as earlier versions read it: half of every delta for leaks, unless that is written."""
         return Budget(
-            _divided_before(self.person),
+            "none" if self.person is None else _divided_before(self.person),
             None if self.each_attribute is None else _divided_before(self.each_attribute),
             {names: _divided_before(bound) for names, bound in self.attributes},
             {size: _divided_before(bound) for size, bound in self.people},
             more=[Limit(limit.on, _divided_before(limit.bound), limit.people) for limit in self.more],
             secrets=self.secrets,
+            units=dict(self.units),
         )
 
     def _declared(self) -> Secrets:
@@ -177,12 +199,13 @@ class Budget(metaclass=Understood):
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object that `from_json` reads back exactly."""
         return {
-            "person": self.person.to_json(),
+            "person": None if self.person is None else self.person.to_json(),
             "each_attribute": None if self.each_attribute is None else self.each_attribute.to_json(),
             "attributes": [[list(names), bound.to_json()] for names, bound in self.attributes],
             "people": [[size, bound.to_json()] for size, bound in self.people],
             "more": [limit.to_json() for limit in self.more],
             "secrets": None if self.secrets is None else secrets_to_json(self.secrets),
+            **({"units": {unit: bound.to_json() for unit, bound in self.units}} if self.units else {}),
         }
 
     @classmethod
@@ -190,12 +213,33 @@ class Budget(metaclass=Understood):
         """Read what `to_json` wrote."""
         each, secrets = record["each_attribute"], record["secrets"]
         return cls(
-            bound_from_json(record["person"]),
+            "none" if record["person"] is None else bound_from_json(record["person"]),
             None if each is None else bound_from_json(each),
             {tuple(names): bound_from_json(bound) for names, bound in record["attributes"]},
             {size: bound_from_json(bound) for size, bound in record["people"]},
             more=[Limit.from_json(limit) for limit in record["more"]],
             secrets=None if secrets is None else secrets_from_json(secrets),
+            units={unit: bound_from_json(bound) for unit, bound in record.get("units", {}).items()},
+        )
+
+
+def _unit_bound(unit: str, bound: Bound) -> Bound:
+    """Return a limit on each slot of a unit; its ceilings are fixed now, so its delta is divided now."""
+    if unit not in UNITS:
+        near = difflib.get_close_matches(unit, UNITS, n=1)
+        raise ParameterError(
+            f"{unit!r} is no unit of time{f', did you mean {near[0]!r}?' if near else ';'} write one of "
+            f"{', '.join(UNITS)}, and person= for whole people."
+        )
+    return _divided_before(replace(require_bound(bound, f"units[{unit!r}]"), unit="person"))
+
+
+def _require_units(units: tuple[tuple[str, Bound], ...]) -> None:
+    """Refuse the word "none" for a person limit where nothing else is promised."""
+    if not units:
+        raise ParameterError(
+            "person='none' says that nothing is promised for a lifetime, which is allowed only beside a limit on each "
+            "day, week, month, quarter or year; write Budget(person='none', units={'day': Pure(1)})."
         )
 
 

@@ -15,6 +15,7 @@ from sfumato.ledger.amounts import ranges_to_text, sums_to_text
 from sfumato.ledger.chain import CHANGED_SUMS, FIRST, ROLLED_BACK, Head, canonical, digest
 from sfumato.ledger.keeping import Keep, Keeper
 from sfumato.ledger.rules import LimitRule, Rulebook, Verdict, first_rules, rules_from_json, rules_to_json, settlements
+from sfumato.ledger.slots import Directory, SlotBook, limit_sums, with_slots
 from sfumato.ledger.terms import Opening, Terms, with_schema
 from sfumato.privacy import Loss
 from sfumato.privacy.settlement import Settlement
@@ -43,6 +44,7 @@ class Journal:
         self._keeper = Keeper(keep_head)
         self.unkept: list[tuple[str, str | None]] = []  # the snapshots of a ledger in memory
         self.book = Rulebook([])
+        self.slots = SlotBook(())
         self.store = Store(place)
         self.place = self.store.name
         try:
@@ -83,7 +85,8 @@ class Journal:
         rules = first_rules(terms.budget, terms.analysts)
         body = canonical({**terms.to_json(), "rules": rules_to_json(rules)})
         with self.store.connection(write=True) as connection:
-            sums = json.dumps(Rulebook(rules).zero())
+            zero = json.dumps(Rulebook(rules).zero())
+            sums = with_slots(zero, Directory().text() if terms.budget.units else None)
             if self.store.create(connection, sums):
                 session = Session(connection, Head(0, FIRST), 0, FORMAT, digest(sums))
                 self.append_rule(session, "created", body)
@@ -169,6 +172,7 @@ class Journal:
                 body = json.loads(row.body)
                 if row.kind == "created":
                     self.terms = Terms.from_json(body)
+                    self.slots = SlotBook(self.terms.budget.units)
                     self.book = Rulebook(rules_from_json(body["rules"]))
                 elif row.kind == "settled":
                     for places, found in settlements(body):
@@ -192,14 +196,14 @@ class Journal:
 
         if session.form >= SEALED:
             return self.checked_sums(session)
-        return list(map(str, json.loads(session.sums_text())))
+        return limit_sums(session.sums_text())
 
     def checked_sums(self, session: Session) -> list[str]:
         """Return the running sums, or refuse everything if they are not those that the chain seals (SM-SEAL)."""
         text = session.sums_as_sealed()
         if text is None:
             raise LedgerError(CHANGED_SUMS.format(place=self.place))
-        return list(map(str, json.loads(text)))
+        return limit_sums(text)
 
     @staticmethod
     def history(session: Session) -> list[tuple[tuple[Loss, ...], str | None]]:

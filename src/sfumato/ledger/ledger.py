@@ -22,6 +22,7 @@ from sfumato.ledger.request import Losses, Request, asker_of, losses_of, request
 from sfumato.ledger.reservation import Conversation, Preview, Reservation
 from sfumato.ledger.rules import LimitRule, Verdict
 from sfumato.ledger.running import Work
+from sfumato.ledger.slots import SlotCharge, joined
 from sfumato.ledger.statements import Names
 from sfumato.ledger.stepping import Stepwise
 from sfumato.ledger.terms import Opening
@@ -84,6 +85,7 @@ class Ledger(Meters):
         *,
         spend: Bound | None = None,
         make_loss: MakeLoss | None = None,
+        slots: Sequence[SlotCharge] | None = None,
     ) -> Reservation:
         """Charge a request to every limit, or refuse it and write nothing; the data are not touched.
 
@@ -92,7 +94,14 @@ class Ledger(Meters):
         refusal also says the largest spend that would fit.
         """
         request = request_of(
-            self._journal.terms, request_id, event, loss, question=question_key, analyst=analyst, spend=spend
+            self._journal.terms,
+            request_id,
+            event,
+            loss,
+            question=question_key,
+            analyst=analyst,
+            spend=spend,
+            slots=self._journal.slots.require(slots),
         )
         with self._journal.session(write=True) as session:
             found = self._charge(session, request)
@@ -123,11 +132,13 @@ class Ledger(Meters):
                 lifecycle.begin(session, found)
             return found
         verdict = self._journal.book.weigh(sums, request.losses, request.analyst)
+        by_slot = self._journal.slots.weigh(request.slots, session.slots)
+        verdict = joined(verdict, by_slot)
         if not verdict.fits:
             return verdict
         if verdict.settles:
             self._journal.settle(session, request.id, verdict)
-        return lifecycle.write(session, request, verdict, starts)
+        return lifecycle.write(session, request, verdict, starts, by_slot)
 
     def start(self, request_id: str) -> Reservation:
         """Mark a reservation as started, once, or raise; only then may the data be opened."""
@@ -154,6 +165,7 @@ class Ledger(Meters):
         analyst: str | None = None,
         spend: Bound | None = None,
         make_loss: MakeLoss | None = None,
+        slots: Sequence[SlotCharge] | None = None,
     ) -> Reservation:
         """Reserve and start in one transaction, call `draw` once, store its bytes and return them.
 
@@ -161,7 +173,14 @@ class Ledger(Meters):
         A kill inside `draw` loses what was paid: `run_sealed` does not.
         """
         request = request_of(
-            self._journal.terms, request_id, event, loss, question=question_key, analyst=analyst, spend=spend
+            self._journal.terms,
+            request_id,
+            event,
+            loss,
+            question=question_key,
+            analyst=analyst,
+            spend=spend,
+            slots=self._journal.slots.require(slots),
         )
         found = self._begin(request, make_loss, sealed=False)
         if found.state == "committed":
@@ -179,6 +198,7 @@ class Ledger(Meters):
         analyst: str | None = None,
         spend: Bound | None = None,
         make_loss: MakeLoss | None = None,
+        slots: Sequence[SlotCharge] | None = None,
     ) -> Reservation:
         """Reserve, read, freeze what was read with a key, draw from that, store the bytes and return them.
 
@@ -186,7 +206,14 @@ class Ledger(Meters):
         or the same question, with the same bytes, free; only without a private place it is lost once its draw began.
         """
         request = request_of(
-            self._journal.terms, request_id, event, loss, question=question_key, analyst=analyst, spend=spend
+            self._journal.terms,
+            request_id,
+            event,
+            loss,
+            question=question_key,
+            analyst=analyst,
+            spend=spend,
+            slots=self._journal.slots.require(slots),
         )
         found = self._begin(request, make_loss, sealed=True)
         if not found.reused:
@@ -216,9 +243,13 @@ class Ledger(Meters):
         analyst: str | None = None,
         spend: Bound | None = None,
         make_loss: MakeLoss | None = None,
+        slots: Sequence[SlotCharge] | None = None,
     ) -> Stepwise:
         """Reserve and start a request that is answered in steps, or find it begun; its steps are not charged again."""
-        request = request_of(self._journal.terms, request_id, event, loss, question=None, analyst=analyst, spend=spend)
+        read = self._journal.slots.require(slots)
+        request = request_of(
+            self._journal.terms, request_id, event, loss, question=None, analyst=analyst, spend=spend, slots=read
+        )
         with self._journal.session(write=True) as session:
             found = self._charge(session, request)
             if isinstance(found, Reservation) and found.state == "reserved":
@@ -271,9 +302,9 @@ class Ledger(Meters):
             raise LedgerError(wording.DEAD)
         return found
 
-    def preview(self, loss: Losses, analyst: str | None = None) -> Preview:
+    def preview(self, loss: Losses, analyst: str | None = None, slots: Sequence[SlotCharge] | None = None) -> Preview:
         """Say what a request would do; costs nothing and reserves nothing."""
-        verdict = self._weigh(loss, analyst)
+        verdict = self._weigh(loss, analyst, slots)
         closes = self._journal.book.closings(verdict)
         said = wording.fits_text(closes) if verdict.fits else wording.refusal_text(verdict.breaks)
         return Preview(verdict.fits, tuple(verdict.breaks), tuple(closes), said)
@@ -286,11 +317,12 @@ class Ledger(Meters):
         found = self.largest(make_loss, spend, analyst)
         return None if found is None else readable(make_loss, found, lambda loss: self._weigh(loss, analyst))
 
-    def _weigh(self, loss: Losses, analyst: str | None) -> Verdict:
-        losses = losses_of(self._journal.terms, loss)
+    def _weigh(self, loss: Losses, analyst: str | None, slots: Sequence[SlotCharge] | None = None) -> Verdict:
+        losses, read = losses_of(self._journal.terms, loss), self._journal.slots.require(slots)
         with self._journal.session(write=False) as session:
             who = asker_of(self._journal.terms, analyst)
-            return self._journal.book.weigh(self._journal.sums(session), losses, who)
+            verdict = self._journal.book.weigh(self._journal.sums(session), losses, who)
+            return joined(verdict, self._journal.slots.weigh(read, session.slots))
 
     def add_limit(self, limit: Limit) -> LimitRule:
         """Add a limit to a running ledger; it refuses, but it is declared late and never a guarantee."""

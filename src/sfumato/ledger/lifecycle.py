@@ -14,6 +14,7 @@ from sfumato.ledger.chain import canonical, digest
 from sfumato.ledger.request import Request, without_gauss
 from sfumato.ledger.reservation import Conversation, Reservation
 from sfumato.ledger.rules import Verdict
+from sfumato.ledger.slots import SlotVerdict
 from sfumato.privacy import Loss
 
 if TYPE_CHECKING:
@@ -38,7 +39,9 @@ def answered(session: Session, question: str) -> Reservation | None:
     return None if found is None else replace(_reservation(session, found), reused=True)
 
 
-def write(session: Session, request: Request, verdict: Verdict, starts: bool = False) -> Reservation:
+def write(
+    session: Session, request: Request, verdict: Verdict, starts: bool = False, slots: SlotVerdict | None = None
+) -> Reservation:
     """Charge a request that fits: sums, chain and reservation change together.
 
     One that `starts` in the same transaction, to freeze before it draws, is returned as it was charged.
@@ -47,9 +50,12 @@ def write(session: Session, request: Request, verdict: Verdict, starts: bool = F
 
     # The one look at a clock: before the data are touched, so that it cannot tell anything about them.
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    if verdict.charges:
+    if slots is not None and slots.charges:
+        session.save_slots(slots)
+    if verdict.charges or (slots is not None and slots.charges):
         session.save_sums(json.dumps(verdict.sums))  # before the row, which seals them
-    row = session.append("reserved", request.id, request.body(verdict.charges, now))
+    body = request.body(verdict.charges, now, {} if slots is None else slots.charges)
+    row = session.append("reserved", request.id, body)
     question = None if request.question is None else digest(request.question)
     if starts:
         session.append("started", request.id, FREEZES)

@@ -66,6 +66,18 @@ class Meters(Viewed):
         with self._journal.session(write=False) as session:
             return statements.readings(self._journal, session)
 
+    def spent_in(self, unit: str, slot: str) -> Reading:
+        """Return the meters of one period: `spent_in("day", "2026-11-16")`; used so far, never a guarantee."""
+        with self._journal.session(write=False) as session:
+            self._journal.sums(session)
+            return self._journal.slots.reading(unit, slot, session.slots)
+
+    def one_slot_each(self, unit: str) -> bool:
+        """Tell whether every release so far read one slot of a unit, so that costs of several slots add up."""
+        with self._journal.session(write=False) as session:
+            self._journal.sums(session)
+            return session.directory is None or session.directory.single.get(unit, True)
+
     def history(self) -> list[Entry]:
         """Return every request that was charged, in the order of the chain, whatever became of it."""
         with self._journal.session(write=False) as session:

@@ -11,6 +11,7 @@ from sfumato.errors import ParameterError
 from sfumato.ledger.amounts import ranges_to_text
 from sfumato.ledger.budget import require_known
 from sfumato.ledger.chain import canonical, digest
+from sfumato.ledger.slots import SlotCharge
 from sfumato.ledger.terms import Terms
 from sfumato.privacy import Bound, Loss
 from sfumato.privacy.bounds import require_bound
@@ -34,6 +35,7 @@ class Request:
     question: str | None
     analyst: str | None
     spend: Bound | None = None
+    slots: tuple[SlotCharge, ...] = ()
 
     @cached_property
     def written(self) -> dict[str, Any]:
@@ -43,6 +45,7 @@ class Request:
             "loss": [loss.to_json() for loss in self.losses],
             "question": self.question,
             "analyst": self.analyst,
+            **({"slots": [charge.to_json() for charge in self.slots]} if self.slots else {}),
         }
 
     @property
@@ -50,14 +53,15 @@ class Request:
         """Equal for equal requests, whichever version asks: what a loss says of Gaussians follows from the event."""
         return digest(canonical(without_gauss(self.written)))
 
-    def body(self, charges: dict[str, list[int]], at: str) -> str:
+    def body(self, charges: dict[str, list[int]], at: str, by_slot: dict[str, dict[str, list[str]]]) -> str:
         """Return the row of the chain: the request, its exact charges by limit, what was allowed, and when it came.
 
         Time and spend are for people who read the history; they decide nothing, and a retry may differ in them.
         """
         listed = {charge: ranges_to_text(places) for charge, places in charges.items()}
         spend = None if self.spend is None else self.spend.to_json()
-        return canonical({**self.written, "charges": listed, "at": at, "spend": spend})
+        slots = {"slot_charges": by_slot} if by_slot else {}
+        return canonical({**self.written, "charges": listed, "at": at, "spend": spend, **slots})
 
 
 def without_gauss(record: Any) -> Any:
@@ -77,6 +81,7 @@ def request_of(
     question: str | None,
     analyst: str | None,
     spend: Bound | None = None,
+    slots: tuple[SlotCharge, ...] = (),
 ) -> Request:
     """Check a request against public facts; who asks is checked where it is charged, by the quotas that then stand."""
     if not isinstance(request_id, str) or not 0 < len(request_id) <= LONGEST_ID:
@@ -88,7 +93,9 @@ def request_of(
     if question is not None and not isinstance(question, str):
         raise ParameterError("A question key is a text, the canonical form of the question with its snapshot.")
     allowed = None if spend is None else require_bound(spend)
-    return Request(request_id, event.to_json(), losses_of(terms, loss), question, analyst, allowed)
+    for charge in slots:
+        losses_of(terms, charge.losses)
+    return Request(request_id, event.to_json(), losses_of(terms, loss), question, analyst, allowed, slots)
 
 
 def losses_of(terms: Terms, loss: Losses) -> tuple[Loss, ...]:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
-from sfumato.ledger.chain import FIRST, Head, Row, digest, sums_after, with_sums, without_sums
+from sfumato.ledger.chain import FIRST, Head, Row, canonical, digest, sums_after, with_sums, without_sums
+from sfumato.ledger.slots import Directory, SlotVerdict, slots_said, with_slots
 
-FORMAT = 5
+FORMAT = 6
 """Raised when an older version could not go on with what a newer one writes.
 
 Since 2 answers may be raw draws; since 3 every row seals the sums after it; since 4 a step of a conversation is said
-before it is drawn; since 5 the first question may decide how a limit divides its delta.
+before it is drawn; since 5 the first question may decide how a limit divides its delta; since 6 limits may hold for
+each period.
 """
 SEALED = 3
 """The first format whose rows seal the sums."""
@@ -77,6 +80,15 @@ step_table = sa.Table(
 """What the steps of a request asked, each said before its first coin, and what came of it once that is known."""
 
 
+slot_table = sa.Table(
+    "sfumato_slot",
+    metadata,
+    sa.Column("unit", sa.String(16), primary_key=True),
+    sa.Column("bucket", sa.String(8), primary_key=True),
+    sa.Column("content", sa.Text, nullable=False),
+)
+"""The sums of limits on each period, by unit and year; the directory that the chain seals names their digests."""
+
 # Statements are built once: building them costs more than running them.
 _ID: sa.BindParameter[Any] = sa.bindparam("wanted")
 _READ_SUMS = sa.select(sums_table.c.sums)
@@ -124,6 +136,8 @@ _LAST_STEP = sa.select(sa.func.max(step_table.c.number)).where(step_table.c.id =
 _DROP_STEPS = sa.delete(step_table).where(step_table.c.id == _ID)
 _DROP_UNKEPT = _DROP_STEPS.where(step_table.c.kept.is_(False), step_table.c.number < sa.bindparam("before"))
 _SETTLE_STEP = sa.update(step_table).where(step_table.c.id == _ID, step_table.c.number == sa.bindparam("at"))
+_SLOTS = sa.select(slot_table.c.content).where(slot_table.c.unit == _ID, slot_table.c.bucket == sa.bindparam("of_year"))
+_DROP_SLOTS = sa.delete(slot_table).where(slot_table.c.unit == _ID, slot_table.c.bucket == sa.bindparam("of_year"))
 _FINISHED = sa.select(finished_table.c.content).where(finished_table.c.id == _ID)
 _FORGET_FINISHED = sa.delete(finished_table).where(finished_table.c.id == _ID)
 _STATES = sa.select(reservation_table.c.id, reservation_table.c.state)
@@ -162,6 +176,7 @@ class Session:
         self._saved: str | None = None
         self._unwritten: str | None = None
         self._before = (head, rules, form)
+        self.directory: Directory | None = None  # of the sums by period, once the sums were read
 
     @property
     def sealed(self) -> str | None:
@@ -175,7 +190,29 @@ class Session:
     def sums_text(self) -> str:
         """Return the running sums of all limits, as JSON."""
         self._write_sums()
-        return str(self.connection.scalar(_READ_SUMS))
+        text = str(self.connection.scalar(_READ_SUMS))
+        self._read_directory(text)
+        return text
+
+    def _read_directory(self, text: str) -> None:
+        said = slots_said(text)
+        self.directory = None if said is None else Directory(said)
+
+    def slots(self, unit: str, bucket: str) -> dict[str, str]:
+        """Return the sums of the slots of one unit and year, if they are those that the chain seals."""
+        assert self.directory is not None
+        found = self.connection.scalar(_SLOTS, {"wanted": unit, "of_year": bucket})
+        return self.directory.check(unit, bucket, {} if found is None else json.loads(found))
+
+    def save_slots(self, verdict: SlotVerdict) -> None:
+        """Replace the sums of the slots that a request changed; `save_sums` follows and seals them."""
+        assert self.directory is not None
+        self.directory.take(verdict)
+        for (unit, bucket), content in verdict.buckets.items():
+            at = {"wanted": unit, "of_year": bucket}
+            self.connection.execute(_DROP_SLOTS, at)
+            record = {"unit": unit, "bucket": bucket, "content": canonical(content)}
+            self.connection.execute(sa.insert(slot_table), record)
 
     def sums_as_sealed(self) -> str | None:
         """Return the running sums if they are those that the last row sealed, None if somebody changed them (SM-SEAL).
@@ -192,10 +229,12 @@ class Session:
         if row.seal(previous or FIRST) != seal or digest(sums) != named:
             return None
         self._sealed = named
+        self._read_directory(str(sums))
         return str(sums)
 
-    def save_sums(self, text: str) -> None:
+    def save_sums(self, limits: str) -> None:
         """Replace the running sums; the rows that are added after this seal them."""
+        text = with_slots(limits, None if self.directory is None else self.directory.text())
         self._sealed = self._saved = digest(text)
         self._unwritten = text  # of several in one transaction the last is written
 
@@ -287,6 +326,7 @@ class Session:
     def upgrade(self) -> None:
         """Make the tables that a ledger of an earlier version does not have."""
         step_table.create(self.connection, checkfirst=True)
+        slot_table.create(self.connection, checkfirst=True)
         self.form = FORMAT
 
     def finished(self, request_id: str) -> bytes | None:

@@ -73,6 +73,8 @@ def reading(journal: Journal, session: Session, names: Names, people: int, analy
 def _shadow(mine: list[LimitRule], on: Attributes, people: int, relation: Relation) -> LimitRule:
     """Return a meter for a set without a limit of its own, with the ceiling of the person limit that reaches it."""
     whole = [rule for rule in mine if isinstance(rule.limit.on, Everything)]
+    if not whole:
+        raise ParameterError("This ledger promises nothing for a lifetime; ask what a period has used by spent_in.")
     for rule in whole:
         if groups_of(rule.limit, on, people, relation) == 1:
             return LimitRule(Limit(on, rule.limit.bound, people), rule.gate, rule.analyst, shares=rule.shares)

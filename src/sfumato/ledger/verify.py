@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from sfumato.errors import BudgetExceeded
+from sfumato.errors import BudgetExceeded, LedgerError
 from sfumato.ledger import wording
 from sfumato.ledger.amounts import at_most, ranges_from_text, sums_from_text, sums_to_text
+from sfumato.ledger.budget import Budget
 from sfumato.ledger.chain import FIRST, Head, Row, digest, sums_after
 from sfumato.ledger.rules import LimitRule, Rulebook, rules_from_json, settlements
+from sfumato.ledger.slots import Bucket, Directory, SlotBook, SlotCharge, limit_sums, slots_said, with_slots
 from sfumato.privacy import Approximate, Loss
 from sfumato.privacy.filters import Sums
 from sfumato.privacy.settlement import Settlement
@@ -54,6 +56,9 @@ class _Audit:
 
     book: Rulebook = field(default_factory=lambda: Rulebook([]))
     sums: list[str] = field(default_factory=list)
+    slot_book: SlotBook = field(default_factory=lambda: SlotBook(()))
+    directory: Directory | None = None
+    slots: dict[tuple[str, str], Bucket] = field(default_factory=dict)
     past: list[tuple[tuple[Loss, ...], str | None]] = field(default_factory=list)
     states: dict[str, str] = field(default_factory=dict)
     steps: dict[str, int] = field(default_factory=dict)
@@ -64,6 +69,9 @@ class _Audit:
     settling: dict[int, Settlement] = field(default_factory=dict)
     """The limits that the last row settled, until the request that it names is charged."""
     settler: str = ""
+
+    def bucket(self, unit: str, bucket: str) -> Bucket:
+        return self.slots.get((unit, bucket), {})
 
     def wrong(self, row: Row, what: str) -> None:
         self.problems.append(f"Row {row.number} ({row.kind}): {what}.")
@@ -87,7 +95,8 @@ def verify(session: Session, head: Head | None) -> Verification:
         stored = session.sums_text()
         if audit.sealed is not None and digest(stored) != audit.sealed:
             audit.problems.append("The sums are not those that the last row sealed.")
-        _compare_sums(audit, json.loads(stored))
+        _compare_sums(audit, limit_sums(stored))
+        _compare_slots(audit, session, slots_said(stored))
         _compare_states(audit, list(session.reservations()))
     if head is not None and not session.holds(head):
         audit.problems.append(f"The ledger was rolled back: it does not hold row {head.length} as it was kept.")
@@ -99,6 +108,9 @@ def _replay(audit: _Audit, row: Row) -> None:
     if row.kind == "created":
         audit.book = Rulebook(rules_from_json(body["rules"]))
         audit.sums = audit.book.zero()
+        units = Budget.from_json(body["budget"]).units
+        audit.slot_book = SlotBook(units)
+        audit.directory = Directory() if units else None
     elif row.kind in ("late", "cap"):
         _replay_rule(audit, row, body)
     elif row.kind == "settled":
@@ -124,7 +136,7 @@ def _compare_seal(audit: _Audit, row: Row) -> None:
     named = sums_after(row.body)
     if named is None and audit.sealed is not None:
         audit.wrong(row, "it seals no sums, although rows before it do")
-    elif named is not None and named != audit.sealed and named != digest(json.dumps(audit.sums)):
+    elif named is not None and named != audit.sealed and named != digest(_written(audit)):
         audit.wrong(row, "the sums that it seals are not what was charged so far")
     audit.sealed = named if named is not None else audit.sealed
 
@@ -233,10 +245,42 @@ def _replay_charges(audit: _Audit, row: Row, body: dict[str, Any]) -> None:
             nothing = tuple(Fraction(0) for _ in fresh)
             if not _covered(fresh, stored.get(place, nothing)):
                 audit.wrong(row, f"the charge stored for {audit.book.rules[place].name} is too small")
+    if audit.directory is not None:
+        _replay_slots(audit, row, body)
     for place, amount in stored.items():
         gate = audit.book.rules[place].gate
         audit.sums[place] = sums_to_text(gate.add(sums_from_text(audit.sums[place]), amount))
     audit.past.append((losses, body["analyst"]))
+
+
+def _replay_slots(audit: _Audit, row: Row, body: dict[str, Any]) -> None:
+    charges = [SlotCharge.from_json(record) for record in body.get("slots", [])]
+    found, covered = audit.slot_book.replay(charges, body.get("slot_charges", {}), audit.bucket)
+    if not covered:
+        audit.wrong(row, "the charge stored for some period is too small")
+    assert audit.directory is not None
+    if found.buckets:
+        audit.directory.take(found)
+    audit.slots.update(found.buckets)
+
+
+def _written(audit: _Audit) -> str:
+    return with_slots(json.dumps(audit.sums), None if audit.directory is None else audit.directory.text())
+
+
+def _compare_slots(audit: _Audit, session: Session, said: str | None) -> None:
+    if said != (None if audit.directory is None else audit.directory.text()):
+        audit.problems.append("The sums by period are not what was charged.")
+        return
+    for unit, bucket in audit.slots:
+        try:
+            stored = session.slots(unit, bucket)
+        except LedgerError:
+            audit.problems.append(f"The sums of {unit} {bucket} are not those that the chain seals.")
+            continue
+        audit.problems += [
+            f"The sums of {unit} {slot} have passed its limit." for slot in audit.slot_book.passed(unit, stored)
+        ]
 
 
 def _covered(fresh: Sums, stored: Sums) -> bool:

@@ -24,6 +24,7 @@ from sfumato.table.bounding import (
 from sfumato.table.engine import Plan, Source
 from sfumato.table.failures import guarded
 from sfumato.table.identity import Files, files_of
+from sfumato.table.periods import Span
 from sfumato.table.reading import readable
 from sfumato.table.repair import KEY, PERSON, check_columns, repaired
 from sfumato.table.resources import Resources
@@ -60,13 +61,15 @@ def open_table(
     table: str | None = None,
     order_key: str = "",
     resources: Resources | None = None,
+    span: Span | None = None,
 ) -> Table:
     """Open a source under a schema; raises on public facts only.
 
     `snapshot` is the caller's own name for this state of the data: it says nothing about their content.
     `order_key` chooses which rows are picked of people who have too many; `resources` are what may be used of the
     machine. Every declared column is checked and the people are counted here; what a person may count is worked out
-    when the first question is asked, of the columns that questions read.
+    when the first question is asked, of the columns that questions read. `span` leaves all rows out but those of some
+    days, before anything is done with them; who is there then is private, so nobody is counted here.
     """
     if not isinstance(schema, Schema):
         raise SchemaError(f"A table needs a Schema, not {type(schema).__name__}; sf.draft(source) drafts one.")
@@ -79,9 +82,11 @@ def open_table(
             before = files.identity()
         opened = readable(opened, schema)
         check_columns(opened.table, schema)
-        found = Table(opened, schema, snapshot, order_key)
+        if span is not None:
+            span.check(schema)
+        found = Table(opened, schema, snapshot, order_key, span)
         found.files, found.identity = files, before
-        if schema.person is not None:
+        if schema.person is not None and span is None:
             found.people  # noqa: B018  counted here, before anything is asked
     except BaseException:
         opened.close()
@@ -95,10 +100,11 @@ class Table:
     flat = False
     """Whether its rows are those of a statement, bounded before."""
 
-    def __init__(self, source: Source, schema: Schema, snapshot: str, order_key: str) -> None:
+    def __init__(self, source: Source, schema: Schema, snapshot: str, order_key: str, span: Span | None = None) -> None:
         self.schema = schema
         self.snapshot = snapshot
         self.order_key = order_key
+        self.span = span
         self.files: Files | None = None
         self.identity: str | None = None  # private: sizes and times of files depend on cells
         self.planned: set[Any] = set()  # gauges whose queries the engine has planned
@@ -261,7 +267,8 @@ class Table:
 
     @cached_property
     def _coded(self) -> ir.Table:
-        return guarded(lambda: self._source.named(repaired(self._source.table, self.schema)))
+        rows = repaired(self._source.table, self.schema)
+        return guarded(lambda: self._source.named(rows if self.span is None else self.span.rows(rows)))
 
     @cached_property
     def _rows_by_person(self) -> ir.Table:

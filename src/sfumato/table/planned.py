@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.domain import Text
 from sfumato.errors import EngineError, TooLarge
-from sfumato.table.bounding import Bounding, told_apart
+from sfumato.table.bounding import Bounding, rows_by_person, told_apart
 from sfumato.table.data import Table
 from sfumato.table.failures import REASONS, guarded
 from sfumato.table.repair import PERSON
@@ -55,6 +55,8 @@ class PlannedTable(Table):
 
     @property
     def _rows_by_person(self) -> ir.Table:
+        if self._table.span is not None:
+            return rows_by_person(self._coded)  # who is there on some days is private, so nothing was counted yet
         return self._table._rows_by_person
 
     def _one_row_each(self) -> ir.Table:

@@ -34,7 +34,8 @@ def one(request: Request, who: Anybody) -> Response:
         {f"Columns of {name}": one for name, one in schema.private.items()} if desk.several else {"Columns": schema}
     )
     columns = [(caption, table) for caption, one in described.items() for table in one.view().tables[:1]]
-    explained = desk.front.ledger.budget.person.explain()
+    person = desk.front.ledger.budget.person
+    explained = "" if person is None else person.explain()
     return render(
         request,
         "dataset.html",

@@ -1,0 +1,90 @@
+"""What a release costs under each limit: which slots it reads, whole or in part (PB-UNIT).
+
+A table of a publication is bounded by the period that it reads: what one person counts is cut over that period and no
+other. A limit on the same or on a longer period sees the person's whole share come or go. A limit on a shorter period,
+or on one that begins inside, sees only a part of the rows exchanged, after which the others may be cut differently:
+that costs what a person who leaves and one who enters do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+
+from sfumato.ledger.slots import SlotCharge
+from sfumato.privacy import ADD_REMOVE, Cost, Loss
+from sfumato.privacy.parallel import twice
+from sfumato.privacy.sensitivity import Sensitivity
+from sfumato.publish.calendar import Slot
+from sfumato.publish.running import Claim, RunningTotals
+
+
+def charges_of(units: Iterable[str], read: Slot, losses: Sequence[Loss]) -> list[SlotCharge]:
+    """Return what a release that reads one slot, bounded by it, is charged under limits on these units.
+
+    >>> from sfumato import Cost
+    >>> from datetime import date
+    >>> month, loss = Slot.of("month", date(2026, 2, 1)), Loss.flat(Cost.pure(1), relation=ADD_REMOVE)
+    >>> [(charge.unit, len(charge.slots), charge.losses[0].person.epsilon)
+    ...  for charge in charges_of(["day", "week", "year"], month, [loss])]
+    [('day', 28, Fraction(2, 1)), ('week', 5, Fraction(2, 1)), ('year', 1, Fraction(1, 1))]
+    """
+    found = []
+    for unit in units:
+        met = read.meets(unit)
+        names = tuple(slot.name for slot in met)
+        whole = len(met) == 1 and read.inside(met[0])
+        found.append(SlotCharge(unit, names, tuple(losses) if whole else tuple(map(_exchanged, losses))))
+    return found
+
+
+def _exchanged(loss: Loss) -> Loss:
+    return Loss.flat(twice(loss.person), relation=ADD_REMOVE)
+
+
+def running_counts(unit: str, periods: Sequence[Slot]) -> dict[Slot, tuple[tuple[int, ...], bool]]:
+    """Return for each slot of a unit in which periods it has days, and whether it holds all of them whole."""
+    found: dict[Slot, list[int]] = {}
+    for place, period in enumerate(periods):
+        for slot in period.meets(unit):
+            found.setdefault(slot, [0] * len(periods))[place] = 1
+    return {
+        slot: (tuple(counts), all(periods[place].inside(slot) for place, one in enumerate(counts) if one))
+        for slot, counts in found.items()
+    }
+
+
+def running_charges(units: Iterable[str], periods: Sequence[Slot], totals: RunningTotals) -> list[SlotCharge]:
+    """Return what a running total over these periods is charged under limits on these units.
+
+    A slot of several periods costs |C n|² for the periods in it; a slot that is only part of a period costs four times
+    the square of its own move, because rows are exchanged there and not left out.
+    """
+    found: list[SlotCharge] = []
+    for unit in units:
+        by_cost: dict[Cost, list[str]] = {}
+        for slot, (counts, whole) in running_counts(unit, periods).items():
+            moves = totals.moves if whole else totals.moves.times(2)
+            if sum(counts) == 1:
+                # All single periods at the price of the dearest, so that they are one charge.
+                cost = Cost.gaussian(totals.factor.one_period * moves.l2_squared / totals.variance)
+            else:
+                cost = totals.cost(counts, moves)
+            by_cost.setdefault(cost, []).append(slot.name)
+        for cost, names in by_cost.items():
+            found.append(SlotCharge(unit, tuple(names), (Loss.flat(cost, relation=ADD_REMOVE),)))
+    return found
+
+
+def running_claims(spends: Mapping[str, Fraction], periods: Sequence[Slot], moves: Sensitivity) -> list[Claim]:
+    """Return what the noise of a running total must be good for, by unit and rho."""
+    claims: list[Claim] = []
+    for unit, rho in spends.items():
+        seen: set[tuple[tuple[int, ...], bool]] = set()
+        for counts, whole in running_counts(unit, periods).values():
+            first = (1,) + (0,) * (len(periods) - 1)
+            counted = first if sum(counts) == 1 else counts
+            if (counted, whole) not in seen:
+                seen.add((counted, whole))
+                claims.append(Claim(counted, moves if whole else moves.times(2), rho))
+    return claims

@@ -1,0 +1,308 @@
+"""The file that declares a publication: everything in it is public, and an unknown word is refused (PB-PUBLISH)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+from sfumato.durable import read_bytes
+from sfumato.errors import ParameterError
+from sfumato.ledger.budget import UNITS, Budget
+from sfumato.ledger.typed import read_bound
+from sfumato.privacy import Bound, Concentrated
+from sfumato.publish.calendar import Slot, slots_between
+from sfumato.publish.matrix import MOST_PERIODS
+from sfumato.table.periods import Span
+from sfumato.table.schema import Schema
+from sfumato.words import nearest
+
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}")
+FORMATS = ("parquet", "csv", "json", "html")
+_WORDS: Mapping[str, Sequence[str]] = {
+    "publication": (
+        "name", "schema", "ledger", "source", "stamp", "period", "first", "last", "horizon", "wait", "private", "from",
+    ),
+    "table": ("name", "question", "running", "spend", "every", "hide_below", "round_to", "windows", "target"),
+    "output": ("to", "formats", "licence"),
+}  # fmt: skip
+_SECTIONS = ("publication", "limits", "table", "output", "about")
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """One table: a question asked anew in every period, or a total that runs on."""
+
+    name: str
+    phrase: str
+    spend: Mapping[str, Bound]
+    """By unit, what it may cost; a table that is asked anew has one, for the period that it reads."""
+    running: bool = False
+    every: str = "day"
+    hide_below: int | None = None
+    round_to: int | None = None
+    windows: tuple[int, ...] = ()
+    target: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what decides what is drawn; how it is shown is no part of it."""
+        spend = {unit: bound.to_json() for unit, bound in self.spend.items()}
+        return {"name": self.name, "phrase": self.phrase, "every": self.every, "spend": spend, "target": self.target}
+
+
+@dataclass(frozen=True)
+class PublicationFile:
+    """A publication as it was declared; paths are those beside the file."""
+
+    name: str
+    schema: Schema
+    ledger: str
+    source: str
+    stamp: str
+    period: str
+    first: date
+    last: date | None
+    horizon: int | None
+    wait: int
+    private: Path
+    since: date
+    """From here on periods are published under this edition; earlier ones belong to an earlier one."""
+    budget: Budget
+    tables: tuple[TableSpec, ...]
+    to: Path
+    formats: tuple[str, ...] = FORMATS
+    licence: str = ""
+    about: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def edition(self) -> str:
+        """A short name of everything that decides what is published: equal files have equal editions."""
+        facts = {
+            "name": self.name,
+            "schema": self.schema.fingerprint,
+            "stamp": self.stamp,
+            "period": self.period,
+            "first": self.first.isoformat(),
+            "wait": self.wait,
+            "tables": [one.to_json() for one in self.tables],
+        }
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+
+    def anew(self, unit: str | None = None) -> list[TableSpec]:
+        """Return the tables that are asked anew, those of one period or all."""
+        return [one for one in self.tables if not one.running and unit in (None, one.every)]
+
+    def running(self) -> list[TableSpec]:
+        """Return the tables that run on."""
+        return [one for one in self.tables if one.running]
+
+    def units(self) -> list[str]:
+        """Return the periods in which something is published, the publication's own one first."""
+        return list(dict.fromkeys([self.period, *(one.every for one in self.anew())]))
+
+    def slots(self, unit: str, until: date) -> list[Slot]:
+        """Return the periods of a unit that end by a day, as far as the publication goes."""
+        last = until if self.last is None else min(until, self.last)
+        return [slot for slot in slots_between(unit, self.first, last) if slot.first >= self.since]
+
+    def due(self, unit: str, today: date) -> list[Slot]:
+        """Return the periods that may be read: those that ended long enough ago."""
+        return self.slots(unit, today - timedelta(days=1 + self.wait))
+
+    def running_periods(self, number: int = 0) -> list[Slot]:
+        """Return the periods of one horizon of a running total; each is twice as long as the one before."""
+        if self.horizon is None:
+            assert self.last is not None
+            return list(slots_between(self.period, self.first, self.last)) if number == 0 else []
+        length, skipped = self.horizon * 2**number, self.horizon * (2**number - 1)
+        slot = next(iter(slots_between(self.period, self.first, date.max - timedelta(days=400))))
+        found: list[Slot] = []
+        for place in range(skipped + length):
+            if place >= skipped:
+                found.append(slot)
+            slot = slot.following
+        return found
+
+    def span(self, slot: Slot) -> Span:
+        """Return the days of a slot."""
+        return Span(self.stamp, slot.first, slot.last)
+
+    def source_of(self, slot: Slot) -> str:
+        """Return where the rows of a slot are; a file that is not there is a public fact, and refused here."""
+        if "{date}" not in self.source:
+            return self.source
+        days = [slot.first + timedelta(days=place) for place in range((slot.last - slot.first).days + 1)]
+        for day in days:
+            place = self.source.replace("{date}", day.isoformat())
+            if not Path(place).exists():
+                raise ParameterError(
+                    f"There is no file for {day}: {place}. Put it there; a day on which nothing happened has a file "
+                    "without rows."
+                )
+        return self.source.replace("{date}", days[0].isoformat() if len(days) == 1 else "*")
+
+
+def load_file(path: str | Path) -> PublicationFile:
+    """Read a publication; whatever is wrong with it is said in one sentence with the word to write."""
+    place = Path(path)
+    try:
+        record = tomllib.loads(read_bytes(place, "publication").decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ParameterError(f"{str(path)!r} is no TOML ({error}); see docs/publications.md for an example.") from None
+    return read_record(record, place.parent)
+
+
+def read_record(record: Mapping[str, Any], home: Path) -> PublicationFile:
+    """Read a publication from what its TOML file holds; paths are taken from `home`."""
+    _known("A publication file", record, _SECTIONS)
+    about = dict(record.get("publication", {}))
+    _known("[publication]", about, _WORDS["publication"])
+    name = str(_wanted(about, "name", "visits"))
+    if not NAME.fullmatch(name):
+        raise ParameterError(f"name = {name!r} must be small letters, digits, - and _; write name = 'visits'.")
+    schema = Schema.load(home / str(_wanted(about, "schema", "visits.schema.toml")))
+    period = _unit(about.get("period", "day"), "period")
+    first = _day(_wanted(about, "first", "2026-01-01"), "first")
+    last = _day(about["last"], "last") if "last" in about else None
+    horizon = about.get("horizon")
+    if last is not None and last < first:
+        raise ParameterError(f"last = {last} is before first = {first}; write the earlier day first.")
+    if not record.get("table"):
+        raise ParameterError("A publication has at least one [[table]] with name, question and spend.")
+    tables = tuple(_table(one, period) for one in record["table"])
+    if len({one.name for one in tables}) != len(tables):
+        raise ParameterError("Two tables have the same name; give each its own.")
+    if any(one.running for one in tables):
+        _check_horizon(first, last, horizon, period)
+    limits = {str(unit): str(said) for unit, said in record.get("limits", {}).items()}
+    output = dict(record.get("output", {}))
+    _known("[output]", output, _WORDS["output"])
+    ledger = _beside(home, str(about.get("ledger", f"{name}.ledger")))
+    private = _beside(home, str(about.get("private", f"{name}.private" if "://" in ledger else f"{ledger}.private")))
+    found = PublicationFile(
+        name, schema, ledger, _beside(home, str(_wanted(about, "source", "in/{date}.parquet"))),
+        str(_wanted(about, "stamp", "at")), period, first, last, horizon, _days(about.get("wait", "0 days")),
+        Path(private), _day(about.get("from", first), "from"), _budget(limits), tables,
+        home / str(output.get("to", "out")), _formats(output.get("formats", list(FORMATS))),
+        str(output.get("licence", "")), {str(key): str(said) for key, said in record.get("about", {}).items()},
+    )  # fmt: skip
+    Span(found.stamp, first, last or first).check(schema)
+    return found
+
+
+def _table(given: Mapping[str, Any], period: str) -> TableSpec:
+    _known("[[table]]", given, _WORDS["table"])
+    name = str(_wanted(given, "name", "pages"))
+    if not NAME.fullmatch(name):
+        raise ParameterError(f"A table's name = {name!r} must be small letters, digits, - and _; write 'pages'.")
+    if ("question" in given) == ("running" in given):
+        raise ParameterError(
+            f"The table {name!r} has either question = 'count by country', asked anew in every period, or running = "
+            "'count by country', a total that runs on."
+        )
+    running = "running" in given
+    every = _unit(given.get("every", period), "every")
+    if UNITS.index(every) < UNITS.index(period):
+        raise ParameterError(f"every = {every!r} is shorter than the period {period!r}; write a longer one.")
+    said = _wanted(given, "spend", "Concentrated(0.002)")
+    named = said if isinstance(said, Mapping) else {every: said}
+    spend = {_unit(unit, "spend"): read_bound(str(bound), f"spend of {name}") for unit, bound in named.items()}
+    if running and not all(isinstance(bound, Concentrated) for bound in spend.values()):
+        raise ParameterError(
+            f"The running total {name!r} is paid by Concentrated; write spend = 'Concentrated(0.002)'."
+        )
+    if running and "every" in given:
+        raise ParameterError(f"The running total {name!r} takes a step every {period}; leave every out.")
+    if not running and (len(spend) > 1 or list(spend) != [every] or "windows" in given or "target" in given):
+        raise ParameterError(
+            f"The table {name!r} is asked anew every {every}, so it has one spend and no windows; write running = … "
+            "for a total that runs on."
+        )
+    windows = tuple(_positive(one, "windows") for one in given.get("windows", ()))
+    target = given.get("target", "running")
+    return TableSpec(
+        name, str(given["running"] if running else given["question"]), spend, running, every,
+        None if "hide_below" not in given else _positive(given["hide_below"], "hide_below"),
+        None if "round_to" not in given else _positive(given["round_to"], "round_to"),
+        windows, None if target == "running" else _positive(target, "target"),
+    )  # fmt: skip
+
+
+def _check_horizon(first: date, last: date | None, horizon: Any, period: str) -> None:
+    if (last is None) == (horizon is None):
+        raise ParameterError(
+            "A running total spans a known number of periods: write last = '2026-12-31', or, if the end is not known, "
+            "horizon = 400, generously, and leave last out."
+        )
+    count = horizon if last is None else sum(1 for _ in slots_between(period, first, last))
+    if not isinstance(count, int) or not 1 <= count <= MOST_PERIODS:
+        raise ParameterError(f"A running total spans 1 to {MOST_PERIODS} periods, and here it would span {count}.")
+
+
+def _budget(limits: Mapping[str, str]) -> Budget:
+    if not limits:
+        raise ParameterError("[limits] says what is promised: write day = 'Concentrated(0.01)' and person = 'none'.")
+    _known("[limits]", limits, (*UNITS, "person"))
+    person = limits.get("person")
+    if person is None:
+        raise ParameterError(
+            "[limits] says what holds for a whole person: write person = 'Concentrated(1)', or person = 'none', which "
+            "every page then says."
+        )
+    units = {unit: read_bound(said, f"[limits] {unit}") for unit, said in limits.items() if unit != "person"}
+    return Budget("none" if person == "none" else read_bound(person, "[limits] person"), units=units)
+
+
+def _known(where: str, given: Mapping[str, Any], words: Sequence[str]) -> None:
+    for name in given:
+        if name not in words:
+            raise ParameterError(f"{where} has no {name!r}; {nearest(name, words)}")
+
+
+def _wanted(given: Mapping[str, Any], name: str, example: str) -> Any:
+    if name not in given:
+        raise ParameterError(f"A publication needs {name}; write {name} = {example!r}.")
+    return given[name]
+
+
+def _unit(word: Any, name: str) -> str:
+    if word not in UNITS:
+        raise ParameterError(f"{name} = {word!r} is no period; write one of {', '.join(UNITS)}.")
+    return str(word)
+
+
+def _day(word: Any, name: str) -> date:
+    try:
+        return word if isinstance(word, date) else date.fromisoformat(str(word))
+    except ValueError:
+        raise ParameterError(f"{name} = {word!r} is no day; write {name} = '2026-01-01'.") from None
+
+
+def _days(word: Any) -> int:
+    found = re.fullmatch(r"([0-9]{1,4}) days?", str(word))
+    if found is None:
+        raise ParameterError(f"wait = {word!r} is no number of days; write wait = '3 days'.")
+    return int(found[1])
+
+
+def _positive(word: Any, name: str) -> int:
+    if not isinstance(word, int) or isinstance(word, bool) or word < 1:
+        raise ParameterError(f"{name} is a whole number from 1 on, not {word!r}.")
+    return word
+
+
+def _formats(words: Any) -> tuple[str, ...]:
+    wrong = [word for word in words if word not in FORMATS]
+    if wrong:
+        raise ParameterError(f"No format is called {wrong[0]!r}; write some of {', '.join(FORMATS)}.")
+    return tuple(words)
+
+
+def _beside(home: Path, place: str) -> str:
+    return place if "://" in place else str(home / place)

@@ -1,0 +1,143 @@
+"""What others' catalogues want to know: a data package, the columns of CSV files, a record for registries."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Truncated
+from sfumato.publish.file import PublicationFile, TableSpec
+
+REGISTRY = ("deployment_name", "purpose", "data_curator", "region")
+"""What only the publisher knows; without them a record is a draft."""
+MEDIA = {".csv": "text/csv", ".parquet": "application/vnd.apache.parquet", ".json": "application/json"}
+
+
+def data_package(file: PublicationFile, promise: tuple[str, ...], files: Mapping[str, bytes], note: str) -> Any:
+    """Return a data package: every file with its hash, its size and, of CSV, its columns."""
+    resources = []
+    for path, content in files.items():
+        place = PurePosixPath(path)
+        resource: dict[str, Any] = {
+            "name": str(place).replace("/", "-").replace("=", "-").replace(".", "-").lower(),
+            "path": path,
+            "hash": f"sha256:{hashlib.sha256(content).hexdigest()}",
+            "bytes": len(content),
+            "mediatype": MEDIA[place.suffix],
+        }
+        if place.suffix == ".csv":
+            resource["schema"] = {"fields": [{"name": name, "type": kind} for name, kind in _columns(content)]}
+        resources.append(resource)
+    found = {
+        "name": file.name,
+        "title": file.about.get("deployment_name", file.name),
+        "description": " ".join(filter(None, (note, *promise))),
+        "version": file.edition,
+        "resources": resources,
+    }
+    return {**found, "licenses": [{"name": file.licence}]} if file.licence else found
+
+
+def csv_metadata(spec: TableSpec, content: bytes) -> Any:
+    """Return what the columns of a table hold, as CSV on the Web says it."""
+    names = {"number": "number", "integer": "integer", "string": "string"}
+    return {
+        "@context": "http://www.w3.org/ns/csvw",
+        "dc:title": spec.name,
+        "dc:description": _ends(spec),
+        "null": "",
+        "tableSchema": {"columns": [{"name": name, "datatype": names[kind]} for name, kind in _columns(content)]},
+    }
+
+
+def _ends(spec: TableSpec) -> str:
+    said = f"{spec.phrase}. low and high are ends of 95 % intervals for each row, of the noise of privacy alone."
+    if spec.running:
+        said += " Those with 'all' hold for all rows at once."
+    if spec.hide_below is not None:
+        said += f" Values below {spec.hide_below} as published are left out, for readability and not for privacy."
+    if spec.round_to is not None:
+        said += f" Values are rounded to multiples of {spec.round_to}, ends outward."
+    return said
+
+
+def _columns(content: bytes) -> list[tuple[str, str]]:
+    """Return names and types of a CSV file that was written here."""
+    rows = list(csv.reader(io.StringIO(content.decode(), newline="")))
+    found = []
+    for place, name in enumerate(rows[0]):
+        cells = [row[place] for row in rows[1:] if row[place] != ""]
+        found.append((name, _kind(cells)))
+    return found
+
+
+def _kind(cells: list[str]) -> str:
+    for kind, reads in (("integer", int), ("number", float)):
+        try:
+            for cell in cells:
+                reads(cell)
+        except ValueError:
+            continue
+        return kind if cells else "string"
+    return "string"
+
+
+def registry_record(file: PublicationFile, promise: tuple[str, ...]) -> str:
+    """Return a record for a registry of deployments, as YAML; a draft as long as something only you know lacks."""
+    unit, bound = file.budget.units[0] if file.budget.units else ("person", file.budget.person)
+    assert bound is not None
+    lacking = [name for name in REGISTRY if name not in file.about]
+    record: dict[str, Any] = {
+        "status": "Draft" if lacking else "Complete",
+        **({"missing": lacking} if lacking else {}),
+        **dict(file.about),
+        "name": file.name,
+        "edition": file.edition,
+        "model": "Central",
+        "privacy_unit": "person" if unit == "person" else f"person-{unit}",
+        "privacy_unit_details": f"All rows of one person whose {file.stamp} lies in one {unit}, whenever they arrive."
+        if unit != "person"
+        else "All rows of one person.",
+        **_parameters(bound),
+        "release_type": "Many releases",
+        "release_type_details": " ".join(filter(None, promise)),
+        "data_source_type": "Dynamic",
+        "access_type": "Non-interactive",
+        "unprotected_quantities": "The declared file, the schema, and on which days something was published.",
+        "late_data": f"A {file.period} is read {file.wait} days after its end; what arrives later is never read.",
+        "composition": "Privacy filters, one for each period and limit; all adaptive.",
+        "post_processing": [f"{one.name}: {_ends(one)}" for one in file.tables],
+        "mechanisms": [f"{one.name}: {'PB-CONTINUAL' if one.running else one.phrase}" for one in file.tables],
+    }
+    return "".join(_yaml(name, value) for name, value in record.items())
+
+
+def _parameters(bound: Bound) -> dict[str, Any]:
+    match bound:
+        case Pure():
+            return {"variant_name": "Pure", "privacy_parameters": {"epsilon": float(bound.epsilon)}}
+        case Approximate():
+            numbers = {"epsilon": float(bound.epsilon), "delta": float(bound.delta)}
+            return {"variant_name": "Approximate", "privacy_parameters": numbers}
+        case Concentrated():
+            return {"variant_name": "Zero-concentrated", "privacy_parameters": {"rho": float(bound.rho)}}
+        case Truncated():
+            numbers = {"rho": float(bound.rho), "omega": float(bound.omega)}
+            return {"variant_name": "Truncated concentrated", "privacy_parameters": numbers}
+    raise AssertionError(f"{type(bound).__name__} is a bound without a name.")
+
+
+def _yaml(name: str, value: Any) -> str:
+    """Return one entry; texts are quoted as in JSON, which YAML reads."""
+    if isinstance(value, Mapping):
+        return f"{name}:\n" + "".join(
+            f"  {key}: {json.dumps(part, ensure_ascii=False)}\n" for key, part in value.items()
+        )
+    if isinstance(value, list):
+        return f"{name}:\n" + "".join(f"  - {json.dumps(part, ensure_ascii=False)}\n" for part in value)
+    return f"{name}: {json.dumps(value, ensure_ascii=False)}\n"

@@ -1,0 +1,91 @@
+"""The page of a publication: its promise, its pictures, its newest tables, and where the files are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+
+from sfumato.answer import Answer, Frame
+from sfumato.publish.calendar import Slot
+from sfumato.publish.file import PublicationFile, TableSpec
+from sfumato.publish.series import NEIGHBOURS, Series
+from sfumato.show.pages import Shown, html
+from sfumato.show.views import released_table
+
+DRAWN = 6
+"""So many groups of a running total are drawn; the files have all of them."""
+
+
+class _Text:
+    """Some sentences on a page."""
+
+    def __init__(self, *sentences: str) -> None:
+        self.sentences = [one for one in sentences if one]
+
+    def html(self) -> str:
+        """Return a paragraph for each."""
+        return "".join(f"<p>{escape(one)}</p>" for one in self.sentences)
+
+
+class _Links:
+    """Where the files are."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self.paths = paths
+
+    def html(self) -> str:
+        """Return a list of links."""
+        listed = "".join(f'<li><a href="{escape(path)}">{escape(path)}</a></li>' for path in self.paths)
+        return f"<ul>{listed}</ul>"
+
+
+def page(
+    file: PublicationFile,
+    promise: Sequence[str],
+    newest: Sequence[tuple[Slot, Mapping[str, Answer]]],
+    running: Mapping[str, Series],
+    note: str = "",
+) -> str:
+    """Return the whole page as one HTML text that loads nothing from anywhere."""
+    from sfumato.publish.layout import published_frame
+
+    specs = {spec.name: spec for spec in file.tables}
+    sections = [html("What is promised", [_Text(note, *promise, _late(file))])]
+    for name, series in running.items():
+        sections.append(html(f"{name}: {specs[name].phrase}, running", _drawn(series)))
+    for slot, answers in newest:
+        for name, answer in answers.items():
+            shown = published_frame(answer, specs[name])
+            sections.append(html(f"{name}, {slot.name}", [_table(shown), _Text(*_readability(specs[name]))]))
+    links = [f"latest/{spec.name}.csv" for spec in file.anew()] + [f"{spec.name}.csv" for spec in file.running()]
+    listed = [link for link in links if "csv" in file.formats] + ["datapackage.json", "registry.yaml"]
+    sections.append(html("Files", [_Links(listed)]))
+    title = escape(f"{file.name}{' (made up)' if note else ''}")
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>'
+        f"<body><h1>{title}</h1>{''.join(sections)}</body></html>\n"
+    )
+
+
+def _drawn(series: Series) -> list[Shown]:
+    if not series.periods:
+        return [_Text("Nothing is released yet.")]
+    pictures: list[Shown] = [series.plot(place) for place in range(min(DRAWN, len(series.keys)))]
+    return [*pictures, _Text(NEIGHBOURS)]
+
+
+def _table(frame: Frame) -> Shown:
+    shown, _ = frame.shown()
+    return released_table("", shown.keys, shown.columns)
+
+
+def _readability(spec: TableSpec) -> list[str]:
+    found = ["Intervals hold for each row, 95 % of the time; noise of privacy only, not sampling error."]
+    if spec.hide_below is not None:
+        found.append(f"Empty: below {spec.hide_below} as published. This is for readability, not for privacy.")
+    return found
+
+
+def _late(file: PublicationFile) -> str:
+    wait = f"{file.wait} days after its end" if file.wait else "after its end"
+    return f"A {file.period} is read once, {wait}; rows that arrive later are never read."

@@ -1,0 +1,88 @@
+"""What a publication will cost and how far off it will be, before any data are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato.answer import Answer
+from sfumato.publish.file import TableSpec
+from sfumato.publish.series import band_factor
+from sfumato.publish.total import RunningTable
+
+USUAL = 0.95
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """One table: how often it is released, what it costs one period of one person, and how wide its noise is."""
+
+    name: str
+    every: str
+    spend: str
+    error: str
+
+    def to_json(self) -> dict[str, str]:
+        """Return the four texts."""
+        return {"table": self.name, "every": self.every, "spend": self.spend, "error": self.error}
+
+
+@dataclass(frozen=True)
+class PublicationPlan:
+    """What a publication promises, costs and shows."""
+
+    name: str
+    edition: str
+    promise: tuple[str, ...]
+    tables: tuple[TablePlan, ...]
+    refused: str | None
+    to: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as JSON."""
+        return {
+            "name": self.name,
+            "edition": self.edition,
+            "promise": list(self.promise),
+            "tables": [one.to_json() for one in self.tables],
+            "refused": self.refused,
+            "to": self.to,
+        }
+
+    def __str__(self) -> str:
+        from sfumato.show import table
+
+        rows = [[one.name, one.every, one.spend, one.error] for one in self.tables]
+        drawn = table("", ["table", "every", "costs one period of a person", "noise, 95 %"], rows).text()
+        end = "All periods fit the limits." if self.refused is None else f"A limit will refuse {self.refused}"
+        where = f"Files go to {self.to}. Keep the private directory out of backups and of shared disks."
+        return "\n".join([f"{self.name} (edition {self.edition})", *filter(None, self.promise), "", drawn, end, where])
+
+
+def table_plan(spec: TableSpec, unit: str, error: str) -> TablePlan:
+    """Return the plan of one table."""
+    spend = ", ".join(f"{unit}: {bound!s}" for unit, bound in spec.spend.items())
+    return TablePlan(spec.name, unit, spend, error)
+
+
+def running_error(table: RunningTable) -> str:
+    """Say how wide the noise of a running total is, at one period and at all of them."""
+    totals = table.totals
+    unit = float(table.gauge.unit)
+    spread = (totals.variance * totals.factor.spread(table.spec.target)) ** 0.5
+    all_at_once = band_factor(len(table.periods), 1 - USUAL) * float(spread.max()) * unit
+    return f"±{1.96 * float(spread.mean()) * unit:.3g} one period, ±{all_at_once:.3g} all periods at once"
+
+
+def rehearsed_error(answer: Answer) -> str:
+    """Say how wide the intervals of an answer to made-up rows are: they hardly depend on the rows."""
+    columns = answer.frame.columns
+    low, high = (next((name for name in columns if name.endswith(end)), None) for end in ("low", "high"))
+    if low is None or high is None:
+        return "see a preview"
+    ends = [
+        (high_end - low_end) / 2
+        for low_end, high_end in zip(columns[low], columns[high], strict=True)
+        if isinstance(low_end, (int, float)) and isinstance(high_end, (int, float))
+    ]
+    return f"±{max(ends):.3g}" if ends else "see a preview"

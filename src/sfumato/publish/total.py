@@ -1,0 +1,328 @@
+"""One running total of a publication: its plan from public facts, its steps, what is kept between them (PB-CONTINUAL).
+
+A step reads one period, freezes what it read with a key, draws from that and from what earlier steps froze, and stores
+the draw: once, whatever ends processes (PB-RUN). The exact integers of all periods lie beside the data, as secret as
+they are, each file named by its digest, which the state of the conversation lists; they are never read again from the
+source. Keys live from freezing to storing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.ask.packing import pack, unpack
+from sfumato.curator.typed import read_question
+from sfumato.durable import make_directory, write_durably
+from sfumato.errors import LedgerError, Overtaken, ParameterError, Unfinished
+from sfumato.ledger import Ledger
+from sfumato.ledger.stepping import DeadStep, Standing, Stepwise
+from sfumato.mechanism import Event
+from sfumato.noise import new_key
+from sfumato.privacy import ADD_REMOVE, Concentrated, Loss
+from sfumato.publish.calendar import Slot
+from sfumato.publish.charges import running_charges, running_claims
+from sfumato.publish.file import PublicationFile, TableSpec
+from sfumato.publish.running import LARGEST_VARIANCE, RunningTotals, least_noise
+from sfumato.publish.series import Segment, Series
+from sfumato.questions import Count, GroupBy
+from sfumato.table.data import Table
+from sfumato.table.gauge import Basis, Gauge
+from sfumato.table.measure import Totals
+from sfumato.table.statistics import COUNT, DENSE_CELLS
+from sfumato.table.where import read_where
+from sfumato.totals.totals import all_cells, number_of_cells
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SALT = 32
+"""A kept file begins with so many random bytes, so that its digest says nothing about it."""
+SCALES = [2**power for power in range(12, 5, -1)]
+"""How many units a weighed row may count, the finest first."""
+LOST = (
+    "What the running total {name!r} read in earlier periods is not where it was kept, so it has ended: it cannot be "
+    "read again, because people could count twice. What was published stays; start a new total under another name."
+)
+ATTEMPTS = 100
+
+
+class _Readings(Sequence[Any]):
+    """What all steps read, each taken from its file when it is used: a year of many groups need not fit memory."""
+
+    def __init__(self, load: Callable[[str], Any], earlier: Sequence[str], last: Any) -> None:
+        self._load, self._earlier, self._last = load, earlier, last
+
+    def __len__(self) -> int:
+        return len(self._earlier) + 1
+
+    def __getitem__(self, place: Any) -> Any:
+        if place >= len(self):
+            raise IndexError(place)
+        return self._last if place in (-1, len(self._earlier)) else self._load(self._earlier[place])
+
+
+@dataclass(frozen=True)
+class RunningTable:
+    """One horizon of a running total: `number` 0 is the first."""
+
+    file: PublicationFile
+    spec: TableSpec
+    number: int = 0
+
+    @property
+    def id(self) -> str:
+        """The request under which its conversation stands in the ledger."""
+        later = f"/{self.number + 1}" if self.number else ""
+        return f"pub/{self.file.name}/running/{self.spec.name}{later}"
+
+    @cached_property
+    def periods(self) -> list[Slot]:
+        """The periods that it spans."""
+        return self.file.running_periods(self.number)
+
+    @cached_property
+    def measure(self) -> Totals:
+        """What is read in every period."""
+        question = read_question(self.spec.phrase, self.file.schema).canonical(self.file.schema)
+        if isinstance(question, Count):
+            return Totals((), (COUNT,), read_where(question.where, self.file.schema))
+        counts = isinstance(question, GroupBy) and all(type(one) is Count for one in question.aggregates)
+        if not isinstance(question, GroupBy) or not counts or question.keys != "schema":
+            raise ParameterError(
+                f"The running total {self.spec.name!r} counts rows, in listed groups if any; write running = 'count by "
+                "country', or ask it anew in every period with question = …."
+            )
+        if number_of_cells(self.file.schema, question.by) > DENSE_CELLS:
+            raise ParameterError(f"The running total {self.spec.name!r} has too many groups; leave a column out.")
+        return Totals(question.by, (COUNT,), read_where(question.where, self.file.schema))
+
+    @cached_property
+    def cells(self) -> tuple[tuple[Any, ...], ...]:
+        """The groups, in the order of the numbers; one without a name where there are none."""
+        return tuple(map(tuple, all_cells(self.file.schema, self.measure.keys))) if self.measure.keys else ((),)
+
+    @cached_property
+    def gauge(self) -> Gauge:
+        """What knows unit and sensitivity; of weighed rows in the finest unit whose noise can be drawn."""
+        return self._planned[0]
+
+    @cached_property
+    def totals(self) -> RunningTotals:
+        """The mechanism."""
+        return self._planned[1]
+
+    @cached_property
+    def _planned(self) -> tuple[Gauge, RunningTotals]:
+        for scale in SCALES:
+            gauge = Basis(self.file.schema, None, ADD_REMOVE, scale=scale).gauge(self.measure)
+            moves = gauge.sensitivity(COUNT)
+            if moves.l2_squared * 64 * 256**2 / min(self._rhos.values()) < LARGEST_VARIANCE or scale == SCALES[-1]:
+                break
+        claims = running_claims(self._rhos, self.periods, moves)
+        factor, variance = least_noise(len(self.periods), claims, self.spec.target)
+        made = RunningTotals(relation=ADD_REMOVE, reads=gauge.charged, factor=factor, variance=variance, moves=moves)
+        gauge.require(made)
+        return gauge, made
+
+    @property
+    def _rhos(self) -> dict[str, Fraction]:
+        return {unit: bound.rho for unit, bound in self.spec.spend.items() if isinstance(bound, Concentrated)}
+
+    def event(self) -> Event:
+        """Return the public record of the conversation."""
+        inner = self.totals.event()
+        parameters = {
+            "mechanism": inner.to_json(),
+            "publication": self.file.name,
+            "table": self.spec.name,
+            "question": self.spec.phrase,
+            "edition": self.file.edition,
+            "first": self.periods[0].name,
+            "last": self.periods[-1].name,
+        }
+        return Event("RunningTotals", inner.spec, parameters, inner.version)
+
+    def loss(self) -> Loss:
+        """Return what somebody who is there in every period is charged for the whole of it."""
+        return Loss.flat(self.totals.cost([1] * len(self.periods)), self.totals.reads, ADD_REMOVE)
+
+    def open(self, book: Ledger) -> Stepwise:
+        """Reserve the whole of it, or find it begun."""
+        units = [unit for unit, _ in book.budget.units]
+        return book.open(self.id, self.event(), self.loss(), slots=running_charges(units, self.periods, self.totals))
+
+    def done(self, book: Ledger) -> list[str]:
+        """Return the periods that were released; none if it was not begun."""
+        entry = book.entry(self.id)
+        return [] if entry is None or entry.state != "started" else self._state(self.open(book).standing())[0]
+
+    def dead(self, book: Ledger) -> bool:
+        """Tell whether it ended before its time."""
+        entry = book.entry(self.id)
+        return entry is not None and entry.state == "dead"
+
+    @staticmethod
+    def _state(standing: Standing) -> tuple[list[str], list[str], list[str]]:
+        state = {"periods": [], "read": [], "released": []} if standing.state is None else json.loads(standing.state)
+        return state["periods"], state["read"], state["released"]
+
+    def step(self, book: Ledger, slot: Slot, table: Callable[[], Table]) -> None:
+        """Release one period, unless it was; periods come in their order."""
+        steps = self.open(book)
+        for _ in range(ATTEMPTS):
+            standing = steps.standing()
+            done = self._state(standing)[0]
+            if slot.name in done:
+                return
+            if slot.name != self.periods[len(done)].name:
+                raise ParameterError(
+                    f"The running total {self.spec.name!r} goes on with {self.periods[len(done)].name}, not with "
+                    f"{slot.name}; run the periods in their order."
+                )
+            try:
+                self._advance(steps, standing, slot, table)
+            except Overtaken:
+                continue  # another runner was first: its bytes count
+        raise Unfinished(f"Other runners were always first for {slot.name} of {self.spec.name!r}; run again.")
+
+    def _advance(self, steps: Stepwise, standing: Standing, slot: Slot, table: Callable[[], Table]) -> None:
+        done, read, released = self._state(standing)
+        seal = standing.seal
+        if seal is None or seal.step != standing.step:
+            content = new_key()[:SALT] + steps.read(lambda: self._read(table))
+            frozen, seal = steps.freeze(standing.step, content, new_key())
+        else:
+            thawed = steps.thaw(seal)
+            if isinstance(thawed, str):
+                raise Unfinished(thawed)
+            frozen = thawed
+        try:
+            totals = _Readings(self._totals_of, read, unpack(frozen.content[SALT:], self.file.schema)[0])
+            drawn = steps.draw(lambda: pack(self.totals.entry(totals, frozen.coins.noise(0, standing.step))))
+        except DeadStep:
+            steps.bury()
+            raise LedgerError(LOST.format(name=self.spec.name)) from None
+        state = {
+            "periods": [*done, slot.name],
+            "read": [*read, self._keep("read", frozen.content)],
+            "released": [*released, self._keep("released", drawn)],
+        }
+        steps.save(standing.step, json.dumps(state).encode())
+        # Only now, and what a kill left unsealed too: nobody else is about to seal, runners here wait for each other.
+        for left in steps.kept():
+            steps.release(left)
+
+    def sweep(self, book: Ledger) -> None:
+        """Erase keys that a kill between storing and erasing left; called where no other runner is about to seal."""
+        entry = book.entry(self.id)
+        if entry is None or entry.state != "started":
+            return
+        steps = self.open(book)
+        standing = steps.standing()
+        sealed = standing.seal is not None and standing.seal.step == standing.step
+        for left in steps.kept():
+            if not sealed or (standing.seal is not None and left != standing.seal.seal):
+                steps.release(left)
+
+    def _read(self, table: Callable[[], Table]) -> bytes:
+        with table() as opened:
+            return pack((_narrow(self.gauge.read(opened)[0]),))
+
+    def _totals_of(self, digest: str) -> NDArray[np.int64]:
+        """Return what an earlier step read; without it nothing can be drawn any more."""
+        content = self._kept("read", digest)
+        if content is None:
+            raise LookupError(digest)
+        found: NDArray[np.int64] = unpack(content[SALT:], self.file.schema)[0]
+        return found
+
+    def _place(self, kind: str) -> Path:
+        return self.file.private / kind
+
+    def _keep(self, kind: str, content: bytes) -> str:
+        """Keep a file under its digest; the same content again is the same file."""
+        digest = hashlib.sha256(content).hexdigest()
+        place = self._place(kind)
+        if not place.is_dir():
+            make_directory(place)
+            self.file.private.chmod(0o700)
+        write_durably(place / digest, [content])
+        return digest
+
+    def _kept(self, kind: str, digest: str) -> bytes | None:
+        try:
+            content = (self._place(kind) / digest).read_bytes()
+        except OSError:
+            return None
+        return content if hashlib.sha256(content).hexdigest() == digest else None
+
+    def segment(self, book: Ledger) -> tuple[list[str], Segment]:
+        """Return what was released so far, and for which periods."""
+        import numpy as np
+
+        done: list[str] = []
+        rows: list[Any] = []
+        entry = book.entry(self.id)
+        if entry is not None and entry.state == "started":
+            done, _, digests = self._state(self.open(book).standing())
+            for digest in digests:
+                content = self._kept("released", digest)
+                if content is None:
+                    raise LedgerError(
+                        f"A released step of {self.spec.name!r} is not where it was kept: {digest[:12]}…."
+                    )
+                rows.append(unpack(content, self.file.schema))
+        released = np.array(rows, np.int64).reshape(len(rows), len(self.cells))
+        return done, Segment(self.totals.factor, self.totals.variance, released)
+
+
+def running_series(file: PublicationFile, spec: TableSpec, book: Ledger, promise: str = "") -> Series:
+    """Return a running total over all of its horizons."""
+    periods: list[str] = []
+    segments: list[Segment] = []
+    number = 0
+    while True:
+        table = RunningTable(file, spec, number)
+        if number and not table.periods:
+            break
+        done, segment = table.segment(book)
+        if number and not done:
+            break
+        periods += done
+        segments.append(segment)
+        number += 1
+        if len(done) < len(table.periods):
+            break
+    first = RunningTable(file, spec)
+    return Series(tuple(periods), first.cells, tuple(segments), first.gauge.unit, file.horizon is not None, promise)
+
+
+def current(file: PublicationFile, spec: TableSpec, book: Ledger) -> RunningTable | None:
+    """Return the horizon that a running total stands in; None after its last one."""
+    number = 0
+    while True:
+        table = RunningTable(file, spec, number)
+        if not table.periods:
+            return None
+        if len(table.done(book)) < len(table.periods):
+            return table
+        number += 1
+
+
+def _narrow(total: Any) -> NDArray[Any]:
+    """Return exact integers in the smallest type that holds them: what is kept for a year is small then."""
+    import numpy as np
+
+    array = np.atleast_1d(np.asarray(total)).ravel().astype(np.int64)
+    for kind in (np.int16, np.int32):
+        if array.size and np.iinfo(kind).min <= array.min() and array.max() <= np.iinfo(kind).max:
+            return array.astype(kind)
+    return array

@@ -1,0 +1,90 @@
+"""What a publication promises, in words: guessing odds first, the bound in brackets (PB-UNIT)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil
+
+from sfumato.ledger.budget import Budget
+from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Truncated
+from sfumato.privacy.explanation import percent
+from sfumato.privacy.implied import bound_for_group
+from sfumato.privacy.readings import guess, guess_concentrated
+
+HIDDEN = Fraction(95, 100)
+"""From so many right guesses on something is not hidden."""
+NO_LIFETIME = (
+    "There is no bound over a lifetime: protection fades with every further {unit} on which a person appears. Habits "
+    "that repeat are not hidden."
+)
+DAYS = {"day": 1, "week": 7, "month": 31, "quarter": 92, "year": 366}
+
+
+def odds(bound: Bound) -> Fraction:
+    """Return how often somebody who guesses, 50:50 before, is right at most."""
+    match bound:
+        case Pure():
+            return guess(bound.epsilon)
+        case Approximate():
+            return guess(bound.epsilon, delta=bound.delta)
+        case Concentrated() | Truncated():
+            return guess_concentrated(bound.rho)
+    raise AssertionError(f"{type(bound).__name__} is a bound without words.")
+
+
+def said(bound: Bound | None) -> str:
+    """Say a bound as odds, or that it hides nothing.
+
+    >>> said(Concentrated("0.015")), said(Approximate(30, "1e-6"))
+    ('at most 54.4 % (Concentrated(0.015))', 'not hidden (Approximate(30, 1e-6))')
+    """
+    if bound is None:
+        return "not hidden"
+    chance = odds(bound)
+    return f"not hidden ({bound!s})" if chance >= HIDDEN else f"at most {percent(chance)} ({bound!s})"
+
+
+def promise(budget: Budget, period: str, single: bool) -> list[str]:
+    """Return the sentences that stand on every page; `single` says that every release reads one slot of the unit."""
+    found = []
+    for number, (unit, bound) in enumerate(budget.units):
+        if number == 0:
+            found.append(
+                f"Each person is protected for each {unit} on its own: what is published would hardly differ if "
+                f"everything that one person did in one {unit} were left out. Whoever guesses whether you were there "
+                f"in a given {unit}, 50:50 before, is right {said(bound)} of the time after."
+            )
+            found.append(_over_time(unit, bound, single))
+        else:
+            found.append(f"Over each {unit}: {said(bound)}.")
+    if budget.person is not None:
+        found.append(f"Over a lifetime: {said(budget.person)}.")
+    else:
+        found.append(NO_LIFETIME.format(unit=budget.units[0][0] if budget.units else period))
+    if budget.units:
+        unit = budget.units[0][0]
+        found.append(
+            f"One {unit} of one person's data is hidden, not the person's history. Shifting an event to the next "
+            f"{unit} counts as two."
+        )
+    return found
+
+
+def several(bound: Bound, count: int, single: bool) -> Bound | None:
+    """Return what a limit on each slot implies for so many slots of one person.
+
+    From the limit alone as for a group; if every release reads one slot, costs of slots add up.
+    """
+    if single and isinstance(bound, Concentrated):
+        return Concentrated(bound.rho * count)
+    return bound_for_group(bound, count)
+
+
+def _over_time(unit: str, bound: Bound, single: bool) -> str:
+    month, year = ceil(30 / DAYS[unit]), ceil(365 / DAYS[unit])
+    parts = []
+    if month > 1:
+        parts.append(f"after {month} of them {said(several(bound, month, single))}")
+    if year > 1:
+        parts.append(f"after {year} {said(several(bound, year, single))}")
+    return f"Somebody who comes every {unit}: {'; '.join(parts)}." if parts else ""

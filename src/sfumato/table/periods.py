@@ -1,0 +1,52 @@
+"""Some days of a table: the rows whose own stamp lies in them, cut out before anything else is done (PB-UNIT).
+
+Which days a row belongs to follows from that row alone. A stamp that is missing or outside the declared range belongs
+to no day that may be asked for: such cells are clamped to the ends of the range, so the ends themselves are refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING
+
+from sfumato.domain import Dates
+from sfumato.domain.calendar import day_number
+from sfumato.errors import SchemaError
+from sfumato.table.schema import Schema
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+
+@dataclass(frozen=True)
+class Span:
+    """The days from `first` to `last` of the column `stamp`."""
+
+    stamp: str
+    first: date
+    last: date
+
+    def check(self, schema: Schema) -> None:
+        """Refuse a column that is no date, and days that unreadable cells could fall into; public facts only."""
+        domain = schema.domain(self.stamp)
+        if not isinstance(domain, Dates):
+            raise SchemaError(
+                f"The stamp {self.stamp!r} says when a row happened, so it is a date; declare it by dates(…) in the "
+                "schema, and store moments as the day on which they happened where the people live."
+            )
+        if not domain.may_be_missing:
+            raise SchemaError(
+                f"Cells of {self.stamp!r} that are no date become {domain.missing}, a day like any other; leave "
+                "missing= out of its domain, so that such rows belong to no day."
+            )
+        if not domain.earliest < self.first <= self.last < domain.latest:
+            raise SchemaError(
+                f"The stamp {self.stamp!r} is declared from {domain.earliest} to {domain.latest}, and cells outside of "
+                f"that count at its ends; declare a range that begins before {self.first} and ends after {self.last}."
+            )
+
+    def rows(self, coded: ir.Table) -> ir.Table:
+        """Return the rows of these days."""
+        day = coded[self.stamp]
+        return coded.filter((day >= day_number(self.first)) & (day <= day_number(self.last)))

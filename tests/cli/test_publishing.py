@@ -1,0 +1,50 @@
+"""`sfumato publish`: what each command prints, and how it ends."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from sfumato.cli.app import app
+from tests.publish.sample import FILE, prepare
+
+ALONE = FILE.split("[[table]]")[0] + "[[table]]" + FILE.split("[[table]]")[1]
+
+
+@pytest.fixture
+def shell(tmp_path):
+    path = prepare(tmp_path, text=ALONE)
+
+    def run(*arguments):
+        return CliRunner().invoke(app, ["publish", arguments[0], str(path), *arguments[1:]])
+
+    return run
+
+
+def test_a_publication_from_plan_to_verification(shell, tmp_path):
+    assert "Each person is protected for each day" in shell("plan").stdout
+    assert "Nothing is due." in shell("run", "--today", "2026-01-01").stdout
+    done = shell("run", "--today", "2026-02-01", "--period", "2026-01-02", "--json")
+    assert json.loads(done.stdout) == [{"unit": "day", "period": "2026-01-02", "state": "done"}]
+    filled = shell("backfill", "--from", "2026-01-01", "--to", "2026-01-03", "--today", "2026-02-01")
+    assert filled.stdout.splitlines() == ["day 2026-01-01: done", "day 2026-01-03: done"]
+    assert shell("status", "--today", "2026-02-01").stdout.splitlines()[3] == "day 2026-01-04: due"
+    assert "3 periods" in shell("verify").stdout
+    (tmp_path / "out/visits/period=2026-01-02/countries.csv").write_text("")
+    found = shell("verify")
+    assert found.exit_code == 3 and "not what was stored" in found.stdout
+
+
+def test_how_commands_end(shell, tmp_path):
+    bad = shell("run", "--today", "soon")
+    assert bad.exit_code == 2 and "no day" in bad.stderr
+    assert shell("run", "--period", "2026-01-09", "--today", "2026-02-01").exit_code == 2
+    path = tmp_path / "visits.toml"
+    (tmp_path / "visits.ledger").unlink()
+    path.write_text(path.read_text().replace("Concentrated(1)", "Concentrated(0.1)"))
+    refused = shell("run", "--today", "2026-02-01")
+    assert refused.exit_code == 1 and "day 2026-01-01" in refused.stderr
+    path.write_text(path.read_text().replace("stamp =", "stmap ="))
+    assert "did you mean 'stamp'" in shell("plan").stderr

@@ -1,0 +1,149 @@
+"""Real kills of real runners: every period is released once, nothing is lost, no key stays (PB-RUN)."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+import sfumato as sf
+from sfumato import Noise
+from sfumato.errors import SfumatoError
+from sfumato.ledger import Ledger
+from tests.ledger.conftest import schema_on
+from tests.publish.sample import FILE, prepare
+
+LATER = date(2027, 1, 1)
+
+
+def declared(home: Path, days: int, ledger: str = "visits.ledger") -> Path:
+    """Write a publication of so many days, whose rows are made while it is killed."""
+    last = date(2026, 1, 1) + timedelta(days=days - 1)
+    text = FILE.replace("2026-01-04", last.isoformat())
+    text = text.replace('stamp = "at"', f'stamp = "at"\nledger = "{ledger}"\nprivate = "secret"')
+    path = prepare(home, text=text.replace('licence = "CC-BY-4.0"', 'formats = ["csv"]'), days=[])
+    for place in range(days):
+        write(home, date(2026, 1, 1) + timedelta(days=place), place)
+    return path
+
+
+def write(home: Path, day: date, seed: int) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    people = [seed % 7 + person for person in range(20)]
+    table = pyarrow.table({"id": people, "at": [day] * 20, "country": ["CH", "DE"] * 10})
+    beside = home / "in" / f"{day}.parquet.part"
+    parquet.write_table(table, beside)
+    beside.replace(home / "in" / f"{day}.parquet")
+
+
+def runner(path: Path) -> int:
+    """Start a runner in a process of its own, which goes on until nothing is due."""
+    child = os.fork()
+    if child:
+        return child
+    try:
+        sf.Publication.load(path).run(today=LATER)
+        os._exit(0)
+    except SfumatoError:
+        os._exit(4)
+    except BaseException:
+        os._exit(70)
+
+
+def killed(path: Path, home: Path, days: int, kills: int, seed: int, longest: float = 2.0) -> int:
+    """Run two runners at a time, kill them at random and change the source; return how many were killed."""
+    chance = Noise(insecure_seed=seed)
+    done = 0
+    while True:
+        running = [runner(path), runner(path)]
+        write(home, date(2026, 1, 1) + timedelta(days=chance.uniform(days)), chance.uniform(1000))
+        if done >= kills:
+            ends = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in running]
+            assert ends == [0, 0], ends
+            return done
+        for child in running:
+            time.sleep(chance.uniform(1000) * longest / 2000)
+            os.kill(child, signal.SIGKILL)
+            done += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+def check(path: Path, home: Path, days: int) -> None:
+    """Every day has one answer and one charge, nothing is dead, the files are those stored, no key is left."""
+    publication = sf.Publication.load(path)
+    found = publication.status(LATER)
+    assert [one.state for one in found] == ["done"] * days
+    with Ledger(publication.file.ledger) as book:
+        history = book.history()
+        assert len(history) == days + 1 and len({entry.id for entry in history}) == days + 1
+        assert not [entry for entry in history if entry.state == "dead"]
+        # The table of a day and the running total, and nothing twice.
+        assert {book.spent_in("day", one.name).percent for one in found} == {100}
+    assert publication.verify(), publication.verify().problems
+    assert len(publication.series("total").periods) == days
+    assert not list((home / "secret" / "now").glob("*"))
+
+
+@pytest.mark.audit
+def test_kills_lose_nothing_and_repeat_nothing(tmp_path):
+    path = declared(tmp_path, 10)
+    assert killed(path, tmp_path, 10, kills=12, seed=1) >= 12
+    check(path, tmp_path, 10)
+
+
+@pytest.mark.audit
+def test_kills_lose_nothing_in_postgres(tmp_path, postgres):
+    path = declared(tmp_path, 5, schema_on(postgres))
+    assert killed(path, tmp_path, 5, kills=6, seed=2) >= 6
+    check(path, tmp_path, 5)
+
+
+@pytest.mark.parametrize("point", ["freeze", "draw", "keep", "save", "release"])
+def test_a_step_that_is_cut_short_anywhere_gives_the_same_bytes(tmp_path, monkeypatch, point):
+    """An interrupt at every line of a step; afterwards it is completed, or was, and never drawn from new coins."""
+    from sfumato.ledger.stepping import Stepwise
+    from sfumato.publish.running import RunningTotals
+    from sfumato.publish.total import RunningTable
+
+    text = FILE.split("[[table]]")
+    path = prepare(tmp_path, text=text[0].replace("2026-01-04", "2026-01-01") + "[[table]]" + text[2], days=[1])
+    drawn = []
+    true = RunningTotals.entry
+
+    def entry(self, read, noise):
+        found = true(self, read, noise)
+        drawn.append(found.tolist())
+        return found
+
+    class Cut(BaseException):
+        pass
+
+    def cut(*_, **__):
+        raise Cut
+
+    monkeypatch.setattr(RunningTotals, "entry", entry)
+    holder, name = {
+        "freeze": (Stepwise, "freeze"),
+        "draw": (Stepwise, "draw"),
+        "keep": (RunningTable, "_keep"),
+        "save": (Stepwise, "save"),
+        "release": (Stepwise, "release"),
+    }[point]
+    whole = getattr(holder, name)
+    monkeypatch.setattr(holder, name, cut)
+    publication = sf.Publication.load(path)
+    with pytest.raises(Cut):
+        publication.run(today=LATER)
+    monkeypatch.setattr(holder, name, whole)
+    (tmp_path / "in" / "2026-01-01.parquet").rename(tmp_path / "was.parquet")
+    write(tmp_path, date(2026, 1, 1), 500)  # another source meanwhile
+    publication.run(today=LATER)
+    assert len({json.dumps(one) for one in drawn}) == 1
+    assert not list((tmp_path / "visits.ledger.private" / "now").glob("*"))
+    assert publication.verify()

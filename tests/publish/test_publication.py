@@ -1,0 +1,276 @@
+"""A publication from its file to its files: planned, tried, run, completed, verified (PB-PUBLISH, PB-RUN)."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+
+import pytest
+import yaml
+
+import sfumato as sf
+from sfumato.errors import BudgetExceeded, LedgerError, ParameterError, SchemaError
+from sfumato.ledger import Ledger
+from sfumato.publish.calendar import Slot, slots_between
+from tests.publish.sample import FILE, ROWS, SCHEMA, prepare, write_day
+
+FEBRUARY = date(2026, 2, 1)
+
+
+def states(publication, today=FEBRUARY):
+    return [(one.name, one.state) for one in publication.status(today)]
+
+
+def files(home):
+    kept = sorted(path for path in (home / "out").rglob("*") if path.is_file())
+    return {str(path.relative_to(home)): path.read_bytes() for path in kept}
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    home = tmp_path_factory.mktemp("visits")
+    publication = sf.Publication.load(prepare(home))
+    publication.run(today=FEBRUARY)
+    return home, publication
+
+
+def test_every_period_is_released_once_and_written(published):
+    home, publication = published
+    assert states(publication) == [(f"2026-01-0{day}", "done") for day in range(1, 5)]
+    before = files(home)
+    assert publication.run(today=FEBRUARY) == []
+    assert files(home) == before
+    with Ledger(home / "visits.ledger") as book:
+        assert len(book.history()) == 5  # four days and one running total
+        assert book.verify().ok
+        for day in range(1, 5):
+            assert book.spent_in("day", f"2026-01-0{day}").percent == 100
+    assert publication.verify()
+    table = before["out/visits/period=2026-01-02/countries.csv"].decode().splitlines()
+    assert table[0] == "country,count,count_low,count_high" and table[1].startswith("CH,")
+
+
+def test_what_is_written_says_what_it_is(published):
+    home, _ = published
+    package = json.loads((home / "out/visits/datapackage.json").read_text())
+    assert package["licenses"] == [{"name": "CC-BY-4.0"}]
+    paths = {resource["path"]: resource for resource in package["resources"]}
+    assert paths["total.csv"]["schema"]["fields"][0] == {"name": "period", "type": "string"}
+    assert "hidden" in package["description"]
+    registry = yaml.safe_load((home / "out/visits/registry.yaml").read_text())
+    assert registry["privacy_unit"] == "person-day" and registry["status"] == "Draft"
+    assert registry["privacy_parameters"] == {"rho": 1.0}
+    columns = json.loads((home / "out/visits/total.csv-metadata.json").read_text())["tableSchema"]["columns"]
+    assert {"name": "total_all_high", "datatype": "number"} in columns
+    page = (home / "out/visits/index.html").read_text()
+    assert "<svg" in page and "no bound over a lifetime" in page and "never read" in page
+    answer = json.loads((home / "out/visits/period=2026-01-02/answer.json").read_text())
+    assert answer["tables"]["countries"]["loss"] and "duration" not in json.dumps(answer)
+
+
+def test_a_running_total_is_a_series(published):
+    _, publication = published
+    series = publication.series("total")
+    assert series.periods == tuple(f"2026-01-0{day}" for day in range(1, 5))
+    found = series.totals()
+    truth = sum(row[2] == "CH" for row in ROWS)
+    assert abs(found.values[-1, 0] - truth) < 4 * found.band[-1]
+    assert series.window(2).values.shape == (4, len(series.keys))
+    with pytest.raises(ParameterError, match="total"):
+        publication.series("countries")
+
+
+def test_answers_are_read_back_free(published):
+    _, publication = published
+    answer = publication.answers("2026-01-03")["countries"]
+    assert answer.reused and len(answer.frame) >= 2
+    with pytest.raises(ParameterError, match="no period"):
+        publication.answers("2027-01-01")
+
+
+def test_no_key_stays_on_disk(published):
+    home, _ = published
+    assert list((home / "visits.ledger.private" / "now").glob("*")) == []
+
+
+def test_lost_files_are_written_again_and_changed_ones_are_found(tmp_path):
+    publication = sf.Publication.load(prepare(tmp_path))
+    publication.run("2026-01-01", today=FEBRUARY)
+    before = files(tmp_path)
+    lost = tmp_path / "out/visits/period=2026-01-01/countries.csv"
+    lost.unlink()
+    assert "not there" in publication.verify().problems[0]
+    publication.run("2026-01-01", today=FEBRUARY)
+    assert files(tmp_path) == before
+    lost.write_text("country,count\nCH,1\n")
+    assert "not what was stored" in publication.verify().problems[0]
+
+
+def test_late_rows_are_never_read(tmp_path):
+    publication = sf.Publication.load(prepare(tmp_path))
+    publication.run("2026-01-01", today=FEBRUARY)
+    before = files(tmp_path)
+    write_day(tmp_path, 1, [])
+    publication.run("2026-01-01", today=FEBRUARY)
+    assert files(tmp_path) == before
+
+
+def test_periods_become_due_by_the_clock_and_the_wait(tmp_path):
+    path = prepare(tmp_path, text=FILE.replace('last = "2026-01-04"', 'last = "2026-01-04"\nwait = "2 days"'))
+    publication = sf.Publication.load(path)
+    assert states(publication, date(2026, 1, 3)) == [("2026-01-01", "not due")]
+    assert states(publication, date(2026, 1, 4))[0] == ("2026-01-01", "due")
+    assert publication.run(today=date(2026, 1, 3)) == []
+
+
+def test_a_missing_file_stops_before_anything_is_charged(tmp_path):
+    publication = sf.Publication.load(prepare(tmp_path, days=[1]))
+    with pytest.raises(ParameterError, match="no file for 2026-01-02"):
+        publication.run(today=FEBRUARY)
+    assert states(publication)[:2] == [("2026-01-01", "done"), ("2026-01-02", "due")]
+    assert (tmp_path / "out/visits/period=2026-01-01/countries.csv").exists()
+    write_day(tmp_path, 2, [])
+    publication.run("2026-01-02", today=FEBRUARY)
+    assert states(publication)[1] == ("2026-01-02", "done")
+
+
+def test_running_totals_go_in_order(tmp_path):
+    publication = sf.Publication.load(prepare(tmp_path))
+    with pytest.raises(ParameterError, match="goes on with 2026-01-01"):
+        publication.run("2026-01-03", today=FEBRUARY)
+    done = publication.backfill("2026-01-01", "2026-01-02", today=FEBRUARY)
+    assert [one.name for one in done] == ["2026-01-01", "2026-01-02"]
+
+
+def test_no_period_is_published_under_two_editions(tmp_path):
+    path = prepare(tmp_path, text=FILE.split("[[table]]")[0] + "[[table]]" + FILE.split("[[table]]")[1])
+    sf.Publication.load(path).run("2026-01-01", today=FEBRUARY)
+    before = files(tmp_path)
+    path.write_text(path.read_text().replace("Concentrated(0.5)", "Concentrated(0.25)"))
+    changed = sf.Publication.load(path)
+    assert states(changed)[0] == ("2026-01-01", "other edition")
+    changed.run("2026-01-02", today=FEBRUARY)
+    after = files(tmp_path)
+    name = "out/visits/period=2026-01-01/countries.csv"
+    assert after[name] == before[name]
+
+
+def test_a_limit_refuses_and_the_plan_says_when(tmp_path):
+    text = FILE.replace('person = "none"', 'month = "Concentrated(1.2)"\nperson = "none"').split("[[table]]")
+    path = prepare(tmp_path, text=text[0] + "[[table]]" + text[1])
+    publication = sf.Publication.load(path)
+    plan = publication.plan()
+    assert plan.refused is not None and plan.refused.startswith("2026-01-03") and "month 2026-01" in plan.refused
+    with pytest.raises(BudgetExceeded, match="month 2026-01"):
+        publication.run(today=FEBRUARY)
+    assert [state for _, state in states(publication)] == ["done", "done", "due", "due"]
+
+
+def test_the_plan_reads_no_data_and_says_the_promise(tmp_path):
+    plan = sf.Publication.load(prepare(tmp_path, days=[])).plan()
+    said = str(plan)
+    assert "Each person is protected for each day on its own" in said
+    assert "There is no bound over a lifetime" in said and "not hidden" in said
+    assert plan.refused is None and [one.name for one in plan.tables] == ["countries", "total"]
+    assert "±" in plan.tables[0].error and "all periods at once" in plan.tables[1].error
+    assert not (tmp_path / "visits.ledger").exists()
+
+
+def test_a_preview_is_made_up_and_says_so(tmp_path):
+    publication = sf.Publication.load(prepare(tmp_path, days=[]))
+    place = publication.preview()
+    page = (place / "visits/index.html").read_text()
+    assert "Made up" in page and (place / "visits/period=2026-01-01/countries.csv").exists()
+    assert not (tmp_path / "visits.ledger").exists()
+
+
+def test_an_end_that_nobody_knows(tmp_path):
+    text = FILE.replace('last = "2026-01-04"', "horizon = 1")
+    publication = sf.Publication.load(prepare(tmp_path, text=text))
+    publication.run(today=date(2026, 1, 5))
+    series = publication.series("total")
+    assert [len(one.released) for one in series.segments] == [1, 2, 1]
+    assert [one.factor.periods for one in series.segments] == [1, 2, 4]
+    assert series.totals().half[3] > series.totals().half[0]
+
+
+def test_a_lost_reading_ends_a_running_total_and_is_never_read_again(tmp_path):
+    publication = sf.Publication.load(prepare(tmp_path))
+    publication.run("2026-01-01", today=FEBRUARY)
+    (kept,) = (tmp_path / "visits.ledger.private" / "read").iterdir()
+    kept.unlink()
+    with pytest.raises(LedgerError, match="it has ended"):
+        publication.run("2026-01-02", today=FEBRUARY)
+    assert states(publication)[1] == ("2026-01-02", "dead")
+    publication.run("2026-01-03", today=FEBRUARY)  # the tables that are asked anew go on
+    assert states(publication)[2] == ("2026-01-03", "dead")
+    assert publication.answers("2026-01-03")
+
+
+def test_given_up_is_dead_and_stays_spent(tmp_path, monkeypatch):
+    from sfumato.ask.asked import Asked
+
+    path = prepare(tmp_path, text=FILE.split("[[table]]")[0] + "[[table]]" + FILE.split("[[table]]")[1])
+    publication = sf.Publication.load(path)
+    monkeypatch.setattr(Asked, "draw", lambda *_: (_ for _ in ()).throw(MemoryError()))
+    with pytest.raises(sf.errors.Unfinished):
+        publication.run("2026-01-01", today=FEBRUARY)
+    monkeypatch.undo()
+    assert states(publication)[0] == ("2026-01-01", "begun")
+    publication.give_up("2026-01-01")
+    assert states(publication)[0] == ("2026-01-01", "dead")
+    with Ledger(tmp_path / "visits.ledger") as book:
+        assert book.spent_in("day", "2026-01-01").percent == 50
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('stamp = "at"', 'stmap = "at"', "did you mean 'stamp'"),
+        ('stamp = "at"', 'stamp = "country"', "declare it by dates"),
+        ('first = "2026-01-01"', 'first = "2025-12-01"', "begins before"),
+        ('last = "2026-01-04"', 'last = "2025-12-31"', "write the earlier day first"),
+        ('last = "2026-01-04"', "", "horizon = 400"),
+        ('period = "day"', 'period = "hour"', "write one of day"),
+        ('person = "none"', "", "what holds for a whole person"),
+        ('spend = "Concentrated(0.5)"\n\n[output]', 'spend = "Pure(1)"\n\n[output]', "paid by Concentrated"),
+        ('running = "count by country"', 'running = "mean of at"', "counts rows|mean"),
+        ('name = "visits"', 'name = "My Visits"', "small letters"),
+        ("windows = [2]", "windows = [0]", "from 1 on"),
+        ("[output]", "[outputs]", "did you mean 'output'"),
+        ('name = "total"', 'name = "countries"', "same name"),
+        (
+            'question = "count by country"',
+            'question = "count by country"\nevery = "month"\nwindows = [7]',
+            "no windows",
+        ),
+        ('licence = "CC-BY-4.0"', 'formats = ["xlsx"]', "No format is called"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(tmp_path, old, new, said):
+    assert old in FILE
+    path = prepare(tmp_path, text=FILE.replace(old, new), days=[])
+    with pytest.raises((ParameterError, SchemaError), match=said):
+        sf.Publication.load(path).plan()
+
+
+def test_a_stamp_that_takes_bad_cells_for_a_day_is_refused(tmp_path):
+    path = prepare(tmp_path, days=[])
+    schema = SCHEMA.replace("latest = 2030-12-31", "latest = 2030-12-31\nmissing = 2026-01-02")
+    (tmp_path / "visits.schema.toml").write_text(schema)
+    with pytest.raises(SchemaError, match="belong to no day"):
+        sf.Publication.load(path)
+
+
+def test_periods_by_name():
+    assert [slot.name for slot in slots_between("week", date(2026, 12, 20), date(2027, 1, 20))] == [
+        "2026-W52",
+        "2026-W53",
+        "2027-W01",
+        "2027-W02",
+    ]
+    assert Slot.of("month", date(2024, 2, 5)).last == date(2024, 2, 29)
+    assert [slot.name for slot in Slot.of("week", date(2026, 12, 30)).meets("month")] == ["2026-12", "2027-01"]
+    assert Slot.of("quarter", date(2026, 5, 5)).name == "2026-Q2" and Slot.of("year", date(2026, 5, 5)).name == "2026"
+    with pytest.raises(ParameterError, match="write one of"):
+        Slot.of("decade", date(2026, 1, 1))

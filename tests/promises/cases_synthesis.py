@@ -13,7 +13,9 @@ from sfumato import ADD_REMOVE, Noise
 from sfumato.audit import Neighbours
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.questions.synthesis.adaptive import ChosenTables
+from sfumato.questions.synthesis.gather import gather
 from sfumato.questions.synthesis.guarded import GuardedTables
+from sfumato.questions.synthesis.looked import LookedTables, SecondLook
 from sfumato.questions.synthesis.parts import Part
 from sfumato.questions.synthesis.prices import price_added
 from sfumato.questions.synthesis.stack import TableStack
@@ -105,6 +107,39 @@ INSTEAD = ChosenTables(
 )
 
 
+TWO_BITS = Space.of(Schema({"a": integers(0, 1), "b": integers(0, 1)}))
+AGAIN = TableStack(
+    parts=tuple(parity(columns, Fraction(2 ** len(columns))) for columns in ((0,), (1,), (0, 1))),
+    shown=("a", "b"),
+    relation=ADD_REMOVE,
+)
+LOOKED = LookedTables(
+    first=replace(AGAIN, parts=(parity((0, 1), Fraction(1, 2)),)),
+    second=SecondLook(AGAIN, Fraction(1), "discrete"),
+    total=4,
+    relation=ADD_REMOVE,
+)
+
+
+class LooksByExactTables(LookedTables):
+    """Decides by the exact tables what is looked at again."""
+
+    def run(self, exact: Records, noise: Noise) -> Any:
+        first = self.first.run(exact, noise)
+        gathered = gather(self.first.parts, self.first.exact(exact), exact.space.sizes, self.total)
+        return first, self.second.run(gathered, exact, noise)
+
+
+class NoiseBeforeTheChoice(SecondLook):
+    """Makes the noise for one-way tables and keeps it, whatever is taken."""
+
+    def stack(self, ones: int, places: Any) -> TableStack:
+        alone = super().stack(100, ()).parts[0].law.variance / 2  # type: ignore[attr-defined]
+        taken = super().stack(ones, places)
+        laws = [DiscreteGaussian(alone * part._scale()) for part in taken.parts]
+        return replace(taken, parts=tuple(replace(p, law=law) for p, law in zip(taken.parts, laws, strict=True)))
+
+
 class CountsFirst(GuardedTables):
     """Chooses by the exact number of rows."""
 
@@ -187,6 +222,20 @@ class SteepScores(ChosenTables):
 
 FOUR = rows(BITS, (0, 0, 0), (1, 1, 1), (0, 1, 0))
 CASES = [
+    PromiseCase(
+        name="tables that a first look points to",
+        spec_ids=("SY-LOOK", "SY-MU"),
+        mechanism=LOOKED,
+        pairs=[(rows(TWO_BITS, (0, 0)), rows(TWO_BITS, (0, 0), (0, 0)))],
+        mutants={
+            "half the noise": replace(LOOKED, second=SecondLook(AGAIN, Fraction(4), "discrete")),
+            "decides by exact tables": LooksByExactTables(**vars(LOOKED)),
+            "noise made before the choice": replace(
+                LOOKED, second=NoiseBeforeTheChoice(AGAIN, Fraction(1), "discrete")
+            ),
+        },
+        tail=1e-3,
+    ),
     PromiseCase(
         name="pairs only if the noisy number of rows allows",
         spec_ids=("PDP-GAUSS", "PDP:C-7"),

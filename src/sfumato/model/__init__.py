@@ -2,7 +2,8 @@
 
 from sfumato.model.base import Model, model_from_json
 from sfumato.model.factored import Component, Factored
+from sfumato.model.joined import Joined
 from sfumato.model.mixture import Mixture
 from sfumato.model.refined import ColumnBins, Refined
 
-__all__ = ["ColumnBins", "Component", "Factored", "Mixture", "Model", "Refined", "model_from_json"]
+__all__ = ["ColumnBins", "Component", "Factored", "Joined", "Mixture", "Model", "Refined", "model_from_json"]

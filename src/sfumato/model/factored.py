@@ -27,6 +27,11 @@ class Component:
     columns: tuple[str, ...]
     log_weights: Floats
 
+    @classmethod
+    def of(cls, columns: tuple[str, ...], probabilities: Floats) -> Component:
+        """Return the component with these probabilities; what is impossible gets a weight too small to matter."""
+        return cls(columns, np.log(np.maximum(probabilities, 1e-300)))
+
     @cached_property
     def probabilities(self) -> Floats:
         """The probabilities, which add up to 1."""
@@ -98,7 +103,7 @@ class Factored(Model):
     @classmethod
     def product(cls, space: Space, total: float, tables: Mapping[str, Floats]) -> Factored:
         """Return the model of independent columns with these probabilities."""
-        components = tuple(Component((name,), _logarithm(tables[name])) for name in space.names)
+        components = tuple(Component.of((name,), tables[name]) for name in space.names)
         return cls(space, float(total), components)
 
     def _marginal(self, names: tuple[str, ...]) -> Floats:
@@ -167,11 +172,6 @@ class Factored(Model):
     def _read(cls, space: Space, total: float, record: Mapping[str, Any]) -> Factored:
         parts = (Component(tuple(one["columns"]), unpacked(one["log_weights"])) for one in record["components"])
         return cls(space, total, tuple(parts), record["max_cells"])
-
-
-def _logarithm(probabilities: Floats) -> Floats:
-    """Return logarithms; what is impossible gets a weight too small to matter."""
-    return np.asarray(np.log(np.maximum(probabilities, 1e-300)))
 
 
 def _refuse_large(space: Space, names: tuple[str, ...], most: int) -> None:

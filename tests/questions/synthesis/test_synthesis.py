@@ -22,6 +22,7 @@ from sfumato.privacy import Bound, Relation
 from sfumato.questions.synthesis import Synthesize
 from sfumato.questions.synthesis.adaptive import ChosenTables, _Looks
 from sfumato.questions.synthesis.guarded import GuardedTables
+from sfumato.questions.synthesis.looked import LookedTables
 from sfumato.questions.synthesis.stack import TableStack
 from sfumato.table.gauge import Basis
 from sfumato.workload import Records, Space
@@ -107,6 +108,22 @@ def test_triples_are_learned_from_few_columns() -> None:
             assert distance(model, records) < 0.05 < distance(alone(records), records)
 
 
+@pytest.mark.parametrize("relation", [REPLACE_ONE, ADD_REMOVE], ids=str)
+def test_what_is_looked_at_again_follows_from_what_stands_out(relation: Relation) -> None:
+    looked, pairs = {}, 45
+    for people in (100, 100_000):
+        mechanism = Synthesize().prepare(setting_of(WIDE, relation, people), Concentrated("0.01")).mechanism
+        assert isinstance(mechanism, LookedTables)
+        raw = mechanism.run(chained(WIDE, people), Noise(insecure_seed=1))
+        parts, numbers = mechanism.released(raw)
+        assert [part.shape for part in parts] == [found.shape for found in numbers]
+        again = mechanism.second.stack(*raw[1][:2])
+        assert Fraction(99, 100) * mechanism.second.price < again.person_price <= mechanism.second.price
+        looked[people] = Counter(len(part.columns) for part in again.parts)
+    assert looked[100] == {1: 10}, "pairs drown, and one-way tables get everything"
+    assert looked[100_000][2] == pairs
+
+
 def test_little_data_falls_back_to_pairs_and_still_less_to_single_columns() -> None:
     question, setting = Synthesize(), setting_of(BITS, ADD_REMOVE, 50)
     mechanism = question.prepare(setting, Concentrated("0.01")).mechanism
@@ -123,6 +140,18 @@ def test_little_data_falls_back_to_pairs_and_still_less_to_single_columns() -> N
     assert max(widths[100_000]) == 3 and widths[100_000][1] == columns
     public = question.prepare(setting_of(BITS, REPLACE_ONE, 50), Concentrated("0.01"))
     assert isinstance(public.mechanism, TableStack)
+
+
+def test_triples_that_drown_leave_their_money_to_a_further_look() -> None:
+    few = Schema({f"x{place}": integers(0, 2) for place in range(5)})
+    mechanism = Synthesize().prepare(setting_of(few, ADD_REMOVE, 50), Concentrated("0.01")).mechanism
+    assert isinstance(mechanism, ChosenTables) and isinstance(mechanism.stack, LookedTables)
+    widths = {}
+    for people in (50, 100_000):
+        parts, numbers = mechanism.released(mechanism.run(chained(few, people), Noise(insecure_seed=1)))
+        assert [part.shape for part in parts] == [found.shape for found in numbers]
+        widths[people] = Counter(len(part.columns) for part in parts)
+    assert max(widths[50]) < 3 == max(widths[100_000])
 
 
 @pytest.mark.parametrize("relation", [REPLACE_ONE, ADD_REMOVE])

@@ -21,6 +21,7 @@ from sfumato.questions.synthesis.contrasts import contrasted
 from sfumato.questions.synthesis.fit import fitted
 from sfumato.questions.synthesis.gather import Gathered, gather
 from sfumato.questions.synthesis.guarded import GuardedTables, dearer
+from sfumato.questions.synthesis.looked import LookedTables, SecondLook
 from sfumato.questions.synthesis.parts import Columns, Part, cost_of
 from sfumato.questions.synthesis.stack import TableStack
 from sfumato.workload.records import Tabled
@@ -50,13 +51,13 @@ class ChosenTables(Mechanism):
 
     spec: ClassVar[str] = "QR-MWEM"
 
-    stack: TableStack | GuardedTables
+    stack: TableStack | GuardedTables | LookedTables
     candidates: tuple[Part, ...]
     count: int
     choice: Fraction
     batches: int = 2
     total: int | None = None
-    fallback: TableStack | None = None
+    fallback: TableStack | SecondLook | None = None
     poor: TableStack | None = None
     fewest: Fraction = Fraction(0)
 
@@ -80,7 +81,8 @@ class ChosenTables(Mechanism):
         dearest = self.count * self.chosen_cost() + self.count * self.measured_cost()
         for other in (self.fallback, self.poor):
             if other is not None:
-                dearest = dearer(dearest, other.loss().person, pure=self.stack.pure)
+                cost = other.cost() if isinstance(other, SecondLook) else other.loss().person
+                dearest = dearer(dearest, cost, pure=self.stack.pure)
         return dearest
 
     def loss(self) -> Loss:
@@ -89,16 +91,19 @@ class ChosenTables(Mechanism):
 
     def looks(self) -> frozenset[Columns]:
         """Return the sets of columns whose tables a run may look at, whatever it chooses."""
-        others = [other.looks() for other in (self.stack, self.fallback, self.poor) if other is not None]
+        again = self.fallback.units if isinstance(self.fallback, SecondLook) else self.fallback
+        others = [other.looks() for other in (self.stack, again, self.poor) if other is not None]
         return frozenset(part.columns for part in self.candidates).union(*others)
 
-    def run(self, exact: Tabled, noise: Noise) -> tuple[Any, tuple[Chosen, ...], tuple[Integers, ...]]:
+    def run(self, exact: Tabled, noise: Noise) -> tuple[Any, tuple[Chosen, ...], Any]:
         """Return what the stack released, the chosen tables, and others instead; one of the last two is empty."""
         first: Any = self.stack.run(exact, noise)
         parts, numbers = self.stack.released(first)
         gathered = gather(parts, numbers, exact.space.sizes, self.total)
         instead = self._instead(first)
         if instead is not None and (instead is self.poor or self.drowns(gathered.total)):
+            if isinstance(instead, SecondLook):
+                return first, (), instead.run(gathered, exact, noise)
             return first, (), instead.run(exact, noise)
         looks = _Looks(self, exact, noise)
         for batch in range(self.batches):
@@ -109,17 +114,18 @@ class ChosenTables(Mechanism):
         looks.require()
         return first, tuple(looks.found), ()
 
-    def released(self, raw: tuple[Any, tuple[Chosen, ...], tuple[Integers, ...]]) -> tuple[list[Part], list[Integers]]:
+    def released(self, raw: tuple[Any, tuple[Chosen, ...], Any]) -> tuple[list[Part], list[Integers]]:
         """Return the tables of a run, and their numbers."""
         first, chosen, other = raw
         parts, numbers = self.stack.released(first)
         instead = self._instead(first)
         if other and instead is not None:
-            parts += instead.parts
+            more, found = instead.released(other)
+            parts, numbers = [*parts, *more], [*numbers, *found]
         parts += [self.candidates[place] for place, _ in chosen]
-        return parts, [*numbers, *other, *(found for _, found in chosen)]
+        return parts, [*numbers, *(found for _, found in chosen)]
 
-    def _instead(self, first: Any) -> TableStack | None:
+    def _instead(self, first: Any) -> TableStack | SecondLook | None:
         """Return what may be released instead of chosen tables: `poor` if the stack found its rows too few."""
         if isinstance(self.stack, GuardedTables) and self.stack.found_few(first):
             return self.poor

@@ -20,7 +20,7 @@ from sfumato.table.gauge import Gauge
 from sfumato.workload.space import Space
 
 TOTAL_SHARE = 0.03
-"""The part of a spend that buys the number of rows where it is not public."""
+"""The part of a spend that buys the number of rows where it is not public and everything is measured at once."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ def tables_of(facts: SynthesisFacts, centred: Callable[[Columns], bool]) -> Grou
 
 def shares_of(groups: Groups, ones: float) -> dict[str, float]:
     """Return what part of the spend each group of tables gets."""
-    total = TOTAL_SHARE if "total" in groups else 0.0
     alone = 1.0 if "pairs" not in groups else ones
+    total = TOTAL_SHARE if "total" in groups else 0.0
     shares = {"total": total, "ones": (1 - total) * alone, "pairs": (1 - total) * (1 - alone)}
     return {name: shares[name] for name in groups}
 

@@ -17,8 +17,9 @@ from sfumato.questions.synthesis.adaptive import ChosenTables
 from sfumato.questions.synthesis.building import Groups, SynthesisFacts, part_of, shares_of, stack_of, tables_of
 from sfumato.questions.synthesis.fit import is_dense
 from sfumato.questions.synthesis.guarded import GuardedTables
+from sfumato.questions.synthesis.looked import LookedTables, SecondLook
 from sfumato.questions.synthesis.parts import Columns
-from sfumato.questions.synthesis.shares import ones_share, root_down, short_up
+from sfumato.questions.synthesis.shares import ones_share, root_down, short_up, total_share
 from sfumato.questions.synthesis.stack import TableStack
 
 CHOSEN_SHARE, CHOOSING_SHARE, MOST_CHOSEN = 0.4, 0.3, 40
@@ -44,7 +45,10 @@ PARITY_ONES = 0.7
 """Laplace noise grows with the number of parities, not with its root: one-way ones get this part of their share."""
 
 
-Release = TableStack | ChosenTables | GuardedTables
+FIRST_ONES, FIRST_PAIRS, FIRST_PAIRS_WIDE = 0.15, 0.15, 0.25
+"""Of a Gaussian spend: what a first look at one-way tables and pairs gets; more where only a mixture can hold all."""
+
+Release = TableStack | ChosenTables | GuardedTables | LookedTables
 
 
 def design(facts: SynthesisFacts, spend: Bound) -> Release:
@@ -56,7 +60,12 @@ def design(facts: SynthesisFacts, spend: Bound) -> Release:
     whose predicted noise is smaller.
     """
     found = _designed(facts, spend)
-    if facts.total is None or not facts.pairs or facts.total >= _fewest(facts, found):
+    if (
+        facts.total is None
+        or not facts.pairs
+        or isinstance(found, LookedTables)
+        or facts.total >= _fewest(facts, found)
+    ):
         return found
     return _designed(replace(facts, pairs=(), triples=False), spend)
 
@@ -100,10 +109,16 @@ def _widest(release: Release) -> int:
 
 def _predicted(release: Release) -> float:
     """Return the predicted deviation of a pair's cell, or of a single column's where there are no pairs."""
-    parts = (*release.stack.parts, *release.candidates) if isinstance(release, ChosenTables) else release.parts
+    chosen = release.candidates if isinstance(release, ChosenTables) else ()
+    stack = release.stack if isinstance(release, ChosenTables) else release
+    again = stack.second.evenly().parts if isinstance(stack, LookedTables) else ()
+    parts = (*stack.parts, *again, *chosen)
     widest = max(min(len(part.columns), 2) for part in parts)
-    spreads = [part.variance() for part in parts if len(part.columns) == widest]
-    return math.sqrt(sum(spreads) / len(spreads))
+    precisions: dict[Columns, float] = {}
+    for part in parts:
+        if len(part.columns) == widest:
+            precisions[part.columns] = precisions.get(part.columns, 0.0) + 1 / part.variance()
+    return math.sqrt(sum(1 / precision for precision in precisions.values()) / len(precisions))
 
 
 def _fewest(facts: SynthesisFacts, release: Release) -> float:
@@ -166,13 +181,15 @@ def _with_triples(
     # the whole of it.
     stack = _guarded(facts, groups, shares, amount - later, spend=spend, pure=pure, judged=whole)
     ones, begun = _ones(groups, shares)
+    other = stack_of(facts, groups, shares, later, spend, pure=pure)
+    twice = _looks_twice(facts, groups, spend, pure)
     found = ChosenTables(
         stack=stack,
         candidates=candidates,
         count=count,
         choice=choice,
         total=facts.total,
-        fallback=stack_of(facts, groups, shares, later, spend, pure=pure) if private else None,
+        fallback=None if not private else _again(facts, groups, later) if twice else other,
         poor=stack_of(facts, ones, begun, later, spend, pure=pure) if isinstance(stack, GuardedTables) else None,
         fewest=_short(widest / (DROWNED_FEW if count == len(triples) else DROWNED)),
         relation=facts.gauge.relation,
@@ -190,11 +207,13 @@ def _guarded(
     spend: Bound,
     pure: bool,
     judged: TableStack | None = None,
-) -> TableStack | GuardedTables:
+) -> TableStack | GuardedTables | LookedTables:
     """Return a stack; where the number of rows is private, its pairs wait until the first tables have shown it.
 
     How many rows pairs need follows from the noise of `judged`, by default of the pairs themselves.
     """
+    if _looks_twice(facts, groups, spend, pure):
+        return _looked(facts, groups, amount, spend)
     if facts.total is not None or "pairs" not in groups or spend.unit != "person":
         return stack_of(facts, groups, shares, amount, spend, pure=pure)
     paired = Fraction(shares["pairs"]).limit_denominator(10**6)
@@ -208,6 +227,47 @@ def _guarded(
         relation=facts.gauge.relation,
         reads=facts.gauge.charged,
     )
+
+
+def _looks_twice(facts: SynthesisFacts, groups: Groups, spend: Bound, pure: bool) -> bool:
+    """Tell whether a second look pays: not for few bits, whose pairs cost as much to choose as to measure."""
+    few_bits = facts.bits == facts.wide and is_dense(facts.space.sizes)
+    return not pure and not few_bits and "pairs" in groups and spend.unit == "person"
+
+
+def _looked(facts: SynthesisFacts, groups: Groups, amount: Fraction, spend: Bound) -> LookedTables:
+    """Return a first look at all tables, and a second one at those that it points to."""
+    sizes = [facts.space.sizes[place] for place in facts.wide]
+    shares = {
+        "ones": min(FIRST_ONES, ones_share(sizes)),
+        "pairs": FIRST_PAIRS if is_dense(facts.space.sizes) else FIRST_PAIRS_WIDE,
+    }
+    if "total" in groups:
+        shares["total"] = total_share(sizes, ones_share(sizes))
+    paid = Fraction(sum(shares.values())).limit_denominator(100)
+    return LookedTables(
+        first=stack_of(facts, groups, shares, paid * amount, spend),
+        second=_again(facts, groups, (1 - paid) * amount),
+        total=facts.total,
+        relation=facts.gauge.relation,
+        reads=facts.gauge.charged,
+    )
+
+
+def _again(facts: SynthesisFacts, groups: Groups, price: Fraction) -> SecondLook:
+    """Return a look at one- and two-way tables that evidence will choose."""
+    units = TableStack(
+        parts=tuple(
+            part_of(facts, columns, centred, False, Fraction(1))
+            for name in ("ones", "pairs")
+            for columns, centred in groups[name]
+        ),
+        shown=facts.space.attributes,
+        rows=facts.gauge.rows,
+        relation=facts.gauge.relation,
+        reads=facts.gauge.charged,
+    )
+    return SecondLook(units, price, "rounded" if facts.rounded else facts.gauge.gaussians)
 
 
 def _ones(groups: Groups, shares: dict[str, float]) -> tuple[Groups, dict[str, float]]:

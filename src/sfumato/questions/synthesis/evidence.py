@@ -27,6 +27,17 @@ class Evidence:
     one_precisions: tuple[float, ...]
     centred: Mapping[Columns, tuple[Floats, float]]
 
+    def part(self, group: Columns) -> Evidence:
+        """Return what is known about some columns, which then have the places from 0 on."""
+        at = {place: order for order, place in enumerate(group)}
+        inside = {columns: one for columns, one in self.centred.items() if all(place in at for place in columns)}
+        return Evidence(
+            tuple(self.sizes[place] for place in group),
+            tuple(self.ones[place] for place in group),
+            tuple(self.one_precisions[place] for place in group),
+            {tuple(at[place] for place in columns): one for columns, one in inside.items()},
+        )
+
     def matrix(self, scale: float = 1.0) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return all pair tables as one symmetric matrix over all codes, and precisions times `scale`, 0 if unknown."""
         ends = np.cumsum((0, *self.sizes))

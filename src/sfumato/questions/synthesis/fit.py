@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
 from typing import NamedTuple
@@ -13,11 +13,13 @@ import numpy as np
 
 from sfumato.model.base import Model
 from sfumato.model.factored import Component, Factored
+from sfumato.model.joined import Joined, part_of
 from sfumato.model.mixture import Mixture
 from sfumato.questions.synthesis.contrasts import Floats, centred
 from sfumato.questions.synthesis.evidence import Columns, Evidence
-from sfumato.questions.synthesis.fit_dense import MOST_CELLS, DenseFit
+from sfumato.questions.synthesis.fit_dense import MOST_CELLS, STEPS, DenseFit
 from sfumato.questions.synthesis.fit_mixture import Effort, MixtureFit, effort, public_jitter
+from sfumato.questions.synthesis.standing import Judged, connected, judged
 from sfumato.show.progress import quiet
 from sfumato.workload.space import Space
 
@@ -25,8 +27,6 @@ QUICK = Effort(60, 150)
 QUICK_STEPS = 60
 JUDGED = 200
 """So many tables are looked at to predict an error."""
-
-LEAST_SHARE = 1e-12
 
 
 def is_dense(sizes: Sequence[int]) -> bool:
@@ -54,32 +54,64 @@ def fitted(
     progress: Callable[[float], None] = quiet,
 ) -> Model:
     """Return the model that fits the evidence: of all cells where they are few, a mixture of products elsewhere."""
-    if not any(precision > 0 for _, precision in evidence.centred.values()):
-        return Factored.product(
-            space, total, {name: _clean(one) for name, one in zip(space.names, evidence.ones, strict=True)}
-        )
-    if is_dense(evidence.sizes):
-        fit = DenseFit(evidence)
-        theta = fit.run(progress, steps=QUICK_STEPS) if quick else fit.run(progress)
-        return Factored(space, total, (Component(space.names, fit.log_weights(theta)),))
-    ratio = evidence.typical()
-    plan = QUICK if quick else effort(evidence.sizes, ratio)
-    mixture = MixtureFit(evidence, strength(ratio, len(evidence.sizes)), plan)
-    weights, conditionals = mixture.run(progress)
-    return Mixture(space, total, weights, conditionals)
+    found = judged(evidence)
+    whole = [tuple(range(len(space.names)))]
+    return Fit(evidence, found, space, total, quick, progress).of(whole if found.whole else found.groups())
 
 
-def _clean(one: Floats) -> Floats:
-    """Return the nearest probabilities to noisy ones.
+def candidates(evidence: Evidence, space: Space, total: float, progress: Callable[[float], None]) -> list[Model]:
+    """Return models to be compared with the data, the likeliest first and the product of one-way tables last (SY-PART).
 
-    >>> _clean(np.array([0.75, 0.5, -0.25])).tolist()
-    [0.625, 0.375, 0.0]
+    A group that all pairs together speak for, and the groups that pairs link by themselves, are both tried where only
+    mixtures can hold the columns: a false link costs them much, and so does a lost one.
     """
-    falling = np.sort(one)[::-1]
-    levels = (np.cumsum(falling) - 1) / np.arange(1, one.size + 1)
-    kept = int((falling > levels).sum())
-    found = np.maximum(one - levels[kept - 1], 0)
-    return np.asarray(np.maximum(found, LEAST_SHARE) / np.maximum(found, LEAST_SHARE).sum() if kept == 0 else found)
+    found = judged(evidence)
+    fit = Fit(evidence, found, space, total, False, progress)
+    whole, apart, alone = [tuple(range(len(space.names)))], found.groups(), connected(len(space.names), [])
+    tried = [whole] if found.whole else []
+    if not found.whole or not is_dense(evidence.sizes):
+        tried.append(apart)
+    return [fit.of(groups) for groups in [*dict.fromkeys(map(tuple, tried)), *([alone] if alone not in tried else [])]]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """From evidence to models of independent groups of columns."""
+
+    evidence: Evidence
+    found: Judged
+    space: Space
+    total: float
+    quick: bool
+    progress: Callable[[float], None]
+
+    def of(self, groups: Sequence[Columns]) -> Model:
+        """Return the product of the models of some groups: of all cells of few, mixtures of products elsewhere."""
+        sizes, names = self.evidence.sizes, self.space.names
+        small = [group for group in groups if is_dense([sizes[place] for place in group])]
+        large = [group for group in groups if group not in small]
+        parts: list[Model] = [self._mixture(group) for group in large]
+        if small:
+            held = [name for place, name in enumerate(names) if any(place in group for group in small)]
+            components = tuple(self._component(group) for group in small)
+            parts.append(Factored(part_of(self.space, held), self.total, components))
+        return parts[0] if len(parts) == 1 else Joined(self.space, self.total, tuple(parts))
+
+    def _component(self, group: Columns) -> Component:
+        names = tuple(self.space.names[place] for place in group)
+        if len(group) == 1:
+            return Component.of(names, self.found.ones[group[0]])
+        fit = DenseFit(self.evidence, self.found, group, self.total)
+        return Component(names, fit.log_weights(fit.run(self.progress, QUICK_STEPS if self.quick else STEPS)))
+
+    def _mixture(self, group: Columns) -> Mixture:
+        own = self.evidence.part(group)
+        ratio = own.typical()
+        plan = QUICK if self.quick else effort(own.sizes, ratio)
+        weights, conditionals = MixtureFit(own, strength(ratio, len(group)), plan).run(self.progress)
+        return Mixture(
+            part_of(self.space, [self.space.names[place] for place in group]), self.total, weights, conditionals
+        )
 
 
 def predicted_error(model: Model, evidence: Evidence, tables: Sequence[Columns]) -> float:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from functools import lru_cache, reduce
+from math import prod
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.questions.synthesis.contrasts import Floats
 from sfumato.questions.synthesis.evidence import Columns, Evidence
+from sfumato.questions.synthesis.standing import Judged
 
 MOST_CELLS = 2**18
-STEPS = 200
-SLACK = 1.5
-"""How many deviations of the noise a parameter of size 1 may leave between the model and what was measured."""
+STEPS, LOOK_EVERY = 1500, 10
+"""A fit ends when its gradient is small beside the noise, which is looked at now and then, or after so many steps."""
+SMALL = 0.05
+"""So many deviations of the noise the gradient may have left, as a root of its mean square."""
+SLACK_OF_BITS, STEPS_OF_BITS = 1.5, 200
+"""Tables of bits alone keep their own room, in deviations, and number of steps: fits to the end were a tenth worse."""
 FREE = 1e-3
 """One-way tables are almost unpenalised: shrinking them towards uniform helps nothing."""
 
@@ -45,50 +51,77 @@ def transform(values: Floats, sizes: tuple[int, ...], *, back: bool = False) -> 
     return found.reshape(sizes)
 
 
-def _kept(table: Floats, precision: float, freedom: int) -> float:
-    """Return by how much to shrink a table that is hardly larger than its noise (James and Stein, positive part)."""
-    seen = precision * float((table**2).sum())
-    return max(0.0, 1 - max(0, freedom - 2) / seen) if seen > 0 else 0.0
+class _Moments(NamedTuple):
+    """The moments of one table: where their parameters stand, what they should be, their noise, their curvature."""
+
+    places: NDArray[np.int64]
+    means: Floats
+    deviations: Floats
+    room: Floats
+    curvature: Floats
 
 
 class DenseFit:
-    """Minimises log Z(theta) - theta·y + Σ slack·sd·theta²/2: maximum entropy with room in proportion to the noise.
+    """Maximum entropy around the product of the one-way tables, with room in proportion to the noise (SY-DENSE).
 
-    Each y is a contrast's mean, so theta = 0 is the uniform law. Time: two transforms a step.
+    log m = Σ log o_a + theta·F - log Z, F being products of contrasts. Minimises log Z - theta·y + Σ room·theta²/2,
+    whose gradient is what the model still misses; y are the measured moments, shrunk towards the product as far as
+    noise explains them. Time: two transforms a step.
     """
 
-    def __init__(self, evidence: Evidence) -> None:
-        self.sizes = tuple(evidence.sizes)
-        flat: list[Floats] = []
-        places: list[NDArray[np.int64]] = []
-        room: list[Floats] = []
-        cells = np.arange(int(np.prod(self.sizes, dtype=np.int64)), dtype=np.int64).reshape(self.sizes)
-        tables: dict[Columns, tuple[Floats, float]] = {**self._ones(evidence), **evidence.centred}
-        for columns, (table, precision) in tables.items():
-            shape = tuple(self.sizes[place] for place in columns)
-            inner = tuple(slice(1, None) for _ in columns)
-            where = cells[tuple(slice(1, None) if at in columns else 0 for at in range(len(self.sizes)))]
-            means = transform(np.asarray(table, np.float64), shape)[inner]
-            means = means * (1.0 if len(columns) == 1 else _kept(table, precision, means.size))
-            deviation = float(np.sqrt(np.prod(shape) / precision))
-            flat.append(means.ravel())
-            places.append(where.ravel())
-            penalty = SLACK * deviation * (FREE if len(columns) == 1 else 1.0)
-            room.append(np.full(means.size, penalty))
-        self.means = np.concatenate(flat) if flat else np.zeros(0)
-        self.places = np.concatenate(places).astype(np.int64) if places else np.zeros(0, np.int64)
-        self.room = np.concatenate(room) if room else np.zeros(0)
+    def __init__(self, evidence: Evidence, judged: Judged, group: Columns, total: float) -> None:
+        self.sizes = tuple(evidence.sizes[place] for place in group)
+        # A share of nothing at all would be a cell that no evidence can bring back.
+        raised = [np.maximum(judged.ones[place], 1 / (2 * total)) for place in group]
+        self.ones = [one / one.sum() for one in raised]
+        # With one degree of freedom a table there is nothing to shrink, and a start at the even law lets few steps hold
+        # the noise of many small tables back.
+        self.bits = set(self.sizes) <= {1, 2}
+        self.base: Floats = reduce(np.add.outer, [np.log(one) for one in self.ones])
+        moments = list(self._moments(evidence, judged, group))
+        self.places = np.concatenate([one.places for one in moments])
+        self.means = np.concatenate([one.means for one in moments])
+        self.deviations = np.concatenate([one.deviations for one in moments])
+        self.room = np.concatenate([one.room for one in moments])
+        # In units of their own curvature all parameters take steps alike.
+        self.scale = 1 / np.sqrt(np.concatenate([one.curvature for one in moments]) + self.room)
+        if self.bits:
+            self.base = np.zeros_like(self.base)
+            self.scale = np.ones_like(self.scale)
 
-    @staticmethod
-    def _ones(evidence: Evidence) -> dict[Columns, tuple[Floats, float]]:
-        pairs = enumerate(zip(evidence.ones, evidence.one_precisions, strict=True))
-        return {(place,): (table, precision) for place, (table, precision) in pairs if table.size > 1 and precision > 0}
+    def _moments(self, evidence: Evidence, judged: Judged, group: Columns) -> Iterator[_Moments]:
+        at = {place: axis for axis, place in enumerate(group)}
+        for axis, place in enumerate(group):
+            if self.sizes[axis] > 1 and evidence.one_precisions[place] > 0:
+                target = evidence.ones[place] if self.bits else self.ones[axis]
+                yield self._moment((axis,), target, evidence.one_precisions[place])
+        for columns, standing in judged.tables.items():
+            if all(place in at for place in columns):
+                axes = tuple(at[place] for place in columns)
+                product = reduce(np.multiply.outer, [self.ones[axis] for axis in axes])
+                target = evidence.centred[columns][0] if self.bits else product + standing.kept * standing.residual
+                yield self._moment(axes, target, evidence.centred[columns][1])
+
+    def _moment(self, axes: Columns, target: Floats, precision: float) -> _Moments:
+        inner = tuple(slice(1, None) for _ in axes)
+        cells = np.arange(prod(self.sizes), dtype=np.int64).reshape(self.sizes)
+        where = cells[tuple(slice(1, None) if axis in axes else 0 for axis in range(len(self.sizes)))].ravel()
+        functions = [basis(self.sizes[axis]) for axis in axes]
+        mean = reduce(np.multiply.outer, [one @ self.ones[axis] for one, axis in zip(functions, axes, strict=True)])
+        square = reduce(
+            np.multiply.outer, [one**2 @ self.ones[axis] for one, axis in zip(functions, axes, strict=True)]
+        )
+        deviations = np.full(where.size, np.sqrt(target.size / precision))
+        room = deviations * (SLACK_OF_BITS if self.bits else 1.0) * (FREE if len(axes) == 1 else 1.0)
+        curvature = np.maximum(square - mean**2, 0)[inner].ravel()
+        return _Moments(where, transform(target, target.shape)[inner].ravel(), deviations, room, curvature)
 
     def log_weights(self, theta: Floats) -> Floats:
         """Return the unnormalised log-probabilities of all cells."""
-        full = np.zeros(int(np.prod(self.sizes, dtype=np.int64)))
+        full = np.zeros(prod(self.sizes))
         full[self.places] = theta
-        return transform(full, self.sizes, back=True)
+        found: Floats = self.base + transform(full, self.sizes, back=True)
+        return found
 
     def objective(self, theta: Floats) -> tuple[float, Floats]:
         """Return the dual objective and its gradient."""
@@ -100,19 +133,25 @@ class DenseFit:
         value = np.log(mass) + top - theta @ self.means + 0.5 * float(self.room @ (theta * theta))
         return float(value), found - self.means + self.room * theta
 
-    def run(self, progress: Callable[[float], None], start: Floats | None = None, steps: int = STEPS) -> Floats:
-        """Return the parameters at the minimum, or near it after so many steps."""
+    def run(self, progress: Callable[[float], None], steps: int = STEPS) -> Floats:
+        """Return the parameters at which the gradient is small beside the noise, or those after so many steps."""
         from scipy.optimize import minimize
 
-        done = [0]
+        steps = min(steps, STEPS_OF_BITS) if self.bits else steps
+        done, left = [0], [np.inf]
 
-        def count(_: Floats) -> None:
+        def scaled(theta: Floats) -> tuple[float, Floats]:
+            value, gradient = self.objective(self.scale * theta)
+            left[0] = float(np.sqrt(np.mean((gradient / self.deviations) ** 2)))
+            return value, self.scale * gradient
+
+        def look(_: Floats) -> None:
             done[0] += 1
-            progress(done[0] / steps)
+            progress(max(done[0] / steps, min(1.0, SMALL / left[0])))
+            if done[0] % LOOK_EVERY == 0 and left[0] < SMALL and not self.bits:
+                raise StopIteration
 
-        first = np.zeros(self.means.size)
-        if start is not None:
-            first[: start.size] = start
-        options = {"maxiter": steps, "maxcor": 20, "ftol": 1e-12, "gtol": 1e-8}
-        found = minimize(self.objective, first, jac=True, method="L-BFGS-B", callback=count, options=options)
-        return np.asarray(found.x, dtype=np.float64)
+        options = {"maxiter": steps, "maxfun": 2 * steps, "maxcor": 20, "ftol": 0.0, "gtol": 0.0}
+        start = np.zeros(self.means.size)
+        found = minimize(scaled, start, jac=True, method="L-BFGS-B", callback=look, options=options)
+        return np.asarray(self.scale * found.x, dtype=np.float64)

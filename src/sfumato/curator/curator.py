@@ -12,8 +12,7 @@ import sfumato.learn.question  # noqa: F401  a stored question about a rule can 
 from sfumato.answer import Answer, Released
 from sfumato.ask.asked import Asked, left_of
 from sfumato.ask.packing import unpack
-from sfumato.ask.question import question_from_json
-from sfumato.curator.finishing import answers_of, asked_before
+from sfumato.curator.finishing import answers_of, asked_before, read_answer
 from sfumato.curator.planning import key_of, planned
 from sfumato.curator.shorthands import Shorthands
 from sfumato.curator.words import INSTEAD, speaking
@@ -22,7 +21,6 @@ from sfumato.exact import Number, exact
 from sfumato.ledger import Ledger, Preview
 from sfumato.ledger.largest import scaled
 from sfumato.ledger.running import Coins
-from sfumato.mechanism import Event
 from sfumato.noise import Noise, new_key
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Approximate, Bound, Loss, Relation
 from sfumato.privacy.bounds import require_bound
@@ -251,15 +249,7 @@ class Curator(Shorthands):
 
     def answer_from_json(self, record: Mapping[str, Any]) -> Answer:
         """Read what `Answer.to_json` wrote."""
-        event = record["event"]
-        return Answer(
-            question_from_json(record["question"], self.schema),
-            Released.from_json(record["released"]),
-            Loss.from_json(record["loss"]),
-            Event(event["name"], event["spec"], event["parameters"], event["version"]),
-            record["remaining"],
-            record["reused"],
-        )
+        return read_answer(record, self.schema)
 
     def learn(
         self,

@@ -15,9 +15,24 @@ from sfumato.curator.planning import planned
 from sfumato.errors import FitError, LedgerError
 from sfumato.ledger import Ledger, Reservation
 from sfumato.ledger.history import Entry
+from sfumato.mechanism import Event
+from sfumato.privacy import Loss
 from sfumato.table.gauge import Basis
 
 _log = logging.getLogger(__name__)
+
+
+def read_answer(record: Mapping[str, Any], schema: Any) -> Answer:
+    """Read what `Answer.to_json` wrote, under the schema that its question was asked of."""
+    event = record["event"]
+    return Answer(
+        question_from_json(record["question"], schema),
+        Released.from_json(record["released"]),
+        Loss.from_json(record["loss"]),
+        Event(event["name"], event["spec"], event["parameters"], event["version"]),
+        record["remaining"],
+        record["reused"],
+    )
 
 
 def answers_of(ledger: Ledger, asked: Asked, kept: Reservation, snapshot: str, again: bool = False) -> list[Answer]:

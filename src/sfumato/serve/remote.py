@@ -15,18 +15,18 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from sfumato.answer import Answer, Released
+from sfumato.answer import Answer
+from sfumato.curator.finishing import read_answer
 from sfumato.curator.shorthands import Shorthands
 from sfumato.curator.statements import SqlAnswer, read_answers
 from sfumato.curator.words import speaking
 from sfumato.errors import LedgerError, ParameterError, SfumatoError
 from sfumato.ledger.reservation import Preview
 from sfumato.ledger.verify import Verification
-from sfumato.mechanism import Event
 from sfumato.noise import new_key
 from sfumato.privacy import EVERYTHING, Bound, Loss, bound_from_json
 from sfumato.privacy.bounds import require_bound
-from sfumato.questions import Question, question_from_json
+from sfumato.questions import Question
 from sfumato.questions.conversation.reply import Progress, Reply
 from sfumato.serve.wire import error_from
 from sfumato.show.views import View
@@ -202,18 +202,7 @@ class Remote(Shorthands):
         return answers[0] if found["single"] else answers
 
     def _answers(self, found: Mapping[str, Any]) -> list[Answer]:
-        return [replace(self._read(one), request=found["request"]) for one in found["answers"]]
-
-    def _read(self, record: Mapping[str, Any]) -> Answer:
-        event = record["event"]
-        return Answer(
-            question_from_json(record["question"], self.schema),
-            Released.from_json(record["released"]),
-            Loss.from_json(record["loss"]),
-            Event(event["name"], event["spec"], event["parameters"], event["version"]),
-            record["remaining"],
-            record["reused"],
-        )
+        return [replace(read_answer(one, self.schema), request=found["request"]) for one in found["answers"]]
 
     # What is free
 
@@ -245,7 +234,7 @@ class Remote(Shorthands):
     def rehearse(self, question: Question, spend: Bound | None = None, people: int = 1000) -> Answer:
         """Answer a question on made-up rows; free."""
         body = self._form(question, spend)
-        return self._read(self._post(f"/rehearse?people={int(people)}", body)[1])
+        return read_answer(self._post(f"/rehearse?people={int(people)}", body)[1], self.schema)
 
     def remaining(self) -> dict[str, str]:
         """Return what every limit that concerns you has left, in words."""

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from sfumato.table.own import open_database
-from tests.sql.test_statements import DATABASE, tables, totals
+from tests.sql.test_statements import DATABASE, reading, tables, totals
 from tests.table.cluster import SPARK_MARKS
 
 STATEMENTS = (
@@ -19,6 +19,15 @@ STATEMENTS = (
     "WITH per AS (SELECT patient, COUNT(*) AS n, LEAST(SUM(cost), 50) AS s, AVG(days) AS a, MEDIAN(days) AS m, "
     "COUNT(DISTINCT kind) AS k FROM visits WHERE days > -3 GROUP BY patient) SELECT sex, SUM(COALESCE(n, 0)), SUM(s), SUM(a), "
     "SUM(m), SUM(k) FROM patients LEFT JOIN per ON patients.patient = per.patient GROUP BY sex",
+)
+
+
+OTHERS = (
+    "SELECT kind, SUM(cost, contribution_bounds_per_group => (0, 30)), COUNT(*, contribution_bounds_per_group => (0, 2)), "
+    "SUM(cost * days * 100000, contribution_bounds_per_group => (-50000, 70000000)) FROM visits GROUP BY kind",
+    "WITH per AS (SELECT patient, SUM(cost) AS s FROM visits GROUP BY patient) SELECT s + 0.0000001, COUNT(*), SUM(s) FROM per "
+    "GROUP BY s + 0.0000001",
+    "SELECT sex, COUNT(DISTINCT visits.patient) FROM visits JOIN patients ON visits.patient = patients.patient GROUP BY sex",
 )
 
 
@@ -35,3 +44,5 @@ def test_spark_gives_the_same_totals(spark: Any, tmp_path: Path) -> None:
         assert here.people == there.people
         for statement in STATEMENTS:
             assert totals(here, statement) == totals(there, statement), statement
+        for statement in OTHERS:
+            assert reading(here, statement) == reading(there, statement), statement

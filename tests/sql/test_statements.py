@@ -5,16 +5,18 @@ from fractions import Fraction
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato import ADD_REMOVE, Pure
+from sfumato import ADD_REMOVE, Approximate, Pure
 from sfumato.domain import booleans, categories, dates, fixed, integers, text
 from sfumato.errors import BudgetExceeded, CertificationError, ParameterError, SchemaError
 from sfumato.sql.select import Made, Select
 from sfumato.table.gauge import Basis
 from sfumato.table.own import open_database
+from sfumato.table.sparse import Sparse
 from sfumato.table.statistics import Power
 
 PATIENTS = sf.Schema(
@@ -92,6 +94,20 @@ def raw() -> Any:
         cells = "*" if exact is None else f"* REPLACE (CAST({exact} AS DECIMAL(9, 2)) AS {exact})"
         connection.execute(f"CREATE TABLE {name} AS SELECT {cells} FROM raw_{name} {whose}")
     return connection
+
+
+def reading(opened: Any, statement: str) -> dict[tuple[Any, ...], tuple[int, ...]]:
+    """Return the integers that the mechanism of a statement is given, by cell: of any kind of question."""
+    question = Select(statement).canonical(opened.database)
+    prepared = question.prepare(Basis(opened.database, opened.people), Approximate(1, 1e-6))
+    prepared.check(opened)
+    found = prepared.gauge.read(opened)
+    if isinstance(found, Sparse):
+        listed = zip(found.codes.tolist(), zip(*(total.tolist() for total in found.totals), strict=True), strict=True)
+        return {tuple(codes): numbers for codes, numbers in listed}
+    cells = prepared.finish(prepared.arrange(found)).cells
+    flat = [np.asarray(array).ravel().tolist() for array in found]
+    return {cell: tuple(array[place] for array in flat) for place, cell in enumerate(cells)}
 
 
 def totals(opened: Any, statement: str) -> dict[tuple[Any, ...], list[Fraction]]:
@@ -222,6 +238,26 @@ def test_texts_are_counted_and_never_read_as_numbers() -> None:
         assert totals(opened, counted) == {(): [4, 3]}
         per = "WITH p AS (SELECT id, COUNT(DISTINCT town) AS k, COUNT(town) AS n FROM stays GROUP BY id) "
         assert totals(opened, per + "SELECT SUM(k), SUM(n) FROM p") == {(): [4, 4]}
+
+
+BOUND = "contribution_bounds_per_group =>"
+CLAMPED = (
+    "SELECT {0} AS k, SUM(LEAST(GREATEST(s, 0), 30)), SUM(LEAST(n, 2)), SUM(LEAST(c, 1)), SUM(LEAST(GREATEST(d, -4), 7)) FROM "
+    "(SELECT visits.patient, {0}, SUM(cost) AS s, COUNT(*) AS n, COUNT(cost) AS c, SUM(days) AS d FROM visits JOIN patients ON "
+    "visits.patient = patients.patient WHERE days > -3 GROUP BY ALL) GROUP BY ALL"
+)
+
+
+@pytest.mark.parametrize("key", ["kind", "sex"])
+def test_clamped_numbers_are_those_of_the_engine(opened: Any, raw: Any, key: str) -> None:
+    found = reading(
+        opened,
+        f"SELECT {key}, SUM(cost, {BOUND} (0, 30)), COUNT(*, {BOUND} (0, 2)), COUNT(cost, {BOUND} (0, 1)), "
+        f"SUM(days, {BOUND} (-4, 7)) FROM visits JOIN patients ON visits.patient = patients.patient WHERE days > -3 "
+        f"GROUP BY {key}",
+    )
+    asked = {row[0]: (int((row[1] or 0) * 100), *row[2:]) for row in raw.execute(CLAMPED.format(key)).fetchall()}
+    assert {cell[0]: numbers for cell, numbers in found.items() if any(numbers)} == asked
 
 
 # Whose row it is
@@ -380,6 +416,15 @@ def test_a_plain_table_is_a_database_of_one(curator: Any) -> None:
         assert alone.sql("SELECT COUNT(DISTINCT id) FROM data").frame.rows() == [(2,)]
         per = "WITH p AS (SELECT id, COUNT(*) AS n FROM data GROUP BY id) SELECT COUNT(*) FROM p"
         assert not alone.sql(per, spend=Pure(1)).loss.person.is_zero
+
+
+def test_a_row_without_a_person_column_is_a_person() -> None:
+    rows = pa.table({"x": [1, 2, 9, 4, None, 7], "k": ["p", "q", "p", "p", "q", "q"]})
+    schema = sf.Schema({"x": integers(0, 9), "k": categories("p", "q")})
+    asked = f"SELECT k, SUM(x, {BOUND} (2, 8)) AS s, COUNT(*, {BOUND} (0, 1)) AS n, COUNT(x, {BOUND} (0, 1)) AS m FROM data GROUP BY k"
+    with sf.curate(rows, schema, Pure(10**6)) as alone:
+        found = alone.sql(asked, spend=Pure(10**5)).frame.rows()
+    assert [tuple(row) for row in found[:2]] == [("p", 2 + 8 + 4, 3, 3), ("q", 2 + 7, 3, 2)]
 
 
 def test_other_questions_and_budgets(curator: Any) -> None:

@@ -154,6 +154,9 @@ def clamped_shares(rows: ir.Table, schema: Schema, keys: Sequence[str], boxes: S
     """Return one row for each person and cell: the place of the cell, and what the person adds to each total there."""
     cell = cell_index(rows, schema, keys)
     groups = {PERSON: rows[PERSON]} | ({} if cell is None else {CELL: cell})
+    if schema.row_key == ():
+        # One row a person is their share; where there is no person column all rows are called alike.
+        return rows.select(**groups, **{part_name(at): _of_row(rows, box, schema) for at, box in enumerate(boxes)})
     sums: dict[str, Any] = {"sfumato_rows": rows.count()}
     for place, box in enumerate(boxes):
         sums |= _sums(rows, box.part, schema, part_name(place))
@@ -162,13 +165,28 @@ def clamped_shares(rows: ir.Table, schema: Schema, keys: Sequence[str], boxes: S
     return grouped.select(**{name: grouped[name] for name in groups}, **shares)
 
 
+def _there(rows: ir.Table, column: str, schema: Schema) -> Any:
+    """Return the code of a column, null where it is missing."""
+    domain = schema.domain(column)
+    value = rows[column].cast("int64")
+    return value.nullif(domain.missing_code) if domain.may_be_missing else value
+
+
+def _of_row(rows: ir.Table, box: Box, schema: Schema) -> Any:
+    import ibis
+
+    if box.part.column is None:
+        return inside(ibis.literal(1, "int64"), box)
+    there = _there(rows, box.part.column, schema)
+    value = there.notnull().cast("int64") if box.part.power is Power.PRESENT else there
+    return inside(value, box).fill_null(0)
+
+
 def _sums(rows: ir.Table, part: Part, schema: Schema, name: str) -> dict[str, Any]:
     """Return what is added up of a person's rows in a cell; of sums that may not fit, two halves."""
     if part.column is None:
         return {}
-    domain = schema.domain(part.column)
-    value = rows[part.column].cast("int64")
-    there = value.nullif(domain.missing_code) if domain.may_be_missing else value
+    there = _there(rows, part.column, schema)
     if part.power is Power.PRESENT:
         return {name: there.count()}
     if engine_largest(part, schema) * MOST_ROWS < 2**62:

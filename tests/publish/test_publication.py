@@ -184,6 +184,35 @@ def test_a_preview_is_made_up_and_says_so(tmp_path):
     assert not (tmp_path / "visits.ledger").exists()
 
 
+def test_made_up_rows_and_keys_that_are_found(tmp_path):
+    text = FILE.split("[[table]]")[0].replace("Concentrated(1)", "Approximate(2, 1e-6)")
+    text += """
+[[table]]
+name = "found"
+question = "count by country found privately"
+spend = "Approximate(0.5, 1e-8)"
+
+[[table]]
+name = "rows"
+question = "synthesize country"
+every = "month"
+spend = "Concentrated(0.01)"
+"""
+    path = prepare(tmp_path, text=text.replace("2026-01-04", "2026-01-31"))
+    for day in range(5, 32):
+        write_day(tmp_path, day, [])
+    publication = sf.Publication.load(path)
+    publication.run("2026-01-01", today=FEBRUARY)
+    publication.run("2026-01", today=FEBRUARY)
+    assert (tmp_path / "out/visits/period=2026-01/rows.csv").read_text().startswith("country\n")
+    assert publication.verify()
+    with Ledger(tmp_path / "visits.ledger") as book:
+        assert book.spent_in("day", "2026-01-31").percent > 0  # a month is charged to each of its days
+    path.write_text(text.replace("synthesize country", "synopsis of country"))
+    with pytest.raises(sf.errors.SfumatoError):
+        sf.Publication.load(path).plan()
+
+
 def test_an_end_that_nobody_knows(tmp_path):
     text = FILE.replace('last = "2026-01-04"', "horizon = 1")
     publication = sf.Publication.load(prepare(tmp_path, text=text))

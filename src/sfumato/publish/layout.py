@@ -12,12 +12,15 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from sfumato.answer import Answer
 from sfumato.answer.frame import Frame
 from sfumato.durable import make_directory, write_durably
+from sfumato.errors import ParameterError
+from sfumato.noise import Noise
 from sfumato.publish.calendar import Slot
 from sfumato.publish.file import PublicationFile, TableSpec
 from sfumato.publish.metadata import csv_metadata, data_package, registry_record
@@ -156,12 +159,31 @@ class Layout:
         return found
 
 
+def table_of(answer: Answer) -> Frame:
+    """Return an answer as a table; of a model made-up rows, as many as it says that there are.
+
+    Their coins are public and the same every time: they say nothing that the released model does not.
+    """
+    value = answer.value
+    if hasattr(value, "sample"):
+        rows = value.sample(max(1, round(value.total)), Noise(insecure_seed=0))
+        return Frame((), {name: tuple(rows.column(name).to_pylist()) for name in rows.column_names})
+    if not isinstance(value, (Frame, int, float, Fraction)) and not hasattr(value, "to_frame"):
+        raise ParameterError(
+            f"The answer to {answer.question.to_json()['question']} is no table, so it cannot be published period by "
+            "period; ask it by itself with sfumato query."
+        )
+    return answer.frame
+
+
 def published_frame(answer: Answer, spec: TableSpec) -> Frame:
     """Return a table as it is published: values with their intervals, small ones left out and rounded if asked for.
 
     Both are functions of what was released, for readability and not for privacy.
     """
-    frame = answer.frame
+    frame = table_of(answer)
+    if hasattr(answer.value, "sample"):
+        return frame
     columns = {name: list(cells) for name, cells in frame.columns.items()}
     values = [name for name in columns if name not in frame.keys]
     if spec.hide_below is not None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sfumato.answer import Answer, Released
-from sfumato.ask.asked import Asked
+from sfumato.ask.asked import PLAIN, Asked
 from sfumato.ask.packing import unpack
 from sfumato.curator.finishing import answers_of
 from sfumato.curator.typed import read_question
@@ -27,7 +27,7 @@ from sfumato.privacy import ADD_REMOVE, Approximate, Cost, Loss, Pure
 from sfumato.publish.calendar import Slot
 from sfumato.publish.charges import charges_of
 from sfumato.publish.file import PublicationFile, TableSpec, load_file
-from sfumato.publish.layout import Layout
+from sfumato.publish.layout import Layout, table_of
 from sfumato.publish.planned import PublicationPlan, rehearsed_error, running_error, table_plan
 from sfumato.publish.series import Series
 from sfumato.publish.total import RunningTable, current, running_series
@@ -37,6 +37,8 @@ from sfumato.table.gauge import Basis
 from sfumato.table.rehearsal import random_rows
 
 State = Literal["not due", "due", "begun", "done", "dead", "other edition"]
+TABLES = (*PLAIN, "People", "Quantiles", "Synthesize")
+"""Questions whose answers can be written as tables; others are tried on made-up rows before anything is charged."""
 FORESEEN = 400
 """So many periods are tried against the limits when a publication is planned."""
 MADE_UP = 1000
@@ -180,7 +182,9 @@ class Publication:
             parts = zip(listed, asked.questions, asked.prepared, asked.finish(raw), asked.events(""), strict=True)
             for one, question, prepared, released, event in parts:
                 shown = Released.from_json(released.to_json())
-                found[one.name] = rehearsed_error(Answer(question, shown, prepared.loss(), event))
+                answer = Answer(question, shown, prepared.loss(), event)
+                table_of(answer)  # which refuses what cannot be written
+                found[one.name] = rehearsed_error(answer)
         return found
 
     def _foreseen(self, book: Ledger) -> str | None:
@@ -311,6 +315,8 @@ class Publication:
         if entry is not None and entry.state in ("committed", "dead"):
             return
         asked = self._asked(book, listed)
+        if any(question.kind not in TABLES for question in asked.questions):
+            self._rehearsed(book)
         losses, snapshot = self._losses(asked, listed), self._snapshot(slot)
         with self._open(self.file.source_of(slot), slot) as table:
             asked.check(table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import BudgetExceeded, LedgerError
 from sfumato.ledger import lifecycle, running, statements, wording
@@ -93,21 +93,19 @@ class Ledger(Meters):
         (same `question_key`) returns the stored answer, free, marked `reused`. With `spend` and `make_loss` a
         refusal also says the largest spend that would fit.
         """
-        request = request_of(
-            self._journal.terms,
-            request_id,
-            event,
-            loss,
-            question=question_key,
-            analyst=analyst,
-            spend=spend,
-            slots=self._journal.slots.require(slots),
-        )
+        request = self._request(request_id, event, loss, slots, question=question_key, analyst=analyst, spend=spend)
         with self._journal.session(write=True) as session:
             found = self._charge(session, request)
         if isinstance(found, Verdict):
             raise self._refusal(found, spend, make_loss, analyst)
         return found
+
+    def _request(
+        self, request_id: str, event: Event, loss: Losses, slots: Sequence[SlotCharge] | None, **told: Any
+    ) -> Request:
+        """Check what is asked against public facts, and that it says what it reads of every limited period."""
+        read = self._journal.slots.require(slots)
+        return request_of(self._journal.terms, request_id, event, loss, slots=read, **told)
 
     def _refusal(
         self, verdict: Verdict, spend: Bound | None, make_loss: MakeLoss | None, analyst: str | None
@@ -172,16 +170,7 @@ class Ledger(Meters):
         What is stored already is returned, free. What `draw` raises goes to the log; the caller sees one fixed text.
         A kill inside `draw` loses what was paid: `run_sealed` does not.
         """
-        request = request_of(
-            self._journal.terms,
-            request_id,
-            event,
-            loss,
-            question=question_key,
-            analyst=analyst,
-            spend=spend,
-            slots=self._journal.slots.require(slots),
-        )
+        request = self._request(request_id, event, loss, slots, question=question_key, analyst=analyst, spend=spend)
         found = self._begin(request, make_loss, sealed=False)
         if found.state == "committed":
             return found
@@ -205,16 +194,7 @@ class Ledger(Meters):
         What is stored already is returned, free. What a kill or an interrupt cut short is completed by the same request
         or the same question, with the same bytes, free; only without a private place it is lost once its draw began.
         """
-        request = request_of(
-            self._journal.terms,
-            request_id,
-            event,
-            loss,
-            question=question_key,
-            analyst=analyst,
-            spend=spend,
-            slots=self._journal.slots.require(slots),
-        )
+        request = self._request(request_id, event, loss, slots, question=question_key, analyst=analyst, spend=spend)
         found = self._begin(request, make_loss, sealed=True)
         if not found.reused:
             return running.complete(self._journal, self._private, found, work)
@@ -246,10 +226,7 @@ class Ledger(Meters):
         slots: Sequence[SlotCharge] | None = None,
     ) -> Stepwise:
         """Reserve and start a request that is answered in steps, or find it begun; its steps are not charged again."""
-        read = self._journal.slots.require(slots)
-        request = request_of(
-            self._journal.terms, request_id, event, loss, question=None, analyst=analyst, spend=spend, slots=read
-        )
+        request = self._request(request_id, event, loss, slots, question=None, analyst=analyst, spend=spend)
         with self._journal.session(write=True) as session:
             found = self._charge(session, request)
             if isinstance(found, Reservation) and found.state == "reserved":

@@ -286,13 +286,13 @@ def expression(predicate: Predicate, table: Any, schema: Schema) -> Any:
         tests = [cell.between(low, high) for low, high in predicate.intervals if low != high]
         if points:
             tests.append(cell == points[0] if len(points) == 1 else cell.isin(points))
-        return _folded(tests, every=False)
+        return folded(tests, every=False)
     if isinstance(predicate, Texts):
         domain = schema.domain(predicate.column)
         assert isinstance(domain, Text)
         cell = table[predicate.column]
         tests = [_is_text(cell, value, domain) for value in predicate.values] or [ibis.literal(False)]
-        found = _folded(tests, every=False)
+        found = folded(tests, every=False)
         found = found if predicate.included else ~found
         if not domain.may_be_missing:
             return found
@@ -300,15 +300,15 @@ def expression(predicate: Predicate, table: Any, schema: Schema) -> Any:
         return ibis.ifelse(cell.isnull(), ibis.literal(predicate.missing), found)
     if not predicate.parts:
         return ibis.literal(isinstance(predicate, All))
-    return _folded([expression(part, table, schema) for part in predicate.parts], every=isinstance(predicate, All))
+    return folded([expression(part, table, schema) for part in predicate.parts], every=isinstance(predicate, All))
 
 
-def _folded(tests: list[Any], every: bool) -> Any:
-    # By halves: a long chain would nest as deep as it is long.
+def folded(tests: list[Any], every: bool) -> Any:
+    """Join conditions by AND or OR, by halves: a long chain would nest as deep as it is long."""
     if len(tests) == 1:
         return tests[0]
     middle = len(tests) // 2
-    left, right = _folded(tests[:middle], every), _folded(tests[middle:], every)
+    left, right = folded(tests[:middle], every), folded(tests[middle:], every)
     return left & right if every else left | right
 
 

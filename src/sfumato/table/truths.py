@@ -10,6 +10,7 @@ from typing import Any
 from sfumato.domain.calendar import day_of_number
 from sfumato.errors import ParameterError
 from sfumato.table.expression import Build, Expression, alike, case, cell_of, number, require, together
+from sfumato.table.predicate import folded
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "=": lambda a, b: a == b,
@@ -118,15 +119,7 @@ def joined(parts: Sequence[Expression], word: str) -> Expression:
         require("truth", part, word)
 
     def built(rows: Any) -> Any:
-        return _folded([part.build(rows) for part in parts], word == "AND")
+        return folded([part.build(rows) for part in parts], word == "AND")
 
     text = f" {word} ".join(part.shown for part in parts)
     return Expression(text, "truth", built, **_condition(parts))
-
-
-def _folded(tests: list[Any], every: bool) -> Any:
-    if len(tests) == 1:
-        return tests[0]
-    middle = len(tests) // 2
-    left, right = _folded(tests[:middle], every), _folded(tests[middle:], every)
-    return left & right if every else left | right

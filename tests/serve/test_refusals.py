@@ -35,6 +35,8 @@ def test_bodies_that_are_no_questions_are_told_what_is_wrong(site):
     assert "'epsilon'" in detail(site.post("ana", ASK, {"phrase": "mean of age", "epsilon": 1}), 422)
     headers = {"Content-Type": "application/json"}
     assert "is no JSON" in detail(site.call("ana", "POST", ASK, content=b"{bad", headers=headers), 422)
+    for content in (b"\xff\xfe\x00", b"[" * 20_000):  # no text, and nested deeper than can be read
+        assert "is no JSON" in detail(site.call("ana", "POST", ASK, content=content, headers=headers), 400)
     for content in (b"[]", b"", b"7"):
         assert "JSON object" in detail(site.call("ana", "POST", ASK, content=content, headers=headers), 422)
 

@@ -46,6 +46,7 @@ HEADERS = {
 }
 PICTURE = "default-src 'none'; style-src 'unsafe-inline'"
 """What an SVG may do that is looked at by itself."""
+NO_JSON = 'The body is no JSON; send {"phrase": "mean of age", "spend": "Pure(0.1)"}, say.'
 THREADS = 36
 """So many threads beside those in which somebody waits for an answer."""
 
@@ -151,7 +152,11 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def other(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        said = {404: "There is nothing here; /api lists what there is.", 405: "This is not done with this method."}
+        said = {
+            400: NO_JSON,
+            404: "There is nothing here; /api lists what there is.",
+            405: "This is not done with this method.",
+        }
         return _said(request, problem(error.status_code, said.get(error.status_code, "This cannot be served.")))
 
 
@@ -159,7 +164,7 @@ def _unfit(error: RequestValidationError) -> str:
     """Say what is wrong with a request without what it held."""
     found = error.errors()
     if any(one["type"] == "json_invalid" for one in found):
-        return 'The body is no JSON; send {"phrase": "mean of age", "spend": "Pure(0.1)"}, say.'
+        return NO_JSON
     places = sorted({".".join(map(str, one["loc"])) for one in found})
     if places == ["body"]:
         return 'The body is a JSON object; send {"phrase": "mean of age", "spend": "Pure(0.1)"}, say.'

@@ -372,6 +372,26 @@ def test_explain_costs_nothing_and_reads_nothing(curator: Any) -> None:
     assert curator.remaining() == before
 
 
+def test_explain_asks_the_engine_nothing(curator: Any, monkeypatch: Any) -> None:
+    from sfumato.table.data import Table
+    from sfumato.table.gauge import Gauge
+
+    def looked(*_: Any, **__: Any) -> Any:
+        raise AssertionError("EXPLAIN looked at the data.")
+
+    for place, name in ((Gauge, "read"), (Table, "run"), (Table, "batches")):
+        monkeypatch.setattr(place, name, looked)
+    for asked in (
+        "SELECT kind, SUM(cost), AVG(days) FROM visits GROUP BY kind",
+        f"SELECT kind, SUM(cost, {BOUND} (0, 30)) FROM visits GROUP BY kind",
+        "WITH p AS (SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient) SELECT MEDIAN(n) FROM p",
+        "SELECT COUNT(DISTINCT patient) FROM visits",
+    ):
+        assert curator.explain(asked, spend=Pure(1)).costs
+    with pytest.raises(Exception, match="could not be read"):
+        curator.sql("SELECT COUNT(*) FROM visits", spend=Pure(1))
+
+
 def test_intervals_hold_what_the_totals_are(opened: Any, curator: Any) -> None:
     exact = totals(opened, "SELECT kind, COUNT(*) FROM visits GROUP BY kind")
     answer = curator.sql(

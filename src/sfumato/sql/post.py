@@ -25,7 +25,10 @@ _SETTINGS = {
     "memory_limit": "256MB",
     "threads": "1",
 }
-_STORED = "The answer is stored; write NULLIF(…) where something may be zero or below it, and ask again, free."
+_STORED = (
+    "The answer is stored; write NULLIF(…) where something may be zero or below it, compare texts with texts and "
+    "numbers with numbers, and ask again, free."
+)
 _FUNCTIONS = {"FLOOR", "ROUND", "ABS", "LEAST", "GREATEST", "COALESCE", "NULLIF", "SQRT", "LN", "EXP"}
 
 Stands = Callable[[tree.Expression], str | None]

@@ -1,6 +1,7 @@
 """Private linear models on real tables, beside the same models without privacy, synthetic rows and diffprivlib.
 
     python -m bench.models DATA [--splits 2] [--draws 3] [--synthetic] [--peers] [--only two several numbers]
+        [--tables adult …]
 
 DATA is a directory with adult.parquet, compas.parquet and nltcs.csv; other tables come with scikit-learn and with PyPI
 packages, in an environment of their own. Areas under the curve, accuracies and R² are those of people who were set
@@ -60,7 +61,8 @@ def score(task: Task, model: Any, test: Any) -> float:
 def synthetic(task: Task, train: Any, spend: Any) -> Any:
     """Return logistic regression on made-up rows, numbers in sixteen bins of their public range."""
     labels = sf.categories(*(str(one) for one in task.values), missing=str(task.values[0]))
-    frame = train[[*task.features, task.target]].assign(**{task.target: train[task.target].astype(str)})
+    written = train[task.target].map({one: str(one) for one in task.values})
+    frame = train[[*task.features, task.target]].assign(**{task.target: written})
     schema = sf.Schema({**task.domains, task.target: labels})
     with sf.curate(frame, schema, sf.Budget(person=spend)) as curator:
         model = curator.synthesize(spend=spend).value
@@ -147,6 +149,7 @@ def main() -> None:
     parser.add_argument("--synthetic", action="store_true")
     parser.add_argument("--peers", action="store_true")
     parser.add_argument("--only", nargs="*", default=["two", "several", "numbers"])
+    parser.add_argument("--tables", nargs="*", help="only tables with these names")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     kinds = {"two": two_labels, "several": several_labels, "numbers": numbers}
@@ -155,7 +158,9 @@ def main() -> None:
     print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}", flush=True)
     for kind in arguments.only:
         for make in kinds[kind](arguments.data):
-            print(f"| {' | '.join(row(make(), arguments))} |", flush=True)
+            task = make()
+            if arguments.tables is None or task.name in arguments.tables:
+                print(f"| {' | '.join(row(task, arguments))} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,9 @@ import pyarrow
 import pyarrow.parquet as pq
 import pytest
 
+from sfumato import Budget, Pure, curate
 from sfumato.cli.checking import check_table
-from sfumato.domain import categories
+from sfumato.domain import categories, integers
 from sfumato.table import Schema, open_table
 from sfumato.table.cells import FEW_LABELS
 from sfumato.table.repair import repaired
@@ -72,3 +73,13 @@ def test_categories_in_memory_are_compared_byte_by_byte_and_read_as_in_a_file(
         assert dict(enumerate(counts.tolist())) == {code: wanted[code] for code in range(len(counts))}
         (found,) = check_table(source, schema).columns
         assert (found.missing, found.outside) == (1, len(cells) - 1 - count)
+
+
+@pytest.mark.parametrize("more", [{}, {"person": "id"}, {"person": "id", "rows_per_person": 2}])
+def test_columns_may_have_the_names_that_functions_give_their_arguments(more):
+    rows = pyarrow.table({"id": list(range(40)), "self": ["no", "yes"] * 20, "table": list(range(40))})
+    schema = Schema({"self": categories("no", "yes", missing="no"), "table": integers(0, 50, missing=0)}, **more)
+    with curate(rows, schema, Budget(person=Pure(4))) as curator:
+        assert len(curator.histogram("self", spend=Pure(1)).value["count"]) == 2
+        assert len(curator.mean("table", by="self", spend=Pure(1)).value["self"]) == 2
+        assert curator.median("table", "self = 'yes'", spend=Pure(1)).loss

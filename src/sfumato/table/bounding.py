@@ -147,7 +147,7 @@ def told_apart(coded: ir.Table, schema: Schema, links: Sequence[str] = ()) -> ir
         name: ibis.ifelse(twice, _missing(schema, name, coded[name].type()), grouped[name]) for name in schema.names
     }
     led = {name: ibis.ifelse(twice, ibis.null(coded[name].type()), grouped[name]) for name in links}
-    return grouped.select(**empty, **led, **{name: grouped[name] for name in by})
+    return grouped.select({**empty, **led, **{name: grouped[name] for name in by}})
 
 
 def _missing(schema: Schema, name: str, kind: Any) -> Any:

@@ -244,7 +244,7 @@ def _stored(side: Side, holdings: Holdings) -> ir.Table:
 
 def _renamed(table: ir.Table, side: str, wanted: set[str], kept: Sequence[str]) -> ir.Table:
     cells = {f"{side}.{name}": table[name] for name in table.columns if f"{side}.{name}" in wanted}
-    return table.select(**cells, **{name: table[name] for name in kept})
+    return table.select({**cells, **{name: table[name] for name in kept}})
 
 
 def _looked_up(rows: ir.Table, join: Joined, holdings: Holdings, wanted: set[str]) -> ir.Table:
@@ -286,7 +286,7 @@ class PersonTable:
 
         found = aggregated(self.flat, self.parts, holdings)
         cells = {name: _stored_code(item, found) for name, item in self.items.items()}
-        return found.select(**cells, **{PERSON: found[PERSON]})
+        return found.select({**cells, **{PERSON: found[PERSON]}})
 
 
 def _stored_code(item: Expression, rows: Any) -> Any:
@@ -441,7 +441,7 @@ class FlatSchema(Schema):
         rows = self.flat.rows(holdings, used, weighed)
         cells = {name: self.values[name].code(rows) for name in listed}
         more = {name: rows[name] for name in ([PERSON, WEIGHT] if weighed else [PERSON])}
-        return rows.select(**cells, **{HERE: ibis.literal(1, "int8")}, **more)
+        return rows.select({**cells, **{HERE: ibis.literal(1, "int8")}, **more})
 
 
 def listable(keys: Sequence[Expression]) -> bool:

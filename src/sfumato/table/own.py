@@ -205,7 +205,7 @@ class _Opening:
         if schema.person is None:
             import ibis
 
-            return opened, table.select(**cells, **{PERSON: ibis.row_number().cast("int64")})
+            return opened, table.select({**cells, **{PERSON: ibis.row_number().cast("int64")}})
         person = table[schema.person]
         present = person.notnull() & (person != "") if person.type().is_string() else person.notnull()
         if person.type().is_uint64():
@@ -213,7 +213,7 @@ class _Opening:
                 f"The person column of {name!r} has whole numbers of 64 bits without a sign; store them as text."
             )
         person = person if person.type().is_string() else person.cast("int64")
-        return opened, table.filter(present).select(**cells, **{PERSON: person})
+        return opened, table.filter(present).select({**cells, **{PERSON: person}})
 
     def _made(self, first: Source) -> Source:
         if not first.is_duckdb:
@@ -260,7 +260,7 @@ class _Opening:
         owned = raw.join(owners, [raw[PERSON] == owners.sfumato_owner])
         cells = {column: owned[column] for column in raw.columns if column != PERSON}
         more = {} if people else {WEIGHT: owned[WEIGHT]}
-        owned = owned.select(**cells, **more, **{PERSON: owned.sfumato_number})
+        owned = owned.select({**cells, **more, **{PERSON: owned.sfumato_number}})
         for link, to in links.items():
             owned = self._led(owned, LINK + link, to, found)
         if people and schema.person is not None:
@@ -298,7 +298,7 @@ class _Opening:
         cell = owned[link] if text else owned[link].try_cast("int64")
         joined = owned.left_join(keys, [cell == keys.sfumato_key])
         kept = {name: joined[name] for name in owned.columns if name != link}
-        return joined.select(**kept, **{link: joined.sfumato_partner})
+        return joined.select({**kept, **{link: joined.sfumato_partner}})
 
 
 def _one_type(kinds: Mapping[str, Any]) -> None:

@@ -79,7 +79,7 @@ def aggregated(flat: Flat, parts: Sequence[PersonPart], holdings: Holdings) -> i
         for place, part in enumerate(parts)
         if part.of is not None
     }
-    rows = rows.select(**cells, **{PERSON: rows[PERSON]})
+    rows = rows.select({**cells, **{PERSON: rows[PERSON]}})
     found: dict[str, Any] = {"sfumato_rows": rows.count()}
     for place, part in enumerate(parts):
         found |= _aggregates(rows, part, f"cell_{place}", place)

@@ -57,13 +57,13 @@ def repaired(table: ir.Table, schema: Schema, names: Sequence[str] | None = None
     check_columns(table, schema)
     cells: dict[str, Any] = {name: repaired_cell(table, schema, name) for name in wanted}
     if schema.person is None:
-        return table.select(**cells)
+        return table.select(cells)
     person = table[schema.person]
     present = person.notnull()
     if person.type().is_string():
         present = present & (person != "")
     key = {KEY: key_text([table[name] for name in schema.row_key])} if schema.row_key else {}
-    return table.filter(present).select(**cells, **{PERSON: person}, **key)
+    return table.filter(present).select({**cells, **{PERSON: person}, **key})
 
 
 def check_columns(table: ir.Table, schema: Schema) -> None:

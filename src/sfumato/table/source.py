@@ -313,7 +313,7 @@ def _read_ibis(table: ir.Table, names: Sequence[str]) -> Any:
     # Exact decimals without a declared size have no Arrow type that holds every cell; a double always exists.
     kinds = {name: table[name].type() for name in names}
     cells = {name: table[name].cast("float64") if kind.is_decimal() else table[name] for name, kind in kinds.items()}
-    data = arrow_frame(table.select(**cells).to_pyarrow())
+    data = arrow_frame(table.select(cells).to_pyarrow())
     return data.load(names, None)
 
 

@@ -313,7 +313,7 @@ def with_counts(measures: Sequence[Part]) -> list[Part]:
 
 
 def _grouped(rows: ir.Table, groups: Mapping[str, Any], values: Mapping[str, Any]) -> ir.Table:
-    return rows.group_by(**groups).agg(**values) if groups else rows.aggregate(**values)
+    return rows.group_by(groups).agg(**values) if groups else rows.aggregate(**values)
 
 
 def _listed(keys: Sequence[str]) -> tuple[str, ...]:

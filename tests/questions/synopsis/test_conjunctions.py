@@ -6,6 +6,7 @@ import json
 import time
 
 import numpy as np
+import pyarrow
 import pytest
 
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Schema, Synopsize, curate
@@ -203,3 +204,13 @@ def test_many_queries_are_quick() -> None:
     start = time.process_time()
     assert len(found.answer(queries)) == 100_000
     assert time.process_time() - start < 2
+
+
+def test_few_columns_are_said_to_be_better_made_up():
+    def said(size: int) -> str:
+        rows = pyarrow.table({f"b{place}": [True, False] * 50 for place in range(size)})
+        schema = Schema({f"b{place}": booleans(missing=False) for place in range(size)})
+        with curate(rows, schema, Pure(9)) as curator:
+            return str(curator.synopsis(spend=Pure(9), options={"width": 1}))
+
+    assert "write curator.synthesize" in said(4) and "curator.synthesize" not in said(25)

@@ -13,8 +13,12 @@ from sfumato.ask.question import Question
 from sfumato.privacy import Bound
 from sfumato.questions.synopsis.base import Synopsis, synopsis_from_json
 from sfumato.questions.synopsis.methods import METHODS, method_of
+from sfumato.questions.synopsis.plan import EXPLICIT
 from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
+
+CONJUNCTIONS = ("auto", "fourier", "marginals")
+"""The methods whose synopses answer conjunctions."""
 
 
 @dataclass(frozen=True, init=False)
@@ -64,6 +68,17 @@ class Synopsize(Question):
     def value(self, released: Released) -> Synopsis:
         """Return the synopsis; the same one however often it is read."""
         return synopsis_from_json(released.made["synopsis"])
+
+    def doubts(self, released: Released) -> tuple[str, ...]:
+        """Return that another question does better where all rows can be listed."""
+        columns = len(self.value(released).columns) if self.method in CONJUNCTIONS else 0
+        if not 0 < columns <= EXPLICIT:
+            return ()
+        return (
+            f"With {columns} binary columns all rows can be listed, and synthetic data for the same spend answer "
+            "conjunctions with less error as a rule (1.3 to 6 times less where it was measured): write "
+            "curator.synthesize. A synopsis is for more columns, and for a bound on the worst query.",
+        )
 
     def interval(self, released: Released, confidence: Fraction) -> tuple[float, float]:
         """Return 0 and about the root mean squared error of a share that was predicted before anything was drawn.

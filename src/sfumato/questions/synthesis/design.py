@@ -271,7 +271,7 @@ def _guarded(
 
 
 def _looks_twice(facts: SynthesisFacts, groups: Groups, spend: Bound, pure: bool) -> bool:
-    """Tell whether a second look pays: not for few bits, whose pairs cost as much to choose as to measure."""
+    """Tell whether there is a second look: not for few bits, where it lost on the one table that was tried."""
     few_bits = facts.bits == facts.wide and is_dense(facts.space.sizes)
     return not pure and not few_bits and "pairs" in groups and spend.unit == "person"
 

@@ -129,6 +129,40 @@ def tree(columns: int, rows: int, seed: int = 0) -> Case:
     return coded(f"tree-{columns}", np.stack(found, axis=1))
 
 
+def scores(people: int, seed: int = 31) -> Case:
+    """Return six columns with bell shapes that hang together weakly: pairs drown in their noise at small spends."""
+    draw = np.random.default_rng(seed)
+    factor = draw.standard_normal(people)
+
+    def bell(middle: float, spread: float, weight: float, most: int) -> Any:
+        own = draw.standard_normal(people)
+        return np.clip(np.round(middle + spread * (weight * factor + np.sqrt(1 - weight**2) * own)), 0, most)
+
+    found = [bell(9, 3, 0.5, 17), bell(6, 2, 0.3, 11), bell(7, 2.5, 0.4, 14)]
+    found.append(np.searchsorted([0.84, 0.9, 0.93, 0.96, 0.98, 0.99], draw.random(people) + 0.05 * (factor < -1)))
+    found += [draw.integers(0, 2, people), draw.random(people) < 1 / (1 + np.exp(-2.5 - factor))]
+    return coded(f"scores-{people}", np.stack(found, axis=1).astype(np.int64))
+
+
+def rule(people: int, seed: int = 41) -> Case:
+    """Return eight even columns, and a label that follows from four of them: no pair shows it."""
+    draw = np.random.default_rng(seed)
+    inputs = [draw.integers(0, size, people) for size in (3, 4, 4, 3, 2, 3, 3, 5)]
+    label = (inputs[0] + inputs[5] * inputs[6] + (inputs[1] > 1) * 2) % 5
+    label = np.where(draw.random(people) < 0.05, draw.integers(0, 5, people), label)
+    return coded(f"rule-{people}", np.stack([*inputs, label], axis=1))
+
+
+def copula(people: int, seed: int = 91) -> Case:
+    """Return eight ordered columns, each near the one before: set aside, no constant was chosen by it."""
+    draw = np.random.default_rng(seed)
+    level, found = draw.standard_normal(people), []
+    for size in (3, 5, 4, 6, 2, 3, 4, 2):
+        level = 0.75 * level + np.sqrt(1 - 0.75**2) * draw.standard_normal(people)
+        found.append(np.searchsorted(np.quantile(level, np.sort(draw.random(size - 1))), level))
+    return coded(f"copula-{people}", np.stack(found, axis=1))
+
+
 class Truth:
     """The exact tables of some width, and how far another distribution is from them."""
 

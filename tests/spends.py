@@ -34,7 +34,9 @@ from sfumato.questions.queries.question import Queries
 from sfumato.questions.synopsis.question import Synopsize
 from sfumato.questions.synopsis.weighted import SubsetSums
 from sfumato.questions.synthesis.adaptive import ChosenTables
+from sfumato.questions.synthesis.check import CheckedTables
 from sfumato.questions.synthesis.guarded import GuardedTables
+from sfumato.questions.synthesis.looked import LookedTables
 from sfumato.questions.synthesis.question import Synthesize
 from sfumato.questions.synthesis.stack import TableStack
 from sfumato.table.gauge import Basis
@@ -148,6 +150,10 @@ def described(mechanism: Mechanism) -> str:
     """Return a few words for a mechanism."""
     if isinstance(mechanism, MeasuredCuts):
         return f"{described(mechanism.cuts)}; {_LAWS[type(mechanism.error.law)]} noise on the measured error"
+    if isinstance(mechanism, CheckedTables):
+        return f"{described(mechanism.release)}, checked"
+    if isinstance(mechanism, LookedTables):
+        return f"{described(mechanism.first)[: -len(', fitted')]}, looked at twice, fitted"
     if type(mechanism) in _WORDS:
         return _WORDS[type(mechanism)]
     match mechanism:

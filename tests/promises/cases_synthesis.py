@@ -13,6 +13,7 @@ from sfumato import ADD_REMOVE, Noise
 from sfumato.audit import Neighbours
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.questions.synthesis.adaptive import ChosenTables
+from sfumato.questions.synthesis.check import CheckedTables
 from sfumato.questions.synthesis.gather import gather
 from sfumato.questions.synthesis.guarded import GuardedTables
 from sfumato.questions.synthesis.looked import LookedTables, SecondLook
@@ -121,6 +122,32 @@ LOOKED = LookedTables(
 )
 
 
+CHECKED = CheckedTables(
+    release=ones_and_pairs((0,), scale=1),
+    lists=(((0,), (1,)),),
+    models=1,
+    spread=Fraction(1),
+    noise="laplace",
+    grid=1,
+    total=4,
+    relation=ADD_REMOVE,
+)
+
+
+class NoiseOfOneTable(CheckedTables):
+    """Makes noise for one table of a list: the sum over a list moves by as much as all of its tables."""
+
+    def law(self, width: int) -> Any:
+        return DiscreteLaplace(self.grid * self.spread)
+
+
+class ChecksWithoutNoise(CheckedTables):
+    """Chooses and states by exact distances."""
+
+    def law(self, width: int) -> Any:
+        return DiscreteLaplace(Fraction(1, 100))
+
+
 class LooksByExactTables(LookedTables):
     """Decides by the exact tables what is looked at again."""
 
@@ -222,6 +249,18 @@ class SteepScores(ChosenTables):
 
 FOUR = rows(BITS, (0, 0, 0), (1, 1, 1), (0, 1, 0))
 CASES = [
+    PromiseCase(
+        name="a model compared with the data",
+        spec_ids=("SY-CHECK",),
+        mechanism=CHECKED,
+        pairs=[(rows(BITS, *[(1, 1, 1)] * 3), rows(BITS, *[(1, 1, 1)] * 4))],
+        mutants={
+            "noise of one table of a list": NoiseOfOneTable(**vars(CHECKED)),
+            "no noise": ChecksWithoutNoise(**vars(CHECKED)),
+            "half the noise": replace(CHECKED, spread=Fraction(1, 2)),
+        },
+        tail=1e-3,
+    ),
     PromiseCase(
         name="tables that a first look points to",
         spec_ids=("SY-LOOK", "SY-MU"),

@@ -15,12 +15,14 @@ import pytest
 
 from sfumato import ADD_REMOVE, REPLACE_ONE, Approximate, Concentrated, Noise, Pure, Schema, Truncated, curate
 from sfumato.answer import Released
+from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import question_from_json
 from sfumato.errors import CertificationError, ParameterError, SchemaError, UnsupportedSpend
 from sfumato.model import Factored, Mixture, Model
 from sfumato.privacy import Bound, Relation
 from sfumato.questions.synthesis import Synthesize
 from sfumato.questions.synthesis.adaptive import ChosenTables, _Looks
+from sfumato.questions.synthesis.check import CheckedTables
 from sfumato.questions.synthesis.guarded import GuardedTables
 from sfumato.questions.synthesis.looked import LookedTables
 from sfumato.questions.synthesis.stack import TableStack
@@ -49,6 +51,12 @@ def chained(schema: Schema, people: int = PEOPLE, seed: int = 5) -> Records:
 
 def setting_of(schema: Schema, relation: Relation = REPLACE_ONE, people: int = PEOPLE) -> Basis:
     return Basis(schema, people, relation)
+
+
+def measuring(prepared: Prepared) -> Any:
+    """Return what measures tables, without the check that comes after it."""
+    assert isinstance(prepared.mechanism, CheckedTables)
+    return prepared.mechanism.release
 
 
 def released(question: Synthesize, records: Records, setting: Basis, spend: Bound, seed: int = 1) -> Released:
@@ -93,7 +101,7 @@ def test_wide_tables_get_a_mixture(spend: Bound) -> None:
     assert isinstance(model, Mixture)
     assert distance(model, records) < 0.5 * distance(alone(records), records)
     low, high = Synthesize().interval(found, Fraction(95, 100))
-    assert 0 == low < high < 0.2
+    assert 0 < low < distance(model, records) < high < 0.3
 
 
 def test_triples_are_learned_from_few_columns() -> None:
@@ -112,7 +120,7 @@ def test_triples_are_learned_from_few_columns() -> None:
 def test_what_is_looked_at_again_follows_from_what_stands_out(relation: Relation) -> None:
     looked, pairs = {}, 45
     for people in (100, 100_000):
-        mechanism = Synthesize().prepare(setting_of(WIDE, relation, people), Concentrated("0.01")).mechanism
+        mechanism = measuring(Synthesize().prepare(setting_of(WIDE, relation, people), Concentrated("0.01")))
         assert isinstance(mechanism, LookedTables)
         raw = mechanism.run(chained(WIDE, people), Noise(insecure_seed=1))
         parts, numbers = mechanism.released(raw)
@@ -126,7 +134,7 @@ def test_what_is_looked_at_again_follows_from_what_stands_out(relation: Relation
 
 def test_little_data_falls_back_to_pairs_and_still_less_to_single_columns() -> None:
     question, setting = Synthesize(), setting_of(BITS, ADD_REMOVE, 50)
-    mechanism = question.prepare(setting, Concentrated("0.01")).mechanism
+    mechanism = measuring(question.prepare(setting, Concentrated("0.01")))
     assert isinstance(mechanism, ChosenTables) and isinstance(mechanism.stack, GuardedTables)
     widths = {}
     for people in (50, 1000, 100_000):
@@ -139,12 +147,12 @@ def test_little_data_falls_back_to_pairs_and_still_less_to_single_columns() -> N
     assert max(widths[1000]) == 2 and widths[1000][1] == 2 * columns
     assert max(widths[100_000]) == 3 and widths[100_000][1] == columns
     public = question.prepare(setting_of(BITS, REPLACE_ONE, 50), Concentrated("0.01"))
-    assert isinstance(public.mechanism, TableStack)
+    assert isinstance(measuring(public), TableStack)
 
 
 def test_triples_that_drown_leave_their_money_to_a_further_look() -> None:
     few = Schema({f"x{place}": integers(0, 2) for place in range(5)})
-    mechanism = Synthesize().prepare(setting_of(few, ADD_REMOVE, 50), Concentrated("0.01")).mechanism
+    mechanism = measuring(Synthesize().prepare(setting_of(few, ADD_REMOVE, 50), Concentrated("0.01")))
     assert isinstance(mechanism, ChosenTables) and isinstance(mechanism.stack, LookedTables)
     widths = {}
     for people in (50, 100_000):
@@ -158,7 +166,7 @@ def test_triples_that_drown_leave_their_money_to_a_further_look() -> None:
 def test_triples_that_stand_out_are_worth_more_than_pairs_with_a_little_less_noise(relation: Relation) -> None:
     # Laplace noise on the pairs of ten bits would be narrower here, but cannot pay for triples.
     schema = Schema({f"x{place}": integers(0, 1) for place in range(10)})
-    mechanism = Synthesize().prepare(setting_of(schema, relation, 30_000), Approximate(1, 1e-9)).mechanism
+    mechanism = measuring(Synthesize().prepare(setting_of(schema, relation, 30_000), Approximate(1, 1e-9)))
     assert isinstance(mechanism, ChosenTables)
     assert len(mechanism.candidates[0].columns) == 3
 
@@ -182,8 +190,9 @@ def test_a_column_of_one_value_is_carried_along(columns: int) -> None:
 def test_a_workload_says_what_is_measured() -> None:
     workload = marginals(BITS, sets=[("x0", "x1"), ("x2",)])
     prepared = Synthesize(workload).prepare(setting_of(BITS), Concentrated("0.1"))
-    assert isinstance(prepared.mechanism, TableStack)
-    assert sorted(part.columns for part in prepared.mechanism.parts) == [(0,), (0, 1), (1,), (2,)]
+    stack = measuring(prepared)
+    assert isinstance(stack, TableStack)
+    assert sorted(part.columns for part in stack.parts) == [(0,), (0, 1), (1,), (2,)]
     assert prepared.gauge.measure.columns() == {"x0", "x1", "x2"}
     assert prepared.mechanism.loss().at("x5").is_zero
 
@@ -231,7 +240,7 @@ def test_several_rows_a_person() -> None:
 
 
 def test_a_run_that_costs_more_than_stated_is_withheld(monkeypatch: pytest.MonkeyPatch) -> None:
-    mechanism = Synthesize().prepare(setting_of(BITS), Concentrated(1)).mechanism
+    mechanism = measuring(Synthesize().prepare(setting_of(BITS), Concentrated(1)))
     assert isinstance(mechanism, ChosenTables)
     look = _Looks.measure
 

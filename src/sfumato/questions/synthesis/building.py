@@ -32,6 +32,8 @@ class SynthesisFacts:
     triples: bool
     gauge: Gauge
     rounded: bool = False
+    kept: Fraction = Fraction(1)
+    """The part of the spend that buys tables; the rest buys a check."""
 
     def gaussian(self, variance: Fraction) -> Priced:
         """Return Gaussian noise of the kind that the ledger was made for; `rounded` where its charge is the spend."""

@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
+from typing import NamedTuple
 
 from sfumato.errors import UnsupportedSpend
-from sfumato.noise.laws.base import SMALLEST_SCALE
+from sfumato.noise.laws.base import LARGEST_SCALE, SMALLEST_SCALE
 from sfumato.privacy import REPLACE_ONE, Approximate, Bound, Concentrated, Pure, Truncated
 from sfumato.privacy.calibrate import concentrated_within
 from sfumato.privacy.gaussian import gaussian_m
 from sfumato.questions.synthesis.adaptive import ChosenTables
 from sfumato.questions.synthesis.building import Groups, SynthesisFacts, part_of, shares_of, stack_of, tables_of
+from sfumato.questions.synthesis.check import CheckedTables, Release
 from sfumato.questions.synthesis.fit import is_dense
 from sfumato.questions.synthesis.guarded import GuardedTables
 from sfumato.questions.synthesis.looked import LookedTables, SecondLook
@@ -48,57 +50,96 @@ PARITY_ONES = 0.7
 FIRST_ONES, FIRST_PAIRS, FIRST_PAIRS_WIDE = 0.15, 0.15, 0.25
 """Of a Gaussian spend: what a first look at one-way tables and pairs gets; more where only a mixture can hold all."""
 
-Release = TableStack | ChosenTables | GuardedTables | LookedTables
+CHECKED, FINEST_GRID = Fraction(1, 50), 16
+"""The part of a spend that compares models with the data, and the finest grid that it counts in, as a power of 2."""
+
+Lists = tuple[tuple[Columns, ...], ...]
 
 
-def design(facts: SynthesisFacts, spend: Bound) -> Release:
-    """Return the release for a spend.
+def design(facts: SynthesisFacts, spend: Bound, lists: Lists = ()) -> Release | CheckedTables:
+    """Return the release for a spend, and a check of the models made from it on some lists of tables.
 
     Few people for the spend: one-way tables alone. Pure: Laplace noise on parities of bits, or on plain tables, the
     pairs being chosen where they are many. Concentrated and Truncated: Gaussian noise on contrasts of all one- and
     two-way tables, and, where bits are few enough to hold all cells, on chosen triples. Approximate: the one of both
-    whose predicted noise is smaller.
+    whose predicted noise is smaller. Per attribute nothing is checked: a check reads all attributes.
     """
-    found = _designed(facts, spend)
-    if (
-        facts.total is None
-        or not facts.pairs
-        or isinstance(found, LookedTables)
-        or facts.total >= _fewest(facts, found)
-    ):
-        return found
-    return _designed(replace(facts, pairs=(), triples=False), spend)
+    checks = bool(lists) and spend.unit == "person"
+    paid = replace(facts, kept=1 - CHECKED) if checks else facts
+    bought = _designed(paid, spend)
+    found = bought.release
+    few = facts.total is not None and facts.pairs and not isinstance(found, LookedTables)
+    if few and facts.total is not None and facts.total < _fewest(facts, found):
+        bought = _designed(replace(paid, pairs=(), triples=False), spend)
+    return _checked(facts, bought, lists) if checks else bought.release
 
 
-def _designed(facts: SynthesisFacts, spend: Bound) -> Release:
+class Bought(NamedTuple):
+    """A release, what the whole spend amounts to in its noise, and the kind of that noise."""
+
+    release: Release
+    amount: Fraction
+    noise: str
+
+
+def _checked(facts: SynthesisFacts, bought: Bought, lists: Lists) -> Release | CheckedTables:
+    """Return the release with a check, unless its noise would be wider than what can be drawn."""
+    pairs = isinstance(bought.release, ChosenTables) or any(len(part.columns) > 1 for part in bought.release.parts)
+    models = 1 if not pairs else 2 if is_dense(facts.space.sizes) else 3
+    moved = facts.gauge.rows * (2 if facts.gauge.relation is REPLACE_ONE else 1)
+    numbers, money = len(lists) * models, CHECKED * bought.amount
+    pure = bought.noise == "laplace"
+    spread = short_up(numbers * moved / money if pure else numbers * Fraction(moved**2) / (2 * money))
+    width = float(spread) if pure else math.sqrt(spread)
+    longest = max(map(len, lists))
+    room = math.floor(math.log2(float(LARGEST_SCALE) / (width * longest)))
+    if room < 0:
+        return bought.release
+    return CheckedTables(
+        release=bought.release,
+        lists=lists,
+        models=models,
+        spread=spread,
+        noise=bought.noise,
+        grid=2 ** min(FINEST_GRID, room),
+        total=facts.total,
+        relation=facts.gauge.relation,
+        reads=facts.gauge.charged,
+    )
+
+
+def _designed(facts: SynthesisFacts, spend: Bound) -> Bought:
+    kept, kind = facts.kept, facts.gauge.gaussians
     match spend:
         case Pure():
-            return _laplace(facts, spend.epsilon, spend)
+            return Bought(_laplace(facts, kept * spend.epsilon, spend), spend.epsilon, "laplace")
         case Concentrated() | Truncated():
-            return _gaussian(facts, _positive(spend, spend.rho), spend)
+            return Bought(_gaussian(facts, _positive(spend, kept * spend.rho), spend), spend.rho, kind)
         case Approximate():
             smooth = _smooth(facts, spend)
-            plain = _laplace(facts, spend.epsilon, spend)
+            plain = _laplace(facts, kept * spend.epsilon, spend)
             # Chosen pairs are fewer than all pairs, so that their noise does not compare.
             choosing = isinstance(plain, ChosenTables) and len(plain.candidates[0].columns) == 2
             # Triples are measured only where they stand out of their noise, and then say what no pair can.
-            if choosing or _widest(smooth) > _widest(plain):
+            if choosing or _widest(smooth.release) > _widest(plain):
                 return smooth
-            return min((smooth, plain), key=_predicted)
+            return min((smooth, Bought(plain, spend.epsilon, "laplace")), key=lambda one: _predicted(one.release))
     raise UnsupportedSpend(f"{spend!r} is not one of the four bounds.")
 
 
-def _smooth(facts: SynthesisFacts, spend: Approximate) -> Release:
+def _smooth(facts: SynthesisFacts, spend: Approximate) -> Bought:
     """Return tables with Gaussian noise for an Approximate spend: exactly calibrated unless something is chosen.
 
     A choice costs a Rényi divergence, so it is converted together with the noise.
     """
     epsilon = _positive(spend, spend.epsilon)
     if facts.gauge.gaussians != "discrete":
-        found = _gaussian(replace(facts, rounded=True), gaussian_m(epsilon, spend.delta) / 2, spend)
+        amount = gaussian_m(epsilon, spend.delta) / 2
+        found = _gaussian(replace(facts, rounded=True), facts.kept * amount, spend)
         if not isinstance(found, ChosenTables) or not found.choice:
-            return found
-    return _gaussian(facts, concentrated_within(epsilon, spend.delta), spend)
+            return Bought(found, amount, "rounded")
+    amount = concentrated_within(epsilon, spend.delta)
+    return Bought(_gaussian(facts, facts.kept * amount, spend), amount, facts.gauge.gaussians)
 
 
 def _widest(release: Release) -> int:
@@ -230,7 +271,7 @@ def _guarded(
 
 
 def _looks_twice(facts: SynthesisFacts, groups: Groups, spend: Bound, pure: bool) -> bool:
-    """Tell whether a second look pays: not for few bits, whose pairs cost as much to choose as to measure."""
+    """Tell whether there is a second look: not for few bits, where it lost on the one table that was tried."""
     few_bits = facts.bits == facts.wide and is_dense(facts.space.sizes)
     return not pure and not few_bits and "pairs" in groups and spend.unit == "person"
 

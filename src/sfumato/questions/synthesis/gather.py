@@ -52,6 +52,11 @@ class Gathered:
             return float(max(1, self.known))
         return max(1.0, self._totals[0] / self._totals[1]) if self._totals[1] else 1.0
 
+    @property
+    def total_deviation(self) -> float:
+        """The standard deviation of the number of rows; 0 where it is public."""
+        return 0.0 if self.known is not None or not self._totals[1] else self._totals[1] ** -0.5
+
     def evidence(self) -> Evidence:
         """Return what is known so far as parts of all people."""
         total = self.total

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
 from math import prod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from sfumato.answer import ErrorUnit, NoisyPart, Released
 from sfumato.ask.prepared import Prepared, Several
 from sfumato.ask.question import Question
 from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
-from sfumato.model.base import Model, model_from_json
+from sfumato.model.base import Model, model_from_json, read_model
 from sfumato.model.refined import ColumnBins, coarse_space
 from sfumato.privacy import Bound
 from sfumato.questions.synthesis.adaptive import ChosenTables
 from sfumato.questions.synthesis.building import SynthesisFacts
+from sfumato.questions.synthesis.check import CheckedTables, compared
 from sfumato.questions.synthesis.coarse import bins_of, finer_space, inside_tables, parted, refined
 from sfumato.questions.synthesis.design import design
 from sfumato.questions.synthesis.fit import fitted, judged_tables, predicted_error
 from sfumato.questions.synthesis.gather import gather
 from sfumato.questions.synthesis.methods import METHODS
 from sfumato.questions.synthesis.parts import Columns, Part
+from sfumato.questions.synthesis.stated import distances_of, stated_error, stated_interval, stated_notes
 from sfumato.show.progress import watched
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Rows
@@ -111,14 +114,16 @@ class Synthesize(Question):
         facts, bins = self._facts(basis)
         if bins:
             return self._wide(facts, bins, basis, spend)
-        mechanism = design(facts, facts.gauge.priced(spend))
         space, schema, width = facts.space, basis.schema, self._width(facts)
+        mechanism = design(facts, facts.gauge.priced(spend), compared(space, width, self._together(facts)))
         beside = beside_model(space, width, facts.gauge, spend)
 
         def finish(raw: Any) -> Released:
-            measured, model, error = _fitted(mechanism, raw, facts, width)
-            made = {"schema": schema.to_json(), "model": model.to_json(), "error": error}
-            return Released(tuple(measured), made={**made, **beside.made()})
+            found = _finished(mechanism, raw, facts, width)
+            made = {"schema": schema.to_json(), "model": found.model.to_json(), **found.stated}
+            return Released(
+                tuple(found.measured), made={**made, **beside.made(), "notes": [*found.notes, *beside.notes]}
+            )
 
         looks = sorted(mechanism.looks())
         gauge, arrange = tabled(facts.gauge, space, ([space.names[place] for place in one] for one in looks))
@@ -129,18 +134,20 @@ class Synthesize(Question):
         space = Space.of(basis.schema, facts.space.names)
         finer = finer_space(space, bins)
         first, second = parted(facts.gauge.priced(spend))
-        mechanism, inside = design(facts, first), inside_tables(facts, finer, bins, second)
         width = self._width(facts)
+        mechanism = design(facts, first, compared(facts.space, width, self._together(facts)))
+        inside = inside_tables(facts, finer, bins, second)
         beside = beside_model(facts.space, width, facts.gauge, spend)
         wide = [name for name in space.names if name in bins]
 
         def finish(raw: Any) -> Released:
-            measured, model, error = _fitted(mechanism, raw[0], facts, width)
-            for name, part, found in zip(wide, inside.parts, raw[1], strict=True):
-                measured.append(NoisyPart(f"{name} in full", _flat(found), part.law))
-            whole = refined(model, space, bins, dict(zip(wide, raw[1], strict=True)))
-            made = {"schema": basis.schema.to_json(), "model": whole.to_json(), "error": error}
-            notes = [*_notes(bins), *beside.notes]
+            found = _finished(mechanism, raw[0], facts, width)
+            measured = list(found.measured)
+            for name, part, numbers in zip(wide, inside.parts, raw[1], strict=True):
+                measured.append(NoisyPart(f"{name} in full", _flat(numbers), part.law))
+            whole = refined(found.model, space, bins, dict(zip(wide, raw[1], strict=True)))
+            made = {"schema": basis.schema.to_json(), "model": whole.to_json(), **found.stated}
+            notes = [*found.notes, *_notes(bins), *beside.notes]
             return Released(tuple(measured), made={**made, **beside.made(), "notes": notes})
 
         gauge, arrange = binned(facts.gauge, facts.space, finer, bins, sorted(mechanism.looks()))
@@ -178,6 +185,12 @@ class Synthesize(Question):
             triples = any(len(one) > 2 for one in together)
         return SynthesisFacts(space, pairs, triples, basis.gauge(Rows(space.names))), bins
 
+    def _together(self, facts: SynthesisFacts) -> list[frozenset[int]] | None:
+        """Return which columns the queries of the workload see together; None without one."""
+        if self.workload is None:
+            return None
+        return [frozenset(facts.space.places(block.columns)) for block in self.workload.blocks]
+
     def _width(self, facts: SynthesisFacts) -> int:
         if self.workload is None:
             return min(3, len(facts.space.names))
@@ -188,30 +201,49 @@ class Synthesize(Question):
         return model_from_json(released.made["model"], Schema.from_json(released.made["schema"]))
 
     def interval(self, released: Released, confidence: Fraction) -> Any:
-        """Return 0 and about how far noise moved the tables on average, in total variation; None where it is unknown.
+        """Return between which values the mean total variation of the widest tables lies, as far as it was measured.
 
-        It is an estimate, the same at every confidence, and leaves out what the model cannot express.
+        Without a check it is 0 and about how far noise moved the tables, an estimate that leaves out what the model
+        cannot express; None where even that is unknown.
         """
+        checked = released.made.get("check")
+        if checked is not None:
+            return stated_interval(released, checked, confidence)
         error = released.made.get("error")
         return (0.0, None if error is None else float(error))
 
 
-def _fitted(mechanism: Any, raw: Any, facts: SynthesisFacts, width: int) -> tuple[list[NoisyPart], Model, float | None]:
-    """Fit the model, and judge it, from released numbers alone."""
+class Finished(NamedTuple):
+    """What is made of a raw draw: the numbers that were released, the model, its error, and what to know of it."""
+
+    measured: Sequence[NoisyPart]
+    model: Model
+    stated: dict[str, Any]
+    notes: Sequence[str]
+
+
+def _finished(mechanism: Any, raw: Any, facts: SynthesisFacts, width: int) -> Finished:
+    """Return the model that was checked, or fit one and predict its error; from released numbers alone."""
     space = facts.space
     parts, numbers = mechanism.released(raw)
     pairs = zip(parts, numbers, strict=True)
     measured = [NoisyPart(_name(space, part), _flat(found), part.law) for part, found in pairs]
-    if isinstance(mechanism, ChosenTables) and raw[1]:
-        measured.append(NoisyPart("chosen", tuple(place for place, _ in raw[1]), None))
     gathered = gather(parts, numbers, space.sizes, facts.total)
+    release, tables = (mechanism.release, raw[0]) if isinstance(mechanism, CheckedTables) else (mechanism, raw)
+    if isinstance(release, ChosenTables) and tables[1]:
+        measured.append(NoisyPart("chosen", tuple(place for place, _ in tables[1]), None))
+    if isinstance(mechanism, CheckedTables):
+        model = read_model(json.loads(raw[1]), space)
+        measured += distances_of(mechanism, raw)
+        stated = stated_error(mechanism, raw, gathered)
+        return Finished(measured, model, stated, stated_notes(stated["check"]))
     evidence = gathered.evidence()
     with watched("Fitting a model") as progress:
         model = fitted(evidence, space, gathered.total, progress=progress)
-    tables: list[Columns] = [
+    judged: list[Columns] = [
         columns for columns in judged_tables(len(space.names), width) if prod(space.sizes[c] for c in columns) <= 2**20
     ]
-    return measured, model, predicted_error(model, evidence, tables) if tables else None
+    return Finished(measured, model, {"error": predicted_error(model, evidence, judged) if judged else None}, ())
 
 
 def _notes(bins: Mapping[str, ColumnBins]) -> list[str]:

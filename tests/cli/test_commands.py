@@ -261,7 +261,7 @@ def test_help_is_quick_and_loads_nothing_heavy() -> None:
 def test_version_and_completion() -> None:
     assert run("--version").out.strip() == "0.1.0"
     told = command(_SFUMATO_COMPLETE="complete_bash", COMP_WORDS="sfumato le", COMP_CWORD="1")
-    assert told.stdout.split() == ["ledger"]
+    assert told.stdout.split() == ["learn", "ledger"]
     named = command(_SFUMATO_COMPLETE="complete_bash", COMP_WORDS="sfumato report x --yes mem", COMP_CWORD="4")
     assert named.stdout.split() == ["membership"]
 

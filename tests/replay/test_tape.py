@@ -67,7 +67,7 @@ def test_joint_quantiles_reach_their_claim_and_mutants_break_it(monkeypatch):
 
 
 BIT = booleans(missing=False)
-FACTS = LearningFacts(("a", "b"), (BIT, BIT), categories("no", "yes"), "y", frozenset({"a", "b", "y"}))
+FACTS = LearningFacts(("a", "b"), (BIT, BIT), categories("no", "yes", missing="no"), "y", frozenset({"a", "b", "y"}))
 
 
 def people(*rows):

@@ -103,6 +103,7 @@ def test_a_service_of_several_tables_is_connected_to(clinic: Site, monkeypatch: 
 
     monkeypatch.setattr(remote._Line, "_send", send)
     tables = sf.connect("http://localhost", token="sfm_x", dataset="clinic")
+    assert tables.sql(JOINED, Pure(1)).value is not None
     found = tables.sql(JOINED, Pure(1))
     assert found.reused and set(found.value["sex"]) == {"f", "m"}
     assert isinstance(tables.schema, sf.Database) and "sfm_x" not in str(tables)

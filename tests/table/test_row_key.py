@@ -127,7 +127,7 @@ def test_a_keyed_table_is_asked_through_a_curator() -> None:
     rows = rows_of(Noise(insecure_seed=7))
     with curate(arrow(rows), KEYED, Pure(10)) as curator:
         answer = curator.ask(Synthesize(columns=("age",)), Pure(1))
-        assert answer.loss.at("job").is_zero and answer.loss.at("age").epsilon == 1
+        assert answer.loss.at("job").is_zero and 0.9999 < answer.loss.at("age").epsilon <= 1
     with curate(arrow(rows), Schema(COLUMNS, "id", 2), Pure(10)) as curator:
         answer = curator.ask(Synthesize(columns=("age",)), Pure(1))
         assert answer.loss.at("job") == answer.loss.at("age") == answer.loss.person

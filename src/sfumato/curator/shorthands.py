@@ -220,11 +220,13 @@ class Shorthands(Guided, Viewed, ABC):
         columns: Sequence[str] | None = None,
         method: str = "auto",
         options: Mapping[str, Any] | None = None,
+        measured: bool = True,
         analyst: str | None = None,
     ) -> Answer:
         """Make a model that stands for the table: read marginals from it, draw rows, write a Parquet file.
 
-        The model is the value of the answer; `options` are those of the `method`.
+        The model is the value of the answer; `options` are those of the `method`. A small part of the spend measures
+        how far off the model is, unless `measured` is False.
 
         >>> from sfumato import Pure, Schema, booleans, curate
         >>> import pyarrow
@@ -235,7 +237,8 @@ class Shorthands(Guided, Viewed, ABC):
         >>> model.marginal(["rain", "wind"]).shape, model.sample(10).num_rows
         ((2, 2), 10)
         """
-        return self.ask(questions.Synthesize(workload, columns, method, options or {}), spend, analyst=analyst)
+        question = questions.Synthesize(workload, columns, method, options or {}, measured)
+        return self.ask(question, spend, analyst=analyst)
 
     def synopsis(
         self,

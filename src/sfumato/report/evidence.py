@@ -207,21 +207,20 @@ def _promised(row: ReportLine) -> dict[str, Any]:
 
 
 def _leaves(event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the mechanisms inside of an event that are made of no other ones."""
+    """Yield the mechanisms inside of an event that draw noise of their own, or are made of no other ones."""
     parameters = event.get("parameters") or {}
-    inner = [parameters.get("mechanism"), *(parameters.get("mechanisms") or ()), *(parameters.get("parts") or ())]
+    inner = [*parameters.values(), *(parameters.get("mechanisms") or ()), *(parameters.get("parts") or ())]
     parts = [part for part in inner if isinstance(part, Mapping)]
-    found = [part for part in parts if "name" in part]
-    if found:
-        for part in found:
-            yield from _leaves(part)
-        return
+    found = [part for part in parts if "name" in part and "spec" in part]
+    for part in found:
+        yield from _leaves(part)
     kept = ("law", "sensitivity", "relation")
     itself = {"name": event.get("name"), "specification": event.get("spec"), "version": event.get("version")}
     itself |= {name: parameters[name] for name in kept if name in parameters}
     # Parts without a name are no mechanisms: tables of one mechanism, each with its noise.
-    laws = [part["law"] for part in parts if "law" in part]
-    yield from ({**itself, "law": law} for law in laws) if laws else (itself,)
+    laws = [*(parameters.get("laws") or ()), *(part["law"] for part in parts if "law" in part)]
+    if laws or not found:
+        yield from ({**itself, "law": law} for law in laws) if laws else (itself,)
 
 
 def _notes(event: Mapping[str, Any]) -> Iterator[str]:

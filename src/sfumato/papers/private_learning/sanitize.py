@@ -83,7 +83,7 @@ class ModelRows(Mechanism):
     def prepared(self) -> Prepared:
         """The question for a model, made ready."""
         basis = Basis(self.schema, self.people, gaussians=self.facts.gaussians)
-        return Synthesize().plan(basis, self.spend)
+        return Synthesize(measured=False).plan(basis, self.spend)
 
     def loss(self) -> Loss:
         """Return the loss of the measurements."""

@@ -21,7 +21,7 @@ from sfumato.questions.synthesis.adaptive import ChosenTables
 from sfumato.questions.synthesis.building import SynthesisFacts
 from sfumato.questions.synthesis.check import CheckedTables, compared
 from sfumato.questions.synthesis.coarse import bins_of, finer_space, inside_tables, parted, refined
-from sfumato.questions.synthesis.design import design
+from sfumato.questions.synthesis.design import Lists, design
 from sfumato.questions.synthesis.fit import fitted, judged_tables, predicted_error
 from sfumato.questions.synthesis.gather import gather
 from sfumato.questions.synthesis.methods import METHODS
@@ -45,8 +45,9 @@ class Synthesize(Question):
     """A model of some columns, fitted to noisy tables: `.marginal()`, `.sample(10_000)`, `.to_parquet()`.
 
     With `method="auto"` all one- and two-way tables are measured at once in contrasts, and a model is fitted to them:
-    of all cells where they are few, a mixture of products elsewhere. A `workload` says which tables matter: only pairs
-    of columns that one of its queries sees together are measured. Without it all pairs of `columns` are, by default of
+    of all cells where they are few, a mixture of products elsewhere. A fiftieth of the spend measures how far off it
+    is; `measured=False` gives that part back. A `workload` says which tables matter: only pairs of columns that one of
+    its queries sees together are measured. Without it all pairs of `columns` are, by default of
     all columns of the schema. The papers' algorithms stand beside it by name: "mwem", "pdp-mwem", "barak"; they take
     `options`.
 
@@ -64,6 +65,7 @@ class Synthesize(Question):
     columns: tuple[str, ...] | None = None
     method: str = "auto"
     options: tuple[tuple[str, Any], ...] = field(default=())
+    measured: bool = True
 
     def __init__(
         self,
@@ -71,6 +73,7 @@ class Synthesize(Question):
         columns: Iterable[str] | None = None,
         method: str = "auto",
         options: Mapping[str, Any] | Sequence[Sequence[Any]] = (),
+        measured: bool = True,
     ) -> None:
         if workload is not None and not isinstance(workload, Workload):
             raise ParameterError(
@@ -94,6 +97,16 @@ class Synthesize(Question):
         object.__setattr__(self, "columns", None if named is None else tuple(named))
         object.__setattr__(self, "method", method)
         object.__setattr__(self, "options", listed)
+        if not isinstance(measured, bool):
+            raise ParameterError("measured= says whether the model's error is measured; write True or False.")
+        object.__setattr__(self, "measured", measured)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON; what was asked before errors could be measured has the form that it had."""
+        form = super().to_json()
+        if self.measured:
+            del form["measured"]
+        return form
 
     def canonical(self, schema: Schema) -> Self:
         """Refuse columns or a workload that the schema does not have."""
@@ -115,7 +128,7 @@ class Synthesize(Question):
         if bins:
             return self._wide(facts, bins, basis, spend)
         space, schema, width = facts.space, basis.schema, self._width(facts)
-        mechanism = design(facts, facts.gauge.priced(spend), compared(space, width, self._together(facts)))
+        mechanism = design(facts, facts.gauge.priced(spend), self._compared(facts, width))
         beside = beside_model(space, width, facts.gauge, spend)
 
         def finish(raw: Any) -> Released:
@@ -135,7 +148,7 @@ class Synthesize(Question):
         finer = finer_space(space, bins)
         first, second = parted(facts.gauge.priced(spend))
         width = self._width(facts)
-        mechanism = design(facts, first, compared(facts.space, width, self._together(facts)))
+        mechanism = design(facts, first, self._compared(facts, width))
         inside = inside_tables(facts, finer, bins, second)
         beside = beside_model(facts.space, width, facts.gauge, spend)
         wide = [name for name in space.names if name in bins]
@@ -185,11 +198,15 @@ class Synthesize(Question):
             triples = any(len(one) > 2 for one in together)
         return SynthesisFacts(space, pairs, triples, basis.gauge(Rows(space.names))), bins
 
-    def _together(self, facts: SynthesisFacts) -> list[frozenset[int]] | None:
-        """Return which columns the queries of the workload see together; None without one."""
+    def _compared(self, facts: SynthesisFacts, width: int) -> Lists:
+        """Return the tables on which the model is compared with the data: those that the workload sees, if any."""
+        if not self.measured:
+            return ()
         if self.workload is None:
-            return None
-        return [frozenset(facts.space.places(block.columns)) for block in self.workload.blocks]
+            return compared(facts.space, width)
+        return compared(
+            facts.space, width, [frozenset(facts.space.places(one.columns)) for one in self.workload.blocks]
+        )
 
     def _width(self, facts: SynthesisFacts) -> int:
         if self.workload is None:

@@ -44,11 +44,12 @@ class Question(metaclass=Understood):
     """Something to ask about a table; preview, planner, command line and service all take questions.
 
     `stored` says under which earlier word ledgers keep the kind or a field that has another name now, so that what was
-    paid for is still found; JSON is read with either word.
+    paid for is still found; JSON is read with either word. `later` holds the first values of fields that came later.
     """
 
     kind: ClassVar[str]
     stored: ClassVar[Mapping[str, str]] = {}
+    later: ClassVar[Mapping[str, Any]] = {}
     error_unit: ClassVar[ErrorUnit] = "value"
     covers: ClassVar[str] = NOISE_ONLY
     """What its intervals allow for."""
@@ -100,8 +101,13 @@ class Question(metaclass=Understood):
         return replace(self, where=read_where(where, schema)) if hasattr(self, "where") else self  # type: ignore[call-arg]
 
     def to_json(self) -> dict[str, Any]:
-        """Return a JSON object that `question_from_json` reads back; equal questions have equal forms."""
-        written = {self.stored.get(part.name, part.name): _plain(getattr(self, part.name)) for part in fields(self)}
+        """Return a JSON object that `question_from_json` reads back; equal questions have equal forms.
+
+        A part in `later` is left out at its first value: what was asked before it was there has the form that it had.
+        """
+        parts = {part.name: getattr(self, part.name) for part in fields(self)}
+        told = {name: value for name, value in parts.items() if name not in self.later or self.later[name] != value}
+        written = {self.stored.get(name, name): _plain(value) for name, value in told.items()}
         return {"question": self.stored.get(self.kind, self.kind), **written}
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from sfumato.answer import Answer, Released
 from sfumato.ask.asked import PLAIN, Asked
@@ -45,8 +45,7 @@ MADE_UP = 1000
 """How many made-up people a preview has."""
 
 
-@dataclass(frozen=True)
-class Period:
+class Period(NamedTuple):
     """How one period stands."""
 
     unit: str

@@ -52,6 +52,7 @@ class Quantiles(Question):
 
     kind: ClassVar[str] = "Quantiles"
     error_unit: ClassVar[ErrorUnit] = "rank"
+    later: ClassVar[Mapping[str, Any]] = {"measured": True}
     column: str
     probabilities: tuple[Fraction, ...]
     where: Where
@@ -80,13 +81,6 @@ class Quantiles(Question):
         if not isinstance(measured, bool):
             raise ParameterError("measured= says whether the rank error is measured; write True or False.")
         object.__setattr__(self, "measured", measured)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON; what was asked before errors could be measured has the form that it had."""
-        form = super().to_json()
-        if self.measured:
-            del form["measured"]
-        return form
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Choose how to draw the quantiles from what is public."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,16 +28,14 @@ LEAST = 1e-300
 """In place of nothing where something is divided by it."""
 
 
-@dataclass(frozen=True)
-class Look:
+class Look(NamedTuple):
     """What is looked at again: hundredths of the money for all one-way tables, the rest for some pairs."""
 
     ones: int
     pairs: tuple[Columns, ...]
 
 
-@dataclass(frozen=True)
-class Prices:
+class Prices(NamedTuple):
     """What a look costs at unit variance of a centred cell, as it is predicted, and how much money there is."""
 
     ones: float

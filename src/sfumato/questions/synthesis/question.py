@@ -61,6 +61,7 @@ class Synthesize(Question):
 
     kind: ClassVar[str] = "Synthesize"
     error_unit: ClassVar[ErrorUnit] = "total variation"
+    later: ClassVar[Mapping[str, Any]] = {"measured": True}
     workload: Workload | None = None
     columns: tuple[str, ...] | None = None
     method: str = "auto"
@@ -100,13 +101,6 @@ class Synthesize(Question):
         if not isinstance(measured, bool):
             raise ParameterError("measured= says whether the model's error is measured; write True or False.")
         object.__setattr__(self, "measured", measured)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON; what was asked before errors could be measured has the form that it had."""
-        form = super().to_json()
-        if self.measured:
-            del form["measured"]
-        return form
 
     def canonical(self, schema: Schema) -> Self:
         """Refuse columns or a workload that the schema does not have."""

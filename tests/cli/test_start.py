@@ -10,9 +10,11 @@ from typer.testing import CliRunner
 from sfumato import Pure
 from sfumato.cli import app
 from sfumato.cli.columns import column_text, corrected, read_column
-from sfumato.domain import integers
+from sfumato.curator.typed import read_question
+from sfumato.domain import categories, integers
 from sfumato.errors import ParameterError
 from sfumato.ledger import Ledger
+from sfumato.table.candidates import BINS, bins_toml, with_bins_later
 from sfumato.table.names import FILL
 from sfumato.table.schema import Schema
 
@@ -163,3 +165,27 @@ def test_a_ledger_that_is_there_is_gone_on_with(here: Path) -> None:
     assert code == 0 and "what both tell about one person adds up" in " ".join(said.split())
     with Ledger("second.ledger") as ledger:
         assert ledger.guarantee() == Pure(1)
+
+
+def test_a_bare_list_is_one_of_categories_where_one_is_asked_for() -> None:
+    assert corrected("w,m,d", {"type": "category", "values": [FILL]})[0]["values"] == ["w", "m", "d"]
+
+
+def test_bins_and_group_by_as_people_type_them() -> None:
+    schema = Schema({"age": integers(0, 99), "sex": categories("F", "M")})
+    for typed in ("histogram of age bins=10", "histogram of age with bins(10)"):
+        with pytest.raises(ParameterError, match=r"add \[columns.age_bins\]"):
+            read_question(typed, schema)
+    assert read_question("mean of age group by sex", schema) == read_question("mean of age by sex", schema)
+    assert with_bins_later(["a", BINS, *bins_toml("age", 10), "b"])[1].startswith("For a histogram add bins to the")
+
+
+def test_a_preview_says_what_is_charged_and_a_rehearsal_of_how_many_people_it_is(here: Path) -> None:
+    Path("visits.toml").write_text(Schema({"age": integers(0, 99), "sex": categories(*"FMabcdefghijklmnop")}).to_toml())
+    walked("", "", "", "")
+    asked = ["query", "visits.csv", "visits.toml", "median of age by sex", "--ledger", "visits.ledger"]
+    found = CliRunner().invoke(app, [*asked, "--spend", "Pure(0.3)", "--preview"])
+    assert found.exit_code == 0 and "is charged 0.3." in found.output, found.output
+    asked[3] = "mean of age"
+    found = CliRunner().invoke(app, [*asked, "--spend", "Pure(0.3)", "--rehearse"])
+    assert found.exit_code == 0 and "They are of 200 people" in found.output, found.output

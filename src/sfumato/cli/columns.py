@@ -84,7 +84,9 @@ def corrected(text: str, before: Mapping[str, Any]) -> tuple[dict[str, Any], str
     >>> corrected("fixed 0 20 0.01 unit=none", {"type": "fixed", "decimal": ",", "unit": "€"})[1]
     'decimal=,'
     """
-    written = _parsed(text)
+    first = text.strip().partition(" ")[0].lower()
+    bare = before["type"] == "category" and "," in text and first not in (*_PARTS, "category")
+    written = _parsed(f"category {text}" if bare else text)
     same = written["type"] == before["type"]
     kept = {key: before[key] for key in _WAYS if same and key in before and key not in written}
     undecided = [key for key, value in kept.items() if value == FILL]

@@ -18,6 +18,7 @@ from sfumato.errors import ParameterError, SfumatoError
 from sfumato.ledger import Budget, Ledger, Unbounded
 from sfumato.ledger.typed import read_bound
 from sfumato.privacy import Bound, Pure
+from sfumato.table.candidates import with_bins_later
 from sfumato.table.drafting import LOOKS, Draft, draft
 from sfumato.table.mistakes import unfilled
 from sfumato.table.names import FILL
@@ -123,7 +124,7 @@ def _people(drafted: Draft) -> Draft:
 def _columns(drafted: Draft) -> Draft:
     typer.echo(f"\nNow the columns: Enter keeps what is proposed, drop leaves one out, or write it: {GRAMMAR}")
     for name, column in drafted.record["columns"].items():
-        for said in drafted.notes.get(name, ()):
+        for said in with_bins_later(drafted.notes.get(name, ())):
             typer.echo(f"  {said}")
         is_open = any(True for _ in unfilled(column))
         told = f"{name} ({column['type']}, to be described)" if is_open else name

@@ -9,9 +9,13 @@ from typer.testing import CliRunner
 
 from sfumato import Pure
 from sfumato.cli import app
-from sfumato.cli.columns import column_text, read_column
+from sfumato.cli.columns import column_text, corrected, read_column
+from sfumato.curator.typed import read_question
+from sfumato.domain import categories, integers
 from sfumato.errors import ParameterError
 from sfumato.ledger import Ledger
+from sfumato.table.candidates import BINS, bins_toml, with_bins_later
+from sfumato.table.names import FILL
 from sfumato.table.schema import Schema
 
 LINES = ["member;age;sex;visited;cost"] + [
@@ -119,3 +123,69 @@ def test_a_column_in_one_line(line: str) -> None:
 def test_a_column_that_is_none(line: str, words: str) -> None:
     with pytest.raises(ParameterError, match=words):
         read_column(line)
+
+
+EURO = ["id;Kosten"] + [f"p{row};1.{100 + row},50 €" for row in range(200)]
+
+
+def test_a_corrected_range_keeps_how_the_cells_are_written(here: Path) -> None:
+    Path("euro.csv").write_text("\n".join(EURO), encoding="utf-8")
+    code, said = walked("y", "", "fixed 0 20000 0.01", "", "y", "", "", "", data="euro.csv")
+    assert code == 0, said
+    assert "Kept from the proposal: decimal=, thousands=. unit=€." in said and "can read: Kosten 200." in said
+    column = Schema.load("euro.toml").to_json()["columns"]["Kosten"]
+    assert (column["high"], column["decimal"], column["thousands"], column["unit"]) == ("20000", ",", ".", "€")
+
+
+def test_a_column_that_reads_far_fewer_cells_than_proposed_is_asked_about(here: Path) -> None:
+    Path("euro.csv").write_text("\n".join(EURO), encoding="utf-8")
+    wrong = "fixed 0 20000 0.01 decimal=. thousands=none unit=none"
+    code, said = walked("y", "", wrong, "", "fixed 0 9000 0.01", "", "y", "", "", "", data="euro.csv")
+    assert code == 0, said
+    assert "Kosten reads 0 cells as you wrote it, and 200 as it was proposed" in said
+    assert Schema.load("euro.toml").to_json()["columns"]["Kosten"]["unit"] == "€"
+
+
+def test_a_correction_must_say_what_the_cells_do_not_tell() -> None:
+    before = {"type": "fixed", "low": FILL, "high": FILL, "step": FILL, "decimal": FILL, "missing": "skip"}
+    with pytest.raises(ParameterError, match="two ways"):
+        corrected("fixed 0 9 0.01", before)
+    assert corrected("fixed 0 9 0.01 decimal=,", before)[0]["decimal"] == ","
+    assert "format" not in corrected("category a, b", {"type": "date", "format": "%d.%m.%Y"})[0]
+
+
+def test_a_ledger_that_is_there_is_gone_on_with(here: Path) -> None:
+    Path("visits.toml").write_text(Schema({"age": integers(0, 99)}).to_toml())
+    walked("", "", "", "")
+    code, said = walked("", "", "")
+    assert code == 0, said
+    assert "visits.ledger is there. Used so far" in said and "Go on with it?" in said
+    assert "How much may all answers" not in said
+    code, said = walked("", "n", "1", "second.ledger", "")
+    assert code == 0 and "what both tell about one person adds up" in " ".join(said.split())
+    with Ledger("second.ledger") as ledger:
+        assert ledger.guarantee() == Pure(1)
+
+
+def test_a_bare_list_is_one_of_categories_where_one_is_asked_for() -> None:
+    assert corrected("w,m,d", {"type": "category", "values": [FILL]})[0]["values"] == ["w", "m", "d"]
+
+
+def test_bins_and_group_by_as_people_type_them() -> None:
+    schema = Schema({"age": integers(0, 99), "sex": categories("F", "M")})
+    for typed in ("histogram of age bins=10", "histogram of age with bins(10)"):
+        with pytest.raises(ParameterError, match=r"add \[columns.age_bins\]"):
+            read_question(typed, schema)
+    assert read_question("mean of age group by sex", schema) == read_question("mean of age by sex", schema)
+    assert with_bins_later(["a", BINS, *bins_toml("age", 10), "b"])[1].startswith("For a histogram add bins to the")
+
+
+def test_a_preview_says_what_is_charged_and_a_rehearsal_of_how_many_people_it_is(here: Path) -> None:
+    Path("visits.toml").write_text(Schema({"age": integers(0, 99), "sex": categories(*"FMabcdefghijklmnop")}).to_toml())
+    walked("", "", "", "")
+    asked = ["query", "visits.csv", "visits.toml", "median of age by sex", "--ledger", "visits.ledger"]
+    found = CliRunner().invoke(app, [*asked, "--spend", "Pure(0.3)", "--preview"])
+    assert found.exit_code == 0 and "is charged 0.3." in found.output, found.output
+    asked[3] = "mean of age"
+    found = CliRunner().invoke(app, [*asked, "--spend", "Pure(0.3)", "--rehearse"])
+    assert found.exit_code == 0 and "They are of 200 people" in found.output, found.output

@@ -205,7 +205,7 @@ def test_all_mistakes_of_a_schema_are_told_at_once() -> None:
         "remove [columns.patient]",
         "write type = 'integer'",
         "needs values; write values = …",
-        "columns.cost.high: write high = 120",
+        "columns.cost.high: write high = …",
         "'day' cannot be read",
     ):
         assert words in said, said
@@ -258,3 +258,23 @@ def test_bins_are_added_to_a_draft_as_it_says_and_replaced_proposals_are_not_spo
     assert "age" not in filled.notes and not any("rows_per_person" in said for said in filled.notes[""])
     with pytest.raises(SchemaError, match="no column 'Age'"):
         looked.fill(Age={"high": 99})
+
+
+def test_what_fills_a_column_is_named_and_categories_are_a_list() -> None:
+    blank = sf.draft(pa.table({"age": [3], "sex": ["F"]}))
+    with pytest.raises(SchemaError, match=r"write age=\{'low': 0, 'high': 110\}"):
+        blank.fill(age=(0, 110))  # type: ignore[arg-type]
+    with pytest.raises(SchemaError, match=r"write sex=\{'values': \['F', 'M'\]\}"):
+        blank.fill(sex=["F", "M"])  # type: ignore[arg-type]
+    with pytest.raises(SchemaError, match=r'write values = \["F", "M"\]'):
+        blank.fill(sex={"values": "F, M"})
+    with pytest.raises(SchemaError, match=r'write values = \["F", "M"\]'):
+        Schema.from_json({"columns": {"sex": {"type": "category", "values": "F, M"}}})
+    with pytest.raises(SchemaError, match="the ends of its range are low and high"):
+        Schema.from_json({"columns": {"age": {"type": "integer", "min": 0, "max": 110}}})
+
+
+def test_a_look_says_which_rows_the_proposed_number_loses() -> None:
+    people = [f"p{person}" for person in range(95) for _ in range(2)] + ["many"] * 10
+    said = " ".join(sf.draft(pa.table({"patient_id": people, "age": [40] * 200}), look=True).notes[""])
+    assert "rows_per_person = 2" in said and ": 4 % of all rows are lost, and none with 10" in said

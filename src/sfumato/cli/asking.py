@@ -26,6 +26,9 @@ from sfumato.show.views import SHOWN_ROWS, View, released_table
 from sfumato.table.schema import Schema
 
 DELTA = "1e-6"
+REHEARSED = 1000
+"""So many people are made up for a rehearsal where their number is not public."""
+MOST_REHEARSED = 100_000
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,7 @@ class Found:
             return "\n".join([shown, *self.notes])
         return "\n".join(
             [
-                "On made-up rows: it shows the shape and the error, nothing else.",
+                f"On made-up rows: it shows the shape and the error, nothing else. They are of {self.said}.",
                 shown.split("\nIt cost ")[0],
                 f"Nothing was spent. It would cost {cost_text(self.loss)}.",
             ]
@@ -154,8 +157,11 @@ def drawn(frame: Frame, title: str) -> str:
 
 
 def preview_text(found: Found) -> str:
-    """Say whether a question fits, and what it would cost."""
-    return f"{found.said} It would cost {cost_text(found.loss)}."
+    """Say whether a question fits, what it would cost, and what a pure limit is charged where that differs."""
+    person = found.loss.person
+    pure, cost = shown(person.epsilon, up=True), shown(person.epsilon_at(DELTA), up=True)
+    charged = "" if person.leak or pure in ("infinity", cost) else f" A limit such as Pure(3) is charged {pure}."
+    return f"{found.said} It would cost {cost_text(found.loss)}.{charged}"
 
 
 def ask(
@@ -187,8 +193,12 @@ def ask(
 def _rehearsed(curator: Curator, request: Request, bound: Bound) -> Found:
     if request.by:
         raise ParameterError("--rehearse takes a single question; leave 'by' and its columns out.")
-    played = curator.rehearse(request.questions[0], bound)
-    return Found(played.loss, "", True, (played,), request, curator.schema, rehearsed=True)
+    public = curator.basis.people
+    people = REHEARSED if not public else min(public, MOST_REHEARSED)
+    played = curator.rehearse(request.questions[0], bound, people)
+    said = "your table may have more or fewer" if people != public else "as many as in your table, which is public"
+    told = f"{people:,} people, {said}"
+    return Found(played.loss, told, True, (played,), request, curator.schema, rehearsed=True)
 
 
 def refit(desk: Desk, request: str) -> Found:

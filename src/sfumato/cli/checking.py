@@ -62,6 +62,20 @@ def check_table(data: Any, schema: Schema, table: str | None = None) -> Check:
         opened.close()
 
 
+def read_cells(data: Any, schema: Schema, table: str | None = None) -> tuple[int, dict[str, int]]:
+    """Return how many rows there are, and how many cells of each column say something that its domain holds."""
+    found = check_table(data, schema, table)
+    return found.rows, {
+        column.name: found.rows - column.missing - (column.outside if _listed(schema.domain(column.name)) else 0)
+        for column in found.columns
+    }
+
+
+def _listed(domain: Domain) -> bool:
+    """Tell whether what lies outside of a domain is lost; a number or a day is moved to the nearest end."""
+    return isinstance(domain, (Categories, Booleans))
+
+
 def _counted(table: Any, schema: Schema) -> Check:
     base = [name for name in schema.names if schema.base(name) == name]
     counts: dict[str, Any] = {"rows": table.count()}

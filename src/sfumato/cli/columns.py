@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sfumato.domain import column_from_json, nearest
 from sfumato.domain.base import SKIP
 from sfumato.domain.figures import KEYS
 from sfumato.errors import ParameterError
+from sfumato.table.names import FILL
 
 GRAMMAR = (
     "integer 0 120 | fixed 0 1000 0.01 [decimal=, thousands=. unit=€] | category F, M | boolean | "
@@ -26,6 +27,9 @@ _PARTS = {
 _WHOLE = ("max_bytes",)
 _SAID = re.compile(rf"\b({'|'.join(KEYS)})=(\S+)")
 _SPACE = "space"
+_NONE = "none"
+_WAYS = (*KEYS, "format")
+"""How cells are written, which somebody who corrects a range seldom writes again."""
 
 
 def example_of(kind: str) -> str:
@@ -44,6 +48,17 @@ def read_column(text: str) -> dict[str, Any]:
     >>> read_column("integer 0 120"), read_column("category F, M")["values"]
     ({'type': 'integer', 'low': 0, 'high': 120, 'missing': 'skip'}, ['F', 'M'])
     """
+    return _checked(_parsed(text))
+
+
+def _checked(written: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a column without the signs that were taken off, checked as a schema checks it."""
+    record = {key: value for key, value in written.items() if key not in KEYS or value != _NONE}
+    column_from_json(record)
+    return record
+
+
+def _parsed(text: str) -> dict[str, Any]:
     kind, _, rest = text.strip().partition(" ")
     kind = kind.lower()
     if kind != "category" and kind not in _PARTS:
@@ -58,8 +73,29 @@ def read_column(text: str) -> dict[str, Any]:
         record = {"type": kind, **{key: _value(kind, key, part) for key, part in zip(keys, parts, strict=False)}}
         record |= figures
     record["missing"] = SKIP
-    column_from_json(record)
     return record
+
+
+def corrected(text: str, before: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """Return the column that a line describes in place of a proposal, and what of the proposal is kept beside it.
+
+    Whoever corrects a range seldom writes again how cells are written, and without that none of them could be read.
+
+    >>> corrected("fixed 0 20 0.01 unit=none", {"type": "fixed", "decimal": ",", "unit": "€"})[1]
+    'decimal=,'
+    """
+    first = text.strip().partition(" ")[0].lower()
+    bare = before["type"] == "category" and "," in text and first not in (*_PARTS, "category")
+    written = _parsed(f"category {text}" if bare else text)
+    same = written["type"] == before["type"]
+    kept = {key: before[key] for key in _WAYS if same and key in before and key not in written}
+    undecided = [key for key, value in kept.items() if value == FILL]
+    if undecided:
+        how = (
+            "format, such as %d.%m.%Y, behind the days" if undecided[0] == "format" else "mark, decimal=, or decimal=."
+        )
+        raise ParameterError(f"These cells can be read in two ways; write the {how} too.")
+    return _checked({**written, **kept}), " ".join(_settings(kept, _WAYS))
 
 
 def _figures(rest: str) -> tuple[str, dict[str, str]]:
@@ -82,5 +118,8 @@ def column_text(column: Mapping[str, Any]) -> str:
     kind = column["type"]
     if kind == "category":
         return f"category {', '.join(map(str, column['values']))}"
-    figures = (f"{key}={_SPACE if column[key] == ' ' else column[key]}" for key in KEYS if key in column)
-    return " ".join([kind, *(str(column[key]) for key in _PARTS[kind] if key in column), *figures])
+    return " ".join([kind, *(str(column[key]) for key in _PARTS[kind] if key in column), *_settings(column, KEYS)])
+
+
+def _settings(column: Mapping[str, Any], keys: Sequence[str]) -> list[str]:
+    return [f"{key}={_SPACE if column[key] == ' ' else column[key]}" for key in keys if key in column]

@@ -22,6 +22,8 @@ _HINTS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"snapshot='([^']*)'", r"--snapshot \1"),
     (r"\b(table|private|snapshot|analyst|ledger|population)=(?=[ .,;:])", r"--\1"),
     (r"sf\.draft\('([^']*)'\)|draft_schema\(source\)", r"sfumato init \1"),
+    (r"schema\.with_columns\(.*?_bins=bins\('([^']*)', step=…\)\)",
+     r'[columns.\1_bins] with the lines type = "bins", of = "\1" and step = …'),
     (r"GroupBy\('sex', \[Count\(\), Mean\('age'\)\]\)", "'count, mean of age by sex'"),
     (r"\b(Sum|Mean|Variance|Histogram|Distribution)\('(\w+)'\)", lambda found: f"'{found[1].lower()} of {found[2]}'"),
     (r"Quantiles\('(\w+)', 0\.5\)", r"'median of \1'"),

@@ -11,12 +11,14 @@ from typing import Any, TypeVar
 import typer
 
 from sfumato.cli.asking import Desk, ask
-from sfumato.cli.columns import GRAMMAR, column_text, example_of, read_column
+from sfumato.cli.checking import read_cells
+from sfumato.cli.columns import GRAMMAR, column_text, corrected, example_of
 from sfumato.cli.hints import in_shell
 from sfumato.errors import ParameterError, SfumatoError
-from sfumato.ledger import Budget, Ledger
+from sfumato.ledger import Budget, Ledger, Unbounded
 from sfumato.ledger.typed import read_bound
 from sfumato.privacy import Bound, Pure
+from sfumato.table.candidates import with_bins_later
 from sfumato.table.drafting import LOOKS, Draft, draft
 from sfumato.table.mistakes import unfilled
 from sfumato.table.names import FILL
@@ -25,6 +27,8 @@ from sfumato.table.schema import Schema
 Read = TypeVar("Read")
 
 USUAL = Pure(3)
+FAR_FEWER = 0.9
+"""A corrected column that reads less than this part of the cells that the proposal reads is asked about."""
 SHARE = 10
 """The first answer takes this part of the limit."""
 
@@ -45,7 +49,7 @@ def walk(data: str | None, table: str | None) -> None:
         drafted = draft(place, look=True, table=table)
         for said in drafted.notes.get("", ()):
             typer.echo(f"  {said}")
-    drafted = _columns(_people(drafted))
+    drafted = _columns_that_read(place, _people(drafted), table)
     path = _new_path("Where shall the schema be written?", _usual_schema(place).name)
     if drafted.looked and not _yes(
         "Have you compared these ranges and lists with what is publicly known about such data?", default=False
@@ -120,13 +124,46 @@ def _people(drafted: Draft) -> Draft:
 def _columns(drafted: Draft) -> Draft:
     typer.echo(f"\nNow the columns: Enter keeps what is proposed, drop leaves one out, or write it: {GRAMMAR}")
     for name, column in drafted.record["columns"].items():
-        for said in drafted.notes.get(name, ()):
+        for said in with_bins_later(drafted.notes.get(name, ())):
             typer.echo(f"  {said}")
         is_open = any(True for _ in unfilled(column))
         told = f"{name} ({column['type']}, to be described)" if is_open else name
         usual = None if is_open else column_text(column)
         drafted = _asked(told, _Column(drafted, name, column).read, usual, example_of(column["type"]))
     return drafted
+
+
+def _columns_that_read(place: str, proposed: Draft, table: str | None) -> Draft:
+    """Ask about the columns; with consent to look, say what they read, and ask anew where much would be lost."""
+    while True:
+        drafted = _columns(proposed)
+        if not proposed.looked or _reads_enough(place, proposed, drafted, table):
+            return drafted
+
+
+def _reads_enough(place: str, proposed: Draft, drafted: Draft, table: str | None) -> bool:
+    """Say how many cells each column reads, and ask whether to go on where it is far fewer than as proposed."""
+    columns = drafted.record["columns"]
+    if not columns:
+        return True  # the schema says what is wrong with that
+    rows, found = read_cells(place, _only(columns), table)
+    said = ", ".join(f"{name} {count:,}" for name, count in found.items())
+    typer.echo(f"\nOf {rows:,} cells each column can read: {said}. (Private, for your eyes.)")
+    changed = {
+        name: column
+        for name, column in proposed.record["columns"].items()
+        if name in columns and column != columns[name] and not any(True for _ in unfilled(column))
+    }
+    before = read_cells(place, _only(changed), table)[1] if changed else {}
+    lost = [name for name, count in before.items() if found[name] < FAR_FEWER * count]
+    for name in lost:
+        typer.echo(f"  {name} reads {found[name]:,} cells as you wrote it, and {before[name]:,} as it was proposed.")
+    return not lost or _yes("Go on nevertheless? (No asks about the columns again.)", default=False)
+
+
+def _only(columns: Mapping[str, Any]) -> Schema:
+    """Return a schema of some columns, in which every row is one person."""
+    return Schema.from_json({"columns": dict(columns)})
 
 
 @dataclass(frozen=True)
@@ -143,7 +180,10 @@ class _Column:
             return self.drafted.drop(self.name)
         if not any(True for _ in unfilled(self.column)) and text == column_text(self.column).strip():
             return self.drafted
-        listed = {**self.drafted.record["columns"], self.name: read_column(text)}
+        described, kept = corrected(text, self.column)
+        if kept:
+            typer.echo(f"  Kept from the proposal: {kept}. (unit=none, say, takes one off.)")
+        listed = {**self.drafted.record["columns"], self.name: described}
         return Draft({**self.drafted.record, "columns": listed}, self.drafted.notes)
 
 
@@ -151,6 +191,30 @@ class _Column:
 
 
 def _ledger(schema: Schema, usual: str) -> tuple[Path, Bound]:
+    """Return the ledger that is there, if somebody goes on with it, or a new one."""
+    return _known_ledger(schema, Path(usual)) or _new_ledger(schema, usual)
+
+
+def _known_ledger(schema: Schema, path: Path) -> tuple[Path, Bound] | None:
+    if not path.exists():
+        return None
+    try:
+        with Ledger(path, schema=schema.fingerprints) as book:
+            limit, used = book.guarantee(), book.spent().brief
+    except SfumatoError as other:
+        typer.echo(f"\n{path} is there, but it cannot be gone on with: {in_shell(str(other))}")
+        return None
+    if isinstance(limit, Unbounded):
+        typer.echo(f"\n{path} is there, but it has no limit for a whole person.")
+        return None
+    typer.echo(f"\n{path} is there. {used}")
+    if _yes("Go on with it?", default=True):
+        return path, limit
+    typer.echo(f"A second ledger does not know what {path} has paid: what both tell about one person adds up.")
+    return None
+
+
+def _new_ledger(schema: Schema, usual: str) -> tuple[Path, Bound]:
     typer.echo(
         "\nA ledger keeps everything that is ever answered within a limit, which is fixed now. 1 is strict, 3 is "
         "usual, 10 is weak; a bound such as Approximate(3, 1e-6) may be written too."

@@ -86,8 +86,9 @@ def read_phrase(text: str) -> Phrase:
     what, private = _found_privately(what)
     by, also = _found_privately(clauses.get("by", ""))
     method, options = _method(clauses["with"]) if "with" in clauses else (None, {})
+    words = tokens(what)
     return Phrase(
-        tuple(tokens(what)),
+        tuple(_without_group(words) if "by" in clauses else words),
         _listed(clauses.get("from")),
         _listed(by if "by" in clauses else None),
         private or also,
@@ -96,6 +97,18 @@ def read_phrase(text: str) -> Phrase:
         _pairs(clauses["missing"], "missing age=0") if "missing" in clauses else {},
         clauses["where"].strip() if "where" in clauses else None,
     )
+
+
+def _without_group(words: list[str]) -> list[str]:
+    """Return the words before `by` without the first word of `group by`, where it can be no column.
+
+    >>> _without_group(["mean", "of", "hours", "group"]), _without_group(["mean", "of", "group"])
+    (['mean', 'of', 'hours'], ['mean', 'of', 'group'])
+    """
+    said = len(words) > 1 and words[-1].lower() == "group"
+    before = words[-2].lower() if said else ""
+    named = before in ("of", ",") or before[:1].isdigit() or (len(words) == 2 and before != "count")
+    return words[:-1] if said and not named else words
 
 
 def _clauses(text: str) -> tuple[str, dict[str, str]]:
@@ -170,6 +183,8 @@ def _method(text: str) -> tuple[str, dict[str, Any]]:
         raise ParameterError(
             f"A method is written as tree, or as mwem(rounds=3), and {text.strip()[:60]!r} is neither."
         )
+    if found[1].lower() == "bins":
+        return "bins", {}  # no question has them, and a histogram says where they are written
     return found[1], _pairs(found[2], "mwem(rounds=3)") if found[2] and found[2].strip() else {}
 
 

@@ -159,6 +159,7 @@ def _people(phrase: Phrase, _: Schema) -> Question:
 def _histogram(phrase: Phrase, _: Schema) -> Question:
     from sfumato.questions import Histogram
 
+    _no_bins(phrase)
     _no_groups(phrase).only("found privately", "where")
     return Histogram(phrase.columns, phrase.where, _keys(phrase))
 
@@ -319,6 +320,17 @@ def _method(phrase: Phrase, *options: str) -> str:
         if name not in options:
             raise ParameterError(f"{phrase.kind} with {phrase.method} has no {name!r}; leave it out.")
     return phrase.method or "auto"
+
+
+def _no_bins(phrase: Phrase) -> None:
+    """Say where bins are written, to somebody who writes them behind a question."""
+    if phrase.method != "bins" and not any(word.lower().startswith(("bins=", "bins(")) for word in phrase.words):
+        return
+    (name, *_) = [word.strip('"') for word in phrase.rest] or ["age"]
+    raise ParameterError(
+        f'Bins stand in the schema, not behind a question; add [columns.{name}_bins] with the lines type = "bins", '
+        f"of = \"{name}\" and step = 10 to it, which its ledger takes, too, and ask for 'histogram of {name}_bins'."
+    )
 
 
 def _no_groups(phrase: Phrase) -> Phrase:

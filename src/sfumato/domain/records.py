@@ -44,6 +44,10 @@ _TYPES = guide(
 )
 
 
+_ENDS = {"min", "max", "minimum", "maximum", "lower", "upper", "from", "to", "start", "end", "bounds", "range"}
+"""What the ends of a range are called elsewhere."""
+
+
 def column_keys(kind: str) -> tuple[str, ...]:
     """Return what must be written for a column of this type."""
     return _SHAPES[kind][1]
@@ -63,12 +67,28 @@ def column_from_json(record: Mapping[str, Any]) -> Domain | Derivation:
     make, needed, allowed = _SHAPES[kind]
     for key in record:
         if key != "type" and key not in needed + allowed:
-            raise ParameterError(f"A column of type {kind!r} has no {key!r}; {nearest(key, needed + allowed)}")
+            raise ParameterError(f"A column of type {kind!r} has no {key!r}; {_instead(key, needed, allowed)}")
     lacking = [key for key in needed if key not in record]
     if lacking:
         lines = " and ".join(f"{key} = …" for key in lacking)
         raise ParameterError(f"A column of type {kind!r} needs {' and '.join(lacking)}; write {lines}.")
+    _require_list(record.get("values", ()))
     return make(**{key: value for key, value in record.items() if key != "type"})
+
+
+def _instead(key: str, needed: tuple[str, ...], allowed: tuple[str, ...]) -> str:
+    """Say which key was meant; the ends of a range have other names elsewhere."""
+    ends = [name for name in needed if name in ("low", "high", "earliest", "latest")]
+    if key.lower() in _ENDS and ends:
+        return f"the ends of its range are {' and '.join(ends)}; write {' and '.join(f'{end} = …' for end in ends)}."
+    return nearest(key, needed + allowed)
+
+
+def _require_list(values: Any) -> None:
+    """Refuse one text in place of a list of categories: its letters would be taken for them."""
+    if isinstance(values, str):
+        listed = ", ".join(f'"{part.strip()}"' for part in values.split(",") if part.strip())
+        raise ParameterError(f"values is a list of categories, not one text; write values = [{listed}].")
 
 
 def domain_from_json(record: Mapping[str, Any]) -> Domain:

@@ -199,6 +199,17 @@ def with_bins_in_python(notes: Sequence[str]) -> list[str]:
     return [*notes[:start], f"For a histogram add bins: draft.fill({named}).", *notes[end:]]
 
 
+def with_bins_later(notes: Sequence[str]) -> list[str]:
+    """Return notes with the lines of a schema file that add bins replaced by a sentence that says so."""
+    if BINS not in notes:
+        return list(notes)
+    start = list(notes).index(BINS)
+    end = start + 1 + BINS_LINES
+    head, *lines = notes[start + 1 : end]
+    said = f"For a histogram add bins to the schema later: {head} with the lines {', '.join(lines)}."
+    return [*notes[:start], said, *notes[end:]]
+
+
 def bins_toml(name: str, step: int) -> list[str]:
     """Return the lines of a schema that derive bins from a column.
 

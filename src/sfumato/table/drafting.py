@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -98,6 +99,7 @@ class Draft(Viewed):
         if rows_per_person is not None:
             record["rows_per_person"] = rows_per_person
         for name, known in columns.items():
+            _require_described(name, known)
             if "of" in known:
                 record["columns"][name] = dict(known)
                 continue
@@ -172,6 +174,25 @@ class Draft(Viewed):
             if self.record.get("row_key") == []
             else f"at most {self.record['rows_per_person']} count"
         )
+
+
+def _require_described(name: str, known: Any) -> None:
+    """Refuse what does not say, by name, what a column may hold, with the words that do."""
+    if isinstance(known, Mapping):
+        if isinstance(known.get("values"), str):
+            listed = [part.strip() for part in known["values"].split(",") if part.strip()]
+            raise SchemaError(
+                f"values of {name!r} is a list of categories, not one text; write values = {json.dumps(listed)}, in "
+                f"Python {{'values': {listed!r}}}."
+            )
+        return
+    pair = isinstance(known, (tuple, list)) and len(known) == 2 and all(isinstance(end, (int, float)) for end in known)
+    meant: dict[str, Any] = {"values": ["…", "…"]}
+    if pair:
+        meant = {"low": known[0], "high": known[1]}
+    elif isinstance(known, (tuple, list)) and known:
+        meant = {"values": list(known)}
+    raise SchemaError(f"A column is filled in by the names of what is known about it; write {name}={meant!r}.")
 
 
 def _held(column: Mapping[str, Any]) -> str:

@@ -114,6 +114,15 @@ def _rows_by_person(table: Any, name: str) -> tuple[int, dict[int, int]]:
     return sum(counts.values()), counts
 
 
+def _lost(most: int, counts: Mapping[int, int]) -> str:
+    """Say which part of the rows a number of rows a person loses, and which number loses none."""
+    rows = sum(size * people for size, people in counts.items())
+    lost = sum((size - most) * people for size, people in counts.items() if size > most)
+    if not lost:
+        return ", and none is lost"
+    return f": {100 * lost / rows:.2g} % of all rows are lost, and none with {max(counts)}"
+
+
 def _rows_a_person(name: str, people: int, counts: Mapping[int, int], notes: Notes) -> dict[str, Any]:
     if not counts or max(counts) == 1:
         notes[""].append(f"Everybody in {name} has one row, so row_key = [] is proposed.")
@@ -124,7 +133,8 @@ def _rows_a_person(name: str, people: int, counts: Mapping[int, int], notes: Not
 
     most = next((size for size in ROUND_ROWS if covered(size) >= COVERED), ROUND_ROWS[-1])
     notes[""].append(
-        f"{ROWS_PROPOSED} {most} all rows count of {100 * covered(most):.0f} % of the people in {name}; "
+        f"{ROWS_PROPOSED} {most} all rows count of {100 * covered(most):.0f} % of the people in {name}"
+        f"{_lost(most, counts)}; "
         "the rows of others are weighed down, so totals of rows come out too low, by more than their intervals say. A "
         "larger number counts more rows and means more noise; numbers of people, people(), need none."
     )

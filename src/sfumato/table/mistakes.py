@@ -15,10 +15,10 @@ CONFIRM = "confirm"
 
 _LINES = {
     # what a draft leaves open: a line that fills it
-    "low": "low = 0",
-    "high": "high = 120",
+    "low": "low = …, the lowest number that may stand there",
+    "high": "high = …, the highest number that may stand there",
     "step": 'step = "0.01"',
-    "values": 'values = ["F", "M"]',
+    "values": 'values = ["…", "…"], all words that may stand there',
     "earliest": 'earliest = "1900-01-01"',
     "latest": 'latest = "2030-12-31"',
     "max_bytes": "max_bytes = 40",

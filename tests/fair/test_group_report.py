@@ -108,6 +108,34 @@ def test_verdicts_follow_the_interval(chosen, verdict):
     assert report.ok is (verdict != "raised")
 
 
+def unequal(first: tuple[int, int], second: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Return decisions and groups of so many chosen of so many."""
+    decisions = [np.arange(size) < chosen for chosen, size in (first, second)]
+    return np.concatenate(decisions).astype(int), np.repeat(["f", "m"], [first[1], second[1]])
+
+
+def test_rates_that_differ_beyond_chance_are_said_first_whatever_the_ratio():
+    decisions, sex = unequal((60, 245), (40, 99))
+    report = fair.audit(decisions, {"sex": sex}, "sex")
+    text = str(report)
+    assert text.startswith(
+        "f is selected at 0.245, m at 0.404: 0.16 less often (0.05 to 0.28), more than chance explains. Whether the "
+        "ratio 0.61 (0.44 to 0.84) is below four fifths cannot be said from 344 people. Neither that nor"
+    )
+    assert report.ok and report.raised == () and "watch, differs" in text and "may be chance" not in text
+    assert report.to_json()["differs"] == ["f"] == report.to_json()["by_group"]["differs"]
+    assert "f is selected at 0.245" in report.to_html()
+    large = fair.group_report(*unequal((1500, 3000), (1707, 3000)))
+    assert "more than chance explains. The ratio 0.88" in large.headline() and large.findings[0].verdict == "clear"
+
+
+def test_rates_that_chance_explains_do_not_differ():
+    decisions, sex = unequal((30, 100), (38, 100))
+    report = fair.audit(decisions, {"sex": sex}, "sex")
+    assert report.by_group.differs == () and report.headline().startswith("Nothing was raised. ")
+    assert "more than chance" not in str(report) and report.by_group.comparisons[0].difference_interval.low < 0
+
+
 def test_fewer_than_five_people_have_no_verdict():
     report = fair.group_report([0] * 4 + [1, 0] * 200, ["x"] * 4 + ["m", "f"] * 200)
     assert all(one.columns == ("group",) and "x" not in one.sentence.split(" is ")[0] for one in report.findings)

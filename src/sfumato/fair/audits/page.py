@@ -51,6 +51,7 @@ def page(report: AuditReport) -> str:
     parts: list[Shown] = [*_lead(report)]
     for shown in report.by_group.tables():
         parts += [Words(shown.title, "heading"), shown]
+    parts.append(Words(report.by_group.together()))
     parts += [Words("Figures", "heading"), Words(report.verdict(), "lead"), report.figures()]
     parts += [
         Words("Nine checks", "heading"),
@@ -80,11 +81,10 @@ def page(report: AuditReport) -> str:
 
 
 def _lead(report: AuditReport) -> list[Words]:
-    kind = "lead" if report.ok else "lead raised"
-    out = [
-        Words(report.headline(), kind),
-        Words(report.by_group.headline(), kind if report.by_group.raised else "lead"),
-    ]
+    kind = "lead" if report.ok and not report.by_group.differs else "lead raised"
+    out = [Words(report.headline(), kind)]
+    if not report.begins_with_groups:
+        out.append(Words(report.by_group.headline(), kind if report.by_group.raised else "lead"))
     if LIPSCHITZ in report.raised and report.lipschitz is not None:
         share = report.lipschitz.violating
         out.append(

@@ -57,9 +57,20 @@ class AuditReport:
         """Return the codes of the checks that lacked something."""
         return tuple(finding.code for finding in self.findings if not finding.ran)
 
+    @property
+    def begins_with_groups(self) -> bool:
+        """Return whether the headline holds that of the groups: nothing is raised, and yet rates differ for sure."""
+        return self.ok and self.by_group.differs != ()
+
     def headline(self) -> str:
         """Return what was raised and what was not looked at, in one or two sentences."""
         head = f"Raised: {', '.join(self.raised)}." if self.raised else "Nothing was raised."
+        if self.begins_with_groups:
+            # Rates that differ beyond chance are never passed over by a word about thresholds.
+            head = (
+                f"{self.by_group.headline()} Neither that nor anything else is raised, which takes a ratio surely "
+                "below four fifths, or a check that is significant and larger than tolerated."
+            )
         if not self.not_run:
             return head
         return (
@@ -120,7 +131,10 @@ class AuditReport:
 
     def __str__(self) -> str:
         figures = [self.figures().text(), self.summary().text()]
-        return "\n".join([self.headline(), "", str(self.by_group), "", self.verdict(), "", *figures])
+        groups = [] if self.begins_with_groups else [self.by_group.headline(), ""]
+        return "\n".join([
+            self.headline(), "", *groups, self.by_group.text_of_tables(), "", self.verdict(), "", *figures,
+        ])  # fmt: skip
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as a JSON object."""
@@ -133,7 +147,8 @@ class AuditReport:
             for finding in self.findings
         ]  # fmt: skip
         out: dict[str, Any] = {
-            "ok": self.ok, "raised": list(self.raised), "not_run": list(self.not_run),
+            "ok": self.ok, "raised": list(self.raised), "differs": list(self.by_group.differs),
+            "headline": self.headline(), "not_run": list(self.not_run),
             "by_group": self.by_group.to_json(), "people": self.people, "groups": list(self.groups),
             "sizes": list(self.sizes),
             "rates": list(self.rates), "alpha": self.alpha, "verdict": self.verdict(), "findings": found,

@@ -128,6 +128,20 @@ def test_bad_files(decisions: Path, name: str, content: str, hint: str) -> None:
     assert found.code == 2 and found.err.count("\n") == 1 and hint in found.err, found
 
 
+def test_semicolons_and_decimal_commas_are_read(tmp_path: Path) -> None:
+    rows = "".join(f"{'fm'[place % 2]};{place % 5},{place % 3}5;{place // 2 % 2}\n" for place in range(80))
+    (tmp_path / "excel.csv").write_text("sex;experience;decision\n" + rows)
+    (tmp_path / "metric.toml").write_text("[weights]\nexperience = 0.1\n")
+    found = audit(tmp_path, "--json", file="excel.csv")
+    assert found.code in (0, 3) and found.json["people"] == 80
+    assert "decimal commas in experience" in found.json["warnings"][0]
+
+
+def test_a_second_protected_column_is_not_dropped(decisions: Path) -> None:
+    found = audit(decisions, "--protected", "town")
+    assert found.code == 2 and "one protected column at a time; run it once with each: sex, then town" in found.err
+
+
 @pytest.mark.parametrize(
     ("content", "hint"),
     [

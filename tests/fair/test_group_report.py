@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -120,13 +121,22 @@ def test_rates_that_differ_beyond_chance_are_said_first_whatever_the_ratio():
     text = str(report)
     assert text.startswith(
         "f is selected at 0.245, m at 0.404: 0.16 less often (0.05 to 0.28), more than chance explains. Whether the "
-        "ratio 0.61 (0.44 to 0.84) is below four fifths cannot be said from 344 people. Neither that nor"
+        "ratio 0.61 (0.43 to 0.86) is below four fifths cannot be said from 344 people. Neither that nor"
     )
     assert report.ok and report.raised == () and "watch, differs" in text and "may be chance" not in text
     assert report.to_json()["differs"] == ["f"] == report.to_json()["by_group"]["differs"]
     assert "f is selected at 0.245" in report.to_html()
     large = fair.group_report(*unequal((1500, 3000), (1707, 3000)))
     assert "more than chance explains. The ratio 0.88" in large.headline() and large.findings[0].verdict == "clear"
+
+
+def test_a_large_effect_that_may_be_chance_is_not_proved_and_not_clear():
+    decisions, sex = unequal((60, 245), (40, 99))
+    report = fair.audit(decisions, {"sex": sex}, "sex")
+    one = replace(report.findings[0], p_value=0.055, effect=0.381, tolerated=0.05)
+    assert report.verdict_of(one) == "not proved" and report.verdict_of(replace(one, effect=0.01)) == "clear"
+    assert report.verdict_of(replace(one, p_value=None)) == "not run"
+    assert "verdicts of ratios hold for all of them together" in str(report)
 
 
 def test_rates_that_chance_explains_do_not_differ():

@@ -33,7 +33,7 @@ def about() -> None:
 def audit_command(
     decisions: Annotated[Path, typer.Argument(help="A CSV or Parquet file, one row a person.")],
     *,
-    protected: Annotated[str, typer.Option(help="The protected column, for example sex.")],
+    protected: Annotated[list[str], typer.Option(help="The protected column, for example sex; one at a time.")],
     metric: Annotated[
         Path | None, typer.Option(help="A TOML file that says who is similar: [weights] with one line a column.")
     ] = None,
@@ -64,7 +64,9 @@ def audit_command(
     announce = None if as_json else partial(typer.echo, err=True)
     with watched("Comparing people"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", FairnessWarning)
-        report = audit_file(decisions, protected, metric=metric, decision=decision, announce=announce, **options)
+        report = audit_file(
+            decisions, ",".join(protected), metric=metric, decision=decision, announce=announce, **options
+        )
         if html is not None:
             report.save(html)
     cautions = [str(warning.message) for warning in caught if issubclass(warning.category, FairnessWarning)]

@@ -82,10 +82,19 @@ class AuditReport:
         """Return one line a check."""
         rows = []
         for finding in self.findings:
-            verdict = "RAISED" if finding.code in self.raised else ("clear" if finding.ran else "not run")
+            verdict = self.verdict_of(finding)
+            verdict = verdict.upper() if verdict == "raised" else verdict
             p_value = "" if finding.p_value is None else _p_text(finding.p_value)
             rows.append([finding.code, finding.name, verdict, p_value, finding.sentence])
         return table("Nine checks", ["check", "name", "verdict", "p", "what was seen"], rows)
+
+    def verdict_of(self, finding: Finding) -> str:
+        """Return raised, clear, not run, or not proved: larger than tolerated, and it may be chance."""
+        if finding.code in self.raised:
+            return "raised"
+        if not finding.ran:
+            return "not run"
+        return "not proved" if finding.large else "clear"
 
     def figures(self) -> Table:
         """Return the figures that hold whatever the model is inside."""
@@ -141,6 +150,7 @@ class AuditReport:
         found = [
             {
                 "code": finding.code, "name": finding.name, "raised": finding.code in self.raised, "ran": finding.ran,
+                "verdict": self.verdict_of(finding),
                 "sentence": finding.sentence, "measure": finding.measure, "effect": finding.effect,
                 "tolerated": finding.tolerated, "p_value": finding.p_value, "details": finding.details,
             }

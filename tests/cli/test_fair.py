@@ -65,6 +65,20 @@ def test_a_fair_file_ends_with_zero(decisions: Path) -> None:
     assert found.code == 0 and "Nothing was raised." in found.out
 
 
+def test_words_as_qualification_and_named_features(decisions: Path) -> None:
+    refused = audit(decisions, "--qualification", "said")
+    assert refused.code == 2 and "with --deserving; they are no, yes." in refused.err
+    page = decisions / "audit.html"
+    found = audit(decisions, "--qualification", "said", "--deserving", "yes", "--json", "--html", page)
+    assert "E5" not in found.json["not_run"] and "said" not in str(found.json["findings"])
+    written = page.read_text()
+    assert written.index("Not differentially private") < written.index("Rates by sex")
+    assert "good decisions among those around" in written
+    assert "did you mean 'town'?" in audit(decisions, "--features", "twon").err
+    named = audit(decisions, "--features", "experience,town", "--json").json["findings"]
+    assert not any(word in str(named) for word in ("merit ≤", "merit >", "chance ≤", "chance >", "said ="))
+
+
 def test_words_as_decisions(decisions: Path) -> None:
     found = audit(decisions, "--decision", "said", "--favourable", "yes", "--group", "f", "--json")
     assert found.code == 0 and found.json["groups"] == ["f", "m"]

@@ -325,6 +325,11 @@ def test_bad_input_says_what_to_write(arguments, words):
         fair.group_report(*arguments)
 
 
+def test_a_guessed_word_is_answered_with_the_one_to_write():
+    with pytest.raises(ParameterError, match="did you mean labels="):
+        fair.group_report([1, 0], ["f", "m"], label=[1, 0])
+
+
 def test_bad_options_say_what_to_write():
     for options, words in (
         ({"scores": [1, 7]}, "between 0 and 1"),

@@ -18,6 +18,7 @@ from sfumato.fair.audits.rates import Ends, Share, difference_interval, ratio_in
 from sfumato.fair.grid import Floats
 from sfumato.fair.people import as_text
 from sfumato.show import Table, table
+from sfumato.words import understood
 
 SMALLEST_REFERENCE = 0.02
 """A smaller part of all people is shown, and is not what others are compared with."""
@@ -301,6 +302,7 @@ class GroupReport:
         }  # fmt: skip
 
 
+@understood
 def group_report(
     decisions: Any,
     protected: Any,

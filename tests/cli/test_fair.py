@@ -65,6 +65,20 @@ def test_a_fair_file_ends_with_zero(decisions: Path) -> None:
     assert found.code == 0 and "Nothing was raised." in found.out
 
 
+def test_words_as_qualification_and_named_features(decisions: Path) -> None:
+    refused = audit(decisions, "--qualification", "said")
+    assert refused.code == 2 and "with --deserving; they are no, yes." in refused.err
+    page = decisions / "audit.html"
+    found = audit(decisions, "--qualification", "said", "--deserving", "yes", "--json", "--html", page)
+    assert "E5" not in found.json["not_run"] and "said" not in str(found.json["findings"])
+    written = page.read_text()
+    assert written.index("Not differentially private") < written.index("Rates by sex")
+    assert "good decisions among those around" in written
+    assert "did you mean 'town'?" in audit(decisions, "--features", "twon").err
+    named = audit(decisions, "--features", "experience,town", "--json").json["findings"]
+    assert not any(word in str(named) for word in ("merit ≤", "merit >", "chance ≤", "chance >", "said ="))
+
+
 def test_words_as_decisions(decisions: Path) -> None:
     found = audit(decisions, "--decision", "said", "--favourable", "yes", "--group", "f", "--json")
     assert found.code == 0 and found.json["groups"] == ["f", "m"]
@@ -126,6 +140,20 @@ def test_bad_files(decisions: Path, name: str, content: str, hint: str) -> None:
     (decisions / name).write_text(content)
     found = audit(decisions, file=name)
     assert found.code == 2 and found.err.count("\n") == 1 and hint in found.err, found
+
+
+def test_semicolons_and_decimal_commas_are_read(tmp_path: Path) -> None:
+    rows = "".join(f"{'fm'[place % 2]};{place % 5},{place % 3}5;{place // 2 % 2}\n" for place in range(80))
+    (tmp_path / "excel.csv").write_text("sex;experience;decision\n" + rows)
+    (tmp_path / "metric.toml").write_text("[weights]\nexperience = 0.1\n")
+    found = audit(tmp_path, "--json", file="excel.csv")
+    assert found.code in (0, 3) and found.json["people"] == 80
+    assert "decimal commas in experience" in found.json["warnings"][0]
+
+
+def test_a_second_protected_column_is_not_dropped(decisions: Path) -> None:
+    found = audit(decisions, "--protected", "town")
+    assert found.code == 2 and "one protected column at a time; run it once with each: sex, then town" in found.err
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -106,6 +107,43 @@ def test_verdicts_follow_the_interval(chosen, verdict):
     (found,) = report.findings
     assert found.verdict == verdict, found.sentence
     assert report.ok is (verdict != "raised")
+
+
+def unequal(first: tuple[int, int], second: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Return decisions and groups of so many chosen of so many."""
+    decisions = [np.arange(size) < chosen for chosen, size in (first, second)]
+    return np.concatenate(decisions).astype(int), np.repeat(["f", "m"], [first[1], second[1]])
+
+
+def test_rates_that_differ_beyond_chance_are_said_first_whatever_the_ratio():
+    decisions, sex = unequal((60, 245), (40, 99))
+    report = fair.audit(decisions, {"sex": sex}, "sex")
+    text = str(report)
+    assert text.startswith(
+        "f is selected at 0.245, m at 0.404: 0.16 less often (0.05 to 0.28), more than chance explains. Whether the "
+        "ratio 0.61 (0.43 to 0.86) is below four fifths cannot be said from 344 people. Neither that nor"
+    )
+    assert report.ok and report.raised == () and "watch, differs" in text and "may be chance" not in text
+    assert report.to_json()["differs"] == ["f"] == report.to_json()["by_group"]["differs"]
+    assert "f is selected at 0.245" in report.to_html()
+    large = fair.group_report(*unequal((1500, 3000), (1707, 3000)))
+    assert "more than chance explains. The ratio 0.88" in large.headline() and large.findings[0].verdict == "clear"
+
+
+def test_a_large_effect_that_may_be_chance_is_not_proved_and_not_clear():
+    decisions, sex = unequal((60, 245), (40, 99))
+    report = fair.audit(decisions, {"sex": sex}, "sex")
+    one = replace(report.findings[0], p_value=0.055, effect=0.381, tolerated=0.05)
+    assert report.verdict_of(one) == "not proved" and report.verdict_of(replace(one, effect=0.01)) == "clear"
+    assert report.verdict_of(replace(one, p_value=None)) == "not run"
+    assert "verdicts of ratios hold for all of them together" in str(report)
+
+
+def test_rates_that_chance_explains_do_not_differ():
+    decisions, sex = unequal((30, 100), (38, 100))
+    report = fair.audit(decisions, {"sex": sex}, "sex")
+    assert report.by_group.differs == () and report.headline().startswith("Nothing was raised. ")
+    assert "more than chance" not in str(report) and report.by_group.comparisons[0].difference_interval.low < 0
 
 
 def test_fewer_than_five_people_have_no_verdict():
@@ -285,6 +323,11 @@ def test_tables_and_cards_are_for_people():
 def test_bad_input_says_what_to_write(arguments, words):
     with pytest.raises(ParameterError, match=words):
         fair.group_report(*arguments)
+
+
+def test_a_guessed_word_is_answered_with_the_one_to_write():
+    with pytest.raises(ParameterError, match="did you mean labels="):
+        fair.group_report([1, 0], ["f", "m"], label=[1, 0])
 
 
 def test_bad_options_say_what_to_write():

@@ -33,7 +33,7 @@ def about() -> None:
 def audit_command(
     decisions: Annotated[Path, typer.Argument(help="A CSV or Parquet file, one row a person.")],
     *,
-    protected: Annotated[str, typer.Option(help="The protected column, for example sex.")],
+    protected: Annotated[list[str], typer.Option(help="The protected column, for example sex; one at a time.")],
     metric: Annotated[
         Path | None, typer.Option(help="A TOML file that says who is similar: [weights] with one line a column.")
     ] = None,
@@ -45,6 +45,10 @@ def audit_command(
         str | None, typer.Option(help="The protected value; by default the smaller of two groups.")
     ] = None,
     qualification: Annotated[str | None, typer.Option(help="A column of true merit, a label or a score.")] = None,
+    deserving: Annotated[str | None, typer.Option(help="The good qualification, where it is one of two words.")] = None,
+    features: Annotated[
+        str | None, typer.Option(help="The columns that describe people, such as income,debt; leave a score out.")
+    ] = None,
     segments: Annotated[str | None, typer.Option(help="A column of places, for example zip_code.")] = None,
     alpha: Annotated[float, typer.Option(help="The share of false alarms tolerated among what is raised.")] = 0.05,
     html: Annotated[Path | None, typer.Option("--html", help="Also write one page, self-contained.")] = None,
@@ -60,11 +64,14 @@ def audit_command(
         raise ParameterError(f"The page is written as .html, and {html.name!r} is no such name; write audit.html.")
     options: dict[str, Any] = {
         "favourable": favourable, "group": group, "qualification": qualification, "segments": segments, "alpha": alpha,
+        "deserving": deserving, "features": None if features is None else features.split(","),
     }  # fmt: skip
     announce = None if as_json else partial(typer.echo, err=True)
     with watched("Comparing people"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", FairnessWarning)
-        report = audit_file(decisions, protected, metric=metric, decision=decision, announce=announce, **options)
+        report = audit_file(
+            decisions, ",".join(protected), metric=metric, decision=decision, announce=announce, **options
+        )
         if html is not None:
             report.save(html)
     cautions = [str(warning.message) for warning in caught if issubclass(warning.category, FairnessWarning)]

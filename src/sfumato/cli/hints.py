@@ -30,7 +30,7 @@ _HINTS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"curator\.(mean|sum|variance|histogram|median)\('(\w+)'[^)]*\)", r"'\1 of \2'"),
     (r"classes=\('?([^'(),]*)'?, '?([^'(),]*)'?\)", r"'with threshold(classes=\1|\2)'"),
     (r"missing=\{([^}]*)\} where it is learned", lambda found: f"'missing {_fills(found[1])}' behind the question"),
-    (r"\b(group|favourable|metric|segments|qualification)=(?=[ .,;:])", r"--\1"),
+    (r"\b(group|favourable|deserving|metric|segments|qualification)=(?=[ .,;:])", r"--\1"),
     (r"\b(segments|qualification)='(\w+)'", r"--\1 \2"),
     (r"where= ", "where "),
     (r"where=\"([^\"]*)\"|where='([^']*)'", lambda found: f"where {found[1] or found[2]}"),

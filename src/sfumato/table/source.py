@@ -120,7 +120,7 @@ def _read_csv(engine: Any, path: str, divider: str) -> Any:
         _require_utf_8(path, content.read(_CHUNK))
     with opener(matches[0], "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
         first = file.readline()
-        divider = _divider(first, divider)
+        divider = divider_of(first, divider)
         names = next(csv.reader(chain([first], file), delimiter=divider), [])
     _require_header(path, names)
     for match in matches:
@@ -153,7 +153,7 @@ def _require_header(path: str, names: Sequence[str]) -> None:
         )
 
 
-def _divider(line: str, usual: str) -> str:
+def divider_of(line: str, usual: str) -> str:
     """Return what divides the names in the first line, which is public: as the ending says, unless another has more."""
 
     def parts(divider: str) -> int:

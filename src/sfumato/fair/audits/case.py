@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ from sfumato.fair.audits.nearby import Matched, match, positions, smooth
 from sfumato.fair.caution import FairnessWarning
 from sfumato.fair.grid import Floats, Integers, check_probabilities
 from sfumato.fair.metric.base import Metric
-from sfumato.fair.people import as_numbers, as_text, column, column_names, people_count, without
+from sfumato.fair.people import as_numbers, as_text, column, column_names, is_numeric, people_count, without
 from sfumato.noise import Noise
 from sfumato.words import nearest
 
@@ -42,6 +42,8 @@ class Case:
     labels: NDArray[np.str_]
     model: Callable[[Any], Floats] | None = None
     notes: list[str] = field(default_factory=list)
+    apart: frozenset[str | int] = frozenset()
+    """Columns that do not describe people: the protected one, the qualification, and what was not named."""
 
     @property
     def protected_name(self) -> str:
@@ -99,15 +101,14 @@ class Case:
     @cached_property
     def features(self) -> Floats:
         """Return all features but the protected one as numbers, standardised."""
-        hidden: set[str | int] = set() if self.protected_column is None else {self.protected_column}
-        numbers = as_numbers(without(self.people, hidden))
+        numbers = as_numbers(without(self.people, set(self.apart)))
         spread = numbers.std(axis=0)
         return np.asarray((numbers - numbers.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
 
 
 def make_case(
     model: Any, people: Any, protected: Any, *, metric: Metric | None, qualification: Any, segments: Any,
-    group: Any, favourable: Any,
+    group: Any, favourable: Any, deserving: Any = None, features: str | Sequence[str | int] | None = None,
 ) -> Case:  # fmt: skip
     """Return a checked case; see `audit` for what each argument may be."""
     count = people_count(people)
@@ -125,9 +126,27 @@ def make_case(
         )
     return Case(
         people, inside, names, probabilities, probabilities[:, place], only_decisions, bound,
-        _merit(people, qualification, count), _segments(people, segments, count), name, known(labels),
+        _merit(people, qualification, deserving, count), _segments(people, segments, count), name, known(labels),
         ask if name is not None else None,
+        apart=_apart(people, name, qualification, features, () if bound is None else bound.columns),
     )  # fmt: skip
+
+
+def _apart(
+    people: Any, protected: str | int | None, qualification: Any, features: Any, read: Iterable[str | int]
+) -> frozenset[str | int]:
+    """Return the columns that are no features; what the metric reads is one, be it the qualification too."""
+    names = column_names(people)
+    hidden: set[str | int] = set() if protected is None else {protected}
+    if features is not None:
+        wanted = [features] if isinstance(features, str) else list(features)
+        for name in wanted:
+            if name not in names:
+                raise SchemaError(f"The table has no feature {name!r}; {nearest(str(name), map(str, names))}")
+        return frozenset(hidden | (set(names) - set(wanted)))
+    if isinstance(qualification, (str, int)) and qualification not in read:
+        hidden.add(qualification)
+    return frozenset(hidden)
 
 
 def _protected(
@@ -212,15 +231,22 @@ def _bound_metric(metric: Metric, people: Any, count: int) -> Metric:
     return bound
 
 
-def _merit(people: Any, qualification: Any, count: int) -> Floats | None:
+def _merit(people: Any, qualification: Any, deserving: Any, count: int) -> Floats | None:
     if qualification is None:
         return None
     values = column(people, qualification) if isinstance(qualification, (str, int)) else np.asarray(qualification)
+    words = sorted(set(as_text(values).tolist())) if deserving is not None or values.dtype.kind in "OU" else []
+    if len(words) == 2 and not is_numeric(values) and (deserving is not None or words != ["False", "True"]):
+        if str(deserving) not in words:
+            raise ParameterError(
+                f"Say which qualification is the good one, with deserving=; they are {', '.join(words)}."
+            )
+        values = as_text(values) == str(deserving)
     try:
         merit = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise ParameterError(
-            "qualification must be numbers, and it holds text; write a column of 0 and 1, or a merit score."
+            "qualification must be numbers, and it holds text; write a column of 0 and 1, two words, or a score."
         ) from None
     if merit.shape != (count,) or not np.all(np.isfinite(merit)):
         raise ParameterError(f"qualification must be {count} finite numbers, one a person: a label or a merit score.")

@@ -106,9 +106,9 @@ def declared_and_features(case: Case) -> list[Segment]:
 
 
 def features(case: Case) -> list[Segment]:
-    """Return the quarters and categories of every feature but the protected one."""
+    """Return the quarters and categories of every feature; see `Case.apart` for what is none."""
     return [
-        part for name in column_names(case.people) if name != case.protected_column
+        part for name in column_names(case.people) if name not in case.apart
         for part in feature_segments(name, column(case.people, name))
     ]  # fmt: skip
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,12 +15,15 @@ from sfumato.errors import ParameterError, SchemaError
 from sfumato.fair.audits.lipschitz import ALL_PAIRS_PEOPLE
 from sfumato.fair.audits.report import AuditReport
 from sfumato.fair.audits.run import audit
+from sfumato.fair.caution import FairnessWarning
 from sfumato.fair.metric.base import Metric
+from sfumato.table.source import divider_of
 from sfumato.words import nearest
 
 FEW_PEOPLE = 5000
 PAIRS_A_SECOND = 20_000_000
 KINDS = (".csv", ".parquet")
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*(?:,\d+)?\s*")
 
 
 def audit_file(
@@ -63,14 +68,14 @@ def work_ahead(people: int) -> str:
 def read_table(path: Path) -> dict[str, NDArray[Any]]:
     """Return the columns of a CSV or Parquet file."""
     import pyarrow
-    from pyarrow import csv, parquet
+    from pyarrow import parquet
 
     if path.suffix.lower() not in KINDS:
         raise ParameterError(f"Decisions are read from .csv or .parquet, and {path.name!r} ends in neither.")
     if not path.is_file():
         raise ParameterError(f"There is no file {str(path)!r}; write the path of a table with one row a person.")
     try:
-        table = csv.read_csv(path) if path.suffix.lower() == ".csv" else parquet.read_table(path)
+        table = _read_csv(path) if path.suffix.lower() == ".csv" else parquet.read_table(path)
     except (pyarrow.ArrowInvalid, UnicodeDecodeError):
         # The reader's own words may quote a row of the table.
         raise ParameterError(
@@ -82,6 +87,38 @@ def read_table(path: Path) -> dict[str, NDArray[Any]]:
     if table.num_rows == 0:
         raise ParameterError(f"{path.name!r} has no rows; an audit needs one row a person.")
     return {name: _values(column) for name, column in zip(table.column_names, table.columns, strict=True)}
+
+
+def _read_csv(path: Path) -> Any:
+    """Return a CSV file as Arrow; the first line says what divides it, as everywhere else."""
+    from pyarrow import csv
+
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        divider = divider_of(file.readline(), ",")
+    table = csv.read_csv(path, parse_options=csv.ParseOptions(delimiter=divider))
+    return table if divider == "," else _with_decimal_commas(table, path.name)
+
+
+def _with_decimal_commas(table: Any, name: str) -> Any:
+    """Return the table with text such as 3,5 as numbers, and say so: where commas divide nothing, they are decimal."""
+    import pyarrow
+
+    read = []
+    for place, column in enumerate(table.column_names):
+        texts = table.column(place).to_pylist() if pyarrow.types.is_string(table.column(place).type) else []
+        filled = [text for text in texts if text]
+        if any("," in text for text in filled) and all(_DECIMAL_COMMA.fullmatch(text) for text in filled):
+            numbers = [float(text.replace(",", ".")) if text else None for text in texts]
+            table = table.set_column(place, column, pyarrow.array(numbers, pyarrow.float64()))
+            read.append(column)
+    if read:
+        warnings.warn(
+            f"{name!r} is read with decimal commas in {', '.join(read)}: 3,5 is three and a half. If its commas divide "
+            "thousands, write the numbers without them.",
+            FairnessWarning,
+            stacklevel=2,
+        )
+    return table
 
 
 def _values(column: Any) -> NDArray[Any]:

@@ -6,80 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from sfumato.answer import Frame
 from sfumato.errors import ParameterError
+from sfumato.fair.audits.compared import ERRORS, IMPACT, RATES, Comparison, GroupFinding
 from sfumato.fair.audits.group_counts import GroupCounts, Tallied, Treatment, protected_columns, tally
 from sfumato.fair.audits.rates import Ends, Share, difference_interval, ratio_interval
 from sfumato.fair.grid import Floats
 from sfumato.fair.people import as_text
 from sfumato.show import Table, table
+from sfumato.words import understood
 
-FOUR_FIFTHS = 0.8
 SMALLEST_REFERENCE = 0.02
 """A smaller part of all people is shown, and is not what others are compared with."""
 FEWEST_FOR_A_VERDICT = 5
 BINS = 10
-Verdict = Literal["raised", "watch", "clear", "cannot say"]
-IMPACT = ("chosen", "high")
-ERRORS = ("hits", "alarms", "right")
-RATES = {
-    "chosen": "selection rate",
-    "high": "scoring rate",
-    "hits": "true positive rate",
-    "alarms": "false positive rate",
-    "right": "precision",
-}
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """One rate of a group beside that of the group it is compared with.
-
-    `ratio_surely` holds for all comparisons of the report together; it decides the verdict.
-    """
-
-    figure: str
-    group: GroupCounts
-    reference: GroupCounts
-    rate: float
-    rate_interval: Ends
-    ratio: float
-    ratio_interval: Ends
-    ratio_surely: Ends
-    difference: float
-    difference_interval: Ends
-
-    @property
-    def known(self) -> bool:
-        """Whether there are enough people to say anything about the rate."""
-        return self.rate_interval != (0.0, 1.0) and isfinite(self.ratio)
-
-    @property
-    def verdict(self) -> Verdict:
-        """Return whether the ratio is below four fifths, surely or perhaps."""
-        if not self.known:
-            return "cannot say"
-        if self.ratio_surely.high < FOUR_FIFTHS:
-            return "raised"
-        if self.ratio_surely.low >= FOUR_FIFTHS:
-            return "clear"
-        return "watch" if self.ratio < FOUR_FIFTHS else "cannot say"
-
-
-@dataclass(frozen=True)
-class GroupFinding:
-    """What a report says about one group: a code, a sentence, the number and how sure it is."""
-
-    code: str
-    columns: tuple[str, ...]
-    sentence: str
-    value: float
-    interval: Ends
-    verdict: Verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +31,8 @@ class GroupReport:
     """Rates by group, compared with the group that does best (or the one that was named), with intervals.
 
     `ok` is True exactly when nothing is raised. A ratio is raised when it is surely below four fifths, whichever of all
-    comparisons is looked at; "watch" means below four fifths and perhaps by chance.
+    comparisons is looked at; "watch" means below four fifths and perhaps by chance. `differs` names the groups whose
+    rate differs by more than chance explains, raised or not.
     """
 
     tallied: Tallied
@@ -135,6 +80,7 @@ class GroupReport:
             figure, one, best, first.value, first.interval(self.confidence, noise), ratio,
             ratio_interval(first, second, self.confidence, noise), ratio_interval(first, second, surely, noise),
             first.value - second.value, difference_interval(first, second, self.confidence, noise),
+            difference_interval(first, second, surely, noise),
         )  # fmt: skip
 
     @cached_property
@@ -142,16 +88,16 @@ class GroupReport:
         """Return one finding for every impact ratio; groups of fewer than five people have none."""
         found = []
         for one in self.comparisons:
-            small = not self.private and one.group.people < FEWEST_FOR_A_VERDICT
-            if one.figure in IMPACT and not small:
+            if one.figure in IMPACT and not self._small(one):
                 found.append(
                     GroupFinding(
                         "FOUR-FIFTHS",
                         one.group.group.columns,
-                        _sentence(one),
+                        one.sentence(),
                         one.ratio,
                         one.ratio_interval,
                         one.verdict,
+                        one.differs,
                     )
                 )
         return tuple(found)
@@ -166,13 +112,26 @@ class GroupReport:
         """Return whether nothing is raised."""
         return self.raised == ()
 
+    @property
+    def differs(self) -> tuple[str, ...]:
+        """Return the groups whose rate differs from the one compared with by more than chance explains, each once."""
+        compared = [one for one in self.comparisons if one.figure in IMPACT and one.differs and not self._small(one)]
+        return tuple(dict.fromkeys(one.group.group.name for one in compared))
+
+    def _small(self, one: Comparison) -> bool:
+        return not self.private and one.group.people < FEWEST_FOR_A_VERDICT
+
     def headline(self) -> str:
-        """Return the one sentence to read first: the smallest impact ratio."""
+        """Return what to read first: what is raised, else what differs by more than chance, else the smallest ratio."""
         order = {"raised": 0, "watch": 1, "cannot say": 2, "clear": 3}
         rated = [one for one in self.findings if isfinite(one.value)]
         if not rated:
             return "There are no two groups to compare."
-        return min(rated, key=lambda one: (order[one.verdict], len(one.columns), one.value)).sentence
+
+        def rank(one: GroupFinding) -> tuple[bool, bool, int, int, float]:
+            return one.verdict != "raised", not one.differs, order[one.verdict], len(one.columns), one.value
+
+        return min(rated, key=rank).sentence
 
     def counted(self) -> str:
         """Return which decision the rates are about, in a sentence; nothing where decisions are probabilities."""
@@ -217,7 +176,7 @@ class GroupReport:
         if not compared.known:
             return [shown, "too few to say"]
         if figure in IMPACT:
-            return [shown, f"{_with_ends(compared.ratio, compared.ratio_interval)} {compared.verdict}"]
+            return [shown, f"{_with_ends(compared.ratio, compared.ratio_interval)} {compared.said}"]
         return [shown, _with_ends(compared.difference, compared.difference_interval, signed=True)]
 
     def calibration(self) -> Table | None:
@@ -280,8 +239,8 @@ class GroupReport:
             assert shown is not None
             lines += [f"### {shown.title}", "", _markdown(shown), ""]
         lines += [
-            f"Intervals hold one by one at {self.confidence:.0%}; verdicts hold for all comparisons together. A ratio "
-            "above 0.8 does not make a rule fair, and nothing here is a statement about causes or about the law.",
+            f"{self.together()} A ratio above 0.8 does not make a rule fair, and nothing here is a statement about "
+            "causes or about the law.",
         ]
         return "\n".join(lines)
 
@@ -297,10 +256,18 @@ class GroupReport:
         return rates + 2 * len(self.comparisons)
 
     def __str__(self) -> str:
-        calibration = self.calibration()
         head = " ".join(part for part in (self.headline(), self.counted()) if part)
-        parts = [head, *(shown.text() for shown in self.tables())]
-        return "\n\n".join([*parts, *([calibration.text()] if calibration is not None else [])])
+        return f"{head}\n\n{self.text_of_tables()}"
+
+    def text_of_tables(self) -> str:
+        """Return all tables as text, and for what their verdicts hold."""
+        calibration = self.calibration()
+        shown = [*self.tables(), *([calibration] if calibration is not None else [])]
+        return "\n\n".join([*(one.text() for one in shown), *([self.together()] if self.comparisons else [])])
+
+    def together(self) -> str:
+        """Return what intervals and verdicts hold for, in one sentence."""
+        return f"Intervals hold one by one at {self.confidence:.0%}; verdicts of ratios hold for all of them together."
 
     def to_frame(self, confidence: float | None = None) -> Frame:
         """Return one row for each group and figure, with intervals, to work with; None where there are too few."""
@@ -327,13 +294,15 @@ class GroupReport:
     def to_json(self) -> dict[str, Any]:
         """Return all figures as a JSON object."""
         return {
-            "ok": self.ok, "raised": list(self.raised), "headline": self.headline(), "people": self.tallied.people,
+            "ok": self.ok, "raised": list(self.raised), "differs": list(self.differs),
+            "headline": self.headline(), "people": self.tallied.people,
             "favourable": self.favourable or None,
-            "comparisons": [_comparison_json(one) for one in self.comparisons],
+            "comparisons": [one.to_json() for one in self.comparisons],
             "groups": [_group_json(one, self.confidence, self.tallied) for one in self.tallied.groups],
         }  # fmt: skip
 
 
+@understood
 def group_report(
     decisions: Any,
     protected: Any,
@@ -431,24 +400,6 @@ def _names(tallied: Tallied) -> list[str]:
     return sorted({value for one in tallied.groups for value in one.group.values})[:12]
 
 
-def _sentence(one: Comparison) -> str:
-    figure = RATES[one.figure].capitalize()
-    if not isfinite(one.ratio):
-        return f"{figure} of {one.reference.group.name} is 0, so there is no ratio for {one.group.group.name}."
-    ends = one.ratio_interval
-    words = {
-        "raised": "below four fifths",
-        "watch": "below four fifths, and it may be chance",
-        "clear": "not below four fifths",
-        "cannot say": "too few to say whether it is below four fifths",
-    }[one.verdict]
-    high = f"{ends.high:.2f}" if isfinite(ends.high) else "no limit"
-    return (
-        f"{figure} of {one.group.group.name} is {one.ratio:.2f} of that of {one.reference.group.name} "
-        f"({ends.low:.2f} to {high}): {words}."
-    )
-
-
 def _with_ends(value: float, ends: Ends, signed: bool = False) -> str:
     sign = "+" if signed else ""
     if (ends == (0.0, 1.0) and not signed) or not ends.low <= value <= ends.high:
@@ -468,16 +419,6 @@ def _count(share: Share | None) -> str:
 def _markdown(shown: Table) -> str:
     head = "| " + " | ".join(shown.columns) + " |"
     return "\n".join([head, "|" + "---|" * len(shown.columns), *("| " + " | ".join(row) + " |" for row in shown.rows)])
-
-
-def _comparison_json(one: Comparison) -> dict[str, Any]:
-    return {
-        "figure": RATES[one.figure], "columns": list(one.group.group.columns), "group": list(one.group.group.values),
-        "reference": list(one.reference.group.values), "rate": one.rate, "rate_interval": list(one.rate_interval),
-        "ratio": one.ratio, "ratio_interval": list(one.ratio_interval), "difference": one.difference,
-        "difference_interval": list(one.difference_interval),
-        "verdict": one.verdict if one.figure in IMPACT else None,
-    }  # fmt: skip
 
 
 def _group_json(one: GroupCounts, confidence: float, tallied: Tallied) -> dict[str, Any]:

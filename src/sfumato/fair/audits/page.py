@@ -23,6 +23,7 @@ _STYLE = (
     "body{margin:2rem auto;max-width:66rem;padding:0 1rem;background:#fff}"
     ".sfumato h3{font-size:1.5rem;margin:0 0 .6rem}.sfumato h4{margin:1.6rem 0 .2rem;font-size:1.1rem}"
     ".sfumato .lead{border-left:4px solid #0072b2;padding:.4rem .9rem;background:#f4f8fb;margin:.4rem 0}"
+    ".sfumato .loud{border:2px solid #d55e00;background:#d55e00;color:#fff;font-weight:bold;padding:.5rem .9rem}"
     ".sfumato .raised{border-left-color:#d55e00;background:#fdf5f0}.sfumato .quiet{color:#555;margin:.2rem 0}"
     ".sfumato .grid{display:grid;grid-template-columns:1fr 1fr;gap:0 2.5rem;align-items:start}"
     ".sfumato .grid>div{border-top:2px solid #333;margin-top:1rem}.sfumato table{width:100%}"
@@ -48,9 +49,10 @@ def page(report: AuditReport) -> str:
     """Return the whole page."""
     first, second = report.groups
     title = f"Fairness audit: {first} and {second}"
-    parts: list[Shown] = [*_lead(report)]
+    parts: list[Shown] = [Words(_warning(report), "loud"), *_lead(report)]
     for shown in report.by_group.tables():
         parts += [Words(shown.title, "heading"), shown]
+    parts.append(Words(report.by_group.together()))
     parts += [Words("Figures", "heading"), Words(report.verdict(), "lead"), report.figures()]
     parts += [
         Words("Nine checks", "heading"),
@@ -70,7 +72,6 @@ def page(report: AuditReport) -> str:
     if report.bias is not None:
         parts += [Words("What the metric allows, and what it would take", "heading"), Words(_bias_words(report))]
         parts.append(bias_picture(report))
-    parts.append(Words("These numbers are not differentially private; do not publish them about private data."))
     body = html(title, parts)
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -79,12 +80,18 @@ def page(report: AuditReport) -> str:
     )
 
 
+def _warning(report: AuditReport) -> str:
+    shown = (
+        " It shows single people: the worst pairs, with all that the file says of them." if report.worst_pairs else ""
+    )
+    return f"Not differentially private: do not publish this page, or send it on, about private data.{shown}"
+
+
 def _lead(report: AuditReport) -> list[Words]:
-    kind = "lead" if report.ok else "lead raised"
-    out = [
-        Words(report.headline(), kind),
-        Words(report.by_group.headline(), kind if report.by_group.raised else "lead"),
-    ]
+    kind = "lead" if report.ok and not report.by_group.differs else "lead raised"
+    out = [Words(report.headline(), kind)]
+    if not report.begins_with_groups:
+        out.append(Words(report.by_group.headline(), kind if report.by_group.raised else "lead"))
     if LIPSCHITZ in report.raised and report.lipschitz is not None:
         share = report.lipschitz.violating
         out.append(
@@ -213,6 +220,7 @@ def _pair(pair: dict[str, Any], decided: bool) -> tuple[Words, Table]:
     rows = [[name, str(one), str(two)] for name, (one, two) in pair["features"].items() if one != two]
     if decided:
         rows.append(["decision", *("good" if chance > 0.5 else "refused" for chance in pair["chances"])])
+        rows.append(["good decisions among those around", *(f"{share:.3f}" for share in pair["around"])])
     else:
         rows.append(["chance of the good outcome", f"{pair['chances'][0]:.3f}", f"{pair['chances'][1]:.3f}"])
     treated = "those around them are treated" if decided else "treated"

@@ -57,9 +57,20 @@ class AuditReport:
         """Return the codes of the checks that lacked something."""
         return tuple(finding.code for finding in self.findings if not finding.ran)
 
+    @property
+    def begins_with_groups(self) -> bool:
+        """Return whether the headline holds that of the groups: nothing is raised, and yet rates differ for sure."""
+        return self.ok and self.by_group.differs != ()
+
     def headline(self) -> str:
         """Return what was raised and what was not looked at, in one or two sentences."""
         head = f"Raised: {', '.join(self.raised)}." if self.raised else "Nothing was raised."
+        if self.begins_with_groups:
+            # Rates that differ beyond chance are never passed over by a word about thresholds.
+            head = (
+                f"{self.by_group.headline()} Neither that nor anything else is raised, which takes a ratio surely "
+                "below four fifths, or a check that is significant and larger than tolerated."
+            )
         if not self.not_run:
             return head
         return (
@@ -71,10 +82,19 @@ class AuditReport:
         """Return one line a check."""
         rows = []
         for finding in self.findings:
-            verdict = "RAISED" if finding.code in self.raised else ("clear" if finding.ran else "not run")
+            verdict = self.verdict_of(finding)
+            verdict = verdict.upper() if verdict == "raised" else verdict
             p_value = "" if finding.p_value is None else _p_text(finding.p_value)
             rows.append([finding.code, finding.name, verdict, p_value, finding.sentence])
         return table("Nine checks", ["check", "name", "verdict", "p", "what was seen"], rows)
+
+    def verdict_of(self, finding: Finding) -> str:
+        """Return raised, clear, not run, or not proved: larger than tolerated, and it may be chance."""
+        if finding.code in self.raised:
+            return "raised"
+        if not finding.ran:
+            return "not run"
+        return "not proved" if finding.large else "clear"
 
     def figures(self) -> Table:
         """Return the figures that hold whatever the model is inside."""
@@ -120,20 +140,25 @@ class AuditReport:
 
     def __str__(self) -> str:
         figures = [self.figures().text(), self.summary().text()]
-        return "\n".join([self.headline(), "", str(self.by_group), "", self.verdict(), "", *figures])
+        groups = [] if self.begins_with_groups else [self.by_group.headline(), ""]
+        return "\n".join([
+            self.headline(), "", *groups, self.by_group.text_of_tables(), "", self.verdict(), "", *figures,
+        ])  # fmt: skip
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as a JSON object."""
         found = [
             {
                 "code": finding.code, "name": finding.name, "raised": finding.code in self.raised, "ran": finding.ran,
+                "verdict": self.verdict_of(finding),
                 "sentence": finding.sentence, "measure": finding.measure, "effect": finding.effect,
                 "tolerated": finding.tolerated, "p_value": finding.p_value, "details": finding.details,
             }
             for finding in self.findings
         ]  # fmt: skip
         out: dict[str, Any] = {
-            "ok": self.ok, "raised": list(self.raised), "not_run": list(self.not_run),
+            "ok": self.ok, "raised": list(self.raised), "differs": list(self.by_group.differs),
+            "headline": self.headline(), "not_run": list(self.not_run),
             "by_group": self.by_group.to_json(), "people": self.people, "groups": list(self.groups),
             "sizes": list(self.sizes),
             "rates": list(self.rates), "alpha": self.alpha, "verdict": self.verdict(), "findings": found,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ from sfumato.noise import Noise
 BIAS_PEOPLE = 3000
 NULL_SHUFFLES = 200
 LISTED = 12
+LARGE = 1000
+"""From here on a number is shown whole."""
 
 
 def audit(
@@ -38,6 +41,8 @@ def audit(
     segments: Any = None,
     group: Any = None,
     favourable: Any = None,
+    deserving: Any = None,
+    features: str | Sequence[str | int] | None = None,
     alpha: float = 0.05,
 ) -> AuditReport:
     """Audit a model, a table of decisions or a black-box function for unfair treatment.
@@ -47,7 +52,10 @@ def audit(
     protected column, or is that column; `group` is the protected value, by default the smaller of two groups;
     `favourable` is the good outcome, by default the last one. `metric` says who is similar to whom; without it only
     group figures are possible. `qualification` (true merit) and `segments` (such as the zip code) name columns or are
-    arrays, for the checks that need them. `alpha` is the share of false alarms tolerated among what is raised.
+    arrays, for the checks that need them; where the qualification is one of two words, `deserving` is the good one.
+    `features` names the columns that describe people, by default all but the protected one and the qualification
+    (unless the metric reads it): leave out what the rule itself made, such as its score.
+    `alpha` is the share of false alarms tolerated among what is raised.
 
     >>> import numpy as np
     >>> score = np.linspace(0, 1, 200)
@@ -59,7 +67,7 @@ def audit(
         raise ParameterError(f"alpha must lie between 0 and 1, and {alpha} does not; write for example 0.05.")
     case = make_case(
         model, people, protected, metric=metric, qualification=qualification, segments=segments, group=group,
-        favourable=favourable,
+        favourable=favourable, deserving=deserving, features=features,
     )  # fmt: skip
     findings = run_checks(case)
     lipschitz = _lipschitz(case)
@@ -156,9 +164,13 @@ def _side_by_side(case: Case, lipschitz: LipschitzReport | None) -> tuple[dict[s
         out.append({
             "first": pair.first, "second": pair.second, "distance": pair.distance, "difference": pair.difference,
             "chances": chances, "features": features,
+            # Of decisions, what is compared: two people who were both refused differ by those around them.
+            "around": (float(case.smoothed[pair.first]), float(case.smoothed[pair.second])),
         })  # fmt: skip
     return tuple(out)
 
 
 def _shown(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)
+    if not isinstance(value, (float, np.floating)):
+        return str(value)
+    return f"{value:,.0f}" if abs(value) >= LARGE else f"{value:.4g}"

@@ -244,3 +244,24 @@ def test_numbers_of_a_spend_are_the_spend(words: dict[str, Any], bound: Any) -> 
 def test_a_ledger_takes_a_bound_for_its_budget(tmp_path: Path) -> None:
     with sf.Ledger(tmp_path / "a.ledger", Pure(3)) as ledger:
         assert ledger.budget == Budget(person=Pure(3))
+
+
+def test_a_rehearsal_says_first_that_its_rows_are_made_up(names: dict[str, Any]) -> None:
+    played = names["curator"].rehearse(sf.Mean("age"), Pure(0.1))
+    start = "ON MADE-UP ROWS: the value means nothing. Nothing was spent; it would cost a person epsilon 0.1; it reads age."
+    assert str(played).startswith(start) and "It cost" not in str(played) and "Mean of age" in str(played)
+    assert names["curator"].answer_from_json(played.to_json()).rehearsed
+    assert not names["number"].rehearsed and "MADE-UP" not in str(names["number"])
+
+
+def test_a_frame_that_is_paid_again_says_so(tmp_path: Path) -> None:
+    said = []
+    for spend in (Pure(1), Pure(1), Pure(2)):
+        with sf.curate(DATA, SCHEMA, Pure(9), ledger=tmp_path / "a.ledger") as curator:
+            said.append(" ".join(curator.mean("age", spend=spend).notes))
+            assert "asked before" not in " ".join(curator.mean("age", spend=spend).notes), "this one is free"
+    assert "asked before of snapshot '1'" in said[1] and "snapshot='2026-03'" in said[1]
+    assert "asked before" not in said[0] and "asked before" not in said[2], "another spend is another question"
+    for _ in range(2):
+        with sf.curate(DATA, SCHEMA, ledger=tmp_path / "a.ledger", snapshot="March") as curator:
+            assert "asked before" not in " ".join(curator.mean("age", spend=Pure(1)).notes)

@@ -28,6 +28,8 @@ ErrorUnit = Literal["value", "rank", "total variation"]
 
 USED = "Used so far"
 USUAL = Fraction(95, 100)
+REHEARSED = "ON MADE-UP ROWS: the value means nothing."
+"""The first words of an answer that nobody paid for and that tells nothing about the data."""
 
 _INSTEAD = guide(
     {
@@ -91,7 +93,8 @@ class Answer(Exports, Viewed):
 
     `reused` says that the same question had been answered before, and that this cost nothing. `raw` is what the
     mechanism drew, before anything was fitted to it, and `request` the id under which the ledger keeps it; both are
-    empty where an answer was read back from JSON.
+    empty where an answer was read back from JSON. `rehearsed` says that it was computed from made-up rows and cost
+    nothing; `remarks` are what the ledger knows of the question, such as that it was paid for before.
     """
 
     question: Reader
@@ -102,6 +105,8 @@ class Answer(Exports, Viewed):
     reused: bool = False
     raw: Any = field(default=None, repr=False, compare=False)
     request: str = field(default="", repr=False, compare=False)
+    rehearsed: bool = field(default=False, kw_only=True)
+    remarks: tuple[str, ...] = field(default=(), kw_only=True, compare=False)
 
     @property
     def value(self) -> Any:
@@ -160,7 +165,7 @@ class Answer(Exports, Viewed):
     def notes(self) -> tuple[str, ...]:
         """By which public rules people and cells were counted, and what is known of the error beside the interval."""
         rules, known = self.event.parameters.get("notes", ()), self.released.made.get("notes", ())
-        return (*rules, *known, *self.question.doubts(self.released))
+        return (*rules, *known, *self.question.doubts(self.released), *self.remarks)
 
     @property
     def costs(self) -> dict[str, Cost]:
@@ -193,24 +198,25 @@ class Answer(Exports, Viewed):
             "event": self.event.to_json(),
             "remaining": dict(self.remaining),
             "reused": self.reused,
+            **({"rehearsed": True} if self.rehearsed else {}),
+            **({"remarks": list(self.remarks)} if self.remarks else {}),
         }
 
     def plot(self, path: str | Path | None = None) -> Drawing:
         """Return the picture of the answer with what the noise may have moved; with a path, also write it there."""
-        from sfumato.show.answers import draw_answer, title_of
+        from sfumato.show.answers import draw_answer
 
         value = self.value
         if hasattr(value, "plot"):
             return cast("Drawing", value.plot(path=path))
-        drawing = draw_answer(title_of(self.question.to_json()), self.frame.keys, self.frame.columns)
+        title = f"{REHEARSED} {self._title()}" if self.rehearsed else self._title()
+        drawing = draw_answer(title, self.frame.keys, self.frame.columns)
         if path is not None:
             drawing.save(path)
         return drawing
 
     def view(self, together: bool = False) -> View:
         """Return the answer for people: the table, what its interval covers, what it cost and what is left."""
-        from sfumato.show.answers import title_of
-
         value = self.value
         tabled = isinstance(value, (Frame, int, float, Fraction)) or hasattr(value, "to_frame")
         frame = self.framed(together) if tabled else Frame((), {})
@@ -221,7 +227,16 @@ class Answer(Exports, Viewed):
             said, tables = value.displayed(self._chance(USUAL, together))
             more = ""
         covers = self._covers(frame, together) if tabled else ""
-        return View(title_of(self.question.to_json()), tables, said, (more, covers, *self.notes, *self._paid()))
+        title, after = self._title(), (more, covers, *self.notes, *self._paid())
+        if self.rehearsed:
+            price = f"Nothing was spent; it would cost {self._price()}."
+            return View(f"{REHEARSED} {price}", tables, (title, *said), after)
+        return View(title, tables, said, after)
+
+    def _title(self) -> str:
+        from sfumato.show.answers import title_of
+
+        return title_of(self.question.to_json())
 
     def _covers(self, frame: Frame, together: bool) -> str:
         """Say what the 95 % interval covers, and whether rows hold one by one or all at once."""
@@ -240,6 +255,8 @@ class Answer(Exports, Viewed):
         return f"95 % interval ({self.question.covers}){every}."
 
     def _paid(self) -> tuple[str, ...]:
+        if self.rehearsed:
+            return ()
         cost = "nothing: the same question was answered before" if self.reused else self._price()
         reads = self.loss.profile.names()
         touched = {name: said for name, said in self.remaining.items() if name == "person" or reads & {*name.split()}}

@@ -42,6 +42,13 @@ PAID_AGAIN = (
     "again will be paid again. Name their state to keep what was paid for: snapshot='2026-03'."
 )
 
+ASKED_BEFORE = (
+    "The same was asked before of snapshot {earlier!r} and is paid again here, because a frame cannot be recognised "
+    "when it is opened again; to keep what is paid for, write snapshot='2026-03' in curate."
+)
+LOOKED_BACK = 100
+"""So many earlier openings are searched for the same question."""
+
 
 @speaking
 class Curator(Shorthands):
@@ -137,7 +144,17 @@ class Curator(Shorthands):
             spend=spend,
             make_loss=lambda part: planned(self.basis, asked.questions, part).losses(part),
         )
-        return answers_of(self.ledger, asked, kept, self.table.snapshot)
+        remarks = () if kept.reused else self._paid_before(asked, spend)
+        return answers_of(self.ledger, asked, kept, self.table.snapshot, remarks=remarks)
+
+    def _paid_before(self, asked: Asked, spend: Bound | None) -> tuple[str, ...]:
+        """Say that the same was paid for under an earlier number of data that have no name; from the ledger alone."""
+        own = self.table.snapshot
+        if not self.unnamed or not own.isdecimal() or asked.loss().person.is_zero:
+            return ()
+        earlier = map(str, range(int(own) - 1, max(0, int(own) - 1 - LOOKED_BACK), -1))
+        found = next((one for one in earlier if self.ledger.knows(key_of(self.basis, asked, spend, one))), None)
+        return () if found is None else (ASKED_BEFORE.format(earlier=found),)
 
     def sql(
         self,
@@ -218,7 +235,7 @@ class Curator(Shorthands):
             work, coins = plan.work(table), Coins("rehearsal", new_key())
             raw = unpack(work.draw(work.read(), coins), self.schema)
         (released,), (event,) = plan.finish(raw), plan.events(table.snapshot)
-        return Answer(asked, Released.from_json(released.to_json()), plan.loss(), event, raw=raw[0])
+        return Answer(asked, Released.from_json(released.to_json()), plan.loss(), event, raw=raw[0], rehearsed=True)
 
     def share(self, part: Number) -> Bound:
         """Return this part of what the person limit has left, as a spend.

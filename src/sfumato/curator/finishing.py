@@ -32,10 +32,19 @@ def read_answer(record: Mapping[str, Any], schema: Any) -> Answer:
         Event(event["name"], event["spec"], event["parameters"], event["version"]),
         record["remaining"],
         record["reused"],
+        rehearsed=record.get("rehearsed", False),
+        remarks=tuple(record.get("remarks", ())),
     )
 
 
-def answers_of(ledger: Ledger, asked: Asked, kept: Reservation, snapshot: str, again: bool = False) -> list[Answer]:
+def answers_of(
+    ledger: Ledger,
+    asked: Asked,
+    kept: Reservation,
+    snapshot: str,
+    again: bool = False,
+    remarks: tuple[str, ...] = (),
+) -> list[Answer]:
     """Return the answers to a committed request; `again` computes afresh what was kept from an earlier time."""
     assert kept.answer is not None
     raw: Sequence[Any] = [None] * len(asked.questions)
@@ -48,7 +57,7 @@ def answers_of(ledger: Ledger, asked: Asked, kept: Reservation, snapshot: str, a
     left = {reading.name: reading.brief for reading in kept.readings or ledger.readings()}
     parts = zip(asked.questions, asked.prepared, asked.events(snapshot), released, raw, strict=True)
     return [
-        Answer(question, found, prepared.loss(), event, left, kept.reused, drawn, kept.id)
+        Answer(question, found, prepared.loss(), event, left, kept.reused, drawn, kept.id, remarks=remarks)
         for question, prepared, event, found, drawn in parts
     ]
 

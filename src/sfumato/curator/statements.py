@@ -103,6 +103,7 @@ def read_answers(statement: Statement, answers: Sequence[Answer]) -> SqlAnswer:
         raw,
         first.request,
         statement.sql,
+        remarks=first.remarks,
     )
 
 

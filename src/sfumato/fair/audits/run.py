@@ -173,4 +173,4 @@ def _side_by_side(case: Case, lipschitz: LipschitzReport | None) -> tuple[dict[s
 def _shown(value: Any) -> str:
     if not isinstance(value, (float, np.floating)):
         return str(value)
-    return f"{value:,.0f}" if abs(value) >= LARGE else f"{value:.4g}"
+    return f"{value:,.0f}" if abs(float(value)) >= LARGE else f"{value:.4g}"

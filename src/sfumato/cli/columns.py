@@ -69,7 +69,7 @@ def _parsed(text: str) -> dict[str, Any]:
     else:
         rest, figures = _figures(rest) if kind in ("integer", "fixed") else (rest, {})
         keys = _PARTS[kind]
-        parts = rest.split(maxsplit=max(0, len(keys) - 1))
+        parts = rest.strip().split(maxsplit=max(0, len(keys) - 1))
         record = {"type": kind, **{key: _value(kind, key, part) for key, part in zip(keys, parts, strict=False)}}
         record |= figures
     record["missing"] = SKIP

@@ -9,7 +9,6 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
 
-from sfumato.answer.empty import without_empty
 from sfumato.answer.exports import Exports
 from sfumato.answer.frame import Frame, number
 from sfumato.answer.released import Released
@@ -175,10 +174,7 @@ class Answer(Exports, Viewed):
 
     @property
     def frame(self) -> Frame:
-        """The answer as a table with its 95 % interval, one row for a single number.
-
-        Means of groups of which nothing is known, because their interval is the whole declared range, are left empty.
-        """
+        """The answer as a table with its 95 % interval, one row for a single number."""
         return self.framed()
 
     def framed(self, together: bool = False) -> Frame:
@@ -191,7 +187,7 @@ class Answer(Exports, Viewed):
         if not isinstance(value, Frame):
             return Frame((), {"value": (number(value),), "low": (interval[0],), "high": (interval[1],)})
         extra = {name: column for name, column in interval.columns.items() if name not in value.columns}
-        return Frame(value.keys, without_empty({**value.columns, **extra}, self.released.facts))
+        return Frame(value.keys, {**value.columns, **extra})
 
     def to_json(self) -> dict[str, Any]:
         """Return the answer as JSON, exact numbers as text."""
@@ -282,7 +278,7 @@ class Answer(Exports, Viewed):
 
     def to_csv(self, path: str | Path) -> Path:
         """Write the answer as a CSV file; of a model, made-up rows."""
-        return self._made_up("to_csv", path) or self.frame.to_csv(path)
+        return self._made_up("to_csv", path) or super().to_csv(path)
 
     def to_parquet(self, path: str | Path) -> Path:
         """Write the answer as a Parquet file; of a model, made-up rows."""

@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from sfumato.answer.exports import Exports
@@ -15,7 +14,6 @@ from sfumato.errors import ParameterError
 from sfumato.show.views import SHOWN_ROWS, View, Viewed, released_table
 from sfumato.words import nearest
 
-MISSING = "missing"
 CURVE_ROWS = 24
 """So many points of a longer curve are shown."""
 
@@ -58,11 +56,6 @@ class Frame(Exports, Viewed):
 
         return pyarrow.table({name: _column(column) for name, column in self.columns.items()})
 
-    def to_csv(self, path: str | Path) -> Path:
-        """Write a CSV file and return its path; a key that is missing is called so, as it is in print."""
-        named = {name: _named(cells) if name in self.keys else cells for name, cells in self.columns.items()}
-        return super(Frame, Frame(self.keys, named)).to_csv(path)
-
     def shown(self) -> tuple[Frame, str]:
         """Return the rows that are shown, and which of all of them these are: the first, or points of a curve."""
         if len(self) <= SHOWN_ROWS:
@@ -82,11 +75,6 @@ class Frame(Exports, Viewed):
 
     def __repr__(self) -> str:
         return str(self)
-
-
-def _named(cells: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Call a key that is missing by the word for it, unless a value has that name."""
-    return cells if MISSING in cells else tuple(MISSING if cell is None else cell for cell in cells)
 
 
 def _column(cells: tuple[Any, ...]) -> list[Any]:

@@ -66,17 +66,10 @@ class Curator(Shorthands):
             exact_lists=ledger.exact_lists,
             rank_errors=ledger.rank_errors,
         )
-        self.closed = False
         self.unnamed = False  # whether this state of the data will be a new snapshot when it is opened again
 
     def __repr__(self) -> str:
         return str(self)
-
-    def __getitem__(self, name: object) -> Any:
-        raise ParameterError(
-            f"Cells are private, so a curator has no [{name!r}]; write curator.mean('age', spend=Pure(0.1)), or "
-            "curator.histogram('sex', spend=Pure(0.1))."
-        )
 
     def view(self) -> View:
         """Return what there is, what may be asked about it, and what is left."""
@@ -134,8 +127,6 @@ class Curator(Shorthands):
         return answers[0] if isinstance(question, Question) else answers
 
     def _answers(self, asked: Asked, spend: Bound | None, analyst: str | None, request: str | None) -> list[Answer]:
-        if self.closed:
-            raise ParameterError("This curator is closed; open the data again with curate(…), and ask inside the with.")
         self.table.require_unchanged()
         key = key_of(self.basis, asked, spend, self.table.snapshot)
         try:
@@ -314,7 +305,6 @@ class Curator(Shorthands):
 
     def close(self) -> None:
         """Let go of the table and of the ledger."""
-        self.closed = True
         self.table.close()
         self.ledger.close()
 

@@ -42,7 +42,6 @@ def answers_of(
     asked: Asked,
     kept: Reservation,
     snapshot: str,
-    *,
     again: bool = False,
     remarks: tuple[str, ...] = (),
 ) -> list[Answer]:

@@ -248,10 +248,8 @@ def cost_text(loss: Loss) -> str:
 
     >>> from sfumato import Cost, Loss
     >>> cost_text(Loss.flat(Cost.pure("1/10"), reads={"age"}))
-    'a person epsilon 0.1; it reads age'
+    'a person epsilon 0.1 at delta 1e-6; it reads age'
     """
-    pure = not isinstance(loss.person.epsilon, Infinity) and not loss.person.leak
-    person = shown(loss.person.epsilon if pure else loss.person.epsilon_at(Fraction(1, 10**6)), up=True)
+    person = shown(loss.person.epsilon_at(Fraction(1, 10**6)), up=True)
     names = sorted(loss.profile.names())
-    said = f"a person epsilon {person}" + ("" if pure else " at delta 1e-6")
-    return said + (f"; it reads {', '.join(names)}" if names else "")
+    return f"a person epsilon {person} at delta 1e-6" + (f"; it reads {', '.join(names)}" if names else "")

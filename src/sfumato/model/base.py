@@ -62,7 +62,7 @@ class Model(Viewed, ABC):
         """Return its columns, and what can be had from it for nothing."""
         drawn = table("", ["column", "values"], [[name, f"{size:,}"] for name, size in self._sizes()])
         use = "sample(1000) makes up rows, marginal(['age']) reads a table, to_parquet and to_csv write rows; all free."
-        return View(f"Model of about {self.total:,.0f} rows", (drawn,), after=(use,))
+        return View(f"Model of about {self.total:,.0f} people", (drawn,), after=(use,))
 
     def _sizes(self) -> list[tuple[str, int]]:
         return list(zip(self.space.names, self.space.sizes, strict=True))

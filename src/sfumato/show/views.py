@@ -16,8 +16,6 @@ from sfumato.show.tables import Table, table
 
 SHOWN_ROWS = 40
 DIGITS = 6
-EMPTY = "–"
-"""What stands for a value of which nothing but its interval is known."""
 
 
 def readable(value: Any, width: float | None = None) -> str:
@@ -54,10 +52,7 @@ def released_table(
         elif not _is_end(name, columns):
             ends = _ends(name, columns, length)
             widths = [None] * length if ends is None else [_width(low, high) for low, high in zip(*ends, strict=True)]
-            shown[name] = [
-                EMPTY if cell is None and width is not None else readable(cell, width)
-                for cell, width in zip(cells[:length], widths, strict=True)
-            ]
+            shown[name] = [readable(cell, width) for cell, width in zip(cells[:length], widths, strict=True)]
             if ends is not None:
                 beside = "95 % interval" if f"{name}, low" not in columns else f"{name}, 95 %"
                 pairs = zip(*ends, widths, strict=True)

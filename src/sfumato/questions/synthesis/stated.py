@@ -66,18 +66,12 @@ def stated_notes(check: Mapping[str, Any]) -> list[str]:
     width, mean = list(check["means"].items())[-1]
     count, deviation = check["tables"][-1], check["deviation"]
     spread = sqrt(deviation**2 + (check["rows"] / 2) ** 2)
-    tables = f"{count} {'table' if count == 1 else 'tables'} of {width} columns"
-    off = min(1.0, max(0.0, mean))  # no total variation lies elsewhere, whatever noise made of it
     if spread > UNKNOWN * max(mean, 0.0):
         return [
-            f"The error of this model is not known: its check on {tables} gave {off:.2g} in total variation with "
-            f"{_deviation(spread)}; do not read relations between columns from these rows, and spend more to know it."
+            f"The error of this model is not known: its check on {count} tables of {width} columns gave {mean:.2g} in "
+            f"total variation with a standard deviation of {spread:.2g}; spend more to know it."
         ]
     return [
-        f"Compared with the data, {tables} of the model {'is' if count == 1 else 'are'} off by {off:.2g} in total "
-        f"variation on average, with {_deviation(spread)}."
+        f"Compared with the data, {count} tables of {width} columns of the model are off by {mean:.2g} in total "
+        f"variation on average, with a standard deviation of {spread:.2g}."
     ]
-
-
-def _deviation(spread: float) -> str:
-    return "noise wider than its whole range" if spread > 1 else f"a standard deviation of {spread:.2g}"

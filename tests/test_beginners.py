@@ -248,7 +248,9 @@ def test_a_ledger_takes_a_bound_for_its_budget(tmp_path: Path) -> None:
 
 def test_a_rehearsal_says_first_that_its_rows_are_made_up(names: dict[str, Any]) -> None:
     played = names["curator"].rehearse(sf.Mean("age"), Pure(0.1))
-    start = "ON MADE-UP ROWS: the value means nothing. Nothing was spent; it would cost a person epsilon 0.1; it reads age."
+    start = (
+        "ON MADE-UP ROWS: the value means nothing. Nothing was spent; it would cost a person epsilon 0.1; it reads age."
+    )
     assert str(played).startswith(start) and "It cost" not in str(played) and "Mean of age" in str(played)
     assert names["curator"].answer_from_json(played.to_json()).rehearsed
     assert not names["number"].rehearsed and "MADE-UP" not in str(names["number"])

@@ -42,6 +42,7 @@ def answers_of(
     asked: Asked,
     kept: Reservation,
     snapshot: str,
+    *,
     again: bool = False,
     remarks: tuple[str, ...] = (),
 ) -> list[Answer]:

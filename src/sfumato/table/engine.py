@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import SchemaError
@@ -53,6 +54,8 @@ class Source:
     resources: Resources = field(default_factory=Resources, repr=False)
     _closers: list[Callable[[], Any]] = field(default_factory=list, repr=False)
     _kept: dict[str, Callable[[], Any]] = field(default_factory=dict, repr=False)
+    _turn: Any = field(default_factory=RLock, repr=False, compare=False)
+    """A connection holds one answer at a time: whoever asks has it until the answer was taken."""
 
     @property
     def is_duckdb(self) -> bool:
@@ -120,7 +123,8 @@ class Source:
             self.frame(table)
             return None
         name = fresh_name()
-        self.engine.con.execute(f'PREPARE "{name}" AS {self.engine.compile(table)}')
+        with self._turn:
+            self.engine.con.execute(f'PREPARE "{name}" AS {self.engine.compile(table)}')
         self._kept[name] = lambda: self.engine.con.execute(f'DEALLOCATE "{name}"')
         return Plan(name, table.schema().to_pyarrow(), most is not None and most <= FEW_ROWS)
 
@@ -128,10 +132,12 @@ class Source:
         """Run a query as it was planned and return an Arrow table."""
         run = f'EXECUTE "{plan.name}"'
         if not plan.few:
-            return self.engine.con.sql(run).to_arrow_table().cast(plan.kind)
+            with self._turn:
+                return self.engine.con.sql(run).to_arrow_table().cast(plan.kind)
         import pyarrow
 
-        rows = self.engine.con.execute(run).fetchall()
+        with self._turn:
+            rows = self.engine.con.execute(run).fetchall()
         columns = zip(*rows, strict=True) if rows else [()] * len(plan.kind)
         cells = [pyarrow.array(column, field.type) for column, field in zip(columns, plan.kind, strict=True)]
         return pyarrow.table(cells, plan.kind)
@@ -143,7 +149,8 @@ class Source:
         parts: every row is in the part of its own hash.
         """
         if self.is_duckdb:
-            return table.to_pyarrow()
+            with self._turn:
+                return table.to_pyarrow()
         return self._handed_over(self.frame(table), table.schema().to_pyarrow(), most)
 
     def batches(self, table: ir.Table, rows: int) -> Iterator[Any]:

@@ -39,7 +39,8 @@ _AS_UTF_8 = "save it as UTF-8: in Excel as 'CSV UTF-8', in a shell by iconv -f {
 _CHUNK = 1 << 20
 _LONGEST_LINE = 2_000_000
 """Longer lines are errors to the reader."""
-_PARQUET_SCAN = "read_parquet('{}')"
+_PARQUET_SCAN = "read_parquet('{}', hive_types_autocast=false)"
+"""The names of folders are texts: a type that is guessed from all of them would let one folder change the others."""
 _DUCKDB = (".duckdb", ".ddb", ".db")
 _POSTGRES = ("postgres://", "postgresql://")
 _STORE_IT = "Its conversions would run before the clamps of the schema: store it as a table first, and open that one."

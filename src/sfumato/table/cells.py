@@ -24,8 +24,12 @@ PERSON_TYPES = "integer or string: two numbers with a fraction may look alike; s
 _FIRST_DAY, _LAST_DAY = "0001-01-01", "9999-12-31"
 _FIRST_MOMENT, _LAST_MOMENT = f"{_FIRST_DAY} 00:00:00", f"{_LAST_DAY} 23:59:59"
 
+WHOLE = frozenset(sign + size + "INT" for sign in ("", "U") for size in ("TINY", "SMALL", "BIG"))
+WHOLE |= {"INTEGER", "UINTEGER"}
+"""DuckDB's types of whole numbers up to 64 bits, between which a cast keeps the number or fails."""
 _PLAIN = {
-    *("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"),
+    "BOOLEAN",
+    *(WHOLE - {"UBIGINT"}),
     # Days that are no days of the calendar ('infinity') compare well, and are clamped before anything is made of them.
     "DATE",
 }
@@ -104,8 +108,12 @@ def duckdb_identity(cell: str, kind: str) -> str | None:
     if kind == "BLOB":
         text = f"TRY(decode({cell}))"
         return f"CASE WHEN {text} IS NULL OR starts_with({text}, chr(0)) THEN chr(0) || hex({cell}) ELSE {text} END"
-    if kind in ("HUGEINT", "UHUGEINT") or (kind.startswith("DECIMAL(") and kind.endswith(")")):
+    if kind in ("HUGEINT", "UHUGEINT"):
         return f"CAST({cell} AS VARCHAR)"
+    if kind.startswith("DECIMAL(") and kind.endswith(")"):
+        # One number has one spelling, whatever its scale: 7, 7.00 and 0.5, where DuckDB writes .50 as well.
+        text = f"regexp_replace(CAST({cell} AS VARCHAR), '^(-?)[.]', '\\10.')"
+        return f"CAST({cell} AS VARCHAR)" if kind.endswith(",0)") else f"rtrim(rtrim({text}, '0'), '.')"
     if kind == "UBIGINT":
         return cell
     return None if kind in ("BOOLEAN", "FLOAT", "DOUBLE", "DATE", *_MOMENTS) else duckdb_cell(cell, kind)
@@ -152,7 +160,9 @@ def spark_identity(cell: str, kind: str) -> str | None:
         odd = f"{text} IS NULL OR startswith({text}, char(0))"
         return f"CASE WHEN {cell} IS NULL THEN NULL WHEN {odd} THEN {spelled} ELSE {text} END"
     if kind.startswith("decimal("):
-        return f"CAST({cell} AS STRING)"
+        scale = int(kind[:-1].partition(",")[2])
+        # A cast would keep zeros at the end, and in some sessions write 1E-9.
+        return f"format_number({cell}, '0.{'#' * scale}')" if scale else f"CAST({cell} AS STRING)"
     return cell if kind in ("tinyint", "smallint", "int", "bigint") else None
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.errors import SchemaError
-from sfumato.table.objects import object_bytes, object_identity
+from sfumato.table.ids import object_identity
+from sfumato.table.objects import object_bytes
 
 # By name: a class of somebody else would be asked how its cells become Arrow, and may raise.
 _MASKED = {"boolean", "Float32", "Float64", *(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))}
@@ -87,12 +88,19 @@ def _from_pandas(frame: Any) -> Frame:
 
     def load(names: Sequence[str], person: str | None) -> Any:
         loaded = shown.load(names, person)
-        if person is None or not _holds_objects(frame.dtypes.iloc[places[person]]):
+        if person is None or not _holds_objects(_held(frame.dtypes.iloc[places[person]])):
             return loaded
         ids = _pandas_column(frame.iloc[:, places[person]], object_identity)
-        return loaded.set_column(loaded.column_names.index(person), person, ids.cast(pyarrow.binary()))
+        return loaded.set_column(loaded.column_names.index(person), person, ids.cast(pyarrow.large_binary()))
 
     return Frame(shown.data, load, shown.refused)
+
+
+def _held(kind: Any) -> Any:
+    """Return the type of what a column holds: of its categories, where it has some."""
+    import pandas
+
+    return kind.categories.dtype if isinstance(kind, pandas.CategoricalDtype) else kind
 
 
 def _holds_objects(kind: Any) -> bool:

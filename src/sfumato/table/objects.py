@@ -10,14 +10,13 @@ import math
 import re
 from datetime import date, datetime
 from decimal import Decimal
+from functools import cache
 from typing import Any
 from uuid import UUID
 
 from sfumato.domain.figures import NUMBER_TEXT
 
 _NUMBER = re.compile(NUMBER_TEXT)
-_MOST_ZEROS = 400
-"""More zeros than a double has: a decimal of more is no whole number that anything else could equal."""
 _WIDE = 96
 """Whole numbers of more bits are larger than every range; a text of them would not be read as a number."""
 
@@ -37,43 +36,6 @@ def object_bytes(cell: Any) -> bytes | None:
         return bytes.__getitem__(cell, slice(None))
     text = _text(cell, kind)
     return None if text is None else text.encode("ascii")
-
-
-def object_identity(cell: Any) -> bytes | None:
-    """Return the bytes of an id, None for nobody; numbers are spelled in full, so that no two of them become one.
-
-    Equal numbers are one id: a column that was joined with another may hold 7, 7.0 and a decimal 7.00.
-
-    >>> object_identity(10**40) == object_identity(10**40 + 1)
-    False
-    >>> object_identity(7) == object_identity(7.0) == object_identity(Decimal("7.00"))
-    True
-    """
-    kind = type(cell)
-    if issubclass(kind, int) and int.bit_length(cell) > _WIDE:
-        return int.__format__(cell, "#x").encode("ascii")
-    if issubclass(kind, float) and not math.isnan(float.__float__(cell)):
-        return _decimal_identity(Decimal.from_float(float.__float__(cell)))
-    if issubclass(kind, Decimal) and not Decimal.is_nan(cell):
-        return _decimal_identity(cell)
-    if issubclass(kind, date) and not issubclass(kind, datetime):
-        return date.isoformat(cell).encode("ascii")
-    return object_bytes(cell)
-
-
-def _decimal_identity(cell: Decimal) -> bytes | None:
-    sign, digits, exponent = Decimal.as_tuple(cell)
-    if not isinstance(exponent, int):
-        return Decimal.__str__(cell).encode("ascii")  # infinity
-    found = "".join(map(str, digits)).lstrip("0")
-    short = found.rstrip("0")
-    exponent += len(found) - len(short)
-    minus = "-" if sign and short else ""
-    if not short:
-        return b"0"
-    if 0 <= exponent < _MOST_ZEROS:
-        return object_identity(int(minus + short) * 10**exponent)
-    return f"{minus}{short}e{exponent}".encode("ascii")
 
 
 def _text(cell: Any, kind: type) -> str | None:
@@ -135,6 +97,14 @@ def _numpy(cell: Any, kind: type) -> str | None:
 
     if kind is np.bool_:
         return "True" if cell else "False"
-    if kind in (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64):
+    if kind in numpy_integers():
         return _whole(int(cell))
-    return _real(float(cell)) if kind in (np.float16, np.float32) else None
+    return _real(float(cell)) if kind in (np.float16, np.float32, np.longdouble) else None
+
+
+@cache
+def numpy_integers() -> frozenset[type]:
+    """Return numpy's own classes of whole numbers, of which there are more than sizes."""
+    import numpy as np
+
+    return frozenset(np.dtype(code).type for code in np.typecodes["AllInteger"])

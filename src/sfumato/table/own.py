@@ -153,6 +153,7 @@ class _Opening:
         self.resources = resources
         self.scale = scale
         self._open: list[Source] = []
+        self._numbers: dict[str, bool] = {}  # whether the ids of a table are numbers
         self._store: Source | None = None
 
     @property
@@ -174,9 +175,10 @@ class _Opening:
             raise SchemaError(
                 "Some tables are in Spark and some are not; write all of them to Parquet, or load all into Spark."
             )
+        _require_one_kind(self._numbers)
+        queries = _spelled_alike({name: query for name, (_, query) in opened.items()})
         self._store = self._made(next(iter(opened.values()))[0])
-        raw = {name: self._moved(source, query) for name, (source, query) in opened.items()}
-        _one_type({name: table[PERSON].type() for name, table in raw.items()})
+        raw = {name: self._moved(source, queries[name]) for name, (source, _) in opened.items()}
         found = {ROSTER: self._roster(raw)}
         for name, columns in self.public.items():
             found[name] = self._public(columns)
@@ -194,6 +196,7 @@ class _Opening:
         )
         opened = open_source(source, among=name).using(self.resources)
         self._open.append(opened)
+        written = opened.table.schema().get(schema.person)
         opened = readable(opened, reading)
         self._open[-1] = opened
         check_columns(opened.table, reading)
@@ -206,13 +209,9 @@ class _Opening:
             import ibis
 
             return opened, table.select({**cells, **{PERSON: ibis.row_number().cast("int64")}})
+        self._numbers[name] = bool(written.is_numeric())
         person = table[schema.person]
         present = person.notnull() & (person != "") if person.type().is_string() else person.notnull()
-        if person.type().is_uint64():
-            raise SchemaError(
-                f"The person column of {name!r} has whole numbers of 64 bits without a sign; store them as text."
-            )
-        person = person if person.type().is_string() else person.cast("int64")
         return opened, table.filter(present).select({**cells, **{PERSON: person}})
 
     def _made(self, first: Source) -> Source:
@@ -301,6 +300,21 @@ class _Opening:
         return joined.select({**kept, **{link: joined.sfumato_partner}})
 
 
-def _one_type(kinds: Mapping[str, Any]) -> None:
-    if len({kind.is_string() for kind in kinds.values()}) > 1:
-        raise SchemaError("The person columns of all tables are whole numbers, or all are text; store them alike.")
+def _require_one_kind(numbers: Mapping[str, bool]) -> None:
+    """Refuse tables of which some hold ids as numbers and some as texts, in which 7 may be 007 or 7.0."""
+    if len(set(numbers.values())) > 1:
+        raise SchemaError(
+            f"The person column of {_some(numbers, True)} holds numbers and that of {_some(numbers, False)} texts; "
+            "store the ids of all tables as whole numbers, or all as text."
+        )
+
+
+def _some(numbers: Mapping[str, bool], kind: bool) -> str:
+    return ", ".join(repr(name) for name, one in numbers.items() if one is kind)
+
+
+def _spelled_alike(queries: Mapping[str, ir.Table]) -> dict[str, ir.Table]:
+    """Return the tables with ids of one type: signed whole numbers where all are, and otherwise their digits."""
+    kinds = [query[PERSON].type() for query in queries.values()]
+    one = "int64" if all(kind.is_integer() and not kind.is_uint64() for kind in kinds) else "string"
+    return {name: query.mutate(**{PERSON: query[PERSON].cast(one)}) for name, query in queries.items()}

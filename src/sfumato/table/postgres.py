@@ -26,8 +26,13 @@ _SETTINGS = (
 )
 _CODECS = {
     **{"UTF8": "utf-8", "SQL_ASCII": "utf-8", "LATIN1": "latin-1", "LATIN2": "iso8859-2", "LATIN9": "iso8859-15"},
-    **{"WIN1250": "cp1250", "WIN1251": "cp1251", "WIN1252": "cp1252", "KOI8R": "koi8-r", "EUC_JP": "euc_jp"},
+    **{"WIN1250": "cp1250", "WIN1251": "cp1251", "WIN1252": "cp1252", "KOI8R": "koi8-r"},
 }
+"""The encodings in which Python and the server read every byte alike, and no two of them as one sign.
+
+EUC_JP is none of them: Python reads two spellings of ~ as one, so two ids would be one person, and seven signs as others
+than the server does, so one person of two databases would be two.
+"""
 _RELATIONS = {"v": "a view", "f": "a foreign table"}
 
 Cells = list[bytes | None]
@@ -226,9 +231,14 @@ def _text(cells: Cells, codec: str) -> Any:
 
 
 def _digits(cells: Cells, codec: str) -> Any:
-    """Return exact numbers as text, each in one way: 1, 1.0 and 1.00 are one number, and one person."""
-    short = [cell.rstrip(b"0").rstrip(b".") if cell is not None and b"." in cell else cell for cell in cells]
-    return _text(short, codec)
+    """Return exact numbers as `ids.number_identity` spells them: 1, 1.0 and 1.00 are one, and NaN is nobody."""
+
+    def short(cell: bytes | None) -> bytes | None:
+        if cell is None or cell == b"NaN":
+            return None
+        return cell.rstrip(b"0").rstrip(b".") if b"." in cell else cell
+
+    return _text([short(cell) for cell in cells], codec)
 
 
 def _outside(cell: bytes) -> bool | None:

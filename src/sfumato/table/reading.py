@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from sfumato.domain import Categories, nearest
@@ -11,6 +11,7 @@ from sfumato.show.progress import watched
 from sfumato.table.cells import (
     FEW_LABELS,
     PERSON_TYPES,
+    WHOLE,
     duckdb_cell,
     duckdb_identity,
     duckdb_label,
@@ -37,6 +38,8 @@ def readable(source: Source, schema: Schema) -> Source:
         # Which lines of a CSV file can be read depends on the columns that are asked for, so it is read once.
         loaded = replace(loaded, table=guarded(lambda: loaded.stored(loaded.table.select(*wanted))))
     cells = _cells(loaded, wanted, schema)
+    if loaded.footers and schema.person is not None:
+        guarded(lambda: _require_one_kind_of_ids(loaded, str(schema.person)))
     if loaded.kind == "parquet" or not loaded.is_duckdb:
         _pass(loaded, wanted)
     return replace(loaded, table=guarded(lambda: loaded.selected(cells)))
@@ -108,6 +111,37 @@ def _compares_bytes(source: Source, name: str, schema: Schema) -> bool:
     domain = schema.domain(name)
     few = isinstance(domain, Categories) and len(domain.listed) <= FEW_LABELS
     return few and source.kind != "parquet" and name not in {schema.person, *(schema.row_key or ())}
+
+
+# Several files
+
+
+def _require_one_kind_of_ids(source: Source, person: str) -> None:
+    """Refuse Parquet files that hold ids in different types: the engine reads all as the first file's.
+
+    As a whole number 7.4 would be 7 and 08 would be 8, who are other people; as text a number may be 7 or 7.0.
+    """
+    kinds = {kind for name, kind in _first_level(source) if name.casefold() == person.casefold()}
+    if len(kinds) > 1 and not kinds <= WHOLE:
+        raise SchemaError(
+            f"The person column {person!r} is {' in one file and '.join(sorted(kinds))} in another; write all files "
+            "with ids of one type."
+        )
+
+
+def _first_level(source: Source) -> Iterator[tuple[str, str]]:
+    """Yield the columns of every file and their types; what lies inside of a column is passed over."""
+    query = f"SELECT name, duckdb_type, num_children FROM {source.footers} ORDER BY file_name, column_id"
+    rows = source.engine.con.execute(query).fetchall()
+    inside: list[int] = []  # how much of every open group is still to come
+    for name, kind, children in rows:
+        if len(inside) == 1 and not children:
+            yield name, str(kind)
+        if inside:
+            inside[-1] -= 1
+        inside.append(children or 0)
+        while inside and inside[-1] == 0:
+            inside.pop()
 
 
 # The pass at opening

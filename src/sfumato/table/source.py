@@ -77,13 +77,14 @@ def _open_file(path: str, table: str | None, among: str | None) -> Source:
         raise SchemaError(f"There is no file {path!r}; write the path of {_WAYS}.")
     if name.endswith(_DUCKDB):
         return _open_database(path, table, among)
-    engine, scan = duckdb_engine(), ""
+    engine, scan, footers = duckdb_engine(), "", ""
     try:
         if name.endswith(_CSV):
             opened = _read_csv(engine, path, "\t" if ".tsv" in name[-7:] else ",")
         elif name.endswith(_PARQUET) or Path(path).is_dir():
             pattern = f"{path}/**/*.parquet" if Path(path).is_dir() else path
-            scan = _PARQUET_SCAN.format(pattern.replace("'", "''"))
+            files = pattern.replace("'", "''")
+            scan, footers = _PARQUET_SCAN.format(files), f"parquet_schema('{files}')"
             engine.con.execute(f'CREATE TEMP VIEW "sfumato_source" AS SELECT * FROM {scan}')
             opened = engine.table("sfumato_source")
         else:
@@ -94,7 +95,8 @@ def _open_file(path: str, table: str | None, among: str | None) -> Source:
     except Exception as error:
         engine.disconnect()
         raise SchemaError(f"{path!r} cannot be read as what its ending says ({type(error).__name__}).") from None
-    return Source(opened, engine, "parquet" if scan else "csv", scan=scan, _closers=[engine.disconnect])
+    kind = "parquet" if scan else "csv"
+    return Source(opened, engine, kind, scan=scan, footers=footers, _closers=[engine.disconnect])
 
 
 def _unknown_ending(path: str) -> str:

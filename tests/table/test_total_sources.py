@@ -15,6 +15,8 @@ import pytest
 
 from sfumato.errors import SchemaError
 from sfumato.table import Schema, open_table
+from sfumato.table.database import Database
+from sfumato.table.own import open_database
 from tests.imputed import Domain
 from tests.table.cluster import SPARK_MARKS
 from tests.table.odd import CENTS, DAY, ENDS, LABEL, NOTE, NUMBER, TRUTH, in_memory, outcome
@@ -163,6 +165,26 @@ class TestSpark:
             pq.write_table(pa.table({"c": data}), tmp_path / f"{place}.parquet")
             seen.append(outcome(spark.read.parquet(str(tmp_path / f"{place}.parquet")), domain))
         assert seen[0] == seen[1] and not isinstance(seen[0][0], str), seen
+
+    def test_equal_decimals_of_two_tables_are_one_person(self, spark: Any) -> None:
+        schema = Schema({"c": NUMBER}, person="id")
+        ids = "VALUES (7, 1), (0.000000001, 1), (0, 1), (7.000, 2), (-100.5, 3) AS t(n, c)"
+        kinds = ("decimal(20, 10)", "decimal(30, 12)")
+        for ansi in ("true", "false"):  # which decides how Spark writes a small decimal
+            spark.conf.set("spark.sql.ansi.enabled", ansi)
+            try:
+                frames = []
+                for place, kind in enumerate(kinds):
+                    name = f"sfumato_ids_{place}"
+                    spark.sql(f"DROP TABLE IF EXISTS {name}")
+                    spark.sql(f"CREATE TABLE {name} USING parquet AS SELECT CAST(n AS {kind}) AS id, c FROM {ids}")
+                    frames.append(spark.table(name))
+                with open_database(dict(zip("ab", frames, strict=True)), Database({"a": schema, "b": schema})) as found:
+                    assert found.people == 4
+            finally:
+                spark.conf.unset("spark.sql.ansi.enabled")
+                for place in range(len(kinds)):
+                    spark.sql(f"DROP TABLE IF EXISTS sfumato_ids_{place}")
 
     def test_frames_that_compute_are_refused(self, spark: Any, tmp_path: Path) -> None:
         ids = pa.array([b"\xff", b"\xfe", b"", None], pa.binary()).view(pa.string())

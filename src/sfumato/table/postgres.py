@@ -30,8 +30,8 @@ _CODECS = {
 }
 """The encodings in which Python and the server read every byte alike, and no two of them as one sign.
 
-EUC_JP is none of them: Python reads two spellings of ~ as one, so two ids would be one person, and seven signs as others
-than the server does, so one person of two databases would be two.
+EUC_JP is none of them: Python reads two spellings of ~ as one, so two ids would be one person, and seven signs as other
+ones than the server does, so one person of two databases would be two.
 """
 _RELATIONS = {"v": "a view", "f": "a foreign table"}
 

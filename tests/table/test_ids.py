@@ -350,7 +350,7 @@ def test_numbers_of_a_server_are_the_people_of_other_sources(servers: dict[str, 
 
 def test_an_encoding_that_python_reads_otherwise_is_refused(servers: dict[str, str]) -> None:
     # Two ids, which Python's decoder takes for one.
-    fill(servers["EUC_JP"], "a", "text", r"convert_from('\x7e', 'EUC_JP'), '~'")
+    fill(servers["EUC_JP"], "a", "text", r"convert_from('\x8fa2b7', 'EUC_JP'), '~'")
     with pytest.raises(SchemaError, match="encoded in EUC_JP, which is not read here; export it to Parquet"):
         open_table(servers["EUC_JP"], SCHEMA, table="a")
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pyarrow as pa
 import pytest
 
-from sfumato import Pure, Schema, booleans, categories, curate, dates, fixed, integers, text
+from sfumato import Concentrated, Pure, Schema, booleans, categories, curate, dates, fixed, integers, text
 from sfumato.cli.hints import in_shell
 from sfumato.curator.typed import read_question
+from sfumato.domain import years
 from sfumato.errors import ParameterError
 from sfumato.learn import Learn, PrivateLinearClassifier
+from sfumato.learn.linear_rows import Rows
+from sfumato.table.data import open_table
+from sfumato.table.gauge import Basis
 
 AGES = [place % 100 for place in range(6000)]
 PEOPLE = pa.table({"age": AGES, "hours": AGES[::-1], "ill": [int(age >= 50) for age in AGES]})
@@ -93,3 +99,35 @@ def test_synthetic_rows_have_no_target():
             curator.synthesize(target="ill", spend=Pure(1))
         with pytest.raises(ParameterError, match=r"Synthetic rows have no target.*when you train"):
             curator.synthesize(options={"target": "ill"}, spend=Pure(1))
+
+
+# A label that is derived from an attribute
+
+BORN = Schema(
+    {
+        "born": dates("2020-01-01", "2021-12-31", missing="2020-01-01"),
+        "x": integers(0, 1, missing=0),
+        "year": years("born"),
+    }
+)
+
+
+@pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
+@pytest.mark.parametrize("learner", ["PrivateBox", "PrivateThreshold", "RobustHalfspace", "SanitizeThenLearn"])
+def test_a_derived_label_is_charged_to_the_attribute_behind_it(learner):
+    loss = Learn(learner, "x", "year").canonical(BORN).prepare(Basis(BORN, 100_000), Pure(1)).loss()
+    assert loss.at("born").epsilon == loss.person.epsilon == 1
+
+
+@pytest.mark.parametrize("spend", [Pure(1), Concentrated("1/10")])
+def test_a_feature_that_the_label_is_derived_from_moves_both(spend):
+    prepared = Learn("PrivateLinearClassifier", ["born", "x"], "year").canonical(BORN).prepare(Basis(BORN, 9999), spend)
+    plan = prepared.mechanism
+    read = []
+    for day in (date(2020, 7, 1), date(2021, 12, 31)):
+        with open_table(pa.table({"born": [day], "x": [1]}), BORN) as table:
+            rows = Rows.of(prepared.exact(table), plan.coordinates, plan.grid)
+        read.append([*rows.scale_totals(plan.coordinates).tolist(), *plan.aim.totals(rows)])
+    moved = [abs(one - other) for one, other in zip(*read, strict=True)]
+    claim = dict(plan.scale.by_attribute)["born"]
+    assert sum(moved) <= claim.l1 < sum(moved) + 2 and sum(one**2 for one in moved) <= claim.l2_squared

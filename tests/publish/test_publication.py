@@ -184,6 +184,28 @@ def test_a_preview_is_made_up_and_says_so(tmp_path):
     assert not (tmp_path / "visits.ledger").exists()
 
 
+def test_a_spend_for_each_attribute_is_charged_as_what_a_person_costs(tmp_path):
+    text = FILE.split("[[table]]")[0].replace("Concentrated(1)", "Approximate(2, 1e-5)")
+    text += """
+[[table]]
+name = "pay"
+question = "sum pay"
+spend = "Pure(1).per_attribute()"
+
+[[table]]
+name = "rows"
+question = "count"
+spend = "Approximate(0.5, 1e-6)"
+"""
+    path = prepare(tmp_path, text=text)
+    pay = '[columns.pay]\ntype = "integer"\nlow = 100\nhigh = 101\nmissing = 100\n'
+    (tmp_path / "visits.schema.toml").write_text(SCHEMA + pay)
+    # Another pay moves the sum by 1 for every row, and a person who is there or not by 101.
+    plan = sf.Publication.load(path).plan()
+    assert plan.tables[0].spend == "day: epsilon 101"
+    assert plan.refused is not None and "epsilon 101.5 asked, 2 left" in plan.refused
+
+
 def test_made_up_rows_and_keys_that_are_found(tmp_path):
     text = FILE.split("[[table]]")[0].replace("Concentrated(1)", "Approximate(2, 1e-6)")
     text += """

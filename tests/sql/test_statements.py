@@ -670,3 +670,13 @@ def test_released_numbers_are_computed_on_in_an_engine_that_holds_nothing_else(t
     with pytest.raises(ParameterError, match="stored"):
         run(Query(f"SELECT * FROM read_csv('{secret}')", (), ("a",)), {"a": (1,)})
     assert run(Query("SELECT a + 1 AS c0 FROM released", (), ("a",)), {"a": (1, 2)}) == {"c0": (2, 3)}
+
+
+def test_one_table_and_a_database_of_it_do_not_share_a_plan():
+    schema = sf.Schema({"cost": integers(0, 9, missing=0)}, person="id", rows_per_person=2)
+    rows = pa.table({"id": ["a", "b", "c"], "cost": [1, 2, 3]})
+    asked = []
+    for data, described in ((rows, schema), ({"data": rows}, sf.Database({"data": schema})), (rows, schema)):
+        with sf.curate(data, described, sf.Budget(Pure(9), each_attribute=Pure(1))) as curator:
+            asked.append(curator.sql("SELECT SUM(cost) FROM data", Pure(1)).loss.profile.names())
+    assert asked == [{"cost"}, {"data.cost"}, {"cost"}]

@@ -25,7 +25,8 @@ Classes = tuple[Any, ...]
 class LearningFacts:
     """The public facts: names and domains of the features, what a label may be, which attributes are charged.
 
-    `gaussians` says which Gaussian noise the ledger was made for.
+    `gaussians` says which Gaussian noise the ledger was made for, `derived_from` the attribute behind a label that is
+    derived from one: that attribute is what the label reveals, and what is charged for it.
     """
 
     features: tuple[str, ...]
@@ -34,6 +35,7 @@ class LearningFacts:
     target: str
     reads: Attributes
     gaussians: Gaussians = "wide"
+    derived_from: str | None = None
 
     def __post_init__(self) -> None:
         columns = zip((*self.features, self.target), (*self.domains, self.labels), strict=True)
@@ -51,11 +53,16 @@ class LearningFacts:
         """The labels, where they are few and listed."""
         return listed(self.labels)
 
+    @property
+    def attribute(self) -> str:
+        """The attribute that the label reveals something about: itself, or what it is derived from."""
+        return self.target if self.derived_from is None else self.derived_from
+
     def reads_of(self, *features: str) -> Attributes:
         """Return what is charged for these features and the label; all of it where none of them is private."""
         if not isinstance(self.reads, frozenset):
             return self.reads
-        return self.reads.intersection({*features, self.target}) or self.reads
+        return self.reads.intersection({*features, self.attribute}) or self.reads
 
     def size(self, place: int) -> int:
         """Return how many values a feature has, refusing one without an end."""

@@ -138,10 +138,10 @@ def linear_steps(
     clip = max(clip, 1)
     moves = _scale_moves(coordinates, chosen, aim)
     step = sensitivity(l1=2 * clip) if pure else sensitivity(l2_squared=4 * clip**2, changed=width * aim.heads)
-    by_attribute = {
-        **{name: _scale_moves((one,), chosen, None) for name, one in zip(facts.features, coordinates, strict=True)},
-        facts.target: _scale_moves((), chosen, aim),
-    }
+    by_attribute = {facts.attribute: _scale_moves((), chosen, aim)}
+    for name, one in zip(facts.features, coordinates, strict=True):
+        # A feature that the label is derived from moves both.
+        by_attribute[name] = _scale_moves((one,), chosen, aim if name == facts.attribute else None)
     return LinearSteps(
         coordinates=coordinates, people=people, steps=turns, clip=clip, norm=1 if pure else 2, grid=chosen, aim=aim,
         scale=_noisy(aim.shares[0] * total, moves, pure, facts.reads, by_attribute),

@@ -114,7 +114,9 @@ class Learn(Question):
         fill = dict(self.missing)
         domains = tuple(_feature(schema, name, fill) for name in self.features)
         labels = _learner_class(self.learner).labels_in(_label_column(schema, self.target, fill), self.classes)
-        return LearningFacts(self.features, domains, labels, self.target, reads, gaussians)
+        base = schema.base(self.target)
+        behind = None if base == self.target else base
+        return LearningFacts(self.features, domains, labels, self.target, reads, gaussians, behind)
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare the learner's mechanism on whole rows of the columns."""

@@ -59,9 +59,9 @@ class PublicationPlan:
         return "\n".join([f"{self.name} (edition {self.edition})", *filter(None, self.promise), "", drawn, end, where])
 
 
-def table_plan(spec: TableSpec, unit: str, error: str) -> TablePlan:
-    """Return the plan of one table."""
-    spend = ", ".join(f"{unit}: {bound!s}" for unit, bound in spec.spend.items())
+def table_plan(spec: TableSpec, unit: str, error: str, cost: str | None = None) -> TablePlan:
+    """Return the plan of one table; `cost` is what a person costs where the spend does not say it."""
+    spend = ", ".join(f"{unit}: {cost or str(bound)}" for unit, bound in spec.spend.items())
     return TablePlan(spec.name, unit, spend, error)
 
 

@@ -143,9 +143,12 @@ class Publication:
         return Asked(questions, prepared, schema)
 
     def _losses(self, asked: Asked, tables: Sequence[TableSpec]) -> tuple[Loss, ...]:
-        """Return what may be charged: the loss as it is, or that of anything within the spends."""
+        """Return what may be charged: the loss as it is, or that of anything within the spends.
+
+        A spend for each attribute says nothing about a person, who may cost many times that.
+        """
         spends = [one.spend[one.every] for one in tables]
-        known = [one for one in spends if isinstance(one, (Approximate, Pure))]
+        known = [one for one in spends if isinstance(one, (Approximate, Pure)) and one.unit == "person"]
         loss = asked.loss()
         if len(known) < len(spends) or not any(isinstance(one, Approximate) for one in known):
             return (loss,)
@@ -156,8 +159,8 @@ class Publication:
     def plan(self) -> PublicationPlan:
         """Say what is promised, what every table costs and how far off it will be, and when a limit will refuse."""
         with Ledger(None, self.file.budget, relation=ADD_REMOVE) as book:
-            errors = self._rehearsed(book)
-            tables = [table_plan(one, one.every, errors[one.name]) for one in self.file.anew()]
+            errors, costs = self._rehearsed(book), self._costs(book)
+            tables = [table_plan(one, one.every, errors[one.name], costs.get(one.name)) for one in self.file.anew()]
             tables += [
                 table_plan(one, self.file.period, running_error(RunningTable(self.file, one)))
                 for one in self.file.running()
@@ -184,6 +187,16 @@ class Publication:
                 answer = Answer(question, shown, prepared.loss(), event)
                 table_of(answer)  # which refuses what cannot be written
                 found[one.name] = rehearsed_error(answer)
+        return found
+
+    def _costs(self, book: Ledger) -> dict[str, str]:
+        """Return what a person costs in the tables whose spend is for each attribute, and so does not say it."""
+        found: dict[str, str] = {}
+        for unit in self.file.units():
+            listed = self.file.anew(unit)
+            for one, prepared in zip(listed, self._asked(book, listed).prepared if listed else (), strict=True):
+                if one.spend[unit].unit != "person":
+                    found[one.name] = str(prepared.loss().person)
         return found
 
     def _foreseen(self, book: Ledger) -> str | None:

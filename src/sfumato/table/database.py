@@ -299,6 +299,13 @@ class OnlyTable(Database):
         """Return the column itself."""
         return column
 
+    def __eq__(self, other: object) -> bool:
+        # A database of one table called `data` has the same text, and other names for its attributes.
+        return isinstance(other, OnlyTable) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash((ONLY, self.fingerprint))
+
 
 def database_of(schema: Schema | Database) -> Database:
     """Return the database of one table that a schema is, called `data` in statements."""

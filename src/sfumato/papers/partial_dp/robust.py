@@ -90,8 +90,8 @@ class RobustHalfspace(PrivateLearner):
             own=own,
             other=other,
             features=tuple(name for name in facts.features if name in charged) or facts.features,
-            target=facts.target,
-            reads=frozenset({*facts.features, facts.target}),
+            target=facts.attribute,
+            reads=frozenset({*facts.features, facts.attribute}),
         )
         moved = shape.range if weight is None else shape.step
         return replace(shape, rate=range_epsilon(positive_spend(spend, "exponential")) / (2 * moved))

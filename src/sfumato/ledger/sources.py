@@ -3,7 +3,7 @@
 Numbers are handed out by the ledger, in the order of first sight, so that no two sources have the same one, whoever
 opens them and wherever. Which file had which number is kept in the ledger's private directory: sizes and times of files
 depend on cells, so they never enter the ledger. The row that hands a number out and the line that says whose it is bear
-the same mark: a line without its row belongs to another ledger, or to a later state of this one, and counts for nothing.
+the same mark: a line without its row belongs to another ledger, or to a later state of this one, and is nothing.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sfumato import Pure
-from sfumato.errors import LedgerError
+from sfumato.errors import LedgerError, ParameterError
 from sfumato.ledger import Budget, Ledger, frozen, lifecycle, running
 from sfumato.ledger.frozen import KEY_BYTES, Directory, hashed
 from sfumato.ledger.running import Coins, Work
@@ -367,6 +367,24 @@ def test_files_are_for_nobody_else(tmp_path):
     assert stat.S_IMODE((tmp_path / "private").stat().st_mode) & 0o077 == 0
     for path in [path for path in (tmp_path / "private").rglob("*") if path.is_file()]:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_an_id_that_no_database_stores_is_refused_before_anything_is_charged(open_ledger, name):
+    ledger = open_ledger(Budget(Pure(1)))
+    head = ledger.head
+    with pytest.raises(ParameterError, match="that databases can store"):
+        ledger.run_sealed(name, EVENT, LOSS, Work(lambda: b"input", lambda *_: b"drawn"))
+    assert ledger.head == head
+
+
+def test_ids_are_compared_as_they_are_written(open_ledger, tmp_path):
+    ledger = open_ledger(Budget(Pure(1)), private=tmp_path / "private")
+    names = ["ask", "ASK", "caf\u00e9", "cafe\u0301", "ask ", "../ask", "x" * 200]
+    for name in names:
+        ledger.run_sealed(name, EVENT, LOSS, Work(lambda: b"input", lambda *_, name=name: name.encode()))
+    assert [ledger.stored(name).answer for name in names] == [name.encode() for name in names]
+    assert ledger.spent().sums[1] == len(names) * HUNDREDTH
 
 
 # Properties, and the mutants that they catch.

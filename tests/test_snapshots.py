@@ -168,9 +168,9 @@ def test_neighbours_of_other_sizes_leave_equal_ledgers(tmp_path):
 
 
 def _masked(kind: str, body: str) -> dict:
-    """Leave out what differs from run to run: the clock, the seal of the coins and the digest of the draw."""
+    """Leave out what differs from run to run: the clock, marks, the seal of the coins and the digest of the draw."""
     kept = json.loads(body)
-    return {name: kept[name] for name in kept if name not in ("at", "seal", "answer")}
+    return {name: kept[name] for name in kept if name not in ("at", "mark", "seal", "answer")}
 
 
 def test_nothing_of_the_identity_is_in_the_ledger(place, tmp_path):

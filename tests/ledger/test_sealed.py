@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sfumato import Pure
-from sfumato.errors import LedgerError
+from sfumato.errors import LedgerError, ParameterError
 from sfumato.ledger import Budget, Ledger, frozen, lifecycle, running
 from sfumato.ledger.frozen import KEY_BYTES, Directory, hashed
 from sfumato.ledger.running import Coins, Work
@@ -137,7 +137,7 @@ def test_an_error_of_the_draw_itself_is_the_end_of_it(tmp_path):
         work = sealed_work(tmp_path, b"private input 1")
         with pytest.raises(LedgerError, match="ended without an answer"):
             ledger.run_sealed("a", EVENT, LOSS, _raising(work, ValueError, "after"), question_key="q")
-        assert not list((ledger.private / "now").iterdir())
+        assert not list((ledger.private / "now").glob("*/*"))
         with pytest.raises(LedgerError, match="ended without an answer"):
             ledger.run_sealed("a", EVENT, LOSS, work, question_key="q")
         assert ledger.run_sealed("b", EVENT, LOSS, work, question_key="q").id == "b"
@@ -196,7 +196,7 @@ def test_without_room_a_draw_is_marked_before_its_first_coin(unsealed, tmp_path)
         assert unsealed.stored(f"a{number}").state == "dead"
     assert unsealed.run_sealed("b", EVENT, LOSS, work, question_key="q").id == "b"  # a new charge
     assert unsealed.spent().sums[1] == 5 * HUNDREDTH and unsealed.verify().ok
-    assert not list((unsealed.private / "now").iterdir())
+    assert not list((unsealed.private / "now").glob("*/*"))
 
 
 def test_whoever_finds_an_unsealed_draw_leaves_it_alone(unsealed, tmp_path, monkeypatch):
@@ -242,12 +242,12 @@ def test_what_is_not_here_or_not_whole_is_not_drawn_again(tmp_path):
     with elsewhere as ledger, pytest.raises(LedgerError, match="another private directory"):
         ledger.run_sealed("b", EVENT, LOSS, work, question_key="q")
     with Ledger(tmp_path / "people.ledger") as ledger:
-        (kept,) = (ledger.private / "now").iterdir()
+        (kept,) = (ledger.private / "now").glob("*/*")
         kept.write_bytes(kept.read_bytes() + b"!")
         with pytest.raises(LedgerError, match="its directory is lost"):
             ledger.run_sealed("a", EVENT, LOSS, work, question_key="q")
         ledger.fail("a")
-        assert not list((ledger.private / "now").iterdir())
+        assert not list((ledger.private / "now").glob("*/*"))
         assert ledger.run_sealed("b", EVENT, LOSS, work, question_key="q").id == "b"
 
 
@@ -261,7 +261,49 @@ def test_what_an_earlier_version_left_is_swept(tmp_path):
             for part in ("input", "key"):
                 (home / part).write_bytes(b"private input 1")
     with Ledger(tmp_path / "people.ledger") as ledger:
-        assert [path.name for path in (ledger.private / "now").iterdir()] == [hashed("unknown")]
+        assert [left.request for left in ledger._private.older()] == [hashed("unknown")]
+
+
+def test_two_ledgers_may_share_a_directory_and_an_id(tmp_path):
+    one, two = (Ledger(tmp_path / name, Budget(Pure(1)), private=tmp_path / "private") for name in ("one", "two"))
+    with one, two:
+        work = _cut_short(one, tmp_path)
+        ran = []
+        two.run_sealed("a", EVENT, LOSS, Work(lambda: b"other", lambda content, _: ran.append(content) or b"done"))
+        assert ran == [b"other"]
+        Ledger(tmp_path / "two", private=tmp_path / "private").close()  # and sweeps
+        answer = one.run_sealed("b", EVENT, LOSS, work, question_key="q")
+        assert answer.id == "a" and {line[0] for line in read_lines(tmp_path / "drawn")} == {answer.answer.decode()}
+        assert not list((tmp_path / "private" / "now").glob("*/*"))
+
+
+def test_a_draw_that_an_earlier_version_began_is_completed_by_its_own_ledger(tmp_path):
+    """It wrote now/<request>.<seal>, whatever the ledger."""
+    private = tmp_path / "private"
+    with Ledger(tmp_path / "one", Budget(Pure(1)), private=private) as one:
+        work = _cut_short(one, tmp_path)
+        (kept,) = (private / "now").glob("*/*")
+        kept.rename(private / "now" / kept.name)
+    with Ledger(tmp_path / "two", Budget(Pure(1)), private=private) as two:
+        two.run_sealed("a", EVENT, LOSS, Work(lambda: b"other", lambda *_: b"done"))
+    Ledger(tmp_path / "two", private=private).close()
+    with Ledger(tmp_path / "one", private=private) as one:
+        answer = one.run_sealed("a", EVENT, LOSS, work, question_key="q")
+        assert {line[0] for line in read_lines(tmp_path / "drawn")} == {answer.answer.decode()}
+        assert not [path for path in (private / "now").rglob("*") if path.is_file()]
+
+
+def test_what_an_earlier_version_left_of_a_done_request_is_swept_where_it_is_known_whose_it_is(tmp_path):
+    private = tmp_path / "private"
+    with Ledger(tmp_path / "one", Budget(Pure(1)), private=private) as one:
+        work = _cut_short(one, tmp_path)
+        (kept,) = (private / "now").glob("*/*")
+        content = kept.read_bytes()
+        one.run_sealed("a", EVENT, LOSS, work, question_key="q")
+        (private / "now" / kept.name).write_bytes(content)
+        (private / "now" / f"{hashed('a')}.{'0' * 64}").write_bytes(b"perhaps another ledger's")
+    with Ledger(tmp_path / "one", private=private) as one:
+        assert [left.seals for left in one._private.older()] == [{"0" * 64}]
 
 
 def test_another_version_does_not_go_on(tmp_path, monkeypatch):
@@ -299,7 +341,7 @@ def test_what_was_started_otherwise_is_never_drawn_again(tmp_path):
 def test_opening_sweeps_what_is_done_and_nothing_else(tmp_path):
     with Ledger(tmp_path / "people.ledger", Budget(Pure(1))) as ledger:
         _cut_short(ledger, tmp_path)
-        keeper = Directory(ledger.private)
+        keeper = Directory(ledger.private, ledger._journal.mark)
         ledger.run_sealed("done", EVENT, LOSS, sealed_work(tmp_path, b"private input 1"))
         ledger.reserve("dead", EVENT, LOSS)
         ledger.fail("dead")
@@ -318,13 +360,31 @@ def test_whoever_may_not_look_there_can_open_the_ledger(tmp_path, monkeypatch):
 
 
 def test_files_are_for_nobody_else(tmp_path):
-    keeper = Directory(tmp_path / "private")
+    keeper = Directory(tmp_path / "private", lambda: "own")
     keeper.write("a", b"input", bytes(32))
     for path in (tmp_path / "private").rglob("*"):
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
     assert stat.S_IMODE((tmp_path / "private").stat().st_mode) & 0o077 == 0
     for path in [path for path in (tmp_path / "private").rglob("*") if path.is_file()]:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_an_id_that_no_database_stores_is_refused_before_anything_is_charged(open_ledger, name):
+    ledger = open_ledger(Budget(Pure(1)))
+    head = ledger.head
+    with pytest.raises(ParameterError, match="that databases can store"):
+        ledger.run_sealed(name, EVENT, LOSS, Work(lambda: b"input", lambda *_: b"drawn"))
+    assert ledger.head == head
+
+
+def test_ids_are_compared_as_they_are_written(open_ledger, tmp_path):
+    ledger = open_ledger(Budget(Pure(1)), private=tmp_path / "private")
+    names = ["ask", "ASK", "caf\u00e9", "cafe\u0301", "ask ", "../ask", "x" * 200]
+    for name in names:
+        ledger.run_sealed(name, EVENT, LOSS, Work(lambda: b"input", lambda *_, name=name: name.encode()))
+    assert [ledger.stored(name).answer for name in names] == [name.encode() for name in names]
+    assert ledger.spent().sums[1] == len(names) * HUNDREDTH
 
 
 # Properties, and the mutants that they catch.
@@ -357,7 +417,7 @@ def _two_runners(folder: Path) -> list[str]:
         problems = [] if len(set(answers)) == 1 and len(answers) == 2 else ["two answers"]
         problems += [] if ledger.spent().sums[1] == HUNDREDTH else ["two charges"]
         problems += [] if ledger.verify().ok else ["the chain"]
-        problems += ["files"] if list((ledger.private / "now").rglob("*")) else []
+        problems += ["files"] if list((ledger.private / "now").glob("*/*")) else []
     drawn = {value for (value,) in read_lines(folder / "drawn")}
     return problems + (["two draws"] if len(drawn) != 1 else [])
 
@@ -401,7 +461,7 @@ def _always_first(session, request_id, record):
 
 
 def _key_in_the_ledger(session, request_id, record, original=lifecycle.freeze):
-    (kept,) = (Path(os.environ["SFUMATO_TEST_PRIVATE"]) / "now").iterdir()
+    (kept,) = (Path(os.environ["SFUMATO_TEST_PRIVATE"]) / "now").glob("*/*")
     return original(session, request_id, {**record, "key": kept.read_bytes()[:KEY_BYTES].hex()})
 
 

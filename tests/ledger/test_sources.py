@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from sfumato import Pure
+import json
+import shutil
+
+import pytest
+
+from sfumato import Event, Pure
+from sfumato.errors import LedgerError
 from sfumato.ledger import Budget, Ledger
 from sfumato.ledger.sources import snapshot_of
+
+from .worker import LOSS
 
 BUDGET = Budget(Pure(1))
 
 
+def _said(ledger: Ledger) -> list[object]:
+    """Return everything that the rows about snapshots say."""
+    with ledger._journal.session(write=False) as session:
+        return [part for row, _ in session.rows("snapshot") for part in json.loads(row.body).values()]
+
+
 def test_files_are_recognised_with_a_private_directory(open_ledger, tmp_path):
     ledger = open_ledger(BUDGET, private=tmp_path / "private")
-    head = ledger.head
     assert [snapshot_of(ledger, file) for file in ("a", "b", "a", None, "c")] == ["1", "2", "1", "3", "4"]
     again = open_ledger(private=tmp_path / "private")
     assert [snapshot_of(again, file) for file in ("c", "b", None)] == ["4", "2", "5"]
-    assert again.head == head  # nothing of it is in the chain
+    assert not {"a", "b", "c"} & set(_said(again)) and again.verify().ok  # which file it was is not in the chain
     assert [path.name for path in (tmp_path / "private").iterdir()] == ["sources"]
 
 
@@ -34,3 +47,57 @@ def test_a_name_that_is_a_number_is_not_handed_out(place, open_ledger, tmp_path)
     assert [snapshot_of(ledger, None) for _ in range(2)] == ["2", "3"]
     with Ledger(None, BUDGET) as memory:
         assert [snapshot_of(memory, None, "1"), snapshot_of(memory, None), snapshot_of(memory, "a")] == ["1", "2", "3"]
+
+
+def test_two_machines_never_give_the_same_number(open_ledger, tmp_path):
+    one, two = (open_ledger(BUDGET, private=tmp_path / name) for name in ("one", "two"))
+    assert [snapshot_of(one, "a"), snapshot_of(two, "b"), snapshot_of(one, "c"), snapshot_of(two, None)] == list("1234")
+    again = open_ledger(private=tmp_path / "two")
+    assert [snapshot_of(again, "b"), snapshot_of(one, "a"), snapshot_of(one, "b")] == ["2", "1", "5"]
+    with pytest.raises(LedgerError, match="was used for another file"):
+        snapshot_of(two, "b", "1")
+    assert snapshot_of(two, "b", "1", same_data=True) == "1"
+    # A name that somebody chose is vouched for by whoever uses it.
+    assert snapshot_of(one, "a", "march") == snapshot_of(two, "b", "march") == "march"
+    assert one.verify().ok
+
+
+def test_two_ledgers_in_one_directory_know_their_own_names_only(tmp_path):
+    one, two = (Ledger(tmp_path / name, BUDGET, private=tmp_path / "private") for name in ("one", "two"))
+    with one, two:
+        assert [snapshot_of(one, "a"), snapshot_of(one, "b"), snapshot_of(one, "c", "march")] == ["1", "2", "march"]
+        assert [snapshot_of(two, "b"), snapshot_of(two, "a", "march")] == ["1", "march"]
+        assert snapshot_of(one, "b") == "2"
+
+
+def test_what_a_restored_ledger_does_not_hold_is_nobodys(tmp_path):
+    place, private = tmp_path / "l", tmp_path / "private"
+    with Ledger(place, BUDGET, private=private) as ledger:
+        assert snapshot_of(ledger, "a") == "1"
+    shutil.copy(place, tmp_path / "copy")
+    with Ledger(place, private=private) as ledger:
+        assert snapshot_of(ledger, "b") == "2"
+    with Ledger(tmp_path / "copy", private=private) as ledger:
+        found = [snapshot_of(ledger, name) for name in ("c", "b", "a")]
+        assert len(set(found)) == 3 and found[2] == "1" and found[0] != found[1]
+        # The line that says that b is 2 was never about this ledger.
+        assert snapshot_of(ledger, "b") == found[1]
+
+
+def test_names_of_an_earlier_version_are_kept_by_who_comes_first(place, open_ledger, tmp_path):
+    """It kept names beside the data only, so that two machines could give the same one."""
+    ledger = open_ledger(BUDGET)
+    for name in ("1", "2", "march"):
+        ledger.reserve(f"ask {name}", Event("Laplace", "QR-LAP", {"snapshot": name}), LOSS)
+    with ledger._journal.store.connection(write=True) as connection:
+        connection.exec_driver_sql("UPDATE sfumato_head SET format = 6")
+    for machine, lines in {"one": [["1", "a"], ["march", "m"], ["3", None]], "two": [["1", "b"], ["2", "c"]]}.items():
+        (tmp_path / machine).mkdir()
+        (tmp_path / machine / "sources").write_text("\n".join(map(json.dumps, lines)))
+    one, two = (open_ledger(private=tmp_path / name) for name in ("one", "two"))
+    assert [snapshot_of(one, file) for file in ("a", "m", "d")] == ["1", "march", "4"]
+    assert [snapshot_of(two, file) for file in ("b", "c", "b")] == ["3", "2", "3"]
+    assert [snapshot_of(open_ledger(private=tmp_path / "one"), file) for file in ("a", "m", "d")] == ["1", "march", "4"]
+    with pytest.raises(LedgerError, match="was used for another file"):
+        snapshot_of(one, "e", "march")
+    assert one.verify().ok

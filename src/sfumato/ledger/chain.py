@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.errors import LedgerError, ParameterError
+from sfumato.noise import new_key
 
 FIRST = "0" * 64
 """What the first row is chained to."""
@@ -32,6 +33,11 @@ def canonical(record: Any) -> str:
 def digest(content: bytes | str) -> str:
     """Return SHA-256 as text."""
     return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
+
+
+def new_mark() -> str:
+    """Return a name that nobody else gives: it tells apart what is otherwise written with the same words."""
+    return new_key().hex()[:32]
 
 
 _SUMS_AFTER = re.compile(r'[{,]"sums_after":"([0-9a-f]{64})"}\Z')

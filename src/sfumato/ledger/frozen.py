@@ -10,7 +10,9 @@ import hashlib
 import logging
 import os
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Protocol
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 NOW = "now"
+LEDGER = "ledger-"
 KEY_BYTES = 32
 """A file begins with the key; what was read follows it."""
 CHUNK = 1 << 20
@@ -93,25 +96,34 @@ class Memory:
 
 
 class Directory:
-    """Keeps draws in progress in files of their own, readable by nobody else: now/<request>.<seal>, key and input."""
+    """Keeps draws in progress in files of their own, readable by nobody else: now/<ledger>/<request>.<seal>.
 
-    def __init__(self, path: str | Path) -> None:
+    A file is a key and an input. `mark` tells which ledger it is of: several may share a directory, and requests of the
+    same id. `shared` says that they may; a directory beside a ledger's own file is that ledger's alone.
+    """
+
+    def __init__(self, path: str | Path, mark: Callable[[], str | None], shared: bool = True) -> None:
         self.path = Path(path)
+        self.shared = shared
+        self._mark = mark
         self._now = self.path / NOW
+
+    @property
+    def _own(self) -> Path | None:
+        """The folder of this ledger, None as long as it has no mark: then it has written nothing either."""
+        mark = self._mark()
+        return None if mark is None else self._now / f"{LEDGER}{mark}"
 
     def write(self, request_id: str, content: bytes, key: bytes) -> str:
         """Write both and return their seal, when everything has reached the disk."""
         assert len(key) == KEY_BYTES
         seal = seal_of(key, content)
-        fresh = [] if self._now.is_dir() else [one for one in (*self._now.parents, self._now) if not one.is_dir()]
-        for directory in sorted(fresh):
-            # `parents=True` would make the upper ones readable by others.
-            directory.mkdir(mode=0o700, exist_ok=True)
         path = self._path(request_id, seal)
+        made = _make(path.parent)
         try:
             _write(path, key + content)
             # A file is found again if every directory on the way to it has reached the disk.
-            for directory in {self._now, *(made.parent for made in fresh)}:
+            for directory in {path.parent, *(one.parent for one in made)}:
                 sync_directory(directory)
         except OSError:
             _forget(path)
@@ -121,7 +133,7 @@ class Directory:
     def read(self, request_id: str, seal: str) -> tuple[bytes, bytes] | None:
         """Return the input and the key of this seal, if both are here and whole."""
         try:
-            kept = self._path(request_id, seal).read_bytes()
+            kept = self._found(request_id, seal).read_bytes()
         except OSError:
             return None
         key, content = kept[:KEY_BYTES], kept[KEY_BYTES:]
@@ -137,7 +149,7 @@ class Directory:
 
     def discard(self, request_id: str, seal: str) -> None:
         """Erase one input and its key."""
-        _forget(self._path(request_id, seal))
+        _forget(self._found(request_id, seal))
 
     def erase(self, request_id: str) -> None:
         """Erase everything that is kept for a request."""
@@ -152,28 +164,81 @@ class Directory:
         for path in self._of(name):
             _forget(path)
 
+    def older(self) -> list[Older]:
+        """Return what earlier versions left, which did not say of which ledger it is."""
+        return [_older(path) for path in _listed(self._now) if not path.name.startswith(LEDGER)]
+
+    def erase_older(self, left: Older) -> None:
+        """Erase what an earlier version left."""
+        _forget(left.path)
+
     def _of(self, name: str) -> list[Path]:
         """Return what is kept under a hashed id, or everything."""
+        own = self._own
+        return [] if own is None else [path for path in _listed(own) if path.name.startswith(name)]
+
+    def _found(self, request_id: str, seal: str) -> Path:
+        """Return where a seal is kept; what an earlier version wrote is moved to where this one writes.
+
+        The seal is this ledger's, and no other input and key have it.
+        """
+        path = self._path(request_id, seal)
+        older = self._now / path.name
+        if path.exists() or not older.is_file():
+            return path
         try:
-            return [path for path in self._now.iterdir() if path.name.startswith(name)]
-        except FileNotFoundError:
-            return []
+            _make(path.parent)
+            return older.rename(path)
+        except OSError:
+            return older  # it can be read, if nothing else
 
     def _path(self, request_id: str, seal: str) -> Path:
-        return self._now / f"{hashed(request_id)}.{seal}"
+        return (self._own or self._now) / f"{hashed(request_id)}.{seal}"
 
 
-def private_place(store: Store, named: str | Path | None) -> Place | None:
+@dataclass(frozen=True)
+class Older:
+    """What an earlier version left of a request: where, its hashed id, and the seals of what is there."""
+
+    path: Path
+    request: str
+    seals: frozenset[str]
+
+
+def _older(path: Path) -> Older:
+    if path.is_dir():  # still earlier, a key and an input were in a directory of their own
+        return Older(path, path.name, frozenset(kept.name for kept in _listed(path)))
+    request, _, seal = path.name.partition(".")
+    return Older(path, request, frozenset({seal}))
+
+
+def _listed(path: Path) -> list[Path]:
+    try:
+        return list(path.iterdir())
+    except FileNotFoundError:
+        return []
+
+
+def _make(path: Path) -> list[Path]:
+    """Make a directory and those above it, for nobody else to read, and return those that were not there."""
+    fresh = [] if path.is_dir() else sorted(one for one in (*path.parents, path) if not one.is_dir())
+    for directory in fresh:
+        # `parents=True` would make the upper ones readable by others.
+        directory.mkdir(mode=0o700, exist_ok=True)
+    return fresh
+
+
+def private_place(store: Store, named: str | Path | None, mark: Callable[[], str | None]) -> Place | None:
     """Return where draws of a ledger in progress are kept: the directory named, or beside a SQLite file."""
     if named is not None:
-        return Directory(named)
+        return Directory(named, mark)
     if store.memory:
         return Memory()
-    return Directory(f"{store.name}.private") if store.sqlite else None
+    return Directory(f"{store.name}.private", mark, shared=False) if store.sqlite else None
 
 
 def hashed(request_id: str) -> str:
-    """Return the name of a request's directory: ids may hold anything, file names may not."""
+    """Return the name of a request's files: ids may hold anything, file names may not."""
     return hashlib.sha256(request_id.encode()).hexdigest()
 
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from sfumato.errors import LedgerError, SfumatoError
 from sfumato.ledger.amounts import ranges_to_text, sums_to_text
-from sfumato.ledger.chain import CHANGED_SUMS, FIRST, ROLLED_BACK, Head, canonical, digest
+from sfumato.ledger.chain import CHANGED_SUMS, FIRST, ROLLED_BACK, Head, canonical, digest, new_mark
 from sfumato.ledger.keeping import Keep, Keeper
 from sfumato.ledger.rules import LimitRule, Rulebook, Verdict, first_rules, rules_from_json, rules_to_json, settlements
 from sfumato.ledger.slots import Directory, SlotBook, limit_sums, with_slots
+from sfumato.ledger.sources import names_in_history
 from sfumato.ledger.terms import Opening, Terms, with_schema
 from sfumato.privacy import Loss
 from sfumato.privacy.settlement import Settlement
@@ -23,7 +24,7 @@ from sfumato.privacy.settlement import Settlement
 if TYPE_CHECKING:
     from sfumato.ledger.session import Session
 
-RULE_ROWS = ("created", "late", "cap", "schema", "settled")
+RULE_ROWS = ("created", "late", "cap", "schema", "settled", "marked")
 """The rows that change what the ledger is; the head counts them, so that other processes notice."""
 
 _populations: dict[str, str] = {}
@@ -42,7 +43,8 @@ class Journal:
         self._seen = Head(0, FIRST) if head is None else Head.from_text(head)
         self._sealed: tuple[Head, str | None] = (self._seen, None)
         self._keeper = Keeper(keep_head)
-        self.unkept: list[tuple[str, str | None]] = []  # the snapshots of a ledger in memory
+        self._mark: str | None = None
+        self.unkept: set[str] = set()  # the snapshots of a ledger in memory
         self.book = Rulebook([])
         self.slots = SlotBook(())
         self.store = Store(place)
@@ -83,7 +85,7 @@ class Journal:
         from sfumato.ledger.session import FORMAT, Session
 
         rules = first_rules(terms.budget, terms.analysts)
-        body = canonical({**terms.to_json(), "rules": rules_to_json(rules)})
+        body = canonical({**terms.to_json(), "rules": rules_to_json(rules), "mark": new_mark()})
         with self.store.connection(write=True) as connection:
             zero = json.dumps(Rulebook(rules).zero())
             sums = with_slots(zero, Directory().text() if terms.budget.units else None)
@@ -141,10 +143,14 @@ class Journal:
 
     def _upgrade(self, session: Session) -> None:
         """Make a ledger of an earlier version one of this version, in the transaction that first writes to it."""
-        from sfumato.ledger.session import FORMAT
+        from sfumato.ledger.session import FORMAT, MARKED
 
         if session.form < FORMAT:
             self._seal_older(session)
+            if session.form < MARKED:
+                # Names that earlier versions gave were kept beside the data only: nobody is given them again.
+                body = {"mark": new_mark(), "snapshots": names_in_history(session)}
+                self.append_rule(session, "marked", canonical(body))
             session.upgrade()
 
     def _seal_older(self, session: Session) -> None:
@@ -174,6 +180,9 @@ class Journal:
                     self.terms = Terms.from_json(body)
                     self.slots = SlotBook(self.terms.budget.units)
                     self.book = Rulebook(rules_from_json(body["rules"]))
+                    self._mark = body.get("mark")
+                elif row.kind == "marked":
+                    self._mark = body["mark"]
                 elif row.kind == "settled":
                     for places, found in settlements(body):
                         self.book.settle(places, found)
@@ -210,6 +219,13 @@ class Journal:
         """Return all losses ever charged; for reports and later limits, never for a check."""
         bodies = (json.loads(row.body) for row, _ in session.rows("reserved"))
         return [(tuple(map(Loss.from_json, body["loss"])), body["analyst"]) for body in bodies]
+
+    def mark(self) -> str | None:
+        """Return what no other ledger has, None in one of an earlier version that nobody has written to since."""
+        if self._mark is None:
+            with self.session(write=False):
+                pass  # reads what somebody may have written
+        return self._mark
 
     @property
     def head(self) -> Head:

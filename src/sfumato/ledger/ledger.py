@@ -71,7 +71,7 @@ class Ledger(Meters):
         limits = Budget(person=budget) if isinstance(budget, Bound) else budget
         opening = Opening(limits, analysts, population, relation, schema, odometer)
         self._journal = Journal(place, opening, head, keep_head)
-        self._private = private_place(self._journal.store, private)
+        self._private = private_place(self._journal.store, private, self._journal.mark)
         if isinstance(self._private, Directory):
             running.sweep(self._journal, self._private)
 

@@ -140,6 +140,11 @@ def sealed(session: Session, request_id: str) -> Seal | None:
     return None if said is None else _seal(said)
 
 
+def seals(session: Session) -> frozenset[str | None]:
+    """Return everything that was ever put beyond change."""
+    return frozenset(_seal(row.body).seal for row, _ in session.rows("frozen"))
+
+
 def settle(session: Session, reservation: Reservation, answer: bytes) -> Reservation:
     """Store the answer of a frozen request, unless somebody who drew from the same bytes has stored it."""
     if _committed(session, reservation.id, 0, answer):

@@ -88,6 +88,8 @@ def request_of(
         raise ParameterError(
             f"A request id is a text of 1 to {LONGEST_ID} characters, its own for every request; write 'ask-17', say."
         )
+    if "\0" in request_id or any("\ud800" <= character <= "\udfff" for character in request_id):
+        raise ParameterError("A request id is a text that databases can store; leave NUL and halves of characters out.")
     if not hasattr(event, "to_json"):
         raise ParameterError(f"An event is needed, not {type(event).__name__}; write mechanism.event().")
     if question is not None and not isinstance(question, str):

@@ -202,17 +202,22 @@ def bury(journal: Journal, place: Place | None, request_id: str) -> Reservation:
 def sweep(journal: Journal, place: Directory) -> None:
     """Erase what is kept for requests that are done: a kill between commit and erasing leaves it behind."""
     try:
-        left = set(place.left())
+        left, older = set(place.left()), place.older()
     except OSError:
         # Whoever only reads the ledger need not be allowed to look here.
         _log.warning("The private directory %s cannot be looked at, so nothing in it was swept.", place.path)
         return
-    if not left:
+    if not left and not older:
         return
     with journal.session(write=False) as session:
         done = {hashed(name) for name, state in session.states().items() if state in ("committed", "dead")}
+        sealed = lifecycle.seals(session) if older else frozenset()
     for name in sorted(left & done):
         place.erase_named(name)
+    for one in older:
+        # Earlier versions did not say of which ledger a file is; another one may have a request of the same id.
+        if one.request in done and (one.seals & sealed or not place.shared):
+            place.erase_older(one)
 
 
 @cache

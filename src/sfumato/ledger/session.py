@@ -12,15 +12,17 @@ import sqlalchemy as sa
 from sfumato.ledger.chain import FIRST, Head, Row, canonical, digest, sums_after, with_sums, without_sums
 from sfumato.ledger.slots import Directory, SlotVerdict, slots_said, with_slots
 
-FORMAT = 6
+FORMAT = 7
 """Raised when an older version could not go on with what a newer one writes.
 
 Since 2 answers may be raw draws; since 3 every row seals the sums after it; since 4 a step of a conversation is said
 before it is drawn; since 5 the first question may decide how a limit divides its delta; since 6 limits may hold for
-each period.
+each period; since 7 a ledger has a mark of its own, and numbers of snapshots are handed out in it.
 """
 SEALED = 3
 """The first format whose rows seal the sums."""
+MARKED = 7
+"""The first format whose ledgers have a mark."""
 
 metadata = sa.MetaData()
 head_table = sa.Table(

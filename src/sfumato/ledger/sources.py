@@ -1,20 +1,22 @@
 """Which state of the data a stored answer belongs to: names and numbers in public, files in private (SM-SOURCE).
 
-Numbers are handed out in the order of first sight. Which file had which number is kept in the ledger's private
-directory: sizes and times of files depend on cells, so they never enter the ledger. A ledger without one keeps only
-which numbers are taken.
+Numbers are handed out by the ledger, in the order of first sight, so that no two sources have the same one, whoever
+opens them and wherever. Which file had which number is kept in the ledger's private directory: sizes and times of files
+depend on cells, so they never enter the ledger. The row that hands a number out and the line that says whose it is bear
+the same mark: a line without its row belongs to another ledger, or to a later state of this one, and is nothing.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.errors import LedgerError, ParameterError
-from sfumato.ledger.chain import canonical
+from sfumato.ledger.chain import canonical, new_mark
 
 if TYPE_CHECKING:
     from sfumato.ledger.ledger import Ledger
@@ -24,8 +26,26 @@ KIND = "snapshot"
 KEPT = "sources"
 LONGEST_NAME = 200
 
-Kept = list[tuple[str, str | None]]
-"""Names and numbers, each with the file that it belongs to, None where nothing can be recognised."""
+
+@dataclass(frozen=True)
+class Line:
+    """A name and the file that has it, None where nothing can be recognised; earlier versions wrote no mark."""
+
+    name: str
+    identity: str | None
+    mark: str | None = None
+
+
+@dataclass
+class Names:
+    """The names that the rows of a ledger tell."""
+
+    used: set[str] = field(default_factory=set)
+    rows: set[str] = field(default_factory=set)
+    """Those that have a row of their own, so that no line of an earlier version is about them."""
+    marks: dict[str, str] = field(default_factory=dict)
+    given: set[str] = field(default_factory=set)
+    """The marks of those that the ledger chose."""
 
 
 def snapshot_of(ledger: Ledger, identity: str | None, name: str = "", same_data: bool = False) -> str:
@@ -40,46 +60,69 @@ def snapshot_of(ledger: Ledger, identity: str | None, name: str = "", same_data:
             "write for example snapshot='2026-03'."
         )
     home = ledger.private
+    if home is None and ledger._journal.store.memory:
+        used = ledger._journal.unkept
+        used.add(label := name or _next(used))
+        return label
     # Two who open at once wait for each other here, so that no number is given to two sources.
     with ledger._journal.session(write=True) as session:
-        if home is None:
-            return _taken(ledger, session, name)
-        kept = _read(home / KEPT, session)
-        if name:
-            _require_same(name, identity, kept, same_data)
-        known = [label for label, whose in kept if whose == identity and identity is not None]
-        label = name or (known[0] if known else _next(kept))
-        # A name without a file needs no line, unless it looks like a number and must not be handed out.
-        if (label, identity) not in kept and (identity is not None or label.isdecimal()):
-            _write(home, label, identity)
+        names = _names(session)
+        lines = [] if home is None else _read(home / KEPT)
+        mine = [line for line in lines if _counts(line, names)]
+        if name and not same_data:
+            _require_same(name, identity, mine, names)
+        known = [line for line in mine if line.identity == identity is not None and name in ("", line.name)]
+        if known and known[0].mark is not None:
+            return known[0].name
+        unmarked = {line.name for line in lines if line.mark is None}
+        label = name or (known[0].name if known else _next(names.used | unmarked))
+        if home is not None and identity is not None:
+            line = Line(label, identity, new_mark())
+            session.append(
+                KIND, None, canonical({"name": label, "mark": line.mark, "given": not name and label.isdecimal()})
+            )
+            # Before the row is there for good: a line without a row is nothing, a row without a line costs a number.
+            _write(home, line)
+        elif not name or (label.isdecimal() and label not in names.used):
+            session.append(KIND, None, canonical({"name": label}))  # nobody else is given it
     return label
 
 
-def _taken(ledger: Ledger, session: Session, name: str) -> str:
-    """Take a name, or the next number, in a ledger without a private directory."""
-    memory = ledger._journal.unkept if ledger._journal.store.memory else None
-    used = memory
-    if used is None:
-        used = [(json.loads(row.body)["name"], None) for row, _ in session.rows(KIND)] or _in_history(session)
-    label = name or _next(used)
-    if label.isdecimal() and (label, None) not in used:  # nobody else is given it
-        if memory is None:
-            session.append(KIND, None, canonical({"name": label}))
-        else:
-            memory.append((label, None))
-    return label
+def _names(session: Session) -> Names:
+    """Return what the rows tell of names."""
+    found = Names()
+    for row, _ in session.rows(KIND, "marked"):
+        body = json.loads(row.body)
+        if row.kind == "marked":
+            found.used |= set(body["snapshots"])
+            continue
+        found.used.add(body["name"])
+        found.rows.add(body["name"])
+        if "mark" in body:
+            found.marks[body["mark"]] = body["name"]
+            found.given |= {body["mark"]} if body["given"] else set()
+    return found
 
 
-def _next(kept: Kept) -> str:
+def _counts(line: Line, names: Names) -> bool:
+    """Tell whether a line is about this ledger; one of an earlier version is until its name has a row."""
+    if line.mark is None:
+        return line.name not in names.rows
+    return names.marks.get(line.mark) == line.name
+
+
+def _next(used: set[str]) -> str:
     """Return the first number that nobody has."""
-    used = {label for label, _ in kept}
     return next(label for label in map(str, count(1)) if label not in used)
 
 
-def _require_same(name: str, identity: str | None, kept: Kept, same_data: bool) -> None:
-    others = [whose for label, whose in kept if label == name and whose not in (None, identity)]
-    mine = (name, identity) in kept
-    if identity is not None and others and not mine and not same_data:
+def _require_same(name: str, identity: str | None, mine: list[Line], names: Names) -> None:
+    """Refuse a name that another file has here, or a number that was handed out to one elsewhere."""
+    lines = [line for line in mine if line.name == name and line.identity is not None]
+    if identity is None or identity in {line.identity for line in lines}:
+        return
+    elsewhere = {mark for mark in names.given if names.marks[mark] == name} - {line.mark for line in mine}
+    if lines or elsewhere:
         raise LedgerError(
             f"The snapshot {name!r} was used for another file, or for this one before it changed; give this state of "
             "the data a name of its own, or write same_data=True if both hold the same: answers that are stored for "
@@ -87,43 +130,38 @@ def _require_same(name: str, identity: str | None, kept: Kept, same_data: bool) 
         )
 
 
-def _read(path: Path, session: Session) -> Kept:
-    """Return what was kept.
-
-    Where nothing is, because the ledger is older or the directory was lost, and where a kill cut a line short, the
-    names in the ledger's history are taken too.
-    """
+def _read(path: Path) -> list[Line]:
+    """Return what was kept; a line that a kill cut short is nothing, as its row was never written."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
-        return _in_history(session)
-    except OSError as problem:
+        return []
+    except (OSError, UnicodeDecodeError) as problem:
         raise LedgerError(f"The ledger's private directory cannot be read: {problem}; nothing was done.") from None
-    found, whole = Kept(), True
+    found = []
     for line in filter(None, lines):
         try:
-            label, identity = json.loads(line)
-        except ValueError:
-            whole = False
-        else:
-            found.append((str(label), identity))
-    return found if whole else found + _in_history(session)
+            found.append(Line(*json.loads(line)))
+        except (ValueError, TypeError):
+            continue
+    return found
 
 
-def _in_history(session: Session) -> Kept:
+def names_in_history(session: Session) -> list[str]:
+    """Return the names under which something was asked, read from the requests themselves."""
     events = (json.loads(row.body)["event"] for row, _ in session.rows("reserved"))
-    names = {str((event.get("parameters") or {}).get("snapshot", "")) for event in events}
-    return [(name, None) for name in sorted(names)]
+    names = {(event.get("parameters") or {}).get("snapshot", "") for event in events}
+    return sorted(name for name in names if isinstance(name, str) and name)
 
 
-def _write(home: Path, label: str, identity: str | None) -> None:
+def _write(home: Path, line: Line) -> None:
     """Keep which source has which name."""
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         file = os.open(home / KEPT, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         with os.fdopen(file, "ab") as opened:
             # A line of its own even after one that was cut short.
-            opened.write(f"\n{json.dumps([label, identity])}\n".encode())
+            opened.write(f"\n{json.dumps([line.name, line.identity, line.mark])}\n".encode())
             opened.flush()
             os.fsync(opened.fileno())
     except OSError as problem:

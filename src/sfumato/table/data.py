@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -301,12 +301,10 @@ class Table:
             self._source.forget(self._plans.pop(next(iter(self._plans))).name)
         self._plans[asked] = plan
 
-    def batches(self, query: ir.Table) -> Iterator[Any]:
-        """Yield the answer to a query of DuckDB in batches, without holding it as a whole."""
+    def each_batch(self, query: ir.Table, take: Callable[[Any], None]) -> None:
+        """Hand the answer to a query of DuckDB over in batches, without holding it as a whole."""
         with watched("Counting the rows", self._source.part_done):
-            handed = self._source.batches(query, ROWS_AT_ONCE)
-            while (batch := guarded(lambda: next(handed, None))) is not None:
-                yield batch
+            guarded(lambda: self._source.each_batch(query, ROWS_AT_ONCE, take))
 
     def run_sql(self, rows: ir.Table, sql: str, most: int) -> Any:
         """Run a query of Spark in SQL over some rows, called {rows} there; `most` is a public bound on its answer."""

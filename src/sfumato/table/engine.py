@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from threading import RLock
+from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from sfumato.errors import SchemaError
 from sfumato.table.frames import Frame, arrow_frame
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 _names = itertools.count()
+_turns: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+_making = Lock()
 
 
 FEW_ROWS = 2**10
@@ -56,8 +59,12 @@ class Source:
     resources: Resources = field(default_factory=Resources, repr=False)
     _closers: list[Callable[[], Any]] = field(default_factory=list, repr=False)
     _kept: dict[str, Callable[[], Any]] = field(default_factory=dict, repr=False)
-    _turn: Any = field(default_factory=RLock, repr=False, compare=False)
+    turn: Any = field(default=None, repr=False, compare=False)
     """A connection holds one answer at a time: whoever asks has it until the answer was taken."""
+
+    def __post_init__(self) -> None:
+        if self.turn is None:
+            object.__setattr__(self, "turn", turn_of(self.engine))
 
     @property
     def is_duckdb(self) -> bool:
@@ -84,7 +91,8 @@ class Source:
             return self
         data = self.load(names, person)
         if self.is_duckdb:
-            self.engine.con.unregister(self.table.get_name())  # it was there for its types
+            with self.turn:
+                self.engine.con.unregister(self.table.get_name())  # it was there for its types
             return replace(self, table=self.registered(data), load=None)
         opened = frame_source(arrow_frame(data), self.kind).using(self.resources)
         return replace(opened, load=None)
@@ -97,14 +105,15 @@ class Source:
     def stored(self, table: ir.Table) -> ir.Table:
         """Compute a table once and keep it next to the data, until it is forgotten or the source is closed."""
         name = fresh_name()
-        if self.is_duckdb:
-            self.engine.create_table(name, table, temp=True)
-            self._kept[name] = lambda: self.engine.con.execute(f'DROP TABLE IF EXISTS "{name}"')
-        else:
-            frame = self.frame(table).persist(self._level())
-            frame.createOrReplaceTempView(name)
-            self._kept[name] = lambda: (frame.unpersist(), frame.sparkSession.catalog.dropTempView(name))
-        return self.engine.table(name)
+        with self.turn:
+            if self.is_duckdb:
+                self.engine.create_table(name, table, temp=True)
+                self._kept[name] = lambda: self.engine.con.execute(f'DROP TABLE IF EXISTS "{name}"')
+            else:
+                frame = self.frame(table).persist(self._level())
+                frame.createOrReplaceTempView(name)
+                self._kept[name] = lambda: (frame.unpersist(), frame.sparkSession.catalog.dropTempView(name))
+            return self.engine.table(name)
 
     def frame(self, table: ir.Table) -> Any:
         """Return a query as a frame of Spark: parsed, analysed, and not run."""
@@ -125,20 +134,20 @@ class Source:
             self.frame(table)
             return None
         name = fresh_name()
-        with self._turn:
+        with self.turn:
             self.engine.con.execute(f'PREPARE "{name}" AS {self.engine.compile(table)}')
-        self._kept[name] = lambda: self.engine.con.execute(f'DEALLOCATE "{name}"')
+            self._kept[name] = lambda: self.engine.con.execute(f'DEALLOCATE "{name}"')
         return Plan(name, table.schema().to_pyarrow(), most is not None and most <= FEW_ROWS)
 
     def carried_out(self, plan: Plan) -> Any:
         """Run a query as it was planned and return an Arrow table."""
         run = f'EXECUTE "{plan.name}"'
         if not plan.few:
-            with self._turn:
+            with self.turn:
                 return self.engine.con.sql(run).to_arrow_table().cast(plan.kind)
         import pyarrow
 
-        with self._turn:
+        with self.turn:
             rows = self.engine.con.execute(run).fetchall()
         columns = zip(*rows, strict=True) if rows else [()] * len(plan.kind)
         cells = [pyarrow.array(column, field.type) for column, field in zip(columns, plan.kind, strict=True)]
@@ -151,17 +160,22 @@ class Source:
         parts: every row is in the part of its own hash.
         """
         if self.is_duckdb:
-            with self._turn:
+            with self.turn:
                 return table.to_pyarrow()
         return self._handed_over(self.frame(table), table.schema().to_pyarrow(), most)
 
-    def batches(self, table: ir.Table, rows: int) -> Iterator[Any]:
-        """Yield the answer of DuckDB to a query in Arrow batches, without holding it as a whole."""
-        reader = self.engine.con.sql(self.engine.compile(table)).to_arrow_reader(rows)
-        try:
-            yield from reader
-        finally:
-            reader.close()  # whatever was left of it, if somebody stopped looking
+    def each_batch(self, table: ir.Table, rows: int, take: Callable[[Any], None]) -> None:
+        """Hand the answer of DuckDB to a query over in Arrow batches, without holding it as a whole.
+
+        It is handed over and not yielded: nobody can stop half way and leave the connection taken for ever.
+        """
+        with self.turn:
+            reader = self.engine.con.sql(self.engine.compile(table)).to_arrow_reader(rows)
+            try:
+                for batch in reader:
+                    take(batch)
+            finally:
+                reader.close()  # whatever was left of it, if something went wrong
 
     def fetched_sql(self, rows: ir.Table, sql: str, most: int | None = None) -> Any:
         """Run a query of Spark that is written in SQL over some rows, called {rows} in it."""
@@ -194,47 +208,59 @@ class Source:
 
     def named(self, table: ir.Table) -> ir.Table:
         """Give a query a name inside the engine, so that it is not written out and read again for every question."""
-        name = fresh_name()
         if self.is_duckdb:
-            self.engine.con.execute(f'CREATE TEMP VIEW "{name}" AS {self.engine.compile(table)}')
+            return self._viewed(self.engine.compile(table))
+        return self._shown(self.frame(table))
+
+    def _viewed(self, query: str) -> ir.Table:
+        """Give SQL of DuckDB a name that is kept."""
+        name = fresh_name()
+        with self.turn:
+            self.engine.con.execute(f'CREATE TEMP VIEW "{name}" AS {query}')
             self._kept[name] = lambda: self.engine.con.execute(f'DROP VIEW IF EXISTS "{name}"')
-        else:
-            frame = self.frame(table)
+            return self.engine.table(name)
+
+    def _shown(self, frame: Any) -> ir.Table:
+        """Give a frame of Spark a name that is kept."""
+        name = fresh_name()
+        with self.turn:
             frame.createOrReplaceTempView(name)
             self._kept[name] = lambda: frame.sparkSession.catalog.dropTempView(name)
-        return self.engine.table(name)
+            return self.engine.table(name)
 
     def selected(self, cells: Mapping[str, str]) -> ir.Table:
         """Return a table whose columns are computed by SQL of the engine, under a name that is kept."""
-        name = fresh_name()
         quote = '"' if self.is_duckdb else "`"
         columns = ", ".join(f"{cell} AS {quoted(column, quote)}" for column, cell in cells.items())
-        if self.is_duckdb:
-            self.engine.con.execute(f'CREATE TEMP VIEW "{name}" AS SELECT {columns} FROM {self.relation} AS raw')
-            self._kept[name] = lambda: self.engine.con.execute(f'DROP VIEW IF EXISTS "{name}"')
-        else:
-            frame = self.engine.raw_sql(f"SELECT {columns} FROM {self.relation} AS raw")
-            frame.createOrReplaceTempView(name)
-            self._kept[name] = lambda: frame.sparkSession.catalog.dropTempView(name)
-        return self.engine.table(name)
+        query = f"SELECT {columns} FROM {self.relation} AS raw"
+        return self._viewed(query) if self.is_duckdb else self._shown(self.engine.raw_sql(query))
 
     def registered(self, data: Any) -> ir.Table:
         """Show an Arrow table to DuckDB without copying it, until it is forgotten or the source is closed."""
         name = fresh_name()
-        self.engine.con.register(name, data)
-        self._kept[name] = lambda: self.engine.con.unregister(name)
-        return self.engine.table(name)
+        with self.turn:
+            self.engine.con.register(name, data)
+            self._kept[name] = lambda: self.engine.con.unregister(name)
+            return self.engine.table(name)
 
     def forget(self, name: str) -> None:
         """Let go of one table that was stored or registered, or of a plan."""
-        self._kept.pop(name)()
+        with self.turn:
+            self._kept.pop(name)()
 
     def close(self) -> None:
         """Let go of what was opened or kept for this source; what the caller handed in stays open."""
-        for forget in [*self._kept.values(), *self._closers]:
-            forget()
-        self._kept.clear()
-        self._closers.clear()
+        with self.turn:
+            for forget in [*self._kept.values(), *self._closers]:
+                forget()
+            self._kept.clear()
+            self._closers.clear()
+
+
+def turn_of(engine: Any) -> Any:
+    """Return the lock of a connection: whoever was handed the same one waits for the same turn."""
+    with _making:
+        return _turns.setdefault(getattr(engine, "con", engine), RLock())
 
 
 def quoted(name: str, quote: str = '"') -> str:

@@ -278,11 +278,16 @@ class Gauge:
         """Refuse what the engine could not read, or what would not fit memory, from public facts and for nothing."""
         from sfumato.table.planned import PlannedTable
 
-        if self not in table.planned:
-            rows = PlannedTable(table.under(self.schema), self.people)
-            self.measure.query(View(rows, self.measure.columns(), self.rule))
-            table.planned.add(self)
+        with table.source.turn:
+            if self not in table.planned:
+                rows = PlannedTable(table.under(self.schema), self.people)
+                self.measure.query(View(rows, self.measure.columns(), self.rule))
+                table.planned.add(self)
 
     def read(self, table: Table) -> Any:
-        """Return the exact integers of the measure, and of nothing else."""
-        return self.measure.query(table.under(self.schema).view(self.measure.columns(), self.rule))
+        """Return the exact integers of the measure, and of nothing else.
+
+        A reading is several queries, and what they keep for each other; nobody else's come between them.
+        """
+        with table.source.turn:
+            return self.measure.query(table.under(self.schema).view(self.measure.columns(), self.rule))

@@ -6,7 +6,7 @@ queries. Time grows with rows times sets, memory with the cells of the tables, h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -57,11 +57,14 @@ def count_sets(table: Table, rows: ir.Table, sets: Sequence[Set], binned: Sequen
     shapes = {one: tuple(axes[name].size for name in one) for one in widest}
     found = {one: np.zeros(prod(shapes[one]), np.int64) for one in widest}
     count = _in_batches if table.source.is_duckdb else _in_cluster
-    for one, places, counts in count(table, rows, widest, axes):
+
+    def add(one: Set, places: Any, counts: Any) -> None:
         if counts is None:
             found[one] += np.bincount(places, minlength=len(found[one]))
         else:
             found[one][places] = counts
+
+    count(table, rows, widest, axes, add)
     shaped = {one: counts.reshape(shapes[one]) for one, counts in found.items()}
     return [_margin(one, shaped) for one in sets]
 
@@ -113,8 +116,8 @@ def _margin(wanted: Set, found: dict[Set, Any]) -> Any:
     return np.transpose(table, [left.index(name) for name in wanted]).copy()
 
 
-Counted = Iterator[tuple[Set, Any, Any]]
-"""Sets, with the places of the cells of some rows and None, or with places that occur once and their counts."""
+Add = Callable[[Set, Any, Any], None]
+"""Takes a set, with the places of the cells of some rows and None, or with places that occur once and their counts."""
 
 
 def _place(columns: Mapping[str, Any], axes: Mapping[str, Axis], one: Set) -> Any:
@@ -134,12 +137,15 @@ def _columns(batch: Any, axes: Mapping[str, Axis], names: Sequence[str]) -> dict
     return found
 
 
-def _in_batches(table: Table, rows: ir.Table, sets: Sequence[Set], axes: Mapping[str, Axis]) -> Counted:
+def _in_batches(table: Table, rows: ir.Table, sets: Sequence[Set], axes: Mapping[str, Axis], add: Add) -> None:
     names = sorted({name for one in sets for name in one})
-    for batch in table.batches(rows.select(*names) if names else rows):
+
+    def take(batch: Any) -> None:
         columns = _columns(batch, axes, names)
         for one in sets:
-            yield one, _place(columns, axes, one) if one else np.zeros(batch.num_rows, np.int64), None
+            add(one, _place(columns, axes, one) if one else np.zeros(batch.num_rows, np.int64), None)
+
+    table.each_batch(rows.select(*names) if names else rows, take)
 
 
 def _at_once(sets: Sequence[Set]) -> Iterator[list[Set]]:
@@ -154,12 +160,12 @@ def _at_once(sets: Sequence[Set]) -> Iterator[list[Set]]:
     yield some
 
 
-def _in_cluster(table: Table, rows: ir.Table, sets: Sequence[Set], axes: Mapping[str, Axis]) -> Counted:
+def _in_cluster(table: Table, rows: ir.Table, sets: Sequence[Set], axes: Mapping[str, Axis], add: Add) -> None:
     for some in _at_once(sets):
         names = sorted({name for one in some for name in one})
         if not names:
             answer = table.run(rows.aggregate(sfumato_rows=rows.count()), 1)
-            yield (), slice(None), sum(answer.column("sfumato_rows").to_pylist())
+            add((), slice(None), sum(answer.column("sfumato_rows").to_pylist()))
             continue
         cells = sum(prod(axes[name].size for name in one) for one in some)
         answer = table.run_sql(rows.select(*names), grouping_sets(names, some), cells)
@@ -168,7 +174,7 @@ def _in_cluster(table: Table, rows: ir.Table, sets: Sequence[Set], axes: Mapping
             # One bit for each column, set where the column is not part of the set; the first column is the highest.
             mask = int("".join("0" if name in one else "1" for name in names), 2)
             part = answer.filter(place == mask)
-            yield one, _place(_columns(part, axes, one), axes, one), part.column("sfumato_rows").to_numpy()
+            add(one, _place(_columns(part, axes, one), axes, one), part.column("sfumato_rows").to_numpy())
 
 
 def grouping_sets(names: Sequence[str], sets: Sequence[Set]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from sfumato.domain import Text
@@ -103,10 +103,9 @@ class PlannedTable(Table):
     def run_as_planned(self, asked: Hashable) -> None:
         """Nothing is run."""
 
-    def batches(self, query: ir.Table) -> Iterator[Any]:
-        """Have the query planned, and yield nothing of it."""
+    def each_batch(self, query: ir.Table, take: Callable[[Any], None]) -> None:
+        """Have the query planned, and hand nothing of it over."""
         self.run(query)
-        return iter(())
 
     def run_sql(self, rows: ir.Table, sql: str, most: int) -> Any:
         """Have the rows planned; the answer is an empty one."""

@@ -42,8 +42,8 @@ class Source:
 
     Where there is a `load`, `table` is there for its types, and `loaded` brings the cells. `refused` are columns of
     types that no engine is handed. `scan` is how a file is read in SQL: an engine looks at the statistics of every
-    column that it binds, so undeclared columns are never bound. `copies` says that rows can change while they are there,
-    so that declared columns are copied; `unchanged` tells whether what is read in place is what was opened.
+    column that it binds, so undeclared columns are never bound. `copies` says that rows can change, so that the
+    declared columns are copied; `unchanged` tells whether what is read in place is what was opened.
     """
 
     table: ir.Table
@@ -108,7 +108,7 @@ class Source:
         return self.engine.table(name)
 
     def copied(self, names: Sequence[str]) -> ir.Table:
-        """Keep columns of a Spark table as they are now, until the source is closed; whatever is refused by a cell is now.
+        """Keep columns of a Spark table as they are now, until the source is closed; a cell that fails does so here.
 
         A copy forgets where it came from: a part that is lost with an executor ends with an error and is not read anew.
         """

@@ -337,9 +337,9 @@ def _open_spark(frame: Any) -> Source:
     if type(frame).__name__ != "DataFrame":
         raise SchemaError(f"A Spark source is a DataFrame, not {type(frame).__name__}.")
     leaf, session = require_plain(frame), frame.sparkSession
+    watch = Watch(session, leaf)  # before the first byte is read
     engine = ibis.pyspark.connect(session)
     name = fresh_name()
     frame.createOrReplaceTempView(name)
-    watch = Watch(session, leaf, name)
     drop = [lambda: session.catalog.dropTempView(name)]
     return Source(engine.table(name), engine, "spark", copies=leaf.copied, unchanged=watch, _closers=drop)

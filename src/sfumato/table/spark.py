@@ -58,18 +58,18 @@ def require_settings(session: Any) -> None:
 class Watch:
     """Whether what a curator reads in place is still what was opened (SM-SOURCE)."""
 
-    def __init__(self, session: Any, leaf: Leaf, name: str) -> None:
+    def __init__(self, session: Any, leaf: Leaf) -> None:
         self._session = session
-        self._files = SparkFiles(session, leaf.index, name) if leaf.index is not None else None
+        self._files = None if leaf.index is None else SparkFiles(session, leaf.index)
         self._before = self._now()
 
     def __call__(self) -> bool:
         """Tell whether the files are the same, and refuse a session that was set to read them otherwise."""
         require_settings(self._session)
-        return self._now() == self._before
+        return self._files is None or (self._before != "" and self._now() == self._before)
 
-    def _now(self) -> str | None:
-        return None if self._files is None else self._files.identity()
+    def _now(self) -> str:
+        return "" if self._files is None else self._files.identity()
 
 
 def _leaf(plan: Any) -> tuple[Any, list[Any]]:

@@ -11,47 +11,62 @@ import re
 from typing import Any
 
 _STATUS = re.compile(r"path=(.*?); isDirectory=\w+; length=(\d+);.*? modification_time=(\d+);")
+_ENTRY = "FileStatusWithMetadata("
 _HIDDEN = re.compile(r"/[_.][^/=]*(/|$)")
 """What Spark does not read, such as what somebody is still writing."""
 
+Fact = tuple[str, ...]
+
 
 class SparkFiles:
-    """The files of an index, and of the view that reads them."""
+    """The files that an index of Spark lists."""
 
-    def __init__(self, session: Any, index: Any, name: str) -> None:
+    def __init__(self, session: Any, index: Any) -> None:
         self._session = session
         self._index = index
-        self._name = name
+        self._java = session._jvm
 
     def identity(self) -> str:
-        """Return a text that is equal for equal files: which are read, and places, sizes, times of all that are there.
-
-        One question to the file system for each folder that was named, not for each file.
-        """
-        # A frame of its own: one that was planned before shows the files of then.
-        files = sorted(map(str, self._session.table(self._name).inputFiles()))
+        """Return a text that is equal for equal files: which are read; places, sizes and times of all there are."""
         try:
-            seen = sorted(fact for place in self._places(files) for fact in self._facts(place))
+            listed = self._listed()
+            there = {fact for place in self._places(listed) for fact in self._facts(place)}
         except Exception:
-            seen = []  # a folder is gone: differs from whatever it was
-        return hashlib.sha256(json.dumps([files, seen]).encode()).hexdigest()
+            return ""  # a folder is gone: differs from whatever it was
+        return hashlib.sha256(json.dumps([sorted(set(listed)), sorted(there)]).encode()).hexdigest()
 
-    def _places(self, files: list[str]) -> list[Any]:
-        """Return the folders and files that were named, and those of partitions that a catalog has elsewhere."""
-        listed = self._index.rootPaths()
-        places = {str(path.toUri().toString()): path for path in map(listed.apply, range(listed.size()))}
+    def _listed(self) -> list[Fact]:
+        """Return what the frame would read now; a frame that was planned before would show the files of then."""
+        nothing = self._java.org.apache.spark.api.python.PythonUtils.toSeq([])
+        folders = self._index.listFiles(nothing, nothing)
+        text = str(folders.mkString("\n"))  # one call for all of them: each call to Java takes its time
+        found = _STATUS.findall(text)
+        if len(found) == text.count(_ENTRY):
+            return found
+        return [fact for folder in _each(folders) for fact in map(_fact, _each(folder.files()))]
+
+    def _places(self, listed: list[Fact]) -> list[Any]:
+        """Return the folders and files that were named, and the folders of partitions that a catalog has elsewhere."""
+        places = {str(path.toString()): path for path in _each(self._index.rootPaths())}
         within = tuple(f"{place.rstrip('/')}/" for place in places)
+        files = (fact[0] for fact in listed)
         elsewhere = {file.rpartition("/")[0] for file in files if file not in places and not file.startswith(within)}
-        java = self._session._jvm
-        return [
-            *places.values(),
-            *(java.org.apache.hadoop.fs.Path(java.java.net.URI(place)) for place in sorted(elsewhere)),
-        ]
+        return [*places.values(), *map(self._java.org.apache.hadoop.fs.Path, sorted(elsewhere))]
 
-    def _facts(self, place: Any) -> list[tuple[str, ...]]:
+    def _facts(self, place: Any) -> list[Fact]:
+        """Return path, size and time of all files below a place, as the file system says."""
         system = place.getFileSystem(self._session._jsparkSession.sessionState().newHadoopConf())
-        tool = self._session._jvm.org.apache.spark.deploy.SparkHadoopUtil.get()
-        statuses = str(tool.listLeafStatuses(system, place).mkString("\n"))
+        statuses = self._java.org.apache.spark.deploy.SparkHadoopUtil.get().listLeafStatuses(system, place)
+        found = _STATUS.findall(str(statuses.mkString("\n")))
+        if len(found) != statuses.size():
+            found = list(map(_fact, _each(statuses)))  # of a file system that describes them otherwise
         root = str(system.makeQualified(place).toString())
-        found = (status.groups() for status in _STATUS.finditer(statuses))
         return [fact for fact in found if not _HIDDEN.search(fact[0].removeprefix(root))]
+
+
+def _fact(status: Any) -> Fact:
+    return str(status.getPath().toString()), str(status.getLen()), str(status.getModificationTime())
+
+
+def _each(sequence: Any) -> list[Any]:
+    return [sequence.apply(place) for place in range(sequence.size())]

@@ -185,7 +185,7 @@ _STORED = {"TABLE", "BASE TABLE", "PARTITIONED TABLE", "MATERIALIZED VIEW"}
 
 
 def _require_stored_table(relation: Any, session: Any) -> None:
-    """Refuse what a database computes when Spark reads it: a query, a view, conditions, statements before the reading."""
+    """Refuse what a database computes when Spark reads it: a query, a view, conditions, statements before it."""
     options = relation.jdbcOptions()
     named = str(options.tableOrQuery()).strip()
     if not re.fullmatch(rf"{_NAME}(\.{_NAME}){{0,2}}", named):

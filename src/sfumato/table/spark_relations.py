@@ -47,8 +47,10 @@ def require_relation(plan: Any, choices: list[Any], cached: bool, session: Any) 
         if not str(plan.table().getClass().getName()).startswith(_DECLARED):
             raise Computes(str(plan.table().getClass().getSimpleName()))
         return Leaf(copied=True)
-    relation = plan.relation() if kind == "LogicalRelation" else None
-    what = kind if relation is None else str(relation.getClass().getSimpleName())
+    if kind != "LogicalRelation":
+        raise Computes(kind)
+    relation = plan.relation()
+    what = str(relation.getClass().getSimpleName())
     if what == "JDBCRelation":
         _require_stored_table(relation, session)
         return Leaf(copied=True)

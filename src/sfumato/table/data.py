@@ -119,7 +119,8 @@ class Table:
 
     def require_unchanged(self) -> None:
         """Refuse to go on if the files behind the table are no longer those that were opened (SM-SOURCE)."""
-        if self.files is not None and self.files.identity() != self.identity:
+        same = self.files is None or self.files.identity() == self.identity
+        if not (same and self._source.unchanged()):
             raise SchemaError(
                 "The data changed since they were opened; open them again. What was asked before stays stored under "
                 f"the snapshot {self.snapshot!r}."

@@ -46,7 +46,8 @@ class Source:
     Where there is a `load`, `table` is there for its types, and `loaded` brings the cells. `refused` are columns of
     types that no engine is handed. `scan` is how a file is read in SQL: an engine looks at the statistics of every
     column that it binds, so undeclared columns are never bound. `footers` is how SQL reads what Parquet files say of
-    their columns, each for itself.
+    their columns, each for itself. `copies` says that rows can change, so that the declared columns are copied;
+    `unchanged` tells whether what is read in place is what was opened.
     """
 
     table: ir.Table
@@ -57,6 +58,8 @@ class Source:
     scan: str = field(default="", repr=False)
     footers: str = field(default="", repr=False)
     resources: Resources = field(default_factory=Resources, repr=False)
+    copies: bool = field(default=False, repr=False)
+    unchanged: Callable[[], bool] = field(default=lambda: True, repr=False, compare=False)
     _closers: list[Callable[[], Any]] = field(default_factory=list, repr=False)
     _kept: dict[str, Callable[[], Any]] = field(default_factory=dict, repr=False)
     turn: Any = field(default=None, repr=False, compare=False)
@@ -114,6 +117,18 @@ class Source:
                 frame.createOrReplaceTempView(name)
                 self._kept[name] = lambda: (frame.unpersist(), frame.sparkSession.catalog.dropTempView(name))
             return self.engine.table(name)
+
+    def copied(self, names: Sequence[str]) -> ir.Table:
+        """Keep columns of a Spark table as they are now, until the source is closed; a cell that fails does so here.
+
+        A copy forgets where it came from: a part that is lost with an executor ends with an error and is not read anew.
+        """
+        name = fresh_name()
+        frame = self.frame(self.table.select(*names)).localCheckpoint(True, self._level())
+        frame.createOrReplaceTempView(name)
+        rows = frame._jdf.queryExecution().analyzed().rdd()
+        self._kept[name] = lambda: (frame.sparkSession.catalog.dropTempView(name), rows.unpersist(False))
+        return self.engine.table(name)
 
     def frame(self, table: ir.Table) -> Any:
         """Return a query as a frame of Spark: parsed, analysed, and not run."""

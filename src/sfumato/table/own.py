@@ -8,7 +8,7 @@ roster, and to nobody otherwise.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
@@ -65,7 +65,7 @@ def open_database(
     except BaseException:
         opening.close()
         raise
-    found = OpenDatabase(opening.store, opening.database, snapshot, order_key, held=held, close=opening.close)
+    found = OpenDatabase(opening.store, opening.database, snapshot, order_key, held=held, opening=opening)
     found.all_files = {name: (one, before[name]) for name, one in files.items() if one is not None}
     if len(found.all_files) == len(files):
         digest = "".join(f"{name}:{before[name]};" for name in sorted(files))
@@ -84,13 +84,13 @@ class OpenDatabase(Table):
         order_key: str,
         *,
         held: Mapping[str, ir.Table],
-        close: Any,
+        opening: _Opening,
     ) -> None:
         super().__init__(source, database, snapshot, order_key)  # type: ignore[arg-type]
         self.database = database
         self.all_files: dict[str, Any] = {}
         self._held = dict(held)
-        self._close = close
+        self._opening = opening
 
     def held(self, table: str) -> ir.Table:
         """Return a stored table."""
@@ -107,7 +107,8 @@ class OpenDatabase(Table):
 
     def require_unchanged(self) -> None:
         """Refuse to go on if a file behind a table is no longer the one that was opened."""
-        if any(files.identity() != before for files, before in self.all_files.values()):
+        same = all(files.identity() == before for files, before in self.all_files.values())
+        if not (same and self._opening.unchanged()):
             raise SchemaError(
                 "The data changed since they were opened; open them again. What was asked before stays stored under "
                 f"the snapshot {self.snapshot!r}."
@@ -115,7 +116,7 @@ class OpenDatabase(Table):
 
     def close(self) -> None:
         """Let go of everything that was stored."""
-        self._close()
+        self._opening.close()
 
 
 class FlatTable(Table):
@@ -167,6 +168,10 @@ class _Opening:
         for source in [*self._open, *([] if self._store is None else [self._store])]:
             source.close()
 
+    def unchanged(self) -> bool:
+        """Tell whether all that is read in place is what was opened."""
+        return all(source.unchanged() for source in self._open)
+
     def held(self, sources: Mapping[str, Any]) -> dict[str, ir.Table]:
         """Return all tables as statements read them."""
         opened = {name: self._opened(name, source) for name, source in sources.items()}
@@ -206,9 +211,9 @@ class _Opening:
         if schema.person is None and links:
             raise SchemaError(f"{name!r} has links and no person column; name it by person=.")
         if schema.person is None:
-            import ibis
-
-            return opened, table.select({**cells, **{PERSON: ibis.row_number().cast("int64")}})
+            chosen = table.select(cells)
+            number = _numbers(chosen.columns, opened).cast("int64")
+            return opened, chosen.mutate(**{PERSON: number})
         self._numbers[name] = bool(written.is_numeric())
         person = table[schema.person]
         present = person.notnull() & (person != "") if person.type().is_string() else person.notnull()
@@ -235,12 +240,10 @@ class _Opening:
         return kept
 
     def _roster(self, raw: Mapping[str, ir.Table]) -> ir.Table:
-        import ibis
-
         people = self.database.people_table
         persons = [table.select(PERSON) for name, table in raw.items() if people in (None, name)]
         everybody = reduce(lambda a, b: a.union(b), persons).distinct()
-        numbered = everybody.mutate(sfumato_number=ibis.row_number().cast("int32"))
+        numbered = everybody.mutate(sfumato_number=_numbers([PERSON], self.store).cast("int32"))
         return self.store.stored(numbered)
 
     def _public(self, columns: PublicColumns) -> ir.Table:
@@ -318,3 +321,15 @@ def _spelled_alike(queries: Mapping[str, ir.Table]) -> dict[str, ir.Table]:
     kinds = [query[PERSON].type() for query in queries.values()]
     one = "int64" if all(kind.is_integer() and not kind.is_uint64() for kind in kinds) else "string"
     return {name: query.mutate(**{PERSON: query[PERSON].cast(one)}) for name, query in queries.items()}
+
+
+def _numbers(columns: Sequence[str], source: Source) -> Any:
+    """Return the places of rows: on Spark in the order of their cells, so that they are the same in every run.
+
+    Spark computes what it lost again. Without an order people would get other numbers then than those under which the
+    rows of other tables are stored; rows that are equal in all cells may change places. DuckDB stores them at once.
+    """
+    import ibis
+
+    number = ibis.row_number()
+    return number if source.is_duckdb else number.over(order_by=list(columns))

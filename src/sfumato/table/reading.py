@@ -37,10 +37,12 @@ def readable(source: Source, schema: Schema) -> Source:
     if loaded.kind == "csv":
         # Which lines of a CSV file can be read depends on the columns that are asked for, so it is read once.
         loaded = replace(loaded, table=guarded(lambda: loaded.stored(loaded.table.select(*wanted))))
+    if loaded.copies:
+        loaded = replace(loaded, table=guarded(lambda: loaded.copied(wanted)))
     cells = _cells(loaded, wanted, schema)
     if loaded.footers and schema.person is not None:
         guarded(lambda: _require_one_kind_of_ids(loaded, str(schema.person)))
-    if loaded.kind == "parquet" or not loaded.is_duckdb:
+    if loaded.kind == "parquet" or not (loaded.is_duckdb or loaded.copies):
         _pass(loaded, wanted)
     return replace(loaded, table=guarded(lambda: loaded.selected(cells)))
 

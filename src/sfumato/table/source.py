@@ -334,12 +334,14 @@ def _open_spark(frame: Any) -> Source:
     """Return a Spark frame, if it is a table or some of its columns."""
     import ibis
 
-    from sfumato.table.spark import require_plain
+    from sfumato.table.spark import Watch, require_plain
 
     if type(frame).__name__ != "DataFrame":
         raise SchemaError(f"A Spark source is a DataFrame, not {type(frame).__name__}.")
-    require_plain(frame)
-    engine = ibis.pyspark.connect(frame.sparkSession)
+    leaf, session = require_plain(frame), frame.sparkSession
+    watch = Watch(session, leaf)  # before the first byte is read
+    engine = ibis.pyspark.connect(session)
     name = fresh_name()
     frame.createOrReplaceTempView(name)
-    return Source(engine.table(name), engine, "spark", _closers=[lambda: frame.sparkSession.catalog.dropTempView(name)])
+    drop = [lambda: session.catalog.dropTempView(name)]
+    return Source(engine.table(name), engine, "spark", copies=leaf.copied, unchanged=watch, _closers=drop)

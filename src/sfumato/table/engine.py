@@ -42,7 +42,7 @@ class Source:
 
     Where there is a `load`, `table` is there for its types, and `loaded` brings the cells. `refused` are columns of
     types that no engine is handed. `scan` is how a file is read in SQL: an engine looks at the statistics of every
-    column that it binds, so undeclared columns are never bound.
+    column that it binds, so undeclared columns are never bound. `rows` are those that a CSV file has by its lines.
     """
 
     table: ir.Table
@@ -51,6 +51,7 @@ class Source:
     load: Callable[[Sequence[str], str | None], Any] | None = field(default=None, repr=False)
     refused: Mapping[str, str] = field(default_factory=dict, repr=False)
     scan: str = field(default="", repr=False)
+    rows: int | None = field(default=None, repr=False)
     resources: Resources = field(default_factory=Resources, repr=False)
     _closers: list[Callable[[], Any]] = field(default_factory=list, repr=False)
     _kept: dict[str, Callable[[], Any]] = field(default_factory=dict, repr=False)

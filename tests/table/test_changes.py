@@ -13,9 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import sfumato as sf
 from sfumato.errors import SchemaError
 from sfumato.table import Schema, csv_files, open_table
 from sfumato.table.identity import listed
+from sfumato.table.measure import Rows
 from tests.imputed import integers
 
 SCHEMA = Schema({"age": integers(0, 99)}, person="id", row_key=())
@@ -78,6 +80,22 @@ def test_all_files_that_are_read_are_watched(tmp_path: Path) -> None:
             pq.write_table(pa.table({"id": [3, 4], "age": [3, 4]}), folder / ".b.parquet")
             with pytest.raises(SchemaError, match="changed since they were opened"):
                 table.require_unchanged()
+
+
+def test_a_file_that_changes_while_it_is_read_gives_no_answer(tmp_path: Path, monkeypatch: Any) -> None:
+    place = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"id": [1, 2], "age": [5, 6]}), place)
+    with sf.curate(place, SCHEMA, sf.Pure(1)) as curator:
+        asked = Rows.query
+
+        def changed(measure: Rows, view: Any) -> Any:
+            pq.write_table(pa.table({"id": [1, 1, 1], "age": [5, 6, 7]}), place)
+            return asked(measure, view)
+
+        monkeypatch.setattr(Rows, "query", changed)
+        gauge = curator.basis.gauge(Rows(("age",)))
+        with pytest.raises(SchemaError, match="changed since they were opened"):
+            gauge.read(curator.table)
 
 
 def test_a_file_in_the_place_of_another_of_the_same_size_and_time_is_noticed(tmp_path: Path) -> None:

@@ -217,7 +217,7 @@ class _Lines:
         if not (self._bounds(found[opening]) and self._bounds(following[closing])):
             self._refuse("has a quote inside a cell, where the cell is not quoted or the quote not doubled")
 
-        def outside(sign: int) -> np.ndarray:
+        def outside(sign: int) -> Any:
             places = np.flatnonzero(here == sign)
             if not quotes.size:
                 return places[:0] if self.inside else places

@@ -163,7 +163,7 @@ def test_hostile_csv_lines_do_not_fail_the_others(tmp_path: Path) -> None:
         b"4,nan,q",
         b"5,1e1,\x00",
         b",8,nobody",
-        b'7,"9"x,q',
+        b'7,"9",q',
         b"8,7,ok",
     ]
     (tmp_path / "h.csv").write_bytes(b"\n".join(lines) + b"\n")
@@ -174,7 +174,17 @@ def test_hostile_csv_lines_do_not_fail_the_others(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cell", "says"), [(b"Gyn\xe4k", "no UTF-8"), (b"\xc3", "no UTF-8"), (b"x" * 2_000_001, "more than 2000000 bytes")]
+    ("cell", "says"),
+    [
+        (b"Gyn\xe4k", "no UTF-8"),
+        (b"\xc3", "no UTF-8"),
+        (b'"' + b"short\n" * 11_500_000 + b'"', "more than 64 MB"),
+        (b'"9"x', "a quote inside a cell"),
+        (b'9"', "a quote inside a cell"),
+        (b'"9\n3,4\n', "never closed"),
+        (b"9\r3,4\n", "carriage return inside a line"),
+    ],
+    ids=["latin", "cut", "long", "after", "inch", "open", "return"],
 )
 def test_a_csv_file_of_which_a_line_would_be_left_out_is_refused(cell: bytes, says: str, tmp_path: Path) -> None:
     """Otherwise one cell of one person would change who is there."""

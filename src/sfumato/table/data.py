@@ -74,18 +74,19 @@ def open_table(
     if not isinstance(schema, Schema):
         raise SchemaError(f"A table needs a Schema, not {type(schema).__name__}; sf.draft(source) drafts one.")
     files = files_of(source, table)
-    before = None if files is None else files.identity()  # taken before the first byte is read
+    # Taken before the first byte is read.
+    state, before = (None, None) if files is None else (files.state(), files.identity())
     opened = open_source(source, table=table).using(resources or Resources())
     try:
-        if files is not None and opened.kind == "duckdb" and files.identity() == before:
+        if files is not None and opened.kind == "duckdb" and files.state() == state:
             files = Files(files.source, opened.table.get_name())
-            before = files.identity()
+            state, before = files.state(), files.identity()
         opened = readable(opened, schema)
         check_columns(opened.table, schema)
         if span is not None:
             span.check(schema)
         found = Table(opened, schema, snapshot, order_key, span)
-        found.files, found.identity = files, before
+        found.files, found.state, found.identity = files, state, before
         if schema.person is not None and span is None:
             found.people  # noqa: B018  counted here, before anything is asked
     except BaseException:
@@ -106,7 +107,8 @@ class Table:
         self.order_key = order_key
         self.span = span
         self.files: Files | None = None
-        self.identity: str | None = None  # private: sizes and times of files depend on cells
+        self.state: str | None = None
+        self.identity: str | None = None  # private, as the state: sizes and times of files depend on cells
         self.planned: set[Any] = set()  # gauges whose queries the engine has planned
         self._source = source
         self.public_people: int | None = None  # what a plan may know; everybody who only runs queries need not
@@ -119,7 +121,7 @@ class Table:
 
     def require_unchanged(self) -> None:
         """Refuse to go on if the files behind the table are no longer those that were opened (SM-SOURCE)."""
-        same = self.files is None or self.files.identity() == self.identity
+        same = self.files is None or self.files.state() == self.state
         if not (same and self._source.unchanged()):
             raise SchemaError(
                 "The data changed since they were opened; open them again. What was asked before stays stored under "

@@ -46,8 +46,8 @@ class Source:
     Where there is a `load`, `table` is there for its types, and `loaded` brings the cells. `refused` are columns of
     types that no engine is handed. `scan` is how a file is read in SQL: an engine looks at the statistics of every
     column that it binds, so undeclared columns are never bound. `footers` is how SQL reads what Parquet files say of
-    their columns, each for itself. `copies` says that rows can change, so that the declared columns are copied;
-    `unchanged` tells whether what is read in place is what was opened.
+    their columns, each for itself; `rows` are those that a CSV file has by its lines. `copies` says that rows can
+    change, so that the declared columns are copied; `unchanged` tells whether what is read in place is what was opened.
     """
 
     table: ir.Table
@@ -57,6 +57,7 @@ class Source:
     refused: Mapping[str, str] = field(default_factory=dict, repr=False)
     scan: str = field(default="", repr=False)
     footers: str = field(default="", repr=False)
+    rows: int | None = field(default=None, repr=False)
     resources: Resources = field(default_factory=Resources, repr=False)
     copies: bool = field(default=False, repr=False)
     unchanged: Callable[[], bool] = field(default=lambda: True, repr=False, compare=False)

@@ -290,4 +290,6 @@ class Gauge:
         A reading is several queries, and what they keep for each other; nobody else's come between them.
         """
         with table.source.turn:
-            return self.measure.query(table.under(self.schema).view(self.measure.columns(), self.rule))
+            found = self.measure.query(table.under(self.schema).view(self.measure.columns(), self.rule))
+        table.require_unchanged()  # or half of it may be of other files than those whose people were counted
+        return found

@@ -1,4 +1,6 @@
-"""Which files a table was read from, and whether they are still the same (SM-SOURCE).
+"""Which files a source stands for, and whether they are still the same (SM-SOURCE).
+
+Those that are read and those that are watched come from one list: two libraries understand a pattern differently.
 
 Sizes and times depend on cells, so an identity is private: it is compared, kept beside the data, and never shown.
 """
@@ -8,6 +10,8 @@ from __future__ import annotations
 import glob
 import hashlib
 import json
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,18 +28,40 @@ class Files:
 
     def identity(self) -> str:
         """Return a text that is equal for equal files: their places, sizes and times of change, and the table."""
-        seen = sorted(_facts(path) for path in self._paths())
+        return self._digest(lambda found: (found.st_size, found.st_mtime_ns))
+
+    def state(self) -> str:
+        """Return a text that stays equal while the files stay what they are on this machine.
+
+        A file that another one of the same size and time is put in the place of is told by its number on the disk and
+        by when that was done. An identity outlives this: a file that is copied back from a backup is the same.
+        """
+        return self._digest(
+            lambda found: (found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev, found.st_ctime_ns)
+        )
+
+    def _digest(self, facts: Callable[[os.stat_result], tuple[int, ...]]) -> str:
+        seen = sorted(_seen(path, facts) for path in self._paths())
         return hashlib.sha256(json.dumps([seen, self.table]).encode()).hexdigest()
 
     def _paths(self) -> list[Path]:
-        here = Path(self.source)
-        if here.is_dir():
-            return list(here.rglob("*.parquet"))
-        if here.exists():
-            # What a database has not yet written into its file lies beside it.
-            beside = Path(f"{self.source}.wal")
-            return [here, beside] if beside.exists() else [here]
-        return [Path(found) for found in glob.glob(self.source, recursive=True)]  # noqa: PTH207  from any directory
+        # What a database has not yet written into its file lies beside it.
+        beside = Path(f"{self.source}.wal")
+        return [*map(Path, listed(self.source)), *([beside] if beside.exists() else [])]
+
+
+def listed(source: str) -> list[str]:
+    """Return the files that a path, a folder of Parquet files or a pattern stands for, each file once.
+
+    A path at which something lies is no pattern, whatever signs it has. A pattern takes names that begin with a dot.
+    """
+    here = Path(source)
+    if here.exists() and not here.is_dir():
+        return [source]
+    pattern = os.path.join(glob.escape(source), "**", "*.parquet") if here.is_dir() else source  # noqa: PTH118
+    found = sorted(glob.glob(pattern, recursive=True, include_hidden=True))  # noqa: PTH207  from any directory
+    # Through links between folders a file can be reached twice, and its rows would count twice.
+    return list({os.path.realpath(one): one for one in reversed(found) if Path(one).is_file()}.values())[::-1]
 
 
 def files_of(source: Any, table: str | None) -> Files | None:
@@ -45,9 +71,8 @@ def files_of(source: Any, table: str | None) -> Files | None:
     return None
 
 
-def _facts(path: Path) -> tuple[str, int, int]:
+def _seen(path: Path, facts: Callable[[os.stat_result], tuple[int, ...]]) -> tuple[str | int, ...]:
     try:
-        found = path.stat()
+        return (str(path.resolve()), *facts(path.stat()))
     except OSError:
-        return str(path), -1, -1  # gone: differs from whatever it was
-    return str(path.resolve()), found.st_size, found.st_mtime_ns
+        return (str(path), -1)  # gone: differs from whatever it was

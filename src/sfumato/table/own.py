@@ -56,6 +56,7 @@ def open_database(
         )
         raise SchemaError(f"A database takes one source for each table: {said}")
     files = {name: files_of(source, None) for name, source in sources.items()}
+    states = {name: one.state() for name, one in files.items() if one is not None}
     before = {name: None if one is None else one.identity() for name, one in files.items()}
     public = read_public_tables(sources, database)
     known = {name: Known(one.schema, one.digest) for name, one in public.items()}
@@ -66,7 +67,7 @@ def open_database(
         opening.close()
         raise
     found = OpenDatabase(opening.store, opening.database, snapshot, order_key, held=held, opening=opening)
-    found.all_files = {name: (one, before[name]) for name, one in files.items() if one is not None}
+    found.all_files = {name: (one, states[name]) for name, one in files.items() if one is not None}
     if len(found.all_files) == len(files):
         digest = "".join(f"{name}:{before[name]};" for name in sorted(files))
         found.identity = hashlib.sha256(digest.encode()).hexdigest()
@@ -107,7 +108,7 @@ class OpenDatabase(Table):
 
     def require_unchanged(self) -> None:
         """Refuse to go on if a file behind a table is no longer the one that was opened."""
-        same = all(files.identity() == before for files, before in self.all_files.values())
+        same = all(files.state() == before for files, before in self.all_files.values())
         if not (same and self._opening.unchanged()):
             raise SchemaError(
                 "The data changed since they were opened; open them again. What was asked before stays stored under "

@@ -23,6 +23,11 @@ from sfumato.table.engine import Source, quoted
 from sfumato.table.failures import guarded
 from sfumato.table.schema import Schema
 
+_CHANGEABLE = ("csv", "pandas", "polars", "pyarrow", "ibis")
+"""What is copied when it is opened. Who is there and what a person may count is worked out once, so later questions
+must see the same cells: frames share memory with whoever made them, and others write into a table of a connection.
+Which lines of a CSV file can be read depends on the columns that are asked for."""
+
 
 def readable(source: Source, schema: Schema) -> Source:
     """Return the declared columns, the person and the row key of a source as cells of safe types.
@@ -34,9 +39,10 @@ def readable(source: Source, schema: Schema) -> Source:
     wanted = list(dict.fromkeys([*names, *([schema.person] if schema.person else []), *(schema.row_key or ())]))
     _require_names(source, wanted)
     loaded = guarded(lambda: source.loaded(wanted, schema.person))
+    if loaded.kind in _CHANGEABLE:
+        loaded = replace(loaded, table=guarded(lambda: loaded.stored(loaded.table.select(*wanted))), scan="")
     if loaded.kind == "csv":
-        # Which lines of a CSV file can be read depends on the columns that are asked for, so it is read once.
-        loaded = replace(loaded, table=guarded(lambda: loaded.stored(loaded.table.select(*wanted))))
+        _require_all_rows(loaded)
     if loaded.copies:
         loaded = replace(loaded, table=guarded(lambda: loaded.copied(wanted)))
     cells = _cells(loaded, wanted, schema)
@@ -45,6 +51,18 @@ def readable(source: Source, schema: Schema) -> Source:
     if loaded.kind == "parquet" or not (loaded.is_duckdb or loaded.copies):
         _pass(loaded, wanted)
     return replace(loaded, table=guarded(lambda: loaded.selected(cells)))
+
+
+def _require_all_rows(source: Source) -> None:
+    """Refuse a CSV file of which the reader left a line out, or made two: who is there would depend on others."""
+    rows = int(
+        guarded(lambda: source.fetched(source.table.aggregate(rows=source.table.count()))).column("rows")[0].as_py()
+    )
+    if rows != source.rows:
+        raise SchemaError(
+            "The reader of CSV files did not return one row for each line of this one; end all its lines alike, "
+            "the last one too, or write it as Parquet."
+        )
 
 
 def all_readable(source: Source, names: Sequence[str]) -> Source:

@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
-import codecs
-import csv
 import glob
-import gzip
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.domain import nearest
 from sfumato.errors import SchemaError
+from sfumato.table.csv_files import ENDINGS as CSV_ENDINGS
+from sfumato.table.csv_files import look_through
 from sfumato.table.engine import Source, duckdb_engine, frame_source, fresh_name
 from sfumato.table.frames import Frame, arrow_frame, open_frame
+from sfumato.table.identity import listed
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 _PARQUET = (".parquet", ".pq", ".parq")
-_CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
-_CSV_OPTIONS = {
-    # Types and dialects guessed from cells would be facts about the data: the header names the columns, the ending
-    # says what divides them, and every cell is text until the schema reads it.
-    "auto_detect": False,
-    "header": True,
-    "quote": '"',
-    "escape": '"',
-    # A line that has too few cells or too many must not fail the others; one reader, because DuckDB's parallel one
-    # refuses files with short lines and quoted line ends, which is a fact about the data.
-    "null_padding": True,
-    "ignore_errors": True,
-    "strict_mode": False,
-    "parallel": False,
-}
-_AS_UTF_8 = "save it as UTF-8: in Excel as 'CSV UTF-8', in a shell by iconv -f {} -t UTF-8 old.csv > new.csv."
-_CHUNK = 1 << 20
-_LONGEST_LINE = 2_000_000
-"""Longer lines are errors to the reader."""
-_PARQUET_SCAN = "read_parquet('{}', hive_types_autocast=false)"
+_PARQUET_SCAN = "read_parquet([{}], hive_types_autocast=false)"
 """The names of folders are texts: a type that is guessed from all of them would let one folder change the others."""
 _DUCKDB = (".duckdb", ".ddb", ".db")
 _POSTGRES = ("postgres://", "postgresql://")
@@ -73,30 +53,42 @@ def open_source(source: Any, *, table: str | None = None, among: str | None = No
 
 def _open_file(path: str, table: str | None, among: str | None) -> Source:
     name = path.lower()
-    if not any(mark in path for mark in "*?[") and not Path(path).exists():
+    pattern = any(mark in path for mark in "*?[")
+    if not pattern and not Path(path).exists():
         raise SchemaError(f"There is no file {path!r}; write the path of {_WAYS}.")
     if name.endswith(_DUCKDB):
         return _open_database(path, table, among)
-    engine, scan, footers = duckdb_engine(), "", ""
+    folder = Path(path).is_dir()
+    if not folder and not name.endswith((*CSV_ENDINGS, *_PARQUET)):
+        raise SchemaError(_unknown_ending(path))
+    paths = listed(path)
+    if not paths:
+        where = f"in the folder {path!r}, which is read as Parquet" if folder else f"that matches {path!r}"
+        raise SchemaError(f"There is no file {where}; write the path of {_WAYS}.")
+    engine = duckdb_engine()
     try:
-        if name.endswith(_CSV):
-            opened = _read_csv(engine, path, "\t" if ".tsv" in name[-7:] else ",")
-        elif name.endswith(_PARQUET) or Path(path).is_dir():
-            pattern = f"{path}/**/*.parquet" if Path(path).is_dir() else path
-            files = pattern.replace("'", "''")
-            scan, footers = _PARQUET_SCAN.format(files), f"parquet_schema('{files}')"
-            engine.con.execute(f'CREATE TEMP VIEW "sfumato_source" AS SELECT * FROM {scan}')
-            opened = engine.table("sfumato_source")
-        else:
-            raise SchemaError(_unknown_ending(path))
+        opened = _read_parquet(engine, paths) if folder or name.endswith(_PARQUET) else _read_csv(engine, path, paths)
     except SchemaError:
         engine.disconnect()
         raise
     except Exception as error:
         engine.disconnect()
         raise SchemaError(f"{path!r} cannot be read as what its ending says ({type(error).__name__}).") from None
-    kind = "parquet" if scan else "csv"
-    return Source(opened, engine, kind, scan=scan, footers=footers, _closers=[engine.disconnect])
+    return opened
+
+
+def _read_parquet(engine: Any, paths: Sequence[str]) -> Source:
+    # The reader takes every path for a pattern.
+    files = ", ".join("'" + glob.escape(path).replace("'", "''") + "'" for path in paths)
+    scan, footers = _PARQUET_SCAN.format(files), f"parquet_schema([{files}])"
+    engine.con.execute(f'CREATE TEMP VIEW "sfumato_source" AS SELECT * FROM {scan}')
+    closers = [engine.disconnect]
+    return Source(engine.table("sfumato_source"), engine, "parquet", scan=scan, footers=footers, _closers=closers)
+
+
+def _read_csv(engine: Any, path: str, paths: Sequence[str]) -> Source:
+    files = look_through(path, paths)
+    return Source(files.read(engine), engine, "csv", rows=files.rows, _closers=[engine.disconnect])
 
 
 def _unknown_ending(path: str) -> str:
@@ -114,77 +106,6 @@ def _unknown_ending(path: str) -> str:
     if ending in (".txt", ".dat", ".tab"):
         return f"The ending of {path!r} is unknown; if it is divided by commas, semicolons or tabs, name it .csv."
     return f"The ending of {path!r} is unknown; write the path of {_WAYS}."
-
-
-def _read_csv(engine: Any, path: str, divider: str) -> Any:
-    matches = sorted(glob.glob(path)) or [path]  # noqa: PTH207  a pattern from any directory
-    opener = gzip.open if path.lower().endswith(".gz") else open
-    with opener(matches[0], "rb") as content:
-        _require_utf_8(path, content.read(_CHUNK))
-    with opener(matches[0], "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
-        first = file.readline()
-        divider = divider_of(first, divider)
-        names = next(csv.reader(chain([first], file), delimiter=divider), [])
-    _require_header(path, names)
-    for match in matches:
-        with opener(match, "rb") as content:
-            _require_lines(path, content)
-    return engine.read_csv(path, delim=divider, columns=dict.fromkeys(names, "VARCHAR"), **_CSV_OPTIONS)
-
-
-def _require_utf_8(path: str, start: bytes) -> None:
-    """Refuse a file in two bytes a sign: by its mark, or by a zero byte in its first line, which names columns."""
-    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in start.split(b"\n")[0]:
-        raise SchemaError(f"{path!r} is written in UTF-16; {_AS_UTF_8.format('UTF-16')}")
-
-
-def _require_header(path: str, names: Sequence[str]) -> None:
-    if not names:
-        raise SchemaError(f"{path!r} is empty; its first line must name the columns, such as age,sex,town.")
-    if any(not name.strip() for name in names):
-        place = next(place for place, name in enumerate(names, 1) if not name.strip())
-        raise SchemaError(
-            f"Column {place} of {path!r} has no name: write one into the first line; from pandas, write "
-            "frame.to_csv(path, index=False)."
-        )
-    spelled = [name.casefold() for name in names]
-    twice = sorted({name for name in names if spelled.count(name.casefold()) > 1})
-    if twice:
-        raise SchemaError(
-            f"The first line of {path!r} must name the columns, each one differently, and {', '.join(twice)} stand "
-            "there for several, up to case; rename them."
-        )
-
-
-def divider_of(line: str, usual: str) -> str:
-    """Return what divides the names in the first line, which is public: as the ending says, unless another has more."""
-
-    def parts(divider: str) -> int:
-        return len(next(csv.reader([line], delimiter=divider), []))
-
-    return max((usual, *(one for one in ",;\t|" if one != usual)), key=parts)
-
-
-def _require_lines(path: str, content: Any) -> None:
-    """Refuse a CSV file of which the reader would leave lines out: one cell would then change who is there."""
-    decoder, length = codecs.getincrementaldecoder("utf-8")(), 0
-    try:
-        while chunk := content.read(_CHUNK):
-            decoder.decode(chunk)
-            first, *others = chunk.split(b"\n")
-            longest = max([length + len(first), *map(len, others[:-1])])
-            length = len(others[-1]) if others else length + len(first)
-            if max(longest, length) > _LONGEST_LINE:
-                raise SchemaError(
-                    f"{path!r} has a line of more than {_LONGEST_LINE} bytes, which the reader would leave out; is a "
-                    "quote left open? Write the file again, or as Parquet."
-                )
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        raise SchemaError(
-            f"{path!r} holds bytes that are no UTF-8, and the reader would leave their lines out; "
-            f"{_AS_UTF_8.format('WINDOWS-1252')}"
-        ) from None
 
 
 def _open_database(path: str, table: str | None, among: str | None = None) -> Source:

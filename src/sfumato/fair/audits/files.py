@@ -17,7 +17,7 @@ from sfumato.fair.audits.report import AuditReport
 from sfumato.fair.audits.run import audit
 from sfumato.fair.caution import FairnessWarning
 from sfumato.fair.metric.base import Metric
-from sfumato.table.source import divider_of
+from sfumato.table.csv_files import divider_of
 from sfumato.words import nearest
 
 FEW_PEOPLE = 5000

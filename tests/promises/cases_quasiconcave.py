@@ -200,12 +200,13 @@ def _interior() -> list[PromiseCase]:
 
 
 def _general() -> list[PromiseCase]:
-    # The rises 2, 2, 2, 2 become 1, 4, 1, 2 while f moves by one: the fullest node moves by two, the stretch by six.
-    rising = select.StepFunction(range(5), [0, 2, 4, 6, 8], 5)
-    bent = select.StepFunction(range(5), [0, 1, 5, 6, 8], 5)
+    # The rises 1, 20, 20, 20 become 0, 20, 22, 19 while f moves by one: the worst of all tables of up to 34 people, made
+    # large enough for one level to be nearly certain.
+    rising = select.StepFunction(range(5), [0, 1, 21, 41, 61], 5)
+    bent = select.StepFunction(range(5), [0, 0, 20, 42, 61], 5)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AccuracyWarning)  # eight people are enough for a law, not for an answer
-        choice = general_interior(Concentrated(4), last=4, total=8)
+        warnings.simplefilter("ignore", AccuracyWarning)  # 61 people are enough for a law, not for an answer
+        choice = general_interior(Concentrated(4), last=4, total=61)
     return [
         PromiseCase(
             "general-interior-level",
@@ -214,7 +215,7 @@ def _general() -> list[PromiseCase]:
             [(rising, bent)],
             {
                 "stretch ignored": LevelOnly(inner=with_rate(choice, "level_choice", 10)),
-                "three times as steep": LevelOnly(inner=with_rate(choice, "level_choice", 3)),
+                "5 % too steep": LevelOnly(inner=with_rate(choice, "level_choice", Fraction(20, 19))),
             },
         )
     ]

@@ -200,8 +200,8 @@ def _interior() -> list[PromiseCase]:
 
 
 def _general() -> list[PromiseCase]:
-    # The rises 1, 20, 20, 20 become 0, 20, 22, 19 while f moves by one: the worst of all tables of up to 34 people, made
-    # large enough for one level to be nearly certain.
+    # The rises 1, 20, 20, 20 become 0, 20, 22, 19 while f moves by one: the worst pair of 34 people, all
+    # listed, has this form; here it is larger, so that one level is nearly certain.
     rising = select.StepFunction(range(5), [0, 1, 21, 41, 61], 5)
     bent = select.StepFunction(range(5), [0, 0, 20, 42, 61], 5)
     with warnings.catch_warnings():

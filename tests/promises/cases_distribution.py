@@ -42,25 +42,30 @@ def cuts(last: int, levels: int, epsilon: Any, kind: type = CutsOnly, **options:
     return kind(first=0, last=last, levels=levels, epsilon=Fraction(epsilon), counts=noise, **options)
 
 
-def counted(law: Any, **options: Any) -> MedianTree:
+def counted(law: Any, last: int = 2, **options: Any) -> MedianTree:
     known = {"law": law, "sensitivity": options.pop("moves", MOVED), **options}
-    return MedianTree(first=0, last=2, levels=1, epsilon=Fraction(1, 5), counts=AdditiveNoise(**known), **options)
+    return MedianTree(first=0, last=last, levels=1, epsilon=Fraction(1, 5), counts=AdditiveNoise(**known), **options)
 
 
-def nodes(law: Any, kind: type = NodeTree, **options: Any) -> NodeTree:
-    noise = AdditiveNoise(law=law, sensitivity=MOVED)
-    return kind(first=0, last=2, branching=2, levels=2, threshold=0, noise=noise, **options)
+def nodes(law: Any, last: int, kind: type = NodeTree, **options: Any) -> NodeTree:
+    known = {"law": law, "sensitivity": options.pop("moves", MOVED), **options}
+    return kind(first=0, last=last, branching=2, levels=2, threshold=0, noise=AdditiveNoise(**known), **options)
+
+
+def grown(scale: Any, kind: type = NodeTree) -> NodeTree:
+    """Return the tree of two codes for one row more or less, which moves one node of every level: three draws."""
+    return nodes(DiscreteLaplace(scale), 1, kind, moves=sensitivity(1), relation=ADD_REMOVE)
 
 
 ONE_LEVEL = cuts(4, 1, 1)
 TWO_LEVELS = cuts(4, 2, "1/2")
 ADDED = cuts(4, 2, 1, relation=ADD_REMOVE)
 WEIGHED = cuts(2, 1, 1, weight=2)
-COUNTS = counted(DiscreteLaplace(1))
+COUNTS = counted(DiscreteLaplace(1), last=1)
 ADDED_COUNTS = counted(DiscreteLaplace(1), moves=sensitivity(1), relation=ADD_REMOVE)
 BELL = counted(DiscreteGaussian("1/2"))
-TREE = nodes(DiscreteLaplace("1/2"))
-BELL_TREE = nodes(DiscreteGaussian("1/4"))
+TREE = grown("1/2")
+BELL_TREE = nodes(DiscreteGaussian("1/4"), last=3)
 
 
 def point(level: str, node: str, end: str) -> InteriorPoint:
@@ -100,6 +105,9 @@ SWAP = (rows(*[0] * 9, *[4] * 9), rows(*[0] * 8, *[4] * 10))
 CROWD = (rows(*[4] * 20), rows(0, *[4] * 19))
 """All at one end, so that one choice has nearly all of the weight: whoever goes over costs it all that is claimed."""
 
+TWO_CROWDS = (rows(*[1] * 20, *[4] * 40), rows(0, *[1] * 20, *[4] * 39))
+"""Cut at 2, then at 0 and at 3, each of which nearly never happens: the range below and the one above lose as much."""
+
 CASES = [
     PromiseCase(
         name="cuts at medians, one level",
@@ -125,6 +133,7 @@ CASES = [
             (rows(0, 0, 1, 3, 4, 4), rows(0, 1, 3, 4, 4, 4)),
             CROWD,
             (rows(*[0] * 12, *[1] * 5, *[4] * 8), rows(*[0] * 11, *[1] * 5, *[4] * 9)),
+            TWO_CROWDS,
         ],
         mutants={
             "charged as for one row more or less": replace(TWO_LEVELS, epsilon=Fraction(1)),
@@ -158,16 +167,19 @@ CASES = [
         mutants={"the weight of one row": replace(WEIGHED, weight=1)},
     ),
     PromiseCase(
-        # A sixth of the claim is for the cut: with more of it, noise of half the scale would hide behind it.
+        # Two codes have two cells, so that tails are short of nothing: a crowd at one of them shows the cut in full.
         name="a cut and the counts of its cells",
         spec_ids=("PL-SAN-THRESH-RQ",),
         mechanism=COUNTS,
-        pairs=[(rows(0, 0, 2), rows(0, 2, 2))],
+        pairs=[(rows(*[1] * 20), rows(0, *[1] * 19))],
         mutants={
-            "printed: Lap(1/eps) counts, which cost twice what is said (Theorem 15)": counted(DiscreteLaplace("1/2")),
-            "a cut ten times as steep": replace(COUNTS, epsilon=Fraction(2)),
+            "printed: Lap(1/eps) counts, which cost twice what is said (Theorem 15)": counted(
+                DiscreteLaplace("1/2"), last=1
+            ),
+            "noise 5 % smaller": counted(DiscreteLaplace("19/20"), last=1),
+            "a cut half as steep again": replace(COUNTS, epsilon=Fraction(3, 10)),
         },
-        tail=1e-3,
+        tail=1e-6,
         long=True,
     ),
     PromiseCase(
@@ -192,21 +204,23 @@ CASES = [
         name="a tree of counts that grows where they are large",
         spec_ids=("PDP:C-7",),
         mechanism=TREE,
-        pairs=[(rows(*[0] * 6), rows(*[0] * 5, 2)), (rows(0, 0), rows(0, 2))],
+        pairs=[(rows(0, 0, 0), rows(0, 0, 0, 0)), (rows(), rows(0))],
         mutants={
-            "levels not charged": nodes(DiscreteLaplace("1/4")),
-            "only nodes that somebody is in": nodes(DiscreteLaplace("1/2"), OccupiedNodes),
+            "levels not charged": grown("1/4"),
+            "noise 5 % smaller": grown("19/40"),
+            "only nodes that somebody is in": grown("1/2", OccupiedNodes),
         },
         tail=1e-4,
-        long=True,
     ),
     PromiseCase(
+        # Of four codes all nodes are split; of three the last one is a node alone, and moves at one level only.
         name="a tree of counts with Gaussian noise",
         spec_ids=("PDP:C-7", "PDP:C-13"),
         mechanism=BELL_TREE,
-        pairs=[(rows(0, 0, 0), rows(0, 0, 2)), (rows(0, 0, 0, 1), rows(0, 0, 2, 1))],
-        mutants={"levels not charged": nodes(DiscreteGaussian("1/9"))},
-        tail=1e-5,
+        pairs=[(rows(*[0] * 4, *[2] * 4), rows(*[0] * 3, *[2] * 5))],
+        mutants={"levels not charged": nodes(DiscreteGaussian("1/8"), last=3)},
+        tail=1e-4,
+        long=True,
     ),
     PromiseCase(
         name="a code of a given rank",

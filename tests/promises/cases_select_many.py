@@ -19,7 +19,7 @@ def _top() -> list[PromiseCase]:
     far = replace(pick, cut=4)
     two = select.top(Pure(40), count=2)
     gauss = replace(select.top(Concentrated(1), count=1), cut=22)
-    sinh = select.Top(count=1, law=SinhNormal(4, 6), gap_sensitivity=2)
+    sinh = select.Top(count=1, law=SinhNormal(4, 6), gap_sensitivity=2, cut=2)
     counts = replace(select.top(Pure(4), count=1, monotone=True, relation=ADD_REMOVE), cut=4)
     shifts = [([0, 0, 0], [1, -1, -1]), ([0, 6, 0], [1, 5, 1]), ([0, 3, 0], [1, 2, 1])]
     return [
@@ -63,7 +63,7 @@ def _top() -> list[PromiseCase]:
             name="top-sinh-normal",
             spec_ids=("TCDP-GENHIST",),
             mechanism=sinh,
-            pairs=shifts,
+            pairs=[([3, 0], [2, 1]), *shifts],
             mutants={"a third of the noise": replace(sinh, law=SinhNormal(Fraction(4, 9), 2))},
         ),
         PromiseCase(

@@ -64,12 +64,14 @@ TWO_ROWS = TableStack(
 )
 
 CHOSEN = ChosenTables(
-    stack=TableStack(parts=(Part((0,), (2,), True, DiscreteLaplace(2)),), shown=("a", "b", "c"), relation=ADD_REMOVE),
-    candidates=tuple(Part(pair, (2, 2), True, DiscreteLaplace(2)) for pair in PAIRS_OF_BITS),
+    stack=TableStack(
+        parts=(Part((0,), (2,), True, DiscreteLaplace(Fraction(1, 2))),), shown=("a", "b", "c"), relation=ADD_REMOVE
+    ),
+    candidates=tuple(Part(pair, (2, 2), True, DiscreteLaplace(Fraction(1, 2))) for pair in PAIRS_OF_BITS),
     count=1,
     choice=Fraction(1),
     batches=1,
-    total=4,
+    total=8,
     relation=ADD_REMOVE,
 )
 
@@ -247,7 +249,10 @@ class SteepScores(ChosenTables):
         return ChosenTables.run(ChosenTables(**vars(steep)), exact, noise)
 
 
-FOUR = rows(BITS, (0, 0, 0), (1, 1, 1), (0, 1, 0))
+LINKED = ((0, 0, 0),) * 4 + ((0, 1, 0),) * 4
+"""The first column and the last are always equal: their table is nearly certain to be chosen, until somebody differs."""
+CLOSE = ((0, 0, 0), (1, 1, 1), (0, 1, 0))
+"""Three tables of which two are equally far off: one row more decides between them."""
 CASES = [
     PromiseCase(
         name="a model compared with the data",
@@ -274,6 +279,15 @@ CASES = [
             ),
         },
         tail=1e-3,
+    ),
+    PromiseCase(
+        # The same law with so little left out that all of the claim is seen.
+        name="tables that a first look points to, further out",
+        spec_ids=("SY-LOOK", "SY-MU"),
+        mechanism=LOOKED,
+        pairs=[(rows(TWO_BITS), rows(TWO_BITS, (0, 0)))],
+        tail=1e-4,
+        long=True,
     ),
     PromiseCase(
         name="pairs only if the noisy number of rows allows",
@@ -369,17 +383,17 @@ CASES = [
         name="a table chosen after a stack",
         spec_ids=("QR-MWEM", "QR-EM"),
         mechanism=CHOSEN,
-        pairs=[(FOUR, rows(BITS, (0, 0, 0), (1, 1, 1), (0, 1, 0), cell)) for cell in ((0, 0, 1), (1, 1, 1))],
+        pairs=[(rows(BITS, *some, (0, 0, 1)), rows(BITS, *some)) for some in (LINKED, CLOSE)],
         mutants={
             "the best without noise": ChoosesTheBest(**vars(CHOSEN)),
             "weights four times as steep": SteepScores(**vars(CHOSEN)),
             "half the noise": replace(
                 CHOSEN,
                 stack=with_laws(CHOSEN.stack, Fraction(1, 2)),
-                candidates=tuple(replace(part, law=DiscreteLaplace(1)) for part in CHOSEN.candidates),
+                candidates=tuple(replace(part, law=DiscreteLaplace(Fraction(1, 4))) for part in CHOSEN.candidates),
             ),
         },
-        tail=1e-2,
+        tail=1e-6,
         long=True,
     ),
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, ClassVar
 
 from sfumato import Noise
@@ -46,7 +47,7 @@ class LevelOnly(Mechanism):
         return self.inner.level(self.inner.rises(exact), noise)
 
 
-def with_rate(choice: Any, part: str, factor: int) -> Any:
+def with_rate(choice: Any, part: str, factor: int | Fraction) -> Any:
     """Return the choice with one of its exponential mechanisms made steeper."""
     inner = getattr(choice, part)
     return replace(choice, **{part: replace(inner, rate=inner.rate * factor)})

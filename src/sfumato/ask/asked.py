@@ -40,8 +40,13 @@ class Asked:
 
     def loss(self) -> Loss:
         """Return the sum of the losses; of several questions as a list that is fixed beforehand."""
-        total = reduce(add, (prepared.loss() for prepared in self.prepared))
-        return total.together() if len(self.prepared) > 1 else total
+        return self._loss
+
+    @cached_property
+    def _loss(self) -> Loss:
+        if len(self.prepared) == 1:
+            return self.prepared[0].loss()
+        return reduce(add, (prepared.loss() for prepared in self.prepared)).together()
 
     def total(self, spend: Bound) -> str:
         """Say what several questions guarantee together, at the spend's delta or at one in a million."""

@@ -52,8 +52,12 @@ class Event:
             "name": self.name,
             "spec": self.spec,
             "version": self.version,
-            "parameters": {key: plain(value) for key, value in self.parameters.items()},
+            "parameters": plain(self.parameters),
         }
+
+
+_PLAIN_ALREADY = frozenset((str, int, float, bool, type(None)))
+"""Types, and not their subclasses: an Enum of texts is written as its value."""
 
 
 def plain(value: Any) -> Any:
@@ -67,9 +71,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, (frozenset, set)):
         return sorted(value)
     if isinstance(value, (list, tuple)):
-        return [plain(part) for part in value]
+        return [part if type(part) in _PLAIN_ALREADY else plain(part) for part in value]
     if isinstance(value, Mapping):
-        return {str(key): plain(part) for key, part in value.items()}
+        return {str(key): part if type(part) in _PLAIN_ALREADY else plain(part) for key, part in value.items()}
     return value.to_json() if hasattr(value, "to_json") else value
 
 

@@ -13,6 +13,8 @@ from sfumato.errors import BudgetExceeded, ParameterError
 from sfumato.exact import INFINITY
 from sfumato.exact.written import shown, typed
 from sfumato.ledger import UNBOUNDED, Budget, Ledger
+from sfumato.ledger.wording import used_text
+from sfumato.privacy.filters import Meter
 
 from .conftest import SECRETS
 
@@ -71,6 +73,14 @@ def test_spent_of_an_approximate_limit_has_no_single_number():
         assert ledger.spent().percent == 59
     with ledger_with(Budget(Approximate(1, 1e-6, leaks=5e-7)), Cost.approximate("1/10", "49/100000000")) as ledger:
         assert ledger.spent().percent == 98
+
+
+def test_a_route_that_is_used_up_does_not_read_as_overspent():
+    meter = Meter("tau", Fraction(997, 1000), Fraction(9))
+    meters = (Meter("leak", Fraction(1, 10**7)), Meter("epsilon", Fraction(1, 3)), meter)
+    said = used_text(meters, (Fraction(0), Fraction(1, 3), Fraction(996, 1000)))
+    assert said == "Used so far: Epsilon all of 1/3. Order 9: all of 0.99. Leaks 0 of 1e-7."
+    assert "Order 9: 0.5 of 0.99." in used_text(meters, (Fraction(0), Fraction(0), Fraction(1, 2)))
 
 
 def test_refusals():

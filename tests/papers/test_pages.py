@@ -35,7 +35,7 @@ def test_every_id_of_the_theory_is_in_the_table_and_in_an_example(name: str) -> 
 TRIED = {
     "partial-dp.md": ("partial-dp.md",),
     "truncated-cdp.md": ("truncated-cdp.md",),
-    "query-release.md": ("query-release.md", "release-by-learning.md"),
+    "query-release.md": ("query-release.md", "release-by-learning.md", "fairness.md"),
 }
 """Pages whose examples stand under "Try it", with the pages of what they show."""
 
@@ -51,7 +51,7 @@ def tried(page: str) -> set[str]:
     found: set[str] = set()
     for section in re.split(r"^##+ ", page[begin:end], flags=re.MULTILINE):
         if "```python" in section:
-            found |= {short(one) for one in re.findall(r"[A-Z][\w:+-]*[\w+←→]", section)}
+            found |= {short(one) for one in re.findall(r"[A-Z][\w:+-]*[\w+←→]'?", section)}
             for kind, first, last in re.findall(r"([A-Z]+-)(\d+) to \1(\d+)", section):
                 found |= {f"{kind}{place}" for place in range(int(first), int(last) + 1)}
     return found

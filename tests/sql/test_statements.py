@@ -379,7 +379,7 @@ def test_explain_asks_the_engine_nothing(curator: Any, monkeypatch: Any) -> None
     def looked(*_: Any, **__: Any) -> Any:
         raise AssertionError("EXPLAIN looked at the data.")
 
-    for place, name in ((Gauge, "read"), (Table, "run"), (Table, "batches")):
+    for place, name in ((Gauge, "read"), (Table, "run"), (Table, "each_batch")):
         monkeypatch.setattr(place, name, looked)
     for asked in (
         "SELECT kind, SUM(cost), AVG(days) FROM visits GROUP BY kind",

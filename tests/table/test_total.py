@@ -419,7 +419,7 @@ def test_the_kind_of_a_failure_leaves_and_its_text_does_not(error: Exception, sa
 
 def test_a_csv_cell_changes_nothing(tmp_path: Path) -> None:
     seen = []
-    for cell in (b"5", b"\x00", b"9" * 100_000, b'"5'):
+    for cell in (b"5", b"\x00", b"9" * 100_000, b'"5"'):
         (tmp_path / "people.csv").write_bytes(b"id,c\n1,5\n2," + cell + b"\n")
         seen.append(outcome(tmp_path / "people.csv", NUMBER))
     assert len(set(map(repr, seen))) == 1 and not isinstance(seen[0][0], str)

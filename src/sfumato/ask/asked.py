@@ -21,6 +21,7 @@ from sfumato.ledger.plan import by_curve, total_text
 from sfumato.ledger.readings import Reading
 from sfumato.ledger.running import Coins, Work
 from sfumato.mechanism import Event
+from sfumato.noise.source import load
 from sfumato.privacy import EVERYTHING, Approximate, Bound, Concentrated, Cost, Loss, Pure, Truncated
 from sfumato.privacy.filters import Meter
 from sfumato.table.data import Table
@@ -40,8 +41,13 @@ class Asked:
 
     def loss(self) -> Loss:
         """Return the sum of the losses; of several questions as a list that is fixed beforehand."""
-        total = reduce(add, (prepared.loss() for prepared in self.prepared))
-        return total.together() if len(self.prepared) > 1 else total
+        return self._loss
+
+    @cached_property
+    def _loss(self) -> Loss:
+        if len(self.prepared) == 1:
+            return self.prepared[0].loss()
+        return reduce(add, (prepared.loss() for prepared in self.prepared)).together()
 
     def total(self, spend: Bound) -> str:
         """Say what several questions guarantee together, at the spend's delta or at one in a million."""
@@ -98,7 +104,12 @@ class Asked:
             prepared.check(table)
 
     def work(self, table: Table) -> Work:
-        """Return the draw in its two halves: what is read from the table, and what is drawn from that."""
+        """Return the draw in its two halves: what is read from the table, and what is drawn from that.
+
+        The packages that draws need are loaded here: one that cannot be loaded says so before anything is reserved.
+        """
+        with self._repeatable():
+            load()
         return Work(lambda: pack(self.read(table)), self.draw)
 
     def read(self, table: Table) -> tuple[Any, ...]:

@@ -84,8 +84,9 @@ class Domain(metaclass=Understood):
         """The code that null and NaN become."""
         if not self.may_be_missing:
             return self.code(self.missing)
-        assert self.last is not None
-        return self.last
+        last = self.last
+        assert last is not None
+        return last
 
     @property
     def other_code(self) -> int | None:
@@ -118,6 +119,7 @@ class Domain(metaclass=Understood):
         return {**record, "public": True} if self.public else record
 
     def _check_code(self, code: int) -> int:
-        if code < self.first or (self.last is not None and code > self.last):
-            raise ParameterError(f"{code} is no code of this column; its codes are {self.first} to {self.last}.")
+        first, last = self.first, self.last
+        if code < first or (last is not None and code > last):
+            raise ParameterError(f"{code} is no code of this column; its codes are {first} to {last}.")
         return int(code)

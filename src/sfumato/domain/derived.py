@@ -14,6 +14,7 @@ from sfumato.domain.calendar import Dates, as_date, day_number, day_of_number
 from sfumato.domain.numbers import FixedPoint, Integers
 from sfumato.errors import ParameterError
 from sfumato.exact import above_zero, exact, to_text
+from sfumato.exact.search import smallest_between
 from sfumato.words import Understood
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -111,15 +112,13 @@ class Derived(Domain):
             if value in WEEKDAYS:
                 return WEEKDAYS.index(value)
             raise ParameterError(f"{value!r} is no weekday; write one of {', '.join(WEEKDAYS)}.")
-        # Values grow with codes, so the code is found by halving.
-        low, high = self.first, self.highest
+        first = self.first
         try:
-            wanted = as_date(value) if isinstance(self.decode(low), date) else exact(value, "the value")
-            while low < high:
-                middle = (low + high) // 2
-                low, high = (middle + 1, high) if self.decode(middle) < wanted else (low, middle)
-            if self.decode(low) == wanted:
-                return low
+            wanted = as_date(value) if isinstance(self.decode(first), date) else exact(value, "the value")
+            # Values grow with codes, so the code is found by halving.
+            found = smallest_between(first - 1, self.highest, lambda code: self.decode(code) >= wanted)
+            if self.decode(found) == wanted:
+                return found
         except TypeError:
             pass
         raise ParameterError(f"{value!r} is no value of this column; they are the lower ends of its parts.")

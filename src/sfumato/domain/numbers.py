@@ -120,6 +120,8 @@ class Integers(Numbers):
 
     def decode(self, code: int) -> int | None:
         """Return the number itself."""
+        if self.low <= code <= self.high:  # the level of missing cells lies above
+            return int(code)
         return None if self.is_missing(code) else self._check_code(code)
 
     def code(self, value: Any) -> int:

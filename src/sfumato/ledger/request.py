@@ -66,10 +66,14 @@ class Request:
 
 def without_gauss(record: Any) -> Any:
     """Return the JSON of losses as versions wrote it that knew no Gaussian charges."""
+    nested = (dict, list)  # Most of a record are texts and numbers, which stay as they are.
     if isinstance(record, dict):
         costs = "curve" in record and "leak" in record
-        return {key: without_gauss(part) for key, part in record.items() if not (costs and key == "gauss")}
-    return [without_gauss(part) for part in record] if isinstance(record, list) else record
+        kept = record.items() if not costs else [item for item in record.items() if item[0] != "gauss"]
+        return {key: without_gauss(part) if isinstance(part, nested) else part for key, part in kept}
+    if isinstance(record, list):
+        return [without_gauss(part) if isinstance(part, nested) else part for part in record]
+    return record
 
 
 def request_of(

@@ -123,7 +123,9 @@ def used_text(meters: Sequence[Meter], sums: Sequence[Extended]) -> str:
 def _used(meter: Meter, used: Extended) -> str:
     if isinstance(used, Infinity) or used > meter.ceiling:
         return "closed"
-    said = f"{shown(used, up=True)} of {_ceiling(meter)}"
+    above, ceiling = shown(used, up=True), _ceiling(meter)
+    # Rounded to the safe side each, a sum just below its ceiling would read as one above it.
+    said = f"{'all' if Fraction(above) > Fraction(ceiling) else above} of {ceiling}"
     return f"{said} ({-(-100 * used // meter.ceiling)} %)" if meter.kind == "gauss" else said
 
 

@@ -33,6 +33,12 @@ DIRECT_BYTES = 64
 _counter_lock = threading.Lock()
 
 
+def load() -> None:
+    """Load the packages that a draw needs, so that one that cannot be loaded is noticed before anything is paid."""
+    import cryptography.hazmat.primitives.ciphers  # noqa: F401  the key stream
+    import flint  # noqa: F401  certified enclosures
+
+
 class Stream(Protocol):
     """Uniform bits for one draw call, read in order and never twice."""
 

@@ -7,18 +7,10 @@ from functools import reduce
 
 from sfumato.errors import CertificationError, ParameterError, UnsupportedSpend
 from sfumato.exact import Number
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Priced, RoundedNormal, SinhNormal
-from sfumato.noise.laws.base import SMALLEST_SCALE
+from sfumato.noise.laws.chosen import law_of
 from sfumato.perturb.additive import AdditiveNoise, as_sensitivity
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Everything, Relation, attributes, require_bound
-from sfumato.privacy.calibrate import (
-    GaussianParameters,
-    Gaussians,
-    LaplaceParameters,
-    Parameters,
-    RoundedParameters,
-    choose,
-)
+from sfumato.privacy.calibrate import Gaussians, choose
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.privacy.sensitivity import sensitivity as bounds_on
 
@@ -77,19 +69,6 @@ def calibrate(
     if not mechanism.loss().within(bound):
         raise CertificationError(f"The noise found for {bound!r} does not provably fit it; please report this.")
     return mechanism
-
-
-def law_of(parameters: Parameters) -> Priced:
-    """Return the law with these parameters; noise below what the sampler can draw is rounded up."""
-    match parameters:
-        case LaplaceParameters():
-            return DiscreteLaplace(max(parameters.scale, SMALLEST_SCALE))
-        case GaussianParameters():
-            return DiscreteGaussian(max(parameters.variance, SMALLEST_SCALE**2))
-        case RoundedParameters():
-            return RoundedNormal(max(parameters.variance, SMALLEST_SCALE**2))
-        case _:
-            return SinhNormal(parameters.variance, parameters.bend)
 
 
 def _person(

@@ -13,10 +13,11 @@ from sfumato.exact import INFINITY, Extended, Infinity, rational_ball
 from sfumato.exact.enclosure import Ball
 from sfumato.privacy.curve import Curve, curve_from_json, register
 from sfumato.privacy.forms import ZERO, LinearCurve
+from sfumato.privacy.parts import OfChoices, OfParts, in_order
 
 
 @dataclass(frozen=True)
-class Total(Curve):
+class Total(OfParts, Curve):
     """The sum of curves, each with its multiplicity: adaptive composition (TCDP:C-COMP). Made by `total`."""
 
     form: ClassVar[str] = "total"
@@ -50,10 +51,6 @@ class Total(Curve):
         """The first order at which a part ends."""
         return min((curve.end for _, curve in self.parts), default=INFINITY)
 
-    def parameters(self) -> dict[str, Any]:
-        """Return the parts with their counts."""
-        return {"parts": [[count, curve.to_json()] for count, curve in self.parts]}
-
     def group(self, people: int) -> Curve:
         """Add the group curves of the parts: each has its own best form."""
         return total((count, curve.group(people)) for count, curve in self.parts)
@@ -86,12 +83,11 @@ def total(parts: Iterable[tuple[int, Curve]]) -> Curve:
         return ZERO
     if list(counts.values()) == [1]:
         return next(iter(counts))
-    ordered = sorted(counts.items(), key=lambda item: json.dumps(item[0].to_json(), sort_keys=True))
-    return Total(tuple((count, curve) for curve, count in ordered))
+    return Total(in_order(counts))
 
 
 @dataclass(frozen=True)
-class Least(Curve):
+class Least(OfChoices, Curve):
     """The smaller of several bounds on the same mechanism, order by order. Made by `least`."""
 
     form: ClassVar[str] = "least"
@@ -119,10 +115,6 @@ class Least(Curve):
         """The last order that any bound reaches."""
         return max(curve.end for curve in self.choices)
 
-    def parameters(self) -> dict[str, Any]:
-        """Return the choices."""
-        return {"choices": [curve.to_json() for curve in self.choices]}
-
     def group(self, people: int) -> Curve:
         """The minimum of the group bounds."""
         return least(curve.group(people) for curve in self.choices)
@@ -134,7 +126,7 @@ def least(choices: Iterable[Curve]) -> Curve:
 
 
 @dataclass(frozen=True)
-class Greatest(Curve):
+class Greatest(OfChoices, Curve):
     """The larger of several curves: one of several things happens, and it is not known which. Made by `greatest`."""
 
     form: ClassVar[str] = "greatest"
@@ -158,10 +150,6 @@ class Greatest(Curve):
     def end(self) -> Extended:
         """The first order at which a choice ends."""
         return min(curve.end for curve in self.choices)
-
-    def parameters(self) -> dict[str, Any]:
-        """Return the choices."""
-        return {"choices": [curve.to_json() for curve in self.choices]}
 
 
 def greatest(choices: Iterable[Curve]) -> Curve:

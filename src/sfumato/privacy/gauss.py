@@ -7,7 +7,6 @@ A larger reserve never raises a charge.
 
 from __future__ import annotations
 
-import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -19,6 +18,7 @@ from typing import Any, ClassVar
 from sfumato.errors import ParameterError
 from sfumato.exact import INFINITY, Extended, Infinity, from_text, rational_ball, to_text
 from sfumato.exact.enclosure import FIRST_BITS, LAST_BITS, UNIT_BITS, Ball, middle, precision
+from sfumato.privacy.parts import OfChoices, OfParts, in_order
 from sfumato.privacy.relations import Relation
 
 RESERVES = (Fraction(1, 200), Fraction(1, 50), Fraction(1, 20), Fraction(1, 8))
@@ -163,7 +163,7 @@ UNKNOWN_GAUSS = Unknown()
 
 
 @dataclass(frozen=True)
-class Added(Gauss):
+class Added(OfParts, Gauss):
     """Releases one after the other, each with its multiplicity. Made by `added`."""
 
     form: ClassVar[str] = "added"
@@ -179,10 +179,6 @@ class Added(Gauss):
     def group(self, people: int) -> Gauss:
         """Add the charges of the groups: each release holds for itself."""
         return added((count, part.group(people)) for count, part in self.parts)
-
-    def parameters(self) -> dict[str, Any]:
-        """Return the parts with their counts."""
-        return {"parts": [[count, part.to_json()] for count, part in self.parts]}
 
 
 def added(parts: Iterable[tuple[int, Gauss]]) -> Gauss:
@@ -212,12 +208,11 @@ def added(parts: Iterable[tuple[int, Gauss]]) -> Gauss:
         return NONE
     if list(counts.values()) == [1]:
         return next(iter(counts))
-    ordered = sorted(counts.items(), key=lambda item: json.dumps(item[0].to_json(), sort_keys=True))
-    return Added(tuple((count, part) for part, count in ordered))
+    return Added(in_order(counts))
 
 
 @dataclass(frozen=True)
-class Smallest(Gauss):
+class Smallest(OfChoices, Gauss):
     """Several bounds on one release, all of one certificate: the smallest holds. Made by `smallest`."""
 
     form: ClassVar[str] = "smallest"
@@ -231,10 +226,6 @@ class Smallest(Gauss):
         """Return the smallest of the groups' charges."""
         return smallest(choice.group(people) for choice in self.choices)
 
-    def parameters(self) -> dict[str, Any]:
-        """Return the choices."""
-        return {"choices": [choice.to_json() for choice in self.choices]}
-
 
 def smallest(choices: Iterable[Gauss]) -> Gauss:
     """Return the smallest of several bounds on one release."""
@@ -246,7 +237,7 @@ def smallest(choices: Iterable[Gauss]) -> Gauss:
 
 
 @dataclass(frozen=True)
-class Largest(Gauss):
+class Largest(OfChoices, Gauss):
     """One of several releases happens, and it is not known which: the largest charge covers it. Made by `largest`."""
 
     form: ClassVar[str] = "largest"
@@ -259,10 +250,6 @@ class Largest(Gauss):
     def group(self, people: int) -> Gauss:
         """Return nothing known: the steps of a group may be of different kinds."""
         return UNKNOWN_GAUSS
-
-    def parameters(self) -> dict[str, Any]:
-        """Return the choices."""
-        return {"choices": [choice.to_json() for choice in self.choices]}
 
 
 def largest(choices: Iterable[Gauss]) -> Gauss:

@@ -15,6 +15,7 @@ from functools import lru_cache
 
 from sfumato.exact import Extended, Infinity, rational_ball, significant_up
 from sfumato.exact.enclosure import Ball, precision
+from sfumato.exact.search import halved
 from sfumato.privacy.conversion import nearby
 from sfumato.privacy.curve import Curve
 
@@ -275,7 +276,4 @@ def _certain_root(reached: Callable[[Fraction], bool]) -> tuple[Fraction, Fracti
             outside, inside = inside, 2 * inside
             if inside > 1 << 200:
                 return None
-        for _ in range(80):
-            middle = (outside + inside) / 2
-            outside, inside = (outside, middle) if reached(middle) else (middle, inside)
-    return outside, inside
+        return halved(outside, inside, reached, 80)

@@ -16,6 +16,7 @@ from typing import Any
 
 from sfumato.errors import ParameterError
 from sfumato.exact import Extended, Infinity, from_text, to_text
+from sfumato.exact.search import halved
 from sfumato.privacy.bounds import Approximate
 from sfumato.privacy.conversion import LARGEST_ORDER, best_order, epsilon_order, float_log, float_price, nearby
 from sfumato.privacy.cost import Cost
@@ -254,10 +255,7 @@ def _largest_repeated(limit: Approximate, gate: Callable[[Cost], Filter], leak: 
     low, high = limit.epsilon / count, limit.epsilon
     if not low or fits(high):
         return high
-    for _ in range(24):
-        middle = (low + high) / 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    short = short_down(low, 6)
+    short = short_down(halved(low, high, lambda epsilon: not fits(epsilon), 24)[0], 6)
     return max(short, limit.epsilon / count) if fits(short) else limit.epsilon / count
 
 

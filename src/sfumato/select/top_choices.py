@@ -9,20 +9,14 @@ from typing import Any, ClassVar
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.mechanism import Event, Mechanism
-from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Noise, Priced, RoundedNormal, SinhNormal, require_priced
+from sfumato.noise import Noise, Priced, require_priced
+from sfumato.noise.laws.chosen import law_of
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Everything, Loss, Relation, attributes
-from sfumato.privacy.calibrate import (
-    GaussianParameters,
-    Gaussians,
-    LaplaceParameters,
-    Parameters,
-    RoundedParameters,
-    choose,
-)
+from sfumato.privacy.calibrate import Gaussians, choose
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.privacy.sensitivity import sensitivity as sensitivity_of
 from sfumato.select.candidates import Candidates, normalise
-from sfumato.select.fit import drawable, gap_sensitivity, positive_spend, settle
+from sfumato.select.fit import gap_sensitivity, positive_spend, settle
 from sfumato.select.scores import whole
 
 
@@ -134,18 +128,6 @@ def _bearers(leaders: list[int], others: int, wanted: int, noise: Noise) -> Any:
 def _moves(count: int, gap: int) -> Sensitivity:
     """Return how far the leads can move: at most 2·count of them, each by gap, together by count·gap."""
     return sensitivity_of(l1=count * gap, l2_squared=count * gap**2, largest=gap, changed=2 * count)
-
-
-def law_of(found: Parameters) -> Priced:
-    """Return the law with these calibrated parameters."""
-    match found:
-        case LaplaceParameters():
-            return DiscreteLaplace(drawable(found.scale))
-        case GaussianParameters():
-            return DiscreteGaussian(drawable(found.variance))
-        case RoundedParameters():
-            return RoundedNormal(drawable(found.variance))
-    return SinhNormal(found.variance, found.bend)
 
 
 def top(

@@ -17,73 +17,66 @@ from sfumato.ledger.store import database_url
 
 metadata = sa.MetaData()
 
-people = sa.Table(
-    "house_people",
-    metadata,
-    sa.Column("name", sa.String(60), primary_key=True),
-    sa.Column("role", sa.String(20), nullable=False),
-    sa.Column("created", sa.Float, nullable=False),
+
+def _texts(length: int | None, *names: str, **more: Any) -> list[sa.Column[Any]]:
+    """Return columns of texts of at most so many characters, or of any length; none of them may be empty."""
+    kind = sa.Text() if length is None else sa.String(length)
+    return [sa.Column(name, kind, nullable=False, **more) for name in names]
+
+
+def _times(*names: str) -> list[sa.Column[Any]]:
+    """Return columns of moments, in seconds."""
+    return [sa.Column(name, sa.Float, nullable=False) for name in names]
+
+
+def _flag(name: str) -> sa.Column[Any]:
+    return sa.Column(name, sa.Boolean, nullable=False)
+
+
+def _table(name: str, *columns: Any) -> sa.Table:
+    return sa.Table(f"house_{name}", metadata, *columns)
+
+
+people = _table("people", *_texts(60, "name", primary_key=True), *_texts(20, "role"), *_times("created"))
+grants = _table("grants", *_texts(60, "name", "dataset", primary_key=True))
+tokens = _table(
+    "tokens",
+    *_texts(32, "id", primary_key=True),
+    *_texts(60, "name", index=True),
+    *_texts(64, "salt", "hash"),
+    *_times("created", "expires"),
+    _flag("revoked"),
 )
-grants = sa.Table(
-    "house_grants",
-    metadata,
-    sa.Column("name", sa.String(60), primary_key=True),
-    sa.Column("dataset", sa.String(60), primary_key=True),
+sessions = _table(
+    "sessions",
+    *_texts(64, "hash", primary_key=True),
+    *_texts(60, "name", index=True),
+    *_texts(32, "token"),
+    *_texts(64, "form"),
+    *_times("created", "seen"),
 )
-tokens = sa.Table(
-    "house_tokens",
-    metadata,
-    sa.Column("id", sa.String(32), primary_key=True),
-    sa.Column("name", sa.String(60), nullable=False, index=True),
-    sa.Column("salt", sa.String(64), nullable=False),
-    sa.Column("hash", sa.String(64), nullable=False),
-    sa.Column("created", sa.Float, nullable=False),
-    sa.Column("expires", sa.Float, nullable=False),
-    sa.Column("revoked", sa.Boolean, nullable=False),
-)
-sessions = sa.Table(
-    "house_sessions",
-    metadata,
-    sa.Column("hash", sa.String(64), primary_key=True),
-    sa.Column("name", sa.String(60), nullable=False, index=True),
-    sa.Column("token", sa.String(32), nullable=False),
-    sa.Column("form", sa.String(64), nullable=False),
-    sa.Column("created", sa.Float, nullable=False),
-    sa.Column("seen", sa.Float, nullable=False),
-)
-attempts = sa.Table(
-    "house_attempts",
-    metadata,
-    sa.Column("place", sa.String(64), nullable=False, index=True),
-    sa.Column("at", sa.Float, nullable=False),
-)
-jobs = sa.Table(
-    "house_jobs",
-    metadata,
-    sa.Column("id", sa.String(32), primary_key=True),
-    sa.Column("dataset", sa.String(60), nullable=False, index=True),
-    sa.Column("name", sa.String(60), nullable=False, index=True),
-    sa.Column("key", sa.String(100), nullable=False),
-    sa.Column("form", sa.Text, nullable=False),
-    sa.Column("state", sa.String(20), nullable=False),
-    sa.Column("said", sa.Text, nullable=False),
-    sa.Column("kind", sa.String(40), nullable=False),
-    sa.Column("request", sa.String(200), nullable=False),
-    sa.Column("reused", sa.Boolean, nullable=False),
-    sa.Column("decided", sa.String(60), nullable=False),
-    sa.Column("created", sa.Float, nullable=False),
-    sa.Column("changed", sa.Float, nullable=False),
+attempts = _table("attempts", *_texts(64, "place", index=True), *_times("at"))
+jobs = _table(
+    "jobs",
+    *_texts(32, "id", primary_key=True),
+    *_texts(60, "dataset", "name", index=True),
+    *_texts(100, "key"),
+    *_texts(None, "form"),
+    *_texts(20, "state"),
+    *_texts(None, "said"),
+    *_texts(40, "kind"),
+    *_texts(200, "request"),
+    _flag("reused"),
+    *_texts(60, "decided"),
+    *_times("created", "changed"),
     sa.UniqueConstraint("dataset", "name", "key"),
 )
-
-talks = sa.Table(
-    "house_talks",
-    metadata,
-    sa.Column("dataset", sa.String(60), primary_key=True),
-    sa.Column("name", sa.String(60), primary_key=True),
-    sa.Column("key", sa.String(100), primary_key=True),
-    sa.Column("form", sa.Text, nullable=False),
-    sa.Column("created", sa.Float, nullable=False),
+talks = _table(
+    "talks",
+    *_texts(60, "dataset", "name", primary_key=True),
+    *_texts(100, "key", primary_key=True),
+    *_texts(None, "form"),
+    *_times("created"),
 )
 
 LOCK = 0x5F0A71

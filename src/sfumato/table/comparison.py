@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import date
 from fractions import Fraction
+from operator import ge, gt
 from typing import Any
 
 from sfumato.domain import Dates, Derived, Domain, FixedPoint, Integers, Text, Times, Weekdays
 from sfumato.domain.calendar import as_date
 from sfumato.errors import ParameterError
 from sfumato.exact import exact
+from sfumato.exact.search import smallest_between
 from sfumato.table.predicate import (
     Condition,
     Predicate,
@@ -102,12 +104,10 @@ def _ordered(schema: Schema, column: str, how: str, literal: Any) -> Predicate:
     """Turn an order comparison into an interval of codes; values grow with codes, so halving finds its end."""
     domain = schema.domain(column)
     assert domain.highest is not None
-    low, high = domain.first, domain.highest + 1
-    inclusive = how in ("<=", ">")
-    while low < high:
-        middle = (low + high) // 2
-        # Moments are compared in nanoseconds, which no type of Python's calendar has.
-        value = middle * domain.nanoseconds if isinstance(domain, Times) else domain.decode(middle)
-        low, high = (middle + 1, high) if value < literal or (inclusive and value == literal) else (low, middle)
-    interval = (domain.first, low - 1) if how in ("<", "<=") else (low, domain.highest)
+    first, highest = domain.first, domain.highest
+    # Moments are compared in nanoseconds, which no type of Python's calendar has.
+    value_of: Callable[[int], Any] = domain.nanoseconds.__mul__ if isinstance(domain, Times) else domain.decode
+    beyond = gt if how in ("<=", ">") else ge
+    turn = smallest_between(first - 1, highest + 1, lambda code: beyond(value_of(code), literal))
+    interval = (first, turn - 1) if how in ("<", "<=") else (turn, highest)
     return codes_between(schema, column, [interval])

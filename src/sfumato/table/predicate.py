@@ -73,10 +73,11 @@ def columns(predicate: Predicate) -> frozenset[str]:
 def codes_between(schema: Schema, column: str, intervals: Iterable[Interval]) -> Predicate:
     """Return the rows whose code lies in one of the intervals, reduced to what the domain allows."""
     domain = schema.domain(column)
-    assert domain.last is not None
-    clipped = ((max(low, domain.first), min(high, domain.last)) for low, high in intervals)
-    kept = _merged(interval for interval in clipped if interval[0] <= interval[1])
-    if kept == ((domain.first, domain.last),):
+    first, last = domain.first, domain.last
+    assert last is not None
+    clipped = [(max(low, first), min(high, last)) for low, high in intervals]
+    kept = _merged([interval for interval in clipped if interval[0] <= interval[1]])
+    if kept == ((first, last),):
         return EVERY_ROW
     return Codes(column, kept) if kept else NO_ROW
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import reduce
+from functools import cached_property, reduce
 from math import prod
 
 from sfumato.privacy.sensitivity import Sensitivity
@@ -47,7 +47,7 @@ class Shape:
     part: Part
     where: Predicate
 
-    @property
+    @cached_property
     def ends(self) -> tuple[int, int]:
         """The smallest and the largest value of one row."""
         return self.part.range(self.schema)
@@ -68,7 +68,7 @@ class Shape:
         """T: how much a person may count."""
         return self.rule.rows * self.rule.scale
 
-    @property
+    @cached_property
     def cells(self) -> int | None:
         """How many cells there are; None if nobody can list them."""
         found = [self.schema.domain(name).size for name in self.keys]

@@ -129,9 +129,19 @@ def build_tree(points: Floats, values: Floats) -> tuple[Any, ...]:
 def _compiled() -> Any:
     import numba
 
-    # The helper is compiled under its own name first, because the search refers to it.
-    globals()["_box_distance"] = numba.njit(nogil=True, cache=True)(_box_distance)
+    # The helpers are compiled under their own names first, because the search refers to them.
+    for helper in (_farther, _box_distance):
+        globals()[helper.__name__] = numba.njit(nogil=True, cache=True)(helper)
     return numba.njit(nogil=True, cache=True)(_search)
+
+
+def _farther(apart: float, gap: float, power: int) -> float:
+    """Return a distance with the gap along one more axis: added, added squared (power 2), or the larger (power 0)."""
+    if power == 1:
+        return apart + gap
+    if power == 2:
+        return apart + gap * gap
+    return max(apart, gap)
 
 
 def _box_distance(low: Any, high: Any, box: int, queries: Any, query: int, power: int) -> float:  # noqa: PLR0917
@@ -139,16 +149,11 @@ def _box_distance(low: Any, high: Any, box: int, queries: Any, query: int, power
     apart = 0.0
     for axis in range(low.shape[1]):
         gap = max(0.0, low[box, axis] - queries[query, axis], queries[query, axis] - high[box, axis])
-        if power == 1:
-            apart += gap
-        elif power == 2:
-            apart += gap * gap
-        else:
-            apart = max(apart, gap)
+        apart = _farther(apart, gap, power)
     return float(np.sqrt(apart)) if power == 2 else apart
 
 
-def _search(  # noqa: PLR0912, PLR0917
+def _search(  # noqa: PLR0917
     points: Any, values: Any, low: Any, high: Any, top: Any, left: Any, right: Any, start: Any, stop: Any,
     queries: Any, power: int, step: float, out: Any,
 ) -> None:  # fmt: skip
@@ -169,13 +174,7 @@ def _search(  # noqa: PLR0912, PLR0917
                 for person in range(start[node], stop[node]):
                     apart = 0.0
                     for axis in range(dimensions):
-                        gap = abs(points[person, axis] - queries[query, axis])
-                        if power == 1:
-                            apart += gap
-                        elif power == 2:
-                            apart += gap * gap
-                        else:
-                            apart = max(apart, gap)
+                        apart = _farther(apart, abs(points[person, axis] - queries[query, axis]), power)
                     if power == 2 and apart > 0:
                         # Two steps less than the certificate's own rounding: never above what it allows.
                         apart = np.ceil(np.sqrt(apart) / step) * step + 2 * step

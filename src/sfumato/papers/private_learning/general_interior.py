@@ -13,6 +13,7 @@ from sfumato.errors import UnsupportedSpend
 from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import DiscreteGaussian, Noise, Priced
+from sfumato.noise.laws.chosen import law_of
 from sfumato.papers.private_learning.enough_people import said_of_promise
 from sfumato.privacy import EVERYTHING, Attributes, Bound, Concentrated, Everything, Loss, Truncated, attributes
 from sfumato.privacy.calibrate import choose
@@ -23,7 +24,6 @@ from sfumato.select.quasiconcave.heaviest_cell import HeaviestCell
 from sfumato.select.quasiconcave.interior_point import SHARES, part_of
 from sfumato.select.quasiconcave.tree import clamped
 from sfumato.select.scores import StepFunction
-from sfumato.select.top_choices import law_of
 
 STRETCH = 10
 """How much more the stretched function of the levels moves than the function does."""

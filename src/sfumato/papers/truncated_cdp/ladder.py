@@ -16,6 +16,7 @@ import numpy as np
 from sfumato.errors import UnsupportedSpend
 from sfumato.exact import Infinity, rational_ball
 from sfumato.exact.enclosure import Ball, precision
+from sfumato.exact.search import halved
 from sfumato.papers.truncated_cdp.certificate import SLACK, close, orders, renyi_limits
 from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Truncated
 
@@ -135,13 +136,7 @@ def _largest_step(chance: Fraction, bound: Concentrated | Truncated) -> float:
     high = 2 * low
     while _fits(chance, high, target, last):
         low, high = high, 2 * high
-    for _ in range(26):
-        middle = (low + high) / 2
-        if _fits(chance, middle, target, last):
-            low = middle
-        else:
-            high = middle
-    return low
+    return halved(low, high, lambda step: not _fits(chance, step, target, last), 26)[0]
 
 
 @lru_cache(maxsize=64)

@@ -17,6 +17,7 @@ from sfumato.ledger.largest import scaled
 from sfumato.ledger.stepping import Stepwise
 from sfumato.mechanism import Event
 from sfumato.noise import Noise, new_key
+from sfumato.noise.source import load
 from sfumato.perturb import AdditiveNoise, calibrate
 from sfumato.privacy import Approximate, Attributes, Bound, Cost, Loss, Pure, require_bound
 from sfumato.questions.conversation.guesses import ApproximateChecking
@@ -251,6 +252,7 @@ def open_conversation(
 
 
 def _opened(ledger: Ledger, name: str, asked: Proposal, event: Event, analyst: str | None) -> Stepwise:
+    load()
     try:
         return ledger.open(
             name,

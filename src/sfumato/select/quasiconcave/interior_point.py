@@ -12,6 +12,7 @@ from sfumato.errors import UnsupportedSpend
 from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import DiscreteGaussian, Noise, Priced
+from sfumato.noise.laws.chosen import law_of
 from sfumato.privacy import (
     EVERYTHING,
     REPLACE_ONE,
@@ -30,7 +31,6 @@ from sfumato.select.fit import drawable, positive_spend, settle, shortfall
 from sfumato.select.quasiconcave.heaviest_cell import HeaviestCell
 from sfumato.select.quasiconcave.tree import clamped, fullest, node_counts
 from sfumato.select.scores import StepFunction
-from sfumato.select.top_choices import law_of
 
 SHARES = (Fraction(1, 2), Fraction(2, 5), Fraction(1, 10))
 """What part of the spend level, node and end get."""

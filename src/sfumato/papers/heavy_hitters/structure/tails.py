@@ -14,6 +14,7 @@ from fractions import Fraction
 
 from sfumato.exact import enclose_up, rational_ball, significant_up
 from sfumato.exact.enclosure import Ball
+from sfumato.exact.search import smallest_between
 
 MOST_PEOPLE = 10**8
 """The time of a tail grows with the root of the number of people."""
@@ -89,14 +90,14 @@ class Responses:
         from scipy.special import bdtrc
 
         rate = float(self.epsilon)
-        false, low, high = 1 / (1 + math.exp(rate)), self.first_above(Fraction(0)), self.people
-        while low < high:
-            middle = (low + high) // 2
-            own, other = bdtrc(middle, self.people, 1 - false), bdtrc(middle, self.people, false)
-            least = math.log(other) + rate * (2 * middle - self.people) if other > 0 else -math.inf
-            leak = float(own) - (math.exp(least) if least < 0 else float(own))
-            low, high = (middle + 1, high) if leak > delta else (low, middle)
-        return low
+        false = 1 / (1 + math.exp(rate))
+
+        def keeps(count: int) -> bool:
+            own, other = bdtrc(count, self.people, 1 - false), bdtrc(count, self.people, false)
+            least = math.log(other) + rate * (2 * count - self.people) if other > 0 else -math.inf
+            return float(own) - (math.exp(least) if least < 0 else float(own)) <= delta
+
+        return smallest_between(self.first_above(Fraction(0)) - 1, self.people, keeps)
 
     def _leak(self, loss: Fraction) -> Ball:
         count = self.first_above(loss)

@@ -35,6 +35,7 @@ from sfumato.papers.query_release.weights.rounds import rows_move
 from sfumato.perturb import calibrate
 from sfumato.privacy import Bound
 from sfumato.privacy.calibrate import Gaussians
+from sfumato.privacy.sensitivity import sensitivity
 from sfumato.questions.synopsis.base import (
     Floats,
     Synopsis,
@@ -212,16 +213,7 @@ def plan_labels(
         count_law = pure.part(COUNT_SHARE).law(rows_move(rows))
         rest = scaled(bound, 1 - COUNT_SHARE)
     move, size = about.step * rows, about.size
-    noise = calibrate(
-        rest,
-        l1=size * move,
-        l2_squared=size * move**2,
-        largest=move,
-        changed=size,
-        draws=size,
-        gaussians=gaussians,
-        **options,
-    )
+    noise = calibrate(rest, sensitivity(largest=move, changed=size), draws=size, gaussians=gaussians, **options)
     return settle(Labels(about=about, law=noise.law, rows=rows, people=people, count_law=count_law, **options), bound)
 
 

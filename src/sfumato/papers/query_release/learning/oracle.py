@@ -20,6 +20,7 @@ from sfumato.papers.query_release.weights.rounds import law_json, shown
 from sfumato.perturb import calibrate
 from sfumato.perturb.additive import AdditiveNoise
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Everything, Loss, Relation, attributes
+from sfumato.privacy.sensitivity import sensitivity
 from sfumato.select.fit import positive_spend, settle
 
 
@@ -161,16 +162,7 @@ def threshold_oracle(
     """
     bound = positive_spend(spend, "threshold_oracle")
     count, step = positive_integer(slots, "slots"), positive_integer(move, "move")
-    noise = calibrate(
-        bound,
-        l1=count * step,
-        l2_squared=count * step**2,
-        largest=step,
-        changed=count,
-        draws=count,
-        relation=relation,
-        reads=reads,
-    )
+    noise = calibrate(bound, sensitivity(largest=step, changed=count), draws=count, relation=relation, reads=reads)
     oracle = ThresholdOracle(
         slots=count,
         law=noise.law,

@@ -80,6 +80,7 @@ def every_question(schema: Schema) -> dict[str, Question]:
         "Histogram": Histogram("age"),
         "Histogram of two": Histogram(("job", "ward"), "ill = true"),
         "Histogram of a month": Histogram(("month", "ill")),
+        "Histogram of a number and its bins": Histogram(("decade", "half")),
         "Histogram private text": Histogram("town", "ill = true", keys="private"),
         "Histogram private large": Histogram("address", keys="private"),
         "Histogram private two": Histogram(("address", "age"), keys="private"),
@@ -97,6 +98,7 @@ def every_question(schema: Schema) -> dict[str, Question]:
         "Distribution large": Distribution("address"),
         "Distribution where": Distribution("age", "ill = true"),
         "Queries": Queries(few),
+        "Queries of a number and its bins": Queries(marginals(schema, sets=[("age", "ill"), ("half",), ("decade",)])),
         "Queries of every column": Queries(marginals(schema, width=1, columns=("ill", "scar", "job"))),
         **{f"Queries by {builder}": Queries(workload) for builder, workload in built(schema).items()},
         **{

@@ -56,6 +56,12 @@ def test_quantiles_of_every_group_are_one_release(place: Place, tmp_path: Path) 
     with Ledger(place.ledger) as ledger:
         assert len(ledger.history()) == 1
     assert place.query("median of age by sex", "--json", spend="Pure(1)").json["reused"]
+    seen = place.query("median of age by sex", "--preview", "--json", spend="Pure(1)").json
+    assert (
+        seen["expected_error"]["unit"] == "rank"
+        and seen["expected_error"]["size"] > 0
+        and "off its rank" in seen["text"]
+    )
     shown = place.query("median of age by sex", spend="Pure(1)").out
     assert shown.startswith("Quantiles of age by sex\n") and "with a condition" not in shown
 
@@ -184,6 +190,21 @@ def test_a_file_that_exists_is_not_overwritten(place: Place, tmp_path: Path) -> 
     assert "not overwritten" in place.query("count where age > 3", "--out", str(there)).err
     assert place.spent() == before and there.read_text() == "{}"
     assert "no answer that can be read" in run("read", there).err
+
+
+def test_a_table_has_its_notes_beside_it_and_force_overwrites_both(place: Place, tmp_path: Path) -> None:
+    out, notes = tmp_path / "ages.csv", tmp_path / "ages.notes.txt"
+    found = place.query("mean of age by sex", "--out", str(out), "--json")
+    assert found.code == 0, found.err
+    told = notes.read_text().splitlines()
+    assert "privacy noise only" in told[0] and "--together" in told[0] and set(found.json["notes"]) < set(told)
+    spent = place.spent()
+    refused = place.query("mean of age by sex", "--out", str(out))
+    assert refused.code == 2 and "--force" in refused.err and place.spent() == spent
+    out.unlink()
+    assert "ages.notes.txt" in place.query("mean of age by sex", "--out", str(out)).err, "notes are somebody's, too"
+    again = place.query("mean of age by sex", "--out", str(out), "--force")
+    assert again.code == 0 and "ages.notes.txt" in again.out and out.exists() and place.spent() == spent
 
 
 def test_reading_says_what_there_is(place: Place, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ _HINTS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"(?:for example )?spend=Pure\(0\.1\), or curator\.share\(0\.1\)[^.;]*", '--spend "Pure(0.1)"'),
     (r", a postgresql:// address, an Arrow table, a pandas or polars frame, a Spark frame, or an Ibis table",
      " or a postgresql:// address"),
+    (r"write another name, or overwrite=True", "write another name after --out, or --force"),
     (r"interval\(0\.95, together=True\) holds", "with --together they hold"),
     (rf"make a ledger with {_BOUND}, which pays", r'make a ledger by ledger create --person "\1", which pays'),
     (rf"spend={_BOUND}", r'--spend "\1"'),

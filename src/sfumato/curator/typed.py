@@ -49,12 +49,20 @@ class Request:
         from sfumato.answer import Frame
 
         columns: dict[str, list[Any]] = {name: [] for name in (*self.by, *frames[0].columns)}
+        unknown: dict[str, list[bool]] = {name: [] for frame in frames for name in frame.unknown}
         for group, frame in zip(self.groups, frames, strict=True):
             for name, value in zip(self.by, group, strict=True):
                 columns[name] += [value] * len(frame)
             for name, cells in frame.columns.items():
                 columns[name] += cells
-        return Frame((*self.by, *frames[0].keys), {name: tuple(cells) for name, cells in columns.items()})
+            for name, marks in unknown.items():
+                marks.extend(frame.unknown.get(name, (False,) * len(frame)))
+        return Frame(
+            (*self.by, *frames[0].keys),
+            {name: tuple(cells) for name, cells in columns.items()},
+            unknown={name: tuple(marks) for name, marks in unknown.items()},
+            notes=tuple(dict.fromkeys(note for frame in frames for note in frame.notes)),
+        )
 
 
 def read_question(text: str, schema: Schema) -> Question:

@@ -54,6 +54,8 @@ KEYWORDS = guide(
         "the number of people is public, or ask for the mean of a boolean column",
         "curate.epsilon curate.eps curate.delta curate.rho curate.spend": "the limit of all answers is the third "
         "argument: write curate(source, schema, sf.Pure(3))",
+        "group_report.labels audit.labels audit.qualification": "what people deserved is one word everywhere: write "
+        "label=",
         "Pure.delta": "write Approximate(1, 1e-6) for an epsilon and a delta",
         "Schema.rows": "write rows_per_person=3",
         "quantiles.by median.by": "ask once for each group, with where=\"sex = 'F'\" and its part of the spend, "

@@ -240,3 +240,17 @@ def test_questions_and_spends_are_completed(place: Place) -> None:
     assert command(_SFUMATO_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD="4").stdout.split() == ["synthesize"]
     told = command(_SFUMATO_COMPLETE="complete_bash", COMP_WORDS="sfumato query --spend Pu", COMP_CWORD="3").stdout
     assert told.split() == ["Pure(0.1)", "Pure(1)"]
+
+
+def test_decisions_are_audited_privately_at_the_shell(place: Place, tmp_path: Path) -> None:
+    out = tmp_path / "audit.csv"
+    asked = "audit of sex by decade with favourable=Female"
+    found = place.query(asked, "--out", str(out), spend="Pure(1)")
+    assert found.code == 0, found.err
+    assert "Selection rate" in found.out and "The favourable decision is 'Female'" in found.out
+    assert "selection rate" in out.read_text() and (tmp_path / "audit.notes.txt").exists()
+    assert place.query(asked, "--json", spend="Pure(1)").json["reused"]
+    listed = run("ledger", "show", place.ledger)
+    assert "fairness audit of sex by decade" in listed.out and "GroupAudit" not in listed.out
+    for wrong, said in (("audit of sex", "by protected columns"), ("audit of sex by decade with labl=age", "label")):
+        assert said in place.query(wrong, spend="Pure(1)").err

@@ -190,6 +190,23 @@ def _quantiles(phrase: Phrase, _: Schema) -> Question:
     return Quantiles(_one(names(after_of(rest)), phrase.kind), tuple(chances), phrase.where, method)
 
 
+def _audit(phrase: Phrase, _: Schema) -> Question:
+    """Read the decision and the protected columns; the label and the good values stand behind `with`."""
+    from sfumato.questions import GroupAudit
+
+    phrase.only("by", "with", "where")
+    known = ("label", "favourable", "deserving", "intersections")
+    if phrase.method is not None or not phrase.by:
+        raise ParameterError(
+            "An audit is of decisions by protected columns; write 'audit of hired by sex, race with label=skilled, "
+            "favourable=yes'."
+        )
+    for name in phrase.options:
+        if name not in known:
+            raise ParameterError(f"An audit has no {name!r}; {nearest(name, known)}")
+    return GroupAudit(_one(phrase.columns, phrase.kind), phrase.by, where=phrase.where, **phrase.options)
+
+
 def _popular(phrase: Phrase, _: Schema) -> Question:
     from sfumato.questions import Popular
 
@@ -261,6 +278,7 @@ MAKERS: dict[str, Callable[[Phrase, Schema], Question]] = {
     "quantiles": _quantiles,
     "distribution": _distribution,
     "popular": _popular,
+    "audit": _audit,
     **dict.fromkeys(("tables", "conjunctions", "parities", "prefixes", "ranges"), _workload),
     "synthesize": _synthesize,
     "synopsis": _synopsis,

@@ -52,3 +52,11 @@ def test_a_code_in_decimals_says_what_to_do() -> None:
     frame = pandas.DataFrame({"zip": [10115.0, None] * 20})
     for look in (False, True):
         assert "turn them into text before" in " ".join(sf.draft(frame, look=look).notes["zip"])
+
+
+def test_rows_are_said_to_be_lost_only_where_some_are() -> None:
+    frame = pandas.DataFrame({"patient_id": [1, 1, 2, 2, 3, 3] * 1, "age": range(6)})
+    told = " ".join(sf.draft(frame, look=True).notes[""])
+    assert "none is lost" in told and "too low" not in told
+    many = pandas.DataFrame({"patient_id": [*range(40), *[0] * 9], "age": range(49)})
+    assert "too low" in " ".join(sf.draft(many, look=True).notes[""])

@@ -26,7 +26,6 @@ PLAIN = {
     "Select": "statement in SQL",
     "Learn": "learned rule",
     "Shaped": "learned rule",
-    "GroupAudit": "fairness audit",
 }
 
 
@@ -66,8 +65,6 @@ def _questions(event: Mapping[str, Any]) -> Iterator[str]:
 
 def _words(question: Mapping[str, Any]) -> str:
     kind = str(question["question"])
-    if kind == "GroupAudit":
-        return f"{PLAIN[kind]} of {question.get('decision')} by {', '.join(question.get('protected') or ())}"
     said = title_of({**question, "question": PLAIN.get(kind, kind)})
     if kind in ("People", "Histogram") and question.get("by"):
         said += f" by {', '.join(question['by'])}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from numbers import Real
@@ -33,7 +34,7 @@ def draw_answer(
 ) -> Drawing:
     """Return the picture of a released table: its keys, its measures, and `low` and `high` of each measure.
 
-    A number that is marked in `unknown` is drawn as a hollow bar over its whole interval; `notes` stand below.
+    A number that is marked in `unknown` is drawn as a hollow bar over its whole interval; `notes` stand below, in short.
 
     >>> columns = {"sex": ("Female", "Male"), "count": (10, 20), "count, low": (7, 17), "count, high": (13, 23)}
     >>> type(draw_answer("Histogram of sex", ["sex"], columns)).__name__
@@ -45,7 +46,7 @@ def draw_answer(
     if length > MOST:
         raise ParameterError(f"This answer has {length} rows, too many to tell apart; ask about coarser bins.")
     hollow = HOLLOW if any(map(any, unknown.values())) else ""
-    caption = "\n".join(note for note in (hollow, *notes) if note)
+    caption = " ".join(_first_sentence(note) for note in (hollow, *notes) if note)
     names = [", ".join(_text(columns[key][place]) for key in keys) for place in range(length)]
     if "probability" in keys:
         return _quantiles(title, columns, unknown, caption)
@@ -68,6 +69,15 @@ def draw_answer(
     return intervals(title, rows, caption)
 
 
+def _first_sentence(note: str) -> str:
+    """Return how a note begins: below a picture there is room for what is so, not for what to do.
+
+    >>> _first_sentence("A person counts as at most 3 rows. If some have more, counts are too low.")
+    'A person counts as at most 3 rows.'
+    """
+    return re.split(r"(?<=[\w)'])\. (?=[A-Z])", note, maxsplit=1)[0].removesuffix(".") + "."
+
+
 def _dots(names: Sequence[str], ends: Sequence[Any], places: Sequence[int], unknown: Any) -> Iterator[Dot]:
     for place in places:
         value, low, high = ends[place] or (None, None, None)
@@ -82,6 +92,8 @@ def title_of(record: Mapping[str, Any], groups: Sequence[str] = ()) -> str:
     >>> title_of({"question": "Mean", "column": "hours", "where": {"where": {"column": "age", "codes": [[40, 90]]}}})
     'Mean of hours, with a condition on age'
     """
+    if record["question"] == "GroupAudit":
+        return f"Fairness audit of {record['decision']} by {', '.join(record['protected'])}"
     columns = record.get("columns") or ([record["column"]] if record.get("column") else [])
     about = f"{record['question']} of {', '.join(columns)}" if columns else str(record["question"])
     if "aggregates" in record:

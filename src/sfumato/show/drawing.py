@@ -24,7 +24,7 @@ MEASURE = "#0072b2"
 OTHER = "#009e73"
 ALARM = "#d55e00"
 
-LETTERS = 15
+LETTERS = 17
 """So many small letters stand on an inch of a caption."""
 LINE = 0.16
 """Inches of height for a line of a caption."""

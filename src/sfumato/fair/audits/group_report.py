@@ -128,6 +128,7 @@ class GroupReport:
         rated = [one for one in self.findings if isfinite(one.value)]
         if not rated:
             return "There are no two groups to compare."
+        rated = [one for one in rated if isfinite(one.interval.high)] or rated  # of the others nothing is known
 
         def rank(one: GroupFinding) -> tuple[bool, bool, int, int, float]:
             return one.verdict != "raised", not one.differs, order[one.verdict], len(one.columns), one.value

@@ -406,3 +406,12 @@ def test_a_preview_says_how_wrong_the_answer_will_be(names: dict[str, Any]) -> N
     low, high = curator.count("age > 30", spend=Pure(1)).interval()
     assert (count.unit, count.size) == ("value", (high - low) / 2)
     assert "not known beforehand" in curator.preview(sf.Synthesize(columns=["sex"]), Pure(1)).error
+
+
+def test_rows_that_are_weighed_down_are_said_wherever_the_number_goes() -> None:
+    frame = pandas.DataFrame({"patient": [row // 3 for row in range(90)], "age": [40] * 90})
+    schema = sf.Schema({"age": sf.integers(0, 120)}, person="patient", rows_per_person=1)
+    with sf.curate(frame, schema, Pure(9)) as curator:
+        answer = curator.count("age > 30", spend=Pure(9))
+    for told in (answer.notes, answer.frame.notes, answer.to_pandas().attrs["notes"], [str(answer.frame)]):
+        assert "counts of rows are too low" in " ".join(told)

@@ -34,7 +34,7 @@ def draw_answer(
 ) -> Drawing:
     """Return the picture of a released table: its keys, its measures, and `low` and `high` of each measure.
 
-    A number that is marked in `unknown` is drawn as a hollow bar over its whole interval; `notes` stand below, in short.
+    A number that is marked in `unknown` is a hollow bar over its whole interval; `notes` stand below, in short.
 
     >>> columns = {"sex": ("Female", "Male"), "count": (10, 20), "count, low": (7, 17), "count, high": (13, 23)}
     >>> type(draw_answer("Histogram of sex", ["sex"], columns)).__name__

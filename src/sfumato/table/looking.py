@@ -121,8 +121,8 @@ def _lost(most: int, counts: Mapping[int, int]) -> str:
     if not lost:
         return ", and none is lost"
     return (
-        f": {100 * lost / rows:.2g} % of all rows are lost, and none with {max(counts)}; the rows of people with more are "
-        "weighed down, so totals of rows come out too low, by more than their intervals say. A larger number counts "
+        f": {100 * lost / rows:.2g} % of all rows are lost, and none with {max(counts)}; the rows of people with more "
+        "are weighed down, so totals of rows come out too low, by more than their intervals say. A larger number counts "
         "more rows and means more noise"
     )
 

@@ -122,8 +122,8 @@ def _lost(most: int, counts: Mapping[int, int]) -> str:
         return ", and none is lost"
     return (
         f": {100 * lost / rows:.2g} % of all rows are lost, and none with {max(counts)}; the rows of people with more "
-        "are weighed down, so totals of rows come out too low, by more than their intervals say. A larger number counts "
-        "more rows and means more noise"
+        "are weighed down, so totals of rows come out too low, by more than their intervals say. A larger number "
+        "counts more rows and means more noise"
     )
 
 

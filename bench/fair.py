@@ -134,7 +134,7 @@ def adult(quick: bool) -> None:
     columns = make_column_transformer((StandardScaler(), numbers), (OneHotEncoder(handle_unknown="ignore"), words))
     model = make_pipeline(columns, LogisticRegression(max_iter=300)).fit(people, target)
     metric = fair.Metric.from_features(people, WEIGHTS)
-    options = {"metric": metric, "qualification": target.to_numpy(), "segments": "native_country"}
+    options = {"metric": metric, "label": target.to_numpy(), "segments": "native_country"}
     report, cpu, wall = timed(lambda: fair.audit(model, people, "sex", **options))
     say(
         f"audit of {len(people)} people of Adult",

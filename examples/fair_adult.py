@@ -118,7 +118,7 @@ def main(count: int = 6000, out: Path = OUT) -> None:
     people, target = people_and_target(count)
     metric = fair.Metric.from_features(people, WEIGHTS)
     model = blind_model(people).fit(people, target)
-    report = fair.audit(model, people, "sex", metric=metric, qualification=target, segments="native_country")
+    report = fair.audit(model, people, "sex", metric=metric, label=target, segments="native_country")
     print(report)
     print(f"Written: {report.save(out / 'fair-adult.html')}")
 

@@ -49,7 +49,7 @@ def main(path: Path, out: Path = OUT) -> None:
     chance = 1 - (compas["decile_score"].to_numpy() - 1) / 9
     clean = 1 - compas["two_year_recid"].to_numpy()
     metric = fair.Metric.from_features(people, WEIGHTS)
-    report = fair.audit(chance, people, "race", group="African-American", metric=metric, qualification=clean)
+    report = fair.audit(chance, people, "race", group="African-American", metric=metric, label=clean)
     print(report)
     print(f"Written: {report.save(out / 'fair-compas.html')}")
 

@@ -6,6 +6,7 @@ Collected from how analysts of hospitals, and users of pandas, SQL, OpenDP, diff
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
         answer = curator.histogram("sex", spend=Pure(1))
         number = curator.mean("age", spend=Pure(1))
         every = {name: getattr(sf, name) for name in sf.__all__}
-        yield {**every, "sf": sf, "curator": curator, "answer": answer, "number": number, "df": DATA, "place": place,
+        yield {**every, "sf": sf, "curator": curator, "answer": answer, "number": number, "df": DATA, "DATA": DATA, "place": place,
                "schema": SCHEMA}  # fmt: skip
 
 
@@ -69,7 +70,7 @@ MISTAKES = {
     "curator.mean('age', budget=1)": "spend=",
     "curator.mean('age', epsilon=0.1, spend=Pure(1))": "one of them",
     "curator.mean('age', delta=1e-6)": "epsilon=1",
-    "curator.mean('age', epsilon=-1)": "zero or more",
+    "curator.mean('age', epsilon=-1)": "epsilon=0.1",
     "curator.mean('age', epsilon='much')": "0.1",
     "curator.mean('age', epsilon=1, delta=2)": "between 0 and 1",
     "curator.mean('age', spend=Concentrated(0.1))": "Pure(0.1)",
@@ -96,7 +97,24 @@ MISTAKES = {
     "curator.value_counts('sex')": "curator.histogram(",
     "curator.groupby('sex')": "curator.group_by(",
     "curator.nunique('age')": "curator.people(",
-    "curator.head()": "rows are private",
+    "curator.head()": ".value.sample(10)",
+    "curator.corr()": "curator.synthesize(columns=",
+    "curator['age']": "curator.mean('age'",
+    "curator.mean('age', epsilon=0)": "Pure(0.1)",
+    "curator.mean('age', spend=Pure(0))": "Pure(0.1)",
+    "curator.mean('age', spend=Pure(-1))": "0.1",
+    "curator.mean('age', rho=0)": "Pure(0.1)",
+    "answer.head()": "print(answer)",
+    "answer.describe()": "print(answer)",
+    "answer.iloc[0]": "to_pandas()",
+    "curator.count('age == 30', epsilon=1)": "write = in place of ==",
+    "curator.count('age = 30 && cost > 3', epsilon=1)": "AND",
+    "curator.count('age = 30 || cost > 3', epsilon=1)": "OR",
+    "curator.count('age > 30 and ! cost > 3', epsilon=1)": "NOT",
+    "curator.count(DATA.age == 30, epsilon=1)": 'such as "age > 40"',
+    "curator.count(lambda row: row.age == 30, epsilon=1)": 'such as "age > 40"',
+    "curator.count(\"sex == 'F'\", epsilon=1)": "write = in place of ==",
+    "curator.mean('Age', epsilon=1)": "did you mean 'age'",
     "curator.query('SELECT 1')": "curator.sql(",
     "curator.describe()": "curator.schema",
     "curator.hist('age', bins=10)": "curator.histogram(",
@@ -143,7 +161,7 @@ MISTAKES = {
     "sf.curate(df)": "sf.draft(",
     "sf.curate(df, schema)": "Pure(3)",
     "sf.curate(df, schema, 3)": "Pure(3)",
-    "sf.curate(df, schema, epsilon=3)": "spend=",
+    "sf.curate(df, schema, epsilon=3)": "sf.Pure(3)",
     "sf.curate(place / 'nowhere.csv', schema, Pure(3))": "There is no file",
     "sf.curate(place / 'visits.txt', schema, Pure(3))": "name it .csv",
     "sf.curate(place / 'visits.xlsx', schema, Pure(3))": "pandas.read_excel",
@@ -176,7 +194,7 @@ MISTAKES = {
     "answer['counts']": "did you mean 'count'",
     "answer.value['sexx']": "did you mean 'sex'",
     "float(answer)": "answer.value",
-    "number.interval(95)": "between 0 and 1",
+    "number.interval(95)": "confidence=0.95",
     "number.plot('a.jpg')": ".svg or .png",
     "curator.budget": "curator.guarantee()",
     "curator.spent()": "curator.ledger.spent()",
@@ -267,3 +285,133 @@ def test_a_frame_that_is_paid_again_says_so(tmp_path: Path) -> None:
     for _ in range(2):
         with sf.curate(DATA, SCHEMA, ledger=tmp_path / "a.ledger", snapshot="March") as curator:
             assert "asked before" not in " ".join(curator.mean("age", spend=Pure(1)).notes)
+
+
+def test_what_is_drawn_for_a_group_of_which_nothing_is_known_is_not_shown(
+    names: dict[str, Any], tmp_path: Path
+) -> None:
+    drawn = names["curator"].group_by("sex", ["count", "mean of age", "variance of age"], spend=Pure(2))
+    answer = _with_noise_of_zero(drawn, ("other", None))
+    lines = {line.split()[0]: line for line in str(answer).splitlines() if line.startswith("  ")}
+    assert (
+        lines["missing"].count("not known") == lines["other"].count("not known") == 2 and "0 to 120" in lines["other"]
+    )
+    assert "not known" not in lines["F"] and "what was drawn there tells nothing" in " ".join(answer.notes)
+    assert answer.to_pandas()["mean of age"].notna().all(), "machines get what was drawn, whatever the luck"
+    rows = {row["sex"]: row for row in pandas.read_csv(answer.to_csv(tmp_path / "a.csv")).to_dict("records")}
+    assert set(rows) == {"F", "M", "other", "missing"}
+    assert (rows["other"]["mean of age, low"], rows["other"]["mean of age, high"]) == (0, 120)
+    assert abs(rows["F"]["mean of age"] - 52) < 5
+
+
+def test_a_mean_that_may_be_anything_is_not_known_however_many_there_are(names: dict[str, Any]) -> None:
+    answer = names["curator"].mean("age", where="sex = 'F'", spend=Pure(1))
+    sums, count = answer.released.parts
+    wide = replace(answer.released, parts=(replace(sums, law=sf.noise.DiscreteLaplace(10**9)), count))
+    one = replace(answer, released=wide)
+    assert one.frame.unknown == {"value": (True,)} and "not known" in str(one) and "0 to 120" in str(one)
+    assert not any(answer.frame.unknown["value"])
+
+
+def test_a_picture_has_every_group_and_leaves_those_hollow_of_which_nothing_is_known(names: dict[str, Any]) -> None:
+    for zero in (("other", None), ("F", "M", "other", None)):
+        alone = _with_noise_of_zero(names["curator"].mean("age", by="sex", spend=Pure(1)), zero)
+        chart = alone.plot().figure().axes[0]
+        assert [label.get_text() for label in chart.get_yticklabels()] == ["F", "M", "other", "missing"]
+        assert len(chart.patches) == len(zero) and not any(patch.get_fill() for patch in chart.patches)
+    assert "Hollow" in alone.plot().caption and "privacy noise only" in alone.plot().caption
+
+
+def _with_noise_of_zero(answer: sf.Answer, groups: tuple[str | None, ...]) -> sf.Answer:
+    """Return the answer as if empty groups had drawn no noise, so that luck does not decide what is seen."""
+    empty = [cell[0] in groups for cell in answer.released.cells]
+    parts = tuple(
+        replace(part, released=tuple(0 if none else one for none, one in zip(empty, part.released, strict=True)))
+        for part in answer.released.parts
+    )
+    return replace(answer, released=replace(answer.released, parts=parts))
+
+
+def test_a_closed_curator_says_so() -> None:
+    with sf.curate(DATA, SCHEMA, Pure(1)) as curator:
+        assert not curator.closed
+    with pytest.raises(SfumatoError, match="This curator is closed"):
+        curator.mean("age", spend=Pure(1))
+
+
+def test_the_words_of_a_check_stay_within_a_total_variation() -> None:
+    from sfumato.questions.synthesis.stated import stated_notes
+
+    check = {"means": {"3": 6.4}, "tables": [1], "deviation": 3.9, "rows": 0.0}
+    (unknown,) = stated_notes(check)
+    assert "1 table of 3 columns gave 1 in" in unknown and "do not read relations between columns" in unknown
+    assert "6.4" not in unknown and "3.9" not in unknown
+    (known,) = stated_notes({**check, "means": {"3": 0.5}, "deviation": 0.01})
+    assert "1 table of 3 columns of the model is off by 0.5" in known and "0.01" in known
+    (small,) = stated_notes({**check, "means": {"3": -0.00048}, "deviation": 0.015})
+    assert "1 table of 3 columns of the model is off by at most about 0.03" in small and "not known" not in small
+
+
+def test_notes_go_where_the_numbers_go_and_nothing_is_overwritten_in_silence(
+    names: dict[str, Any], tmp_path: Path
+) -> None:
+    import json
+
+    from pyarrow import parquet
+
+    answer = names["answer"]
+    path = answer.to_csv(tmp_path / "a.csv")
+    notes = (tmp_path / "a.notes.txt").read_text().splitlines()
+    assert notes == list(answer.frame.notes) and "privacy noise only" in notes[0]
+    assert set(answer.notes) < set(notes) and not path.read_text().startswith("#")
+    with pytest.raises(SfumatoError, match="overwrite=True"):
+        answer.to_csv(path)
+    assert answer.to_csv(path, overwrite=True) == path
+    stored = parquet.read_table(answer.to_parquet(tmp_path / "a.parquet")).schema.metadata
+    assert json.loads(stored[b"notes"]) == notes == answer.to_pandas().attrs["notes"]
+    for write in (answer.to_parquet, answer.frame.to_parquet):
+        with pytest.raises(SfumatoError, match="exists already"):
+            write(tmp_path / "a.parquet")
+    (tmp_path / "b.notes.txt").write_text("mine")
+    with pytest.raises(SfumatoError, match=r"b\.notes\.txt"):
+        answer.to_csv(tmp_path / "b.csv")
+    assert not (tmp_path / "b.csv").exists()
+
+
+def test_made_up_rows_keep_their_notes_and_overwrite_nothing(names: dict[str, Any], tmp_path: Path) -> None:
+    from pyarrow import parquet
+
+    answer = names["curator"].synthesize(columns=["sex", "department"], spend=Pure(1))
+    answer.to_csv(tmp_path / "rows.csv")
+    assert (tmp_path / "rows.notes.txt").read_text().splitlines() == list(answer.notes)
+    stored = parquet.read_table(answer.to_parquet(tmp_path / "rows.parquet")).schema.metadata
+    assert b"notes" in stored
+    for write, name in ((answer.value.to_csv, "rows.csv"), (answer.value.to_parquet, "rows.parquet")):
+        with pytest.raises(SfumatoError, match="exists already"):
+            write(tmp_path / name)
+
+
+def test_a_preview_says_how_wrong_the_answer_will_be(names: dict[str, Any]) -> None:
+    curator = names["curator"]
+    seen = curator.preview(sf.Quantiles("age", 0.5), Pure(1))
+    told = curator.median("age", spend=Pure(1)).interval()["rank error"][0]
+    assert seen.expected.unit == "rank" and seen.expected.size == told, "the worst, which is public"
+    assert f"{told} rows of at most 300 off its rank" in str(seen)
+    small = curator.preview(sf.Quantiles("age", 0.5), Pure(5)).expected
+    assert small.size < seen.expected.size
+    divided = curator.preview([sf.Quantiles("age", 0.5, where=f"sex = '{sex}'") for sex in "FM"], Pure(1)).expected
+    assert divided.size > seen.expected.size, "each of them has half of the spend"
+    assert curator.preview(sf.Distribution("age"), Pure(1)).expected.unit == "rank"
+    count = curator.preview(sf.Count("age > 30"), Pure(1)).expected
+    low, high = curator.count("age > 30", spend=Pure(1)).interval()
+    assert (count.unit, count.size) == ("value", (high - low) / 2)
+    assert "not known beforehand" in curator.preview(sf.Synthesize(columns=["sex"]), Pure(1)).error
+
+
+def test_rows_that_are_weighed_down_are_said_wherever_the_number_goes() -> None:
+    frame = pandas.DataFrame({"patient": [row // 3 for row in range(90)], "age": [40] * 90})
+    schema = sf.Schema({"age": sf.integers(0, 120)}, person="patient", rows_per_person=1)
+    with sf.curate(frame, schema, Pure(9)) as curator:
+        answer = curator.count("age > 30", spend=Pure(9))
+    for told in (answer.notes, answer.frame.notes, answer.to_pandas().attrs["notes"], [str(answer.frame)]):
+        assert "counts of rows are too low" in " ".join(told)

@@ -35,6 +35,16 @@ def read_bytes(path: str | Path, what: str) -> bytes:
         ) from None
 
 
+def require_new(path: str | Path, *, overwrite: bool = False) -> Path:
+    """Return a path to write to, refusing one where a file is, unless it may be overwritten."""
+    target = Path(path)
+    if target.exists() and not overwrite:
+        raise ParameterError(
+            f"{str(target)!r} exists already and is not overwritten; write another name, or overwrite=True."
+        )
+    return target
+
+
 def write_durably(path: Path, pieces: Iterable[bytes]) -> None:
     """Write beside, force it to the disk, and move it into place: a crash leaves the old file or the new one.
 

@@ -52,6 +52,10 @@ KEYWORDS = guide(
         "share.epsilon share.delta share.rho share.spend share.where": "curator.share(0.1) is a part of the limit; for "
         "a share of the people divide people('age > 80', spend=Pure(0.1)).value by people().value, which is free where "
         "the number of people is public, or ask for the mean of a boolean column",
+        "curate.epsilon curate.eps curate.delta curate.rho curate.spend": "the limit of all answers is the third "
+        "argument: write curate(source, schema, sf.Pure(3))",
+        "group_report.labels audit.labels audit.qualification": "what people deserved is one word everywhere: write "
+        "label=",
         "Pure.delta": "write Approximate(1, 1e-6) for an epsilon and a delta",
         "Schema.rows": "write rows_per_person=3",
         "quantiles.by median.by": "ask once for each group, with where=\"sex = 'F'\" and its part of the spend, "
@@ -217,7 +221,8 @@ def unknown(holder: str, name: str, known: Iterable[str], instead: Mapping[str, 
     """Return the error for a name that something does not have: what to write instead, or what is near."""
     if instead and name in instead:
         return UnknownName(f"{holder} has no {name}; {instead[name]}.")
-    return UnknownName(f"{holder} has no {name}; {nearest(name, (one for one in known if not one.startswith('_')))}")
+    public = (one for one in known if not one.startswith("_") and not one.isupper())
+    return UnknownName(f"{holder} has no {name}; {nearest(name, public)}")
 
 
 class Guided:

@@ -56,6 +56,12 @@ def test_quantiles_of_every_group_are_one_release(place: Place, tmp_path: Path) 
     with Ledger(place.ledger) as ledger:
         assert len(ledger.history()) == 1
     assert place.query("median of age by sex", "--json", spend="Pure(1)").json["reused"]
+    seen = place.query("median of age by sex", "--preview", "--json", spend="Pure(1)").json
+    assert (
+        seen["expected_error"]["unit"] == "rank"
+        and seen["expected_error"]["size"] > 0
+        and "off its rank" in seen["text"]
+    )
     shown = place.query("median of age by sex", spend="Pure(1)").out
     assert shown.startswith("Quantiles of age by sex\n") and "with a condition" not in shown
 
@@ -186,6 +192,21 @@ def test_a_file_that_exists_is_not_overwritten(place: Place, tmp_path: Path) -> 
     assert "no answer that can be read" in run("read", there).err
 
 
+def test_a_table_has_its_notes_beside_it_and_force_overwrites_both(place: Place, tmp_path: Path) -> None:
+    out, notes = tmp_path / "ages.csv", tmp_path / "ages.notes.txt"
+    found = place.query("mean of age by sex", "--out", str(out), "--json")
+    assert found.code == 0, found.err
+    told = notes.read_text().splitlines()
+    assert "privacy noise only" in told[0] and "--together" in told[0] and set(found.json["notes"]) < set(told)
+    spent = place.spent()
+    refused = place.query("mean of age by sex", "--out", str(out))
+    assert refused.code == 2 and "--force" in refused.err and place.spent() == spent
+    out.unlink()
+    assert "ages.notes.txt" in place.query("mean of age by sex", "--out", str(out)).err, "notes are somebody's, too"
+    again = place.query("mean of age by sex", "--out", str(out), "--force")
+    assert again.code == 0 and "ages.notes.txt" in again.out and out.exists() and place.spent() == spent
+
+
 def test_reading_says_what_there_is(place: Place, tmp_path: Path) -> None:
     out = tmp_path / "answer.json"
     place.query("histogram of sex", "--out", str(out))
@@ -219,3 +240,17 @@ def test_questions_and_spends_are_completed(place: Place) -> None:
     assert command(_SFUMATO_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD="4").stdout.split() == ["synthesize"]
     told = command(_SFUMATO_COMPLETE="complete_bash", COMP_WORDS="sfumato query --spend Pu", COMP_CWORD="3").stdout
     assert told.split() == ["Pure(0.1)", "Pure(1)"]
+
+
+def test_decisions_are_audited_privately_at_the_shell(place: Place, tmp_path: Path) -> None:
+    out = tmp_path / "audit.csv"
+    asked = "audit of sex by decade with favourable=Female"
+    found = place.query(asked, "--out", str(out), spend="Pure(1)")
+    assert found.code == 0, found.err
+    assert "Selection rate" in found.out and "The favourable decision is 'Female'" in found.out
+    assert "selection rate" in out.read_text() and (tmp_path / "audit.notes.txt").exists()
+    assert place.query(asked, "--json", spend="Pure(1)").json["reused"]
+    listed = run("ledger", "show", place.ledger)
+    assert "fairness audit of sex by decade" in listed.out and "GroupAudit" not in listed.out
+    for wrong, said in (("audit of sex", "by protected columns"), ("audit of sex by decade with labl=age", "label")):
+        assert said in place.query(wrong, spend="Pure(1)").err

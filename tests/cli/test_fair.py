@@ -51,7 +51,7 @@ def test_an_unfair_file_is_raised_and_ends_with_three(decisions: Path) -> None:
 def test_one_json_document_and_one_page(decisions: Path) -> None:
     page = decisions / "audit.html"
     found = audit(
-        decisions, "--json", "--html", page, "--qualification", "merit", "--segments", "town", file="decisions.parquet"
+        decisions, "--json", "--html", page, "--label", "merit", "--segments", "town", file="decisions.parquet"
     )
     record = found.json
     assert found.code == 3 and record["ok"] is False and record["warnings"] == []
@@ -66,10 +66,10 @@ def test_a_fair_file_ends_with_zero(decisions: Path) -> None:
 
 
 def test_words_as_qualification_and_named_features(decisions: Path) -> None:
-    refused = audit(decisions, "--qualification", "said")
+    refused = audit(decisions, "--label", "said")
     assert refused.code == 2 and "with --deserving; they are no, yes." in refused.err
     page = decisions / "audit.html"
-    found = audit(decisions, "--qualification", "said", "--deserving", "yes", "--json", "--html", page)
+    found = audit(decisions, "--label", "said", "--deserving", "yes", "--json", "--html", page)
     assert "E5" not in found.json["not_run"] and "said" not in str(found.json["findings"])
     written = page.read_text()
     assert written.index("Not differentially private") < written.index("Rates by sex")
@@ -102,8 +102,8 @@ def test_a_metric_that_reads_the_protected_column_is_warned_about(decisions: Pat
         ("decisions.csv", "sex", ("--decision", "said", "--favourable", "Yes"), "did you mean 'yes'?"),
         ("decisions.csv", "sex", ("--group", "x"), "at least 2 people"),
         ("decisions.csv", "sex", ("--decision", "said"), "with --favourable;"),
-        ("decisions.csv", "sex", ("--qualification", "town"), "holds text"),
-        ("decisions.csv", "sex", ("--qualification", "merrit"), "'merrit'"),
+        ("decisions.csv", "sex", ("--label", "town"), "holds text"),
+        ("decisions.csv", "sex", ("--label", "merrit"), "'merrit'"),
         ("decisions.csv", "sex", ("--segments", "county"), "'county'"),
         ("decisions.csv", "sex", ("--alpha", "2"), "between 0 and 1"),
         ("decisions.csv", "sex", ("--html", "audit.pdf"), "write audit.html"),
@@ -184,3 +184,8 @@ def test_how_long_many_pairs_take_is_said_before() -> None:
 
     assert work_ahead(300) == "" and "all 49,995,000 pairs of 10,000 people, about " in work_ahead(10_000)
     assert "a sample of the pairs" in work_ahead(100_000)
+
+
+def test_the_old_word_is_answered_with_the_new_one(decisions: Path) -> None:
+    refused = audit(decisions, "--qualification", "merit")
+    assert refused.code == 2 and "write --label merit" in refused.err

@@ -57,6 +57,13 @@ def test_a_statement_is_answered_explained_and_refused(place: Path) -> None:
     found = json.loads(answered.output)
     assert found["table"]["large"] == [False, True] and not found["reused"]
     assert "large" in (place / "answer.csv").read_text()
+    assert (place / "answer.notes.txt").read_text().splitlines() == found["notes"] and found["notes"]
+    other = text.replace("500", "600")
+    for name in ("answer.csv", "answer.txt"):
+        refused = run(place, other, "--spend", "Pure(8)", "--out", str(place / name))
+        assert refused.exit_code == 2, "before anything is charged, or nothing would be left for the next"
+    forced = run(place, other, "--spend", "Pure(1)", "--out", str(place / "answer.csv"), "--force")
+    assert forced.exit_code == 0, forced.output
     (place / "question.sql").write_text(text)
     assert json.loads(run(place, "-f", str(place / "question.sql"), "--spend", "Pure(1)", "--json").output)["reused"]
     told = run(place, text, "--spend", "Pure(1)", "--explain")

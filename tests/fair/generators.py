@@ -29,7 +29,7 @@ class Population:
         metric = Metric.from_features(self.people, self.weights)
         chance = np.clip(self.chance, 0, 1)
         return make_case(
-            chance, self.people, self.inside, metric=metric, qualification=self.merit, segments=self.segments, group="True",
+            chance, self.people, self.inside, metric=metric, label=self.merit, segments=self.segments, group="True",
             favourable=None,
         )  # fmt: skip
 
@@ -39,7 +39,7 @@ class Population:
         decisions = (Draws(seed).uniform() < np.clip(self.chance, 0, 1)).astype(int)
         label = None if self.merit is None else (self.merit > 0).astype(float)
         return make_case(
-            decisions, self.people, self.inside, metric=metric, qualification=label, segments=self.segments,
+            decisions, self.people, self.inside, metric=metric, label=label, segments=self.segments,
             group="True", favourable=None,
         )  # fmt: skip
 

@@ -53,7 +53,7 @@ def report() -> fair.AuditReport:
     table = frame()
     model = LogisticRegression().fit(table[["skill", "hobby"]], table["skill"] + 0.3 * normal(2, 400, 1)[:, 0] > 0)
     metric = fair.Metric.from_features(table, {"skill": 0.3})
-    return fair.audit(model, table, "sex", metric=metric, qualification="skill")
+    return fair.audit(model, table, "sex", metric=metric, label="skill")
 
 
 def test_the_whole_report(tmp_path):
@@ -174,7 +174,7 @@ def test_self_fulfilling_prophecy_of_parity_alone():
         ({"protected": "sex", "group": "x"}, ParameterError, "at least 2 people"),
         ({"protected": np.arange(400)}, ParameterError, "group="),
         ({"protected": ["f"]}, ParameterError, "one a person"),
-        ({"protected": "sex", "qualification": np.full(400, np.nan)}, ParameterError, "qualification"),
+        ({"protected": "sex", "label": np.full(400, np.nan)}, ParameterError, "label"),
         ({"protected": "sex", "segments": "county"}, SchemaError, "county"),
         ({"protected": "sex", "alpha": 2}, ParameterError, "alpha"),
     ],
@@ -213,7 +213,7 @@ def test_a_name_that_everybody_has_alone_makes_no_column_for_each():
 
 def test_people_whose_group_nobody_noted_are_no_third_group():
     people = {"sex": ["f", "m", "m", "m", ""] * 40, "skill": list(range(200))}
-    case = make_case([0, 1, 1, 1, 0] * 40, people, "sex", metric=None, qualification=None, segments=None, group=None,
+    case = make_case([0, 1, 1, 1, 0] * 40, people, "sex", metric=None, label=None, segments=None, group=None,
                      favourable=None)  # fmt: skip
     assert case.inside.sum() == 40 and set(np.asarray(people["sex"])[case.inside]) == {"f"}, "the smaller noted one"
     with pytest.raises(ParameterError, match=r"values \['d', 'f', 'm'\]; say whom to protect"):

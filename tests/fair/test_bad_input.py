@@ -102,5 +102,5 @@ def test_a_solver_out_of_time_returns_the_best_certified_mapping_and_its_gap():
 
 
 def test_a_qualification_in_words():
-    with pytest.raises(ParameterError, match="Say which qualification is the good one"):
-        fair.audit(np.full(40, 0.51), table(), "sex", qualification="sex")
+    with pytest.raises(ParameterError, match="Say which label is the good one"):
+        fair.audit(np.full(40, 0.51), table(), "sex", label="sex")

@@ -73,7 +73,7 @@ def many_cuts(seed: int) -> Case:
     people = {f"f{number}": draws.normal() + (number % 2) * 1.2 * inside for number in range(10)}
     metric = Metric.from_features(people, {"f0": 0.2, "f1": 0.2})
     return make_case(
-        draws.coin(0.15).astype(int), people, inside, metric=metric, qualification=None, segments=None, group="True",
+        draws.coin(0.15).astype(int), people, inside, metric=metric, label=None, segments=None, group="True",
         favourable=None,
     )  # fmt: skip
 
@@ -139,7 +139,7 @@ def test_the_order_of_the_table_does_not_matter():
     inside, skill, decision = inside[order], skill[order], decision[order]
     metric = Metric.from_scores(skill, scale=4)
     case = make_case(
-        decision.astype(int), {"skill": skill}, inside, metric=metric, qualification=None, segments=None, group="True",
+        decision.astype(int), {"skill": skill}, inside, metric=metric, label=None, segments=None, group="True",
         favourable=None,
     )  # fmt: skip
     assert raised(case) == []

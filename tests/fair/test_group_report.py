@@ -29,7 +29,7 @@ def people(count: int, seed: int = 1) -> tuple[np.ndarray, dict[str, np.ndarray]
 
 def test_figures_are_those_of_their_definitions():
     decisions, protected, labels, scores = people(2000)
-    report = fair.group_report(decisions, protected, labels=labels, scores=scores)
+    report = fair.group_report(decisions, protected, label=labels, scores=scores)
     one = {tuple(found["group"]): found for found in report.to_json()["groups"]}[("f", "b")]
     here = (protected["sex"] == "f") & (protected["race"] == "b")
     chosen, good = decisions == 1, labels == 1
@@ -52,7 +52,7 @@ def test_figures_are_those_of_fairlearn_and_of_aif360():
     group = np.array(["a", "b", "c"])[(place * place + place // 5) % 3 * (place % 11 > 1)]
     label = ((place * 7 + place // 13) % 5 < 2).astype(int)
     decision = ((place * 3 + place // 7 + 2 * label + (group == "b")) % 7 < 3).astype(int)
-    report = fair.group_report(decision, {"group": group}, labels=label).to_json()
+    report = fair.group_report(decision, {"group": group}, label=label).to_json()
     rates = {one["group"][0]: one["rates"] for one in report["groups"]}
     theirs = peers["fairlearn"]
     for name, figures in theirs["groups"].items():
@@ -61,7 +61,7 @@ def test_figures_are_those_of_fairlearn_and_of_aif360():
     chosen = [one for one in report["comparisons"] if one["figure"] == "selection rate"]
     assert abs(min(one["ratio"] for one in chosen) - theirs["smallest ratio"]) < 1e-9
     assert abs(max(abs(one["difference"]) for one in chosen) - theirs["largest difference"]) < 1e-9
-    to_a = fair.group_report(decision, {"group": group}, labels=label, reference="a").to_json()["comparisons"]
+    to_a = fair.group_report(decision, {"group": group}, label=label, reference="a").to_json()["comparisons"]
     found = {(one["figure"], one["group"][0]): one for one in to_a}
     for name, figures in peers["aif360"]["to a"].items():
         assert abs(found["selection rate", name]["ratio"] - figures["ratio"]) < 1e-9
@@ -303,7 +303,7 @@ def test_differences_and_ratios_turn_round_with_their_groups():
 
 def test_tables_and_cards_are_for_people():
     decisions, protected, labels, scores = people(1000)
-    report = fair.group_report(decisions, protected, labels=labels, scores=scores, source="made up", period="May")
+    report = fair.group_report(decisions, protected, label=labels, scores=scores, source="made up", period="May")
     first, *_ = report.ll144()
     assert first.columns[-1] == "impact ratio" and "made up, May" in first.title
     card = report.model_card()
@@ -326,8 +326,10 @@ def test_bad_input_says_what_to_write(arguments, words):
 
 
 def test_a_guessed_word_is_answered_with_the_one_to_write():
-    with pytest.raises(ParameterError, match="did you mean labels="):
-        fair.group_report([1, 0], ["f", "m"], label=[1, 0])
+    with pytest.raises(ParameterError, match="write label="):
+        fair.group_report([1, 0], ["f", "m"], labels=[1, 0])
+    with pytest.raises(ParameterError, match="write label="):
+        fair.audit([1, 0], {"a": [1, 2]}, ["f", "m"], qualification="a")
 
 
 def test_bad_options_say_what_to_write():
@@ -342,3 +344,32 @@ def test_bad_options_say_what_to_write():
             fair.group_report([1, 0], ["f", "m"], **options)
     with pytest.raises(ParameterError, match="nothing to compare"):
         fair.group_report(None, ["f", "m"])
+
+
+def chances(count: int, many: int, seed: int) -> list[np.ndarray]:
+    noise = Noise(insecure_seed=seed)
+    return [noise.uniform(1 << 20, count) / float(1 << 20) for _ in range(many)]
+
+
+def test_calibration_has_a_verdict():
+    group, (score, luck, other) = np.array(["f", "m"] * 2000), chances(4000, 3, seed=5)
+    fair_label = luck < score
+    alike = fair.group_report(None, group, label=fair_label, scores=score)
+    assert alike.calibration_verdict.verdict == "clear of chance" and alike.to_json()["calibration"]["compared"]
+    assert "No group's calibration differs" in str(alike) and "differs" not in alike.calibration().text()
+    harder = other < np.where(group == "f", score, score / 2)
+    apart = fair.group_report(None, group, label=harder, scores=score)
+    assert apart.calibration_verdict.verdict == "differs" == apart.to_json()["calibration"]["verdict"]
+    assert "Calibration differs between groups" in str(apart) and "Calibration differs" in apart.model_card()
+    assert "differs" in apart.calibration().text()
+    few = fair.group_report(None, ["f", "m"] * 3, label=[1, 0] * 3, scores=[0.05, 0.15, 0.25, 0.35, 0.45, 0.55])
+    assert "no verdict" in str(few)
+
+
+def test_calibration_raises_no_false_alarm():
+    alarms = 0
+    for seed in range(40):
+        score, luck = chances(400, 2, seed)
+        report = fair.group_report(None, ["f", "m", "x", "y"] * 100, label=luck < score, scores=score)
+        alarms += report.calibration_verdict.verdict == "differs"
+    assert alarms <= 6, "at 95 % two of forty are expected; more than six happen once in a hundred"

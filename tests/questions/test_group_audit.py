@@ -39,7 +39,7 @@ def described(**options: object) -> Schema:
 
 def test_figures_are_near_those_of_the_rows():
     rows = applicants()
-    plain = group_report(rows["hired"], {"sex": rows["sex"], "race": rows["race"]}, labels=rows["good"])
+    plain = group_report(rows["hired"], {"sex": rows["sex"], "race": rows["race"]}, label=rows["good"])
     with curate(pa.table(rows), described(), Pure(20)) as curator:
         report = curator.audit("hired", ["sex", "race"], "good", spend=Pure(10)).value
         again = curator.audit("hired", ["sex", "race"], "good", favourable=True, spend=Pure(10))

@@ -47,6 +47,8 @@ def test_what_is_free_costs_nothing_and_says_what_it_would_cost(site):
     before, body = spent(site), {"phrase": "count where age > 33", "spend": "Pure(0.1)"}
     seen = site.post("ana", "/api/datasets/first/preview?error=true", body).json()
     assert seen["fits"] and seen["expected_error"] == 30 and "epsilon 0.1" in seen["cost"]
+    ranked = site.post("ana", "/api/datasets/first/preview?error=true", {**body, "phrase": "median of age"}).json()
+    assert ranked["expected_error_unit"] == "rank" and 0 < ranked["expected_error"] <= 300
     halved = site.post("ana", "/api/datasets/first/curve", body).json()
     errors = [point["error"] for point in halved]
     assert len(errors) == 5 and errors == sorted(errors, reverse=True)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
 
-from sfumato.answer.exports import Exports
+from sfumato.answer.exports import Exports, notes_path, write_notes
 from sfumato.answer.frame import Frame, number
 from sfumato.answer.released import Released
+from sfumato.durable import require_new
 from sfumato.errors import ParameterError, UnknownName
 from sfumato.exact import Number, between_zero_and_one
 from sfumato.mechanism import Event
 from sfumato.privacy import Cost, Loss
-from sfumato.show.views import View, Viewed, released_table
+from sfumato.show.views import View, Viewed
 from sfumato.words import guide, unknown
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ _INSTEAD = guide(
         "to_dict to_list tolist": "write answer.to_json(), or answer.frame.rows()",
         "df dataframe": "write answer.to_pandas()",
         "save write to_file to_xlsx": "write answer.to_csv('answer.csv'), .to_parquet or .to_excel",
+        "head tail rows shape columns iloc loc describe info": "print(answer) shows it, answer.to_pandas() is a data "
+        "frame of it",
         "show display draw hist": "write answer.plot('answer.svg')",
     }
 )
@@ -71,6 +74,10 @@ class Reader(Protocol):
 
     def doubts(self, released: Released) -> tuple[str, ...]:
         """Return what a reader should know of the numbers that were released, beside their intervals."""
+        ...
+
+    def unknown(self, released: Released) -> Mapping[str, tuple[bool, ...]]:
+        """Return of which cells of the table nothing is known, by the name of their column."""
         ...
 
     def to_json(self) -> dict[str, Any]:
@@ -174,11 +181,20 @@ class Answer(Exports, Viewed):
 
     @property
     def frame(self) -> Frame:
-        """The answer as a table with its 95 % interval, one row for a single number."""
+        """The answer as a table with its 95 % interval, one row for a single number; its `notes` go with it.
+
+        What was drawn for a group of which nothing is known stays in it, and `unknown` marks it: print and pictures
+        say so in place of the number.
+        """
         return self.framed()
 
     def framed(self, together: bool = False) -> Frame:
         """Return the answer as a table with its 95 % interval: each row on its own, or all of them `together`."""
+        frame = self._framed(together)
+        told = tuple(note for note in (self._covers(frame, together), *self.notes) if note)
+        return replace(frame, unknown=self.question.unknown(self.released), notes=told)
+
+    def _framed(self, together: bool) -> Frame:
         value = self.value
         if hasattr(value, "to_frame"):  # many tables in one, with their intervals
             between = "confidence" in signature(value.to_frame).parameters
@@ -210,7 +226,8 @@ class Answer(Exports, Viewed):
         if hasattr(value, "plot"):
             return cast("Drawing", value.plot(path=path))
         title = f"{REHEARSED} {self._title()}" if self.rehearsed else self._title()
-        drawing = draw_answer(title, self.frame.keys, self.frame.columns)
+        frame = self.frame
+        drawing = draw_answer(title, frame.keys, frame.columns, unknown=frame.unknown, notes=frame.notes)
         if path is not None:
             drawing.save(path)
         return drawing
@@ -221,7 +238,7 @@ class Answer(Exports, Viewed):
         tabled = isinstance(value, (Frame, int, float, Fraction)) or hasattr(value, "to_frame")
         frame = self.framed(together) if tabled else Frame((), {})
         shown, more = frame.shown()
-        tables = (released_table("", shown.keys, shown.columns),) if tabled else ()
+        tables = (shown.table(),) if tabled else ()
         said = () if tabled else (str(value),)
         if hasattr(value, "displayed"):  # a report knows itself of whom there are too few to say
             said, tables = value.displayed(self._chance(USUAL, together))
@@ -276,17 +293,20 @@ class Answer(Exports, Viewed):
         """Return the answer as an Arrow table."""
         return self.frame.to_arrow()
 
-    def to_csv(self, path: str | Path) -> Path:
-        """Write the answer as a CSV file; of a model, made-up rows."""
-        return self._made_up("to_csv", path) or super().to_csv(path)
-
-    def to_parquet(self, path: str | Path) -> Path:
-        """Write the answer as a Parquet file; of a model, made-up rows."""
-        return self._made_up("to_parquet", path) or super().to_parquet(path)
-
-    def _made_up(self, form: str, path: str | Path) -> Path | None:
+    def to_csv(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the answer as a CSV file, of a model made-up rows; what to know of them goes to `….notes.txt`."""
         value = self.value
-        if isinstance(value, Frame) or not hasattr(value, form):
-            return None
-        getattr(value, form)(path)
+        if isinstance(value, Frame) or not hasattr(value, "to_csv"):
+            return self.frame.to_csv(path, overwrite=overwrite)
+        require_new(notes_path(path), overwrite=overwrite)
+        value.to_csv(path, overwrite=overwrite)
+        write_notes(path, self.notes)
+        return Path(path)
+
+    def to_parquet(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the answer as a Parquet file, with its notes in the metadata; of a model, made-up rows."""
+        value = self.value
+        if isinstance(value, Frame) or not hasattr(value, "to_parquet"):
+            return self.frame.to_parquet(path, overwrite=overwrite)
+        value.to_parquet(path, overwrite=overwrite, notes=self.notes)
         return Path(path)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
-from sfumato.answer.exports import Exports
+from sfumato.answer.exports import Exports, noted
 from sfumato.errors import ParameterError
+from sfumato.show.tables import Table
 from sfumato.show.views import SHOWN_ROWS, View, Viewed, released_table
 from sfumato.words import nearest
 
+MISSING = "missing"
 CURVE_ROWS = 24
 """So many points of a longer curve are shown."""
 
@@ -26,6 +29,10 @@ class Frame(Exports, Viewed):
     columns: Mapping[str, tuple[Any, ...]]
     curve: bool = field(default=False, kw_only=True)
     """Whether its rows are points of one curve, of which a few tell more than the first ones."""
+    unknown: Mapping[str, tuple[bool, ...]] = field(default_factory=dict, kw_only=True, compare=False)
+    """Of which cells nothing is known, by the name of their column, from what was released and what is public."""
+    notes: tuple[str, ...] = field(default=(), kw_only=True, compare=False)
+    """What a reader should know of the numbers; exports keep it."""
 
     def __post_init__(self) -> None:
         if len({len(column) for column in self.columns.values()}) > 1:
@@ -54,7 +61,12 @@ class Frame(Exports, Viewed):
         """Return an Arrow table; exact fractions become floats, and with one float in it a whole column does."""
         import pyarrow
 
-        return pyarrow.table({name: _column(column) for name, column in self.columns.items()})
+        return noted(pyarrow.table({name: _column(column) for name, column in self.columns.items()}), self.notes)
+
+    def to_csv(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write a CSV file and return its path; a key that is missing is called so, as it is in print."""
+        named = {name: _named(cells) if name in self.keys else cells for name, cells in self.columns.items()}
+        return super(Frame, replace(self, columns=named)).to_csv(path, overwrite=overwrite)
 
     def shown(self) -> tuple[Frame, str]:
         """Return the rows that are shown, and which of all of them these are: the first, or points of a curve."""
@@ -66,15 +78,25 @@ class Frame(Exports, Viewed):
             apart = -(-len(self) // CURVE_ROWS)
             # Counted from the end, so that the curve is shown up to its last point.
             rows, said = slice((len(self) - 1) % apart, None, apart), f"Of {len(self):,} rows, one in {apart} is shown."
-        return Frame(self.keys, {name: cells[rows] for name, cells in self.columns.items()}, curve=self.curve), said
+        unknown = {name: marks[rows] for name, marks in self.unknown.items()}
+        return replace(self, columns={name: cells[rows] for name, cells in self.columns.items()}, unknown=unknown), said
+
+    def table(self) -> Table:
+        """Return it for people: numbers with their intervals beside them."""
+        return released_table("", self.keys, self.columns, unknown=self.unknown)
 
     def view(self) -> View:
-        """Return the first rows, with intervals beside the numbers."""
+        """Return the first rows, with intervals beside the numbers, and what to know of them."""
         frame, more = self.shown()
-        return View("", (released_table("", frame.keys, frame.columns),), after=(more,))
+        return View("", (frame.table(),), after=(more, *self.notes))
 
     def __repr__(self) -> str:
         return str(self)
+
+
+def _named(cells: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Call a key that is missing by the word for it, unless a value has that name."""
+    return cells if MISSING in cells else tuple(MISSING if cell is None else cell for cell in cells)
 
 
 def _column(cells: tuple[Any, ...]) -> list[Any]:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from sfumato.answer import NOISE_ONLY, ErrorUnit, Released
+from sfumato.ask.expected import Expected
 from sfumato.ask.prepared import Prepared
 from sfumato.errors import CertificationError, ParameterError
 from sfumato.privacy import Approximate, Bound, Loss
@@ -94,6 +95,14 @@ class Question(metaclass=Understood):
     def doubts(self, released: Released) -> tuple[str, ...]:
         """Return what a reader should know of the released numbers; computed from them, so it is free."""
         return ()
+
+    def expected(self, basis: Basis, spend: Bound) -> Expected | None:
+        """Return the error that an answer at this spend is expected to have, None if it is not known beforehand."""
+        return None
+
+    def unknown(self, released: Released) -> Mapping[str, tuple[bool, ...]]:
+        """Return of which cells of the table nothing is known, by column; from released and public numbers alone."""
+        return {}
 
     def canonical(self, schema: Schema) -> Self:
         """Return the question with its filter in canonical form, checked against the schema."""

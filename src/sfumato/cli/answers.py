@@ -11,6 +11,7 @@ from sfumato.cli.options import (
     Analyst,
     Asked,
     Data,
+    Force,
     Json,
     KeepHead,
     LedgerOption,
@@ -40,6 +41,7 @@ def query_command(
     ledger: LedgerOption,
     spend: Spend = None,
     out: Out = None,
+    force: Force = False,
     rows: Annotated[int | None, typer.Option(help="How many made-up rows of a model --out writes.")] = None,
     plot: Plot = None,
     together: Annotated[bool, typer.Option("--together", help="Intervals that hold for all rows at once.")] = False,
@@ -61,7 +63,7 @@ def query_command(
     """
     from sfumato.cli.asking import Desk, ask, preview_text
 
-    _check_files(question, schema, out, rows, plot)
+    _check_files(question, schema, out, rows, plot, force=force)
     desk = Desk(data, schema, ledger, snapshot, same_data, analyst, table, private, keep_head)
     with watched("Working"):
         found = ask(desk, question, spend, preview=preview, rehearse=rehearse, together=together)
@@ -82,6 +84,7 @@ def learn_command(
     missing: Annotated[str | None, typer.Option(help="What missing cells count as: age=40, hours=0.")] = None,
     spend: Spend = None,
     out: Out = None,
+    force: Force = False,
     preview: Annotated[bool, typer.Option(help="Only say whether it fits; costs nothing.")] = False,
     snapshot: Snapshot = "",
     same_data: SameData = False,
@@ -97,7 +100,7 @@ def learn_command(
     """
     question = f"learn {target} from {features} with {learner}{f' missing {missing}' if missing else ''}"
     query_command(
-        data, schema, question, ledger=ledger, spend=spend, out=out, preview=preview, snapshot=snapshot,
+        data, schema, question, ledger=ledger, spend=spend, out=out, force=force, preview=preview, snapshot=snapshot,
         same_data=same_data, analyst=analyst, table=table, private=private, keep_head=keep_head, as_json=as_json,
     )  # fmt: skip
 
@@ -110,6 +113,7 @@ def refit_command(
     *,
     ledger: LedgerOption,
     out: Out = None,
+    force: Force = False,
     plot: Plot = None,
     table: Table = None,
     private: Private = None,
@@ -120,7 +124,7 @@ def refit_command(
     from sfumato.cli.asking import Desk, refit
     from sfumato.cli.writing import check_out, check_picture
 
-    check_out(out)
+    check_out(out, force=force)
     check_picture(plot)
     with watched("Working"):
         found = refit(Desk(data, schema, ledger, table=table, private=private, keep_head=keep_head), request)
@@ -135,6 +139,7 @@ def read_command(
     ] = None,
     *,
     out: Out = None,
+    force: Force = False,
     plot: Plot = None,
     as_json: Json = False,
 ) -> None:
@@ -146,7 +151,7 @@ def read_command(
     from sfumato.cli.reading import load_answer, read_answer
     from sfumato.cli.writing import check_out, check_picture
 
-    check_out(out)
+    check_out(out, force=force)
     check_picture(plot)
     loaded = load_answer(answer)
     found = read_answer(loaded, what)
@@ -172,6 +177,7 @@ def converse_command(
     queries: Annotated[int, typer.Option(help="How many conditions are expected.")] = 100_000,
     name: Annotated[str | None, typer.Option(help="A name, to go on with it later.")] = None,
     out: Out = None,
+    force: Force = False,
     snapshot: Snapshot = "",
     same_data: SameData = False,
     analyst: Analyst = None,
@@ -185,7 +191,7 @@ def converse_command(
     from sfumato.cli.conversing import converse
     from sfumato.cli.writing import check_out
 
-    check_out(out)
+    check_out(out, force=force)
     desk = Desk(data, schema, ledger, snapshot, same_data, analyst, table, private, keep_head)
     named = None if columns is None else [part.strip() for part in columns.split(",")]
     talk = converse(desk, conditions or (), spend, columns=named, queries=queries, name=name)
@@ -193,13 +199,15 @@ def converse_command(
     emit(talk.to_json(), lambda: talk.text() + written, as_json)
 
 
-def _check_files(question: str, schema: Path, out: Path | None, rows: int | None, plot: Path | None) -> None:
+def _check_files(
+    question: str, schema: Path, out: Path | None, rows: int | None, plot: Path | None, *, force: bool
+) -> None:
     """Refuse files that cannot be written, before anything is spent."""
     from sfumato.cli.writing import check_kind, check_out, check_picture
     from sfumato.curator.typed import read_request
     from sfumato.table.schema import Schema
 
-    check_out(out, rows)
+    check_out(out, rows, force=force)
     check_picture(plot)
     if out is not None or plot is not None:
         check_kind(read_request(question, Schema.load(schema)), out, rows, plot)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.answer import Answer, Frame
+from sfumato.ask.expected import Expected
 from sfumato.cli.hints import in_shell
 from sfumato.curator import Curator, curate
 from sfumato.curator.typed import Request, read_request
@@ -22,7 +23,7 @@ from sfumato.ledger.wording import cost_text
 from sfumato.model.base import Model
 from sfumato.privacy import Bound, Loss
 from sfumato.questions.synopsis import Synopsis
-from sfumato.show.views import SHOWN_ROWS, View, released_table
+from sfumato.show.views import SHOWN_ROWS, View
 from sfumato.table.schema import Schema
 
 DELTA = "1e-6"
@@ -70,6 +71,7 @@ class Found:
     rehearsed: bool = False
     together: bool = False
     notes: tuple[str, ...] = ()
+    expected: Expected | None = None
 
     @property
     def answer(self) -> Answer | None:
@@ -79,9 +81,20 @@ class Found:
     @property
     def frame(self) -> Frame:
         """The table of the answer; those of several groups below each other."""
-        if self.request is None or not self.request.by:
-            return self.answers[0].framed(self.together)
-        return self.request.stacked([answer.framed(self.together) for answer in self.answers])
+        frames = [answer.framed(self.together) for answer in self.answers]
+        frame = frames[0] if self.request is None or not self.request.by else self.request.stacked(frames)
+        return replace(frame, notes=(*map(in_shell, frame.notes), *self.notes))
+
+    @property
+    def all_notes(self) -> tuple[str, ...]:
+        """What a reader should know, once each: of the answers, and of what was opened."""
+        told = [in_shell(note) for answer in self.answers for note in answer.notes]
+        return tuple(dict.fromkeys([*told, *self.notes]))
+
+    @property
+    def sketched(self) -> bool:
+        """Whether it is something to read from, not a table."""
+        return is_sketch(self.answers[0].value)
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object; the table stands beside the exact form of the answer."""
@@ -89,11 +102,13 @@ class Found:
         rounded = None if isinstance(epsilon, Infinity) else float(Fraction(shown(epsilon, up=True, digits=6)))
         person = {"person_epsilon": rounded, "at_delta": float(DELTA)}
         if not self.answers:
-            return {"fits": self.fits, "text": self.said, "loss": self.loss.to_json(), **person}
+            error = None if self.expected is None else {"size": self.expected.size, "unit": self.expected.unit}
+            told = {"fits": self.fits, "text": self.said, "loss": self.loss.to_json(), "expected_error": error}
+            return {**told, **person}
         records = [answer.to_json() for answer in self.answers]
         table = {} if is_sketch(self.answers[0].value) else {"table": self.frame.to_json()}
         known: dict[str, Any] = {} if self.schema is None else {"schema": self.schema.to_json()}
-        known["notes"] = list(dict.fromkeys(note for answer in self.answers for note in answer.notes))
+        known["notes"] = list(self.all_notes)
         exact = records[0] if len(records) == 1 else {"groups": records, "reused": self.answers[0].reused}
         return {
             **table,
@@ -125,9 +140,8 @@ class Found:
         if is_sketch(first.value):
             return replace(view, before=(described(first.value),))
         if self.request is not None and self.request.by:
-            frame, by = self.frame, self.request.by
-            title = title_of(first.question.to_json(), by)
-            return replace(view, title=title, tables=(released_table("", frame.keys, frame.columns),))
+            title = title_of(first.question.to_json(), self.request.by)
+            return replace(view, title=title, tables=(self.frame.table(),))
         return view
 
 
@@ -182,8 +196,8 @@ def ask(
     with desk.open(described) as curator:
         if bound is not None and preview:
             seen = curator.preview(request.asked, bound, analyst=desk.analyst)
-            said = " ".join([seen.text, *_divided(request)])
-            return Found(curator.loss(request.asked, bound), said, seen.fits)
+            said = " ".join([seen.text, in_shell(seen.error), *_divided(request)])
+            return Found(curator.loss(request.asked, bound), said, seen.fits, expected=seen.expected)
         if bound is not None and rehearse:
             return replace(_rehearsed(curator, request, bound), together=together)
         answers = curator.ask(request.asked, bound, analyst=desk.analyst)

@@ -44,8 +44,11 @@ def audit_command(
     group: Annotated[
         str | None, typer.Option(help="The protected value; by default the smaller of two groups.")
     ] = None,
-    qualification: Annotated[str | None, typer.Option(help="A column of true merit, a label or a score.")] = None,
-    deserving: Annotated[str | None, typer.Option(help="The good qualification, where it is one of two words.")] = None,
+    label: Annotated[
+        str | None, typer.Option(help="A column of what people deserved: 0 and 1, two words, or a score.")
+    ] = None,
+    qualification: Annotated[str | None, typer.Option(hidden=True)] = None,
+    deserving: Annotated[str | None, typer.Option(help="The good label, where it is one of two words.")] = None,
     features: Annotated[
         str | None, typer.Option(help="The columns that describe people, such as income,debt; leave a score out.")
     ] = None,
@@ -60,10 +63,12 @@ def audit_command(
     """
     from sfumato.fair import FairnessWarning, audit_file
 
+    if qualification is not None:
+        raise ParameterError(f"--qualification is now --label; write --label {qualification}.")
     if html is not None and html.suffix.lower() != ".html":
         raise ParameterError(f"The page is written as .html, and {html.name!r} is no such name; write audit.html.")
     options: dict[str, Any] = {
-        "favourable": favourable, "group": group, "qualification": qualification, "segments": segments, "alpha": alpha,
+        "favourable": favourable, "group": group, "label": label, "segments": segments, "alpha": alpha,
         "deserving": deserving, "features": None if features is None else features.split(","),
     }  # fmt: skip
     announce = None if as_json else partial(typer.echo, err=True)

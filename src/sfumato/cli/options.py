@@ -74,6 +74,7 @@ Snapshot = Annotated[str, typer.Option(help="Your name for this state of the dat
 SameData = Annotated[bool, typer.Option(help="Another file of this name holds the same data.")]
 Analyst = Annotated[str | None, typer.Option(help="Who asks, if the ledger has quotas.")]
 Out = Annotated[Path | None, typer.Option(help="Also write the answer, as .csv, .parquet or .json.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite the files that --out names.")]
 Plot = Annotated[Path | None, typer.Option(help="Also write a picture, .svg or .png.")]
 Table = Annotated[str | None, typer.Option(help="The table of a database that has several.")]
 Spend = Annotated[

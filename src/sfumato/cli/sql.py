@@ -7,8 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from sfumato.cli.hints import in_shell
 from sfumato.cli.options import (
     Analyst,
+    Force,
     Json,
     KeepHead,
     LedgerOption,
@@ -42,6 +44,7 @@ def sql_command(
     spend: Spend = None,
     explain: Annotated[bool, typer.Option("--explain", help="Only say what it reads and costs; free.")] = False,
     out: Out = None,
+    force: Force = False,
     snapshot: Snapshot = "",
     same_data: SameData = False,
     analyst: Analyst = None,
@@ -59,6 +62,7 @@ def sql_command(
     from sfumato.table.database import load
 
     text = _text(statement, file)
+    _check_out(out, force)
     described = load(schema)
     bound = None if spend is None else read_bound(spend)
     sources = _sources(schema, described, data or [])
@@ -78,16 +82,30 @@ def _show(found: Any, out: Path | None, as_json: bool) -> None:
         emit({**facts, "rules": list(found.rules), "free": list(found.free)}, lambda: str(found), as_json)
         return
     if out is not None:
-        writers = {".csv": "to_csv", ".parquet": "to_parquet"}
-        if out.suffix.lower() not in writers:
-            raise ParameterError(f"--out ends in .csv or .parquet, and {str(out)!r} does not.")
-        getattr(found.frame, writers[out.suffix.lower()])(out)
+        from sfumato.cli.writing import write_table
+
+        write_table(found.frame.to_arrow(), out, notes=[in_shell(note) for note in found.frame.notes])
     table = {name: [_plain(cell) for cell in column] for name, column in found.frame.columns.items()}
     emit(
-        {"table": table, "sql": found.sql, "reused": found.reused, "loss": found.loss.to_json()},
+        {
+            "table": table,
+            "sql": found.sql,
+            "reused": found.reused,
+            "loss": found.loss.to_json(),
+            "notes": [in_shell(note) for note in found.notes],
+        },
         lambda: str(found),
         as_json,
     )
+
+
+def _check_out(out: Path | None, force: bool) -> None:
+    """Refuse a file that cannot be written, before anything is spent."""
+    from sfumato.cli.writing import TABLES, check_out
+
+    if out is not None and out.suffix.lower() not in TABLES:
+        raise ParameterError(f"--out ends in .csv or .parquet, and {str(out)!r} does not.")
+    check_out(out, force=force)
 
 
 def _plain(cell: Any) -> Any:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sfumato.answer.exports import notes_path, write_notes
+from sfumato.durable import require_new
 from sfumato.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -17,7 +20,7 @@ TABLES = (".csv", ".parquet")
 ENDINGS = (*TABLES, ".json")
 
 
-def check_out(out: Path | None, rows: int | None = None) -> None:
+def check_out(out: Path | None, rows: int | None = None, *, force: bool = False) -> None:
     """Refuse a file that cannot be written, before anything is spent."""
     if rows is not None and (out is None or out.suffix.lower() not in TABLES):
         raise ParameterError("--rows is about made-up rows in a file; add --out rows.csv or --out rows.parquet.")
@@ -27,8 +30,8 @@ def check_out(out: Path | None, rows: int | None = None) -> None:
         return
     if out.suffix.lower() not in ENDINGS:
         raise ParameterError(f"An answer is written as .csv, .parquet or .json, and {out.name!r} ends in none of them.")
-    if out.exists():
-        raise ParameterError(f"{str(out)!r} exists already and is not overwritten; write another name after --out.")
+    for path in (out, notes_path(out)) if out.suffix.lower() == ".csv" else (out,):
+        require_new(path, overwrite=force)
     if not out.parent.is_dir():
         raise ParameterError(f"There is no folder {str(out.parent)!r} to write {out.name!r} into; make it first.")
 
@@ -56,25 +59,26 @@ def write_found(found: Found, out: Path, rows: int | None = None) -> str:
     """Write an answer as the file's ending says, and say what was written."""
     from sfumato.model.base import Model
 
-    value = found.answers[0].value
+    value, notes = found.answers[0].value, found.frame.notes if not found.sketched else found.all_notes
     if out.suffix.lower() == ".json":
         return f"{write_json(found.to_json(), out)} `sfumato read {out}` reads it, for nothing."
     if isinstance(value, Model):
-        return write_rows(value, out, rows)
-    return write_table(found.frame.to_arrow(), out)
+        return write_rows(value, out, rows, notes)
+    return write_table(found.frame.to_arrow(), out, notes=notes)
 
 
-def write_rows(model: Model, out: Path, rows: int | None = None) -> str:
+def write_rows(model: Model, out: Path, rows: int | None = None, notes: Sequence[str] = ()) -> str:
     """Write made-up rows of a model, by default as many as it speaks of people."""
     count = max(1, round(model.total)) if rows is None else rows
     if out.suffix.lower() == ".parquet":
-        model.to_parquet(out, count)
+        model.to_parquet(out, count, overwrite=True, notes=notes)
         return f"Wrote {count} made-up rows to {out}."
-    return write_table(model.sample(count), out, "made-up rows")
+    return write_table(model.sample(count), out, "made-up rows", notes=notes)
 
 
-def write_table(table: Any, out: Path, things: str = "rows") -> str:
-    """Write an Arrow table."""
+def write_table(table: Any, out: Path, things: str = "rows", *, notes: Sequence[str] = ()) -> str:
+    """Write an Arrow table, and beside a CSV file what a reader should know of it."""
+    told = ""
     if out.suffix.lower() == ".parquet":
         from pyarrow import parquet
 
@@ -83,7 +87,9 @@ def write_table(table: Any, out: Path, things: str = "rows") -> str:
         from pyarrow import csv
 
         csv.write_csv(table, out, csv.WriteOptions(quoting_style="needed"))
-    return f"Wrote {table.num_rows} {things} to {out}."
+        write_notes(out, notes)
+        told = f", and what to know of them to {notes_path(out)}" if notes else ""
+    return f"Wrote {table.num_rows} {things} to {out}{told}."
 
 
 def write_json(record: Any, out: Path) -> str:

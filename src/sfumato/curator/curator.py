@@ -13,12 +13,13 @@ from sfumato.answer import Answer, Released
 from sfumato.ask.asked import Asked, left_of
 from sfumato.ask.packing import unpack
 from sfumato.curator.finishing import answers_of, asked_before, read_answer
+from sfumato.curator.foreseen import Foreseen, expected_of
 from sfumato.curator.planning import key_of, planned
 from sfumato.curator.shorthands import Shorthands
 from sfumato.curator.words import INSTEAD, speaking
 from sfumato.errors import BudgetExceeded, LedgerError, ParameterError, TooLarge
 from sfumato.exact import Number, exact
-from sfumato.ledger import Ledger, Preview
+from sfumato.ledger import Ledger
 from sfumato.ledger.largest import scaled
 from sfumato.ledger.running import Coins
 from sfumato.noise import Noise, new_key
@@ -66,10 +67,17 @@ class Curator(Shorthands):
             exact_lists=ledger.exact_lists,
             rank_errors=ledger.rank_errors,
         )
+        self.closed = False
         self.unnamed = False  # whether this state of the data will be a new snapshot when it is opened again
 
     def __repr__(self) -> str:
         return str(self)
+
+    def __getitem__(self, name: object) -> Any:
+        raise ParameterError(
+            f"Cells are private, so a curator has no [{name!r}]; write curator.mean('age', spend=Pure(0.1)), or "
+            "curator.histogram('sex', spend=Pure(0.1))."
+        )
 
     def view(self) -> View:
         """Return what there is, what may be asked about it, and what is left."""
@@ -127,6 +135,8 @@ class Curator(Shorthands):
         return answers[0] if isinstance(question, Question) else answers
 
     def _answers(self, asked: Asked, spend: Bound | None, analyst: str | None, request: str | None) -> list[Answer]:
+        if self.closed:
+            raise ParameterError("This curator is closed; open the data again with curate(…), and ask inside the with.")
         self.table.require_unchanged()
         key = key_of(self.basis, asked, spend, self.table.snapshot)
         try:
@@ -201,11 +211,13 @@ class Curator(Shorthands):
         answers = answers_of(self.ledger, asked, kept, str(entry.event["parameters"]["snapshot"]), again=again)
         return answers if "parts" in entry.event["parameters"] else answers[0]
 
-    def preview(self, question: Question | Sequence[Question], spend: Bound, *, analyst: str | None = None) -> Preview:
-        """Say whether a question or a list would fit, which limits it would break, and what it would cost; free."""
+    def preview(self, question: Question | Sequence[Question], spend: Bound, *, analyst: str | None = None) -> Foreseen:
+        """Say whether a question or a list would fit, which limits it would break, and how wrong it would be; free."""
         asked = planned(self.basis, question, require_bound(spend))
-        found = self.ledger.preview(asked.losses(spend), analyst)
-        return found if len(asked.questions) == 1 else replace(found, text=f"{found.text} {asked.total(spend)}")
+        seen = self.ledger.preview(asked.losses(spend), analyst)
+        text = seen.text if len(asked.questions) == 1 else f"{seen.text} {asked.total(spend)}"
+        expected = expected_of(self.basis, asked.questions, spend)
+        return Foreseen(seen.fits, seen.breaks, seen.closes, text, expected)
 
     def largest(
         self, question: Question | Sequence[Question], spend: Bound, *, analyst: str | None = None
@@ -305,6 +317,7 @@ class Curator(Shorthands):
 
     def close(self) -> None:
         """Let go of the table and of the ledger."""
+        self.closed = True
         self.table.close()
         self.ledger.close()
 

@@ -1,7 +1,7 @@
 """A question as words: what is asked, and the clauses behind it, before anybody knows what they mean.
 
-    PHRASE := WHAT [from COLUMN, …] [by COLUMN, …] [found privately] [with METHOD(option=value, …)]
-              [missing COLUMN=value, …] [where CONDITION]
+    PHRASE := WHAT [from COLUMN, …] [by COLUMN, …] [found privately]
+              [with METHOD(option=value, …) | with option=value, …] [missing COLUMN=value, …] [where CONDITION]
 
 Words may be in any case, and names with blanks, or names that are such words, stand in double quotes.
 """
@@ -60,7 +60,7 @@ class Phrase:
             "from": self.source,
             "by": self.by,
             "found privately": self.private,
-            "with": self.method,
+            "with": self.method or self.options,
             "missing": self.missing,
             "where": self.where is not None,
         }
@@ -85,7 +85,7 @@ def read_phrase(text: str) -> Phrase:
     what, clauses = _clauses(text)
     what, private = _found_privately(what)
     by, also = _found_privately(clauses.get("by", ""))
-    method, options = _method(clauses["with"]) if "with" in clauses else (None, {})
+    method, options = _with(clauses["with"]) if "with" in clauses else (None, {})
     words = tokens(what)
     return Phrase(
         tuple(_without_group(words) if "by" in clauses else words),
@@ -175,6 +175,13 @@ def _listed(text: str | None) -> tuple[str, ...]:
 def _found_privately(text: str) -> tuple[str, bool]:
     found = re.search(r"\bfound\s+privately\s*$", text, re.IGNORECASE)
     return (text, False) if found is None else (text[: found.start()], True)
+
+
+def _with(text: str) -> tuple[str | None, dict[str, Any]]:
+    """Return a method with its settings, or settings alone: with label=paid, favourable=yes."""
+    if "=" in text and "(" not in text:
+        return None, _pairs(text, "label=paid, favourable=yes")
+    return _method(text)
 
 
 def _method(text: str) -> tuple[str, dict[str, Any]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
 from operator import add
@@ -54,6 +54,10 @@ class Reading:
             found += Made.of(select.statement, self.statement.database).doubts(answer.released)
         return tuple(found)
 
+    def unknown(self, released: Released) -> Mapping[str, tuple[bool, ...]]:
+        """Its items are computed from several numbers; `doubts` says which groups may be empty."""
+        return {}
+
     def to_json(self) -> dict[str, Any]:
         """Return the private part of the statement."""
         return {"question": "Select", "statement": self.statement.sql}
@@ -67,7 +71,8 @@ class SqlAnswer(Answer):
 
     def framed(self, together: bool = False) -> Frame:
         """Return the items of the statement in their order; `interval` has the ends."""
-        return self.question.value(self.released)  # type: ignore[no-any-return]
+        rows: Frame = self.question.value(self.released)
+        return replace(rows, notes=self.notes)
 
 
 def statement_of(curator: Curator, text: str) -> Statement:

@@ -49,12 +49,20 @@ class Request:
         from sfumato.answer import Frame
 
         columns: dict[str, list[Any]] = {name: [] for name in (*self.by, *frames[0].columns)}
+        unknown: dict[str, list[bool]] = {name: [] for frame in frames for name in frame.unknown}
         for group, frame in zip(self.groups, frames, strict=True):
             for name, value in zip(self.by, group, strict=True):
                 columns[name] += [value] * len(frame)
             for name, cells in frame.columns.items():
                 columns[name] += cells
-        return Frame((*self.by, *frames[0].keys), {name: tuple(cells) for name, cells in columns.items()})
+            for name, marks in unknown.items():
+                marks.extend(frame.unknown.get(name, (False,) * len(frame)))
+        return Frame(
+            (*self.by, *frames[0].keys),
+            {name: tuple(cells) for name, cells in columns.items()},
+            unknown={name: tuple(marks) for name, marks in unknown.items()},
+            notes=tuple(dict.fromkeys(note for frame in frames for note in frame.notes)),
+        )
 
 
 def read_question(text: str, schema: Schema) -> Question:
@@ -182,6 +190,23 @@ def _quantiles(phrase: Phrase, _: Schema) -> Question:
     return Quantiles(_one(names(after_of(rest)), phrase.kind), tuple(chances), phrase.where, method)
 
 
+def _audit(phrase: Phrase, _: Schema) -> Question:
+    """Read the decision and the protected columns; the label and the good values stand behind `with`."""
+    from sfumato.questions import GroupAudit
+
+    phrase.only("by", "with", "where")
+    known = ("label", "favourable", "deserving", "intersections")
+    if phrase.method is not None or not phrase.by:
+        raise ParameterError(
+            "An audit is of decisions by protected columns; write 'audit of hired by sex, race with label=skilled, "
+            "favourable=yes'."
+        )
+    for name in phrase.options:
+        if name not in known:
+            raise ParameterError(f"An audit has no {name!r}; {nearest(name, known)}")
+    return GroupAudit(_one(phrase.columns, phrase.kind), phrase.by, where=phrase.where, **phrase.options)
+
+
 def _popular(phrase: Phrase, _: Schema) -> Question:
     from sfumato.questions import Popular
 
@@ -253,6 +278,7 @@ MAKERS: dict[str, Callable[[Phrase, Schema], Question]] = {
     "quantiles": _quantiles,
     "distribution": _distribution,
     "popular": _popular,
+    "audit": _audit,
     **dict.fromkeys(("tables", "conjunctions", "parities", "prefixes", "ranges"), _workload),
     "synthesize": _synthesize,
     "synopsis": _synopsis,

@@ -27,12 +27,14 @@ INSTEAD = guide(
         "spend=Pure(0.1))",
         "nunique count_distinct distinct users": "write curator.people('age > 40', spend=Pure(0.1))",
         "head tail sample rows data df to_pandas iloc loc": "rows are private; curator.synthesize(spend=Pure(1))"
-        ".sample(10) makes some up that stand for them",
+        ".value.sample(10) makes some up that stand for them",
         "query select execute": "write curator.sql('SELECT COUNT(*) FROM data WHERE age > 40', spend=Pure(0.1))",
         "filter where": "write where='age > 40' in the question",
         "describe info columns dtypes shape": "print(curator.schema) shows the columns, curator.count() the people",
         "spent used budget_spent history": "curator.ledger.spent() says what is used, print(curator.ledger) all of it",
         "budget epsilon left balance": "curator.guarantee() is the limit, curator.remaining() what is left",
+        "corr cov corrcoef": "write curator.synthesize(columns=['age', 'hours'], spend=Pure(1)), and read relations "
+        "from its rows where the notes say that its error is small",
         "synthetic generate fit synth": "write curator.synthesize(spend=Pure(1))",
     }
 )

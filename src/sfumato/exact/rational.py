@@ -62,7 +62,8 @@ def at_least_zero(value: Number, name: str) -> Fraction:
     """Return `value` exactly, refusing what is below zero."""
     number = exact(value, name)
     if number < 0:
-        raise ParameterError(f"{name} must be zero or more, and {show(number)} is below zero; {_such_as(name, 0)}")
+        usual = 0.1 if name == "epsilon" else 0  # a spend of nothing buys nothing
+        raise ParameterError(f"{name} must be zero or more, and {show(number)} is below zero; {_such_as(name, usual)}")
     return number
 
 
@@ -78,7 +79,7 @@ def between_zero_and_one(value: Number, name: str) -> Fraction:
     """Return `value` exactly, refusing what does not lie strictly between 0 and 1."""
     number = exact(value, name)
     if not 0 < number < 1:
-        usual = 1e-6 if name == "delta" else 0.5  # nobody should be advised a large chance of failure
+        usual = {"delta": 1e-6, "confidence": 0.95}.get(name, 0.5)  # nobody should be advised a large chance of failure
         raise ParameterError(
             f"{name} must lie strictly between 0 and 1, and {show(number)} does not; {_such_as(name, usual)}"
         )

@@ -67,6 +67,8 @@ def sentence(token: Token, before: str, wanted: Sequence[str]) -> str:
         return f"{place} is not understood here; rows are not released: write aggregates, or GROUP BY x."
     if token.kind == "sign" and word == "," and "the end" in wanted:
         return f"{place} is not understood here; after a table {_JOINS}."
+    if token.kind == "sign" and word == before == "=":
+        return f"{place} is not understood here; write = in place of ==."
     if token.kind == "sign" and word == ";":
         return f"{place} is not understood here; {_ONE}."
     after = f" after `{before[:40]}`" if before else " first"

@@ -209,7 +209,7 @@ def _amount(spend: Bound) -> Fraction:
         case _:
             raise UnsupportedSpend(f"{spend!r} buys no linear model; write Pure(1) or Approximate(1, 1e-6).")
     if amount <= 0:
-        raise UnsupportedSpend(f"{spend!r} pays for nothing; write a spend above zero.")
+        raise UnsupportedSpend(f"{spend!r} pays for nothing; write a spend above zero, such as Pure(0.1).")
     return amount
 
 

@@ -34,7 +34,7 @@ def choice_epsilon(spend: Bound, choices: int, count_share: Fraction = COUNT_SHA
         assert isinstance(person, (Concentrated, Truncated))
         start = person.rho / (choices + 1)
     if start <= 0:
-        raise UnsupportedSpend(f"{spend!r} pays for nothing; write a spend above zero.")
+        raise UnsupportedSpend(f"{spend!r} pays for nothing; write a spend above zero, such as Pure(0.1).")
     if isinstance(person, Pure):
         return start
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.durable import require_new
 from sfumato.errors import DomainTooLarge, ParameterError
 from sfumato.model.rows import BATCH, as_arrow, checked_rows
 from sfumato.noise import Noise
@@ -62,7 +64,7 @@ class Model(Viewed, ABC):
         """Return its columns, and what can be had from it for nothing."""
         drawn = table("", ["column", "values"], [[name, f"{size:,}"] for name, size in self._sizes()])
         use = "sample(1000) makes up rows, marginal(['age']) reads a table, to_parquet and to_csv write rows; all free."
-        return View(f"Model of about {self.total:,.0f} people", (drawn,), after=(use,))
+        return View(f"Model of about {self.total:,.0f} rows", (drawn,), after=(use,))
 
     def _sizes(self) -> list[tuple[str, int]]:
         return list(zip(self.space.names, self.space.sizes, strict=True))
@@ -103,16 +105,29 @@ class Model(Viewed, ABC):
         count = checked_rows(rows, len(self.space.names))
         return as_arrow(self.space, self.codes(count, Noise() if noise is None else noise))
 
-    def to_parquet(self, path: str | Path, rows: int | None = None, noise: Noise | None = None) -> None:
+    def to_parquet(
+        self,
+        path: str | Path,
+        rows: int | None = None,
+        noise: Noise | None = None,
+        *,
+        overwrite: bool = False,
+        notes: Sequence[str] = (),
+    ) -> None:
         """Write rows to a Parquet file, by default as many as there are people; of any number, batch by batch."""
         from pyarrow import parquet
 
-        self._write(lambda columns: parquet.ParquetWriter(path, columns), rows, noise)
+        require_new(path, overwrite=overwrite)
+        told = {"notes": json.dumps([*notes])} if notes else None
+        self._write(lambda columns: parquet.ParquetWriter(path, columns.with_metadata(told)), rows, noise)
 
-    def to_csv(self, path: str | Path, rows: int | None = None, noise: Noise | None = None) -> None:
+    def to_csv(
+        self, path: str | Path, rows: int | None = None, noise: Noise | None = None, *, overwrite: bool = False
+    ) -> None:
         """Write rows to a CSV file, by default as many as there are people; of any number, batch by batch."""
         from pyarrow import csv
 
+        require_new(path, overwrite=overwrite)
         self._write(lambda columns: csv.CSVWriter(path, columns), rows, noise)
 
     def _write(self, opened: Callable[[Any], Any], rows: int | None, noise: Noise | None) -> None:

@@ -278,5 +278,7 @@ def _simple(bound: Bound, moves: Sensitivity, gaussians: Gaussians) -> list[Para
 
 def _positive(bound: Bound, amount: Fraction) -> Fraction:
     if amount == 0:
-        raise UnsupportedSpend(f"{bound!r} pays for nothing, and no noise is wide enough; write a spend above zero.")
+        raise UnsupportedSpend(
+            f"{bound!r} pays for nothing, and no noise is wide enough; write a spend above zero, such as Pure(0.1)."
+        )
     return amount

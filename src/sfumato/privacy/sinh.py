@@ -116,7 +116,9 @@ def sinh_normal(
     if method not in ("tight", "paper"):
         raise ParameterError(f"method must be 'tight' or 'paper', and {method!r} is neither.")
     if (bound.rho if isinstance(bound, Truncated) else bound.epsilon) == 0:
-        raise UnsupportedSpend(f"{bound!r} pays for nothing, and no noise is wide enough; write a spend above zero.")
+        raise UnsupportedSpend(
+            f"{bound!r} pays for nothing, and no noise is wide enough; write a spend above zero, such as Pure(0.1)."
+        )
     step = above_zero(sensitivity, "sensitivity")
     many = positive_integer(copies, "copies")
     if method == "paper":

@@ -10,7 +10,6 @@ from sfumato.publish.calendar import Slot
 from sfumato.publish.file import PublicationFile, TableSpec
 from sfumato.publish.series import NEIGHBOURS, Series
 from sfumato.show.pages import Shown, html
-from sfumato.show.views import released_table
 
 DRAWN = 6
 """So many groups of a running total are drawn; the files have all of them."""
@@ -76,7 +75,7 @@ def _drawn(series: Series) -> list[Shown]:
 
 def _table(frame: Frame) -> Shown:
     shown, _ = frame.shown()
-    return released_table("", shown.keys, shown.columns)
+    return shown.table()
 
 
 def _readability(spec: TableSpec) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from sfumato.exact import Infinity
 from sfumato.exact.written import amount
@@ -10,10 +11,22 @@ from sfumato.ledger import Entry
 from sfumato.privacy import Cost, Everything
 from sfumato.report.figures import NOTHING_KNOWN, upward
 from sfumato.show import Table, table
+from sfumato.show.answers import title_of
 
 TITLE = "Charged so far, in order"
 SHOWN = 50
 """Of more requests than this only the newest are shown; JSON has all."""
+PLAIN = {
+    # questions whose name is a word of this house: what is asked, in words of everybody
+    "People": "number of people",
+    "Popular": "popular values",
+    "Queries": "answers to many queries",
+    "Synthesize": "synthetic data",
+    "Synopsize": "synopsis",
+    "Select": "statement in SQL",
+    "Learn": "learned rule",
+    "Shaped": "learned rule",
+}
 
 
 def releases_table(history: Sequence[Entry], *, attributes: bool = True) -> Table:
@@ -28,12 +41,43 @@ def releases_table(history: Sequence[Entry], *, attributes: bool = True) -> Tabl
     return table(title, columns, rows)
 
 
+def asked_in_words(entry: Entry) -> str:
+    """Return what was asked, in a few plain words; what is no question goes by the name of what ran.
+
+    >>> mean = {"question": "Mean", "column": "age", "where": None}
+    >>> asked = {"question": "GroupBy", "by": ["sex"], "aggregates": [mean]}
+    >>> asked_in_words(Entry(1, "a", "committed", {"name": "Several", "parameters": {"question": asked}}, ()))
+    'mean of age by sex'
+    """
+    return "; ".join(_questions(entry.event)) or entry.name
+
+
+def _questions(event: Mapping[str, Any]) -> Iterator[str]:
+    parameters = event.get("parameters") or {}
+    question = parameters.get("question")
+    if isinstance(question, Mapping) and "question" in question:
+        yield _words(question)
+        return
+    for part in parameters.get("parts") or ():
+        if isinstance(part, Mapping):
+            yield from _questions(part)
+
+
+def _words(question: Mapping[str, Any]) -> str:
+    kind = str(question["question"])
+    said = title_of({**question, "question": PLAIN.get(kind, kind)})
+    if kind in ("People", "Histogram") and question.get("by"):
+        said += f" by {', '.join(question['by'])}"
+    return said[:1].lower() + said[1:]
+
+
 def _cells(entry: Entry) -> list[str]:
     touched = entry.attributes
     names = "all" if isinstance(touched, Everything) else ", ".join(sorted(touched)) or "none"
     when = NOTHING_KNOWN if entry.at is None else entry.at.removesuffix("+00:00").replace("T", " ")
     spend = NOTHING_KNOWN if entry.spend is None else str(entry.spend)
-    what = entry.name if entry.analyst is None else f"{entry.name}, asked by {entry.analyst}"
+    asked = asked_in_words(entry)
+    what = asked if entry.analyst is None else f"{asked}, asked by {entry.analyst}"
     return [str(entry.number), what, when, spend, cost_text(entry.person), names, entry.state]
 
 

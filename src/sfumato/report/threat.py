@@ -16,6 +16,7 @@ from sfumato.privacy import Approximate
 from sfumato.report.account import LARGEST_SIZE, Account
 from sfumato.report.figures import ReportLine
 from sfumato.report.questionnaire import CONTEXTS, EXPLANATION, Finding, Level, findings, size_finding
+from sfumato.report.releases import asked_in_words
 from sfumato.report.worst import Worst
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class ThreatReport:
         }
 
     def _release(self, entry: Entry) -> dict[str, Any]:
-        record = entry.to_json()
+        record = {**entry.to_json(), "asked": asked_in_words(entry)}
         return {name: record[name] for name in record if name not in self._HIDDEN} if self.blocked_by else record
 
     def html(self) -> str:

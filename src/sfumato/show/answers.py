@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from numbers import Real
+from types import MappingProxyType
 from typing import Any
 
 from sfumato.errors import ParameterError
@@ -16,13 +18,23 @@ from sfumato.show.intervals import Dot, IntervalLine, intervals
 MOST = 400
 """So many bars or lines can still be told apart."""
 
+HOLLOW = "Hollow: nothing is known there but what is possible."
 COVER = "95 % of the noise"
 FIGURE = "figure"
 """The key of audits, whose intervals also allow for the luck of who is in the table."""
 
 
-def draw_answer(title: str, keys: Sequence[str], columns: Mapping[str, Sequence[Any]]) -> Drawing:
+def draw_answer(
+    title: str,
+    keys: Sequence[str],
+    columns: Mapping[str, Sequence[Any]],
+    *,
+    unknown: Mapping[str, Sequence[bool]] = MappingProxyType({}),
+    notes: Sequence[str] = (),
+) -> Drawing:
     """Return the picture of a released table: its keys, its measures, and `low` and `high` of each measure.
+
+    A number that is marked in `unknown` is a hollow bar over its whole interval; `notes` stand below, in short.
 
     >>> columns = {"sex": ("Female", "Male"), "count": (10, 20), "count, low": (7, 17), "count, high": (13, 23)}
     >>> type(draw_answer("Histogram of sex", ["sex"], columns)).__name__
@@ -33,14 +45,16 @@ def draw_answer(title: str, keys: Sequence[str], columns: Mapping[str, Sequence[
         raise ParameterError("This answer has no rows, so there is nothing to draw; look at its frame.")
     if length > MOST:
         raise ParameterError(f"This answer has {length} rows, too many to tell apart; ask about coarser bins.")
+    hollow = HOLLOW if any(map(any, unknown.values())) else ""
+    caption = " ".join(_first_sentence(note) for note in (hollow, *notes) if note)
     names = [", ".join(_text(columns[key][place]) for key in keys) for place in range(length)]
     if "probability" in keys:
-        return _quantiles(title, columns)
+        return _quantiles(title, columns, unknown, caption)
     measures = [name for name in columns if name not in keys and not _is_end(name) and _has_ends(name, columns)]
     if keys and measures == ["count"]:
         ordered = len(keys) == 1 and all(value is None or _is_number(value) for value in columns[keys[0]])
         counted = [Bar(name, *ends) for name, ends in zip(names, _ends("count", columns), strict=True) if ends]
-        return bars(title, f"rows, and {COVER}", counted, ordered)
+        return bars(title, f"rows, and {COVER}", counted, ordered, caption)
     measured = {measure: _ends(measure, columns) for measure in measures}
     # The charts share their names, so that a place of which only one of them says something stays in all of them.
     places = [place for place in range(length) if any(ends[place] for ends in measured.values())]
@@ -48,11 +62,26 @@ def draw_answer(title: str, keys: Sequence[str], columns: Mapping[str, Sequence[
         raise ParameterError("This answer says nothing of any group, so there is nothing to draw; look at its frame.")
     cover = "95 % interval" if FIGURE in keys else COVER
     rows = [
-        IntervalLine(f"{measure}, and {cover}", tuple(Dot(names[place], *(ends[place] or (None,))) for place in places))
+        IntervalLine(f"{measure}, and {cover}", tuple(_dots(names, ends, places, unknown.get(measure))))
         for measure, ends in measured.items()
         if any(ends)
     ]
-    return intervals(title, rows)
+    return intervals(title, rows, caption)
+
+
+def _first_sentence(note: str) -> str:
+    """Return how a note begins: below a picture there is room for what is so, not for what to do.
+
+    >>> _first_sentence("A person counts as at most 3 rows. If some have more, counts are too low.")
+    'A person counts as at most 3 rows.'
+    """
+    return re.split(r"(?<=[\w)'])\. (?=[A-Z])", note, maxsplit=1)[0].removesuffix(".") + "."
+
+
+def _dots(names: Sequence[str], ends: Sequence[Any], places: Sequence[int], unknown: Any) -> Iterator[Dot]:
+    for place in places:
+        value, low, high = ends[place] or (None, None, None)
+        yield Dot(names[place], value, low, high, unknown is not None and bool(unknown[place]))
 
 
 def title_of(record: Mapping[str, Any], groups: Sequence[str] = ()) -> str:
@@ -63,6 +92,8 @@ def title_of(record: Mapping[str, Any], groups: Sequence[str] = ()) -> str:
     >>> title_of({"question": "Mean", "column": "hours", "where": {"where": {"column": "age", "codes": [[40, 90]]}}})
     'Mean of hours, with a condition on age'
     """
+    if record["question"] == "GroupAudit":
+        return f"Fairness audit of {record['decision']} by {', '.join(record['protected'])}"
     columns = record.get("columns") or ([record["column"]] if record.get("column") else [])
     about = f"{record['question']} of {', '.join(columns)}" if columns else str(record["question"])
     if "aggregates" in record:
@@ -98,16 +129,17 @@ def _known(cell: Any) -> bool:
     return cell is not None and not (isinstance(cell, float) and math.isnan(cell))
 
 
-def _quantiles(title: str, columns: Mapping[str, Sequence[Any]]) -> Drawing:
+def _quantiles(title: str, columns: Mapping[str, Sequence[Any]], unknown: Mapping[str, Any], caption: str) -> Drawing:
     """Quantiles have an error of rank, so they are dots without intervals."""
     column = next(name for name in columns if name not in ("probability", "rank error"))
+    hollow = unknown.get(column, (False,) * len(columns[column]))
     dots = [
-        Dot(f"{100 * float(part):g} %", _plain(value))
-        for part, value in zip(columns["probability"], columns[column], strict=True)
+        Dot(f"{100 * float(part):g} %", _plain(value), unknown=bool(nothing))
+        for part, value, nothing in zip(columns["probability"], columns[column], hollow, strict=True)
     ]
     error = columns["rank error"][0] if "rank error" in columns else None
     said = column if error is None else f"{column} (each within {error} rows of its rank, 95 %)"
-    return intervals(title, [IntervalLine(said, tuple(dots))])
+    return intervals(title, [IntervalLine(said, tuple(dots))], caption)
 
 
 def _is_end(name: str) -> bool:

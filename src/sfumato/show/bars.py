@@ -39,11 +39,12 @@ class BarChart(Drawing):
     axis: str
     bars: tuple[Bar, ...]
     upright: bool = False
+    caption: str = ""
 
     def figure(self) -> Any:
         """Return the matplotlib figure."""
         upright = self.upright or len(self.bars) > MANY
-        figure = blank(self.title, 7.5, 3.6 if upright else 1.1 + ROW * len(self.bars))
+        figure = blank(self.title, 7.5, 3.6 if upright else 1.1 + ROW * len(self.bars), self.caption)
         chart = figure.subplots()
         values = [bar.value for bar in self.bars]
         places = list(range(len(values)))
@@ -78,7 +79,7 @@ def _thin_labels(chart: Any, names: Sequence[str]) -> None:
     chart.set_xticks(shown, [names[place] for place in shown])
 
 
-def bars(title: str, axis: str, rows: Sequence[Bar], upright: bool = False) -> BarChart:
+def bars(title: str, axis: str, rows: Sequence[Bar], upright: bool = False, caption: str = "") -> BarChart:
     """Return a chart of bars with error bars.
 
     >>> drawing = bars("Ways to work", "people", [Bar("bus", 120, 110, 130), Bar("tram", 340, 330, 350)])
@@ -87,7 +88,7 @@ def bars(title: str, axis: str, rows: Sequence[Bar], upright: bool = False) -> B
     """
     if not rows:
         raise ParameterError("A chart of bars needs at least one bar.")
-    return BarChart(title, axis, tuple(rows), upright)
+    return BarChart(title, axis, tuple(rows), upright, caption)
 
 
 @dataclass(frozen=True)

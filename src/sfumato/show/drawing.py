@@ -11,6 +11,7 @@ import warnings
 from abc import ABC, abstractmethod
 from html import escape
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from sfumato.errors import ParameterError
@@ -22,6 +23,11 @@ CLAIM = "#e69f00"
 MEASURE = "#0072b2"
 OTHER = "#009e73"
 ALARM = "#d55e00"
+
+LETTERS = 17
+"""So many small letters stand on an inch of a caption."""
+LINE = 0.16
+"""Inches of height for a line of a caption."""
 
 _SETTINGS: dict[Any, Any] = {
     "svg.hashsalt": "sfumato",
@@ -77,14 +83,18 @@ class Drawing(ABC):
             figure.savefig(page, format=kind, dpi=150, metadata=metadata)
 
 
-def blank(title: str, width: float, height: float) -> Any:
-    """Return an empty figure of so many inches with a title on its left."""
+def blank(title: str, width: float, height: float, caption: str = "") -> Any:
+    """Return an empty figure of so many inches with a title on its left; a caption below adds to its height."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
+    lines = [line for part in caption.splitlines() for line in wrap(part, int(LETTERS * width))]
+    figure = Figure(figsize=(width, height + LINE * len(lines)), layout="constrained")
     FigureCanvasAgg(figure)
     figure.suptitle(title, x=0.01, ha="left", fontsize=11, color=INK)
+    if lines:
+        # A label below all charts is given room by the layout, as an axis is.
+        figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=7.5, color=INK)
     return figure
 
 

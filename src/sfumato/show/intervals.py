@@ -13,12 +13,13 @@ from sfumato.show.drawing import FAINT, INK, MEASURE, Drawing, blank, quiet
 
 @dataclass(frozen=True)
 class Dot:
-    """A named value; without ends it has no interval."""
+    """A named value; without ends it has no interval, and of an `unknown` one nothing else is known."""
 
     name: str
     value: Any
     low: Any = None
     high: Any = None
+    unknown: bool = False
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,12 @@ class IntervalChart(Drawing):
 
     title: str
     rows: tuple[IntervalLine, ...]
+    caption: str = ""
 
     def figure(self) -> Any:
         """Return the matplotlib figure."""
         height = 1.15 + ROW * max(len(row.dots) for row in self.rows)
-        figure = blank(self.title, 3.2 + 3.4 * len(self.rows), height)
+        figure = blank(self.title, 3.2 + 3.4 * len(self.rows), height, self.caption)
         charts = figure.subplots(1, len(self.rows), squeeze=False, sharey=True)[0]
         for chart, row in zip(charts, self.rows, strict=True):
             _draw_row(chart, row)
@@ -51,10 +53,15 @@ def _draw_row(chart: Any, row: IntervalLine) -> None:
     for place, dot in enumerate(row.dots):
         if dot.value is None:
             continue
+        if dot.low is not None and dot.unknown:
+            # Hollow, over all that is possible: the number that was drawn tells nothing.
+            chart.barh([place], [dot.high - dot.low], left=[dot.low], height=0.3, fill=False, edgecolor=MEASURE)
+            continue
         if dot.low is not None:
             band = {"linewidth": 5, "alpha": 0.35, "solid_capstyle": "butt"}
             chart.plot([dot.low, dot.high], [place, place], color=MEASURE, **band)
-        chart.plot([dot.value], [place], marker="o", markersize=5, color=MEASURE)
+        filled = "none" if dot.unknown else MEASURE
+        chart.plot([dot.value], [place], marker="o", markersize=5, color=MEASURE, markerfacecolor=filled)
     named = any(dot.name for dot in row.dots)
     chart.set_yticks(range(len(row.dots)) if named else [], [dot.name for dot in row.dots] if named else [])
     chart.set_ylim(-0.6, len(row.dots) - 0.4)
@@ -64,7 +71,7 @@ def _draw_row(chart: Any, row: IntervalLine) -> None:
     quiet(chart)
 
 
-def intervals(title: str, rows: Sequence[IntervalLine]) -> IntervalChart:
+def intervals(title: str, rows: Sequence[IntervalLine], caption: str = "") -> IntervalChart:
     """Return charts of values with their intervals.
 
     >>> "<svg" in intervals("Mean hours", [IntervalLine("hours a week", (Dot("all", 40.4, 40.1, 40.7),))]).svg()
@@ -72,4 +79,4 @@ def intervals(title: str, rows: Sequence[IntervalLine]) -> IntervalChart:
     """
     if not rows or not all(row.dots for row in rows):
         raise ParameterError("A chart of intervals needs at least one value in every row.")
-    return IntervalChart(title, tuple(rows))
+    return IntervalChart(title, tuple(rows), caption)

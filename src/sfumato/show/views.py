@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
 from numbers import Integral, Real
+from types import MappingProxyType
 from typing import Any
 
 from sfumato.show.pages import html
@@ -16,6 +17,8 @@ from sfumato.show.tables import Table, table
 
 SHOWN_ROWS = 40
 DIGITS = 6
+UNKNOWN = "not known"
+"""What stands in place of a number that tells nothing."""
 
 
 def readable(value: Any, width: float | None = None) -> str:
@@ -40,25 +43,41 @@ def readable(value: Any, width: float | None = None) -> str:
 
 
 def released_table(
-    title: str, keys: Sequence[str], columns: Mapping[str, Sequence[Any]], most: int = SHOWN_ROWS
+    title: str,
+    keys: Sequence[str],
+    columns: Mapping[str, Sequence[Any]],
+    most: int = SHOWN_ROWS,
+    unknown: Mapping[str, Sequence[bool]] = MappingProxyType({}),
 ) -> Table:
-    """Return a released table for people: keys as they are, numbers with their 95 % intervals beside them."""
+    """Return a released table for people: keys as they are, numbers with their 95 % intervals beside them.
+
+    Numbers that are marked in `unknown` tell nothing: the table says so, and their interval what is possible.
+
+    >>> columns = {"mean of age": (3.5,), "mean of age, low": (0,), "mean of age, high": (120,)}
+    >>> released_table("", (), columns, unknown={"mean of age": (True,)}).rows
+    (('not known', '0 to 120'),)
+    """
     shown: dict[str, list[str]] = {}
     length = min(most, len(next(iter(columns.values()), ())))
     columns = {name: cells[:length] for name, cells in columns.items()}
     for name, cells in columns.items():
         if name in keys:
-            shown[name] = [_key(cell) for cell in cells]
+            shown[name] = _marked([_key(cell) for cell in cells], unknown.get(name))
         elif not _is_end(name, columns):
             ends = _ends(name, columns, length)
             widths = [None] * length if ends is None else [_width(low, high) for low, high in zip(*ends, strict=True)]
-            shown[name] = [readable(cell, width) for cell, width in zip(cells[:length], widths, strict=True)]
+            said = [readable(cell, width) for cell, width in zip(cells[:length], widths, strict=True)]
+            shown[name] = _marked(said, unknown.get(name))
             if ends is not None:
                 beside = "95 % interval" if f"{name}, low" not in columns else f"{name}, 95 %"
                 pairs = zip(*ends, widths, strict=True)
                 shown[beside] = [f"{readable(low, width)} to {readable(high, width)}" for low, high, width in pairs]
     rows = list(zip(*shown.values(), strict=True))
     return table(title, list(shown), rows)
+
+
+def _marked(said: list[str], unknown: Sequence[bool] | None) -> list[str]:
+    return said if unknown is None else [UNKNOWN if unknown[place] else one for place, one in enumerate(said)]
 
 
 def _key(cell: Any) -> str:

@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -18,7 +18,7 @@ from sfumato.domain.figures import Figures
 from sfumato.domain.numbers import plain_number
 from sfumato.domain.written import ISO, Written, compiled, read_moment
 from sfumato.table.marks import SURE, ways
-from sfumato.table.names import FILL, kind_by_name
+from sfumato.table.names import CODE, CODE_IN_DECIMALS, FILL, is_code, kind_by_name
 from sfumato.table.toml import write_toml
 
 INSIDE = 0.005
@@ -31,6 +31,9 @@ BINS = "For a histogram take the marks off these lines, which add bins:"
 BINS_LINES = 4
 SHORTEST_TEXT = 0.5
 """Where listed categories cover a smaller part of the cells than this, the column is text."""
+
+LONG_CODE = 7
+"""So many digits, the same in every cell, are a number of a phone, an insurance or a file."""
 
 _ABSENT = {"", "na", "n/a", "nan", "null", "none", "nil", "-", "--", "?", ".", "missing", "unknown", "#n/a"}
 MOST_STAND_INS = 3
@@ -67,8 +70,11 @@ def candidate_of(name: str, values: Sequence[Any], decimal: str | None = None) -
         return Candidate(None, ("every cell is missing.",))
     if all(isinstance(value, bool) for value in present):
         return Candidate({"type": "boolean", "missing": SKIP})
+    if is_code(name) and all(isinstance(value, int) for value in present):
+        return _codes(name, Counter(present))
     if all(isinstance(value, (int, float, Decimal)) for value in present):
-        return _numbers(name, [number for value in present if (number := plain_number(value)) is not None])
+        found = _numbers(name, [number for value in present if (number := plain_number(value)) is not None])
+        return replace(found, notes=(*CODE_IN_DECIMALS, *found.notes)) if is_code(name) else found
     if all(isinstance(value, date) for value in present):  # a moment is a date too
         return _moments(present, None)
     return _written(name, [str(value) for value in present], decimal)
@@ -90,6 +96,8 @@ def _written(name: str, texts: Sequence[str], decimal: str | None) -> Candidate:
     if _part(words, _SHORT_YEAR.fullmatch) >= SURE:
         said = "dates have two digits for the year and would all be missing; write years with four digits."
         return Candidate(None, (said,))
+    if _are_codes(name, words):
+        return _codes(name, raw)
     absent = _stand_ins(words)
     words -= absent
     found = [] if any(_CODE.fullmatch(word) for word in words) else ways(words, decimal)
@@ -104,6 +112,21 @@ def _written(name: str, texts: Sequence[str], decimal: str | None) -> Candidate:
     if days is not None:
         return Candidate(days.record, (*days.notes, *_listed(absent)))
     return _categories(name, raw)  # categories match exactly, blanks too
+
+
+def _are_codes(name: str, words: Counter[str]) -> bool:
+    """Tell whether digits are no amounts: by the name, by a leading zero, or because all are long and equally so."""
+    if _part(words, str.isdecimal) < SURE:
+        return False
+    digits = [word for word in words if word.isdecimal()]
+    alike = len({len(word) for word in digits}) == 1 and len(digits[0]) >= LONG_CODE and len(digits) > 1
+    return is_code(name) or alike or any(_CODE.fullmatch(word) for word in digits)
+
+
+def _codes(name: str, words: Counter[Any]) -> Candidate:
+    """Return a column of codes: categories, or text where there are too many to list."""
+    found = _categories(name, words)
+    return found if found.record is None else Candidate(found.record, (CODE, *found.notes))
 
 
 def _stand_ins(words: Counter[str]) -> Counter[str]:
@@ -308,7 +331,7 @@ def _moments(found: Sequence[Any], form: str | None) -> Candidate:
 # Categories and text
 
 
-def _categories(name: str, words: Counter[str]) -> Candidate:
+def _categories(name: str, words: Counter[Any]) -> Candidate:
     kept = [word for word, count in words.most_common(MOST_CATEGORIES) if count >= RARE]
     covered = sum(words[word] for word in kept) / words.total()
     if not kept and len(words) > SURE * words.total():
@@ -316,7 +339,7 @@ def _categories(name: str, words: Counter[str]) -> Candidate:
             None, ("nearly every cell differs: it is a key, a name or free text; declare it as text if asked about.",)
         )
     if covered < SHORTEST_TEXT:
-        longest = sorted(len(word.encode()) for word in words.elements())[math.floor(0.99 * (words.total() - 1))]
+        longest = sorted(len(str(word).encode()) for word in words.elements())[math.floor(0.99 * (words.total() - 1))]
         size = next((length for length in _LENGTHS if length >= longest), _LENGTHS[-1])
         said = (
             f"There are too many values to list; those of many people are found by histogram('{name}', keys='private')."
@@ -328,7 +351,7 @@ def _categories(name: str, words: Counter[str]) -> Candidate:
             f"Values in fewer than {RARE} rows are left out and count as 'other', {100 * (1 - covered):.2g} % of the "
             "cells; list those that everybody knows of."
         )
-    same = Counter(" ".join(word.split()).casefold() for word in kept)
+    same = Counter(" ".join(str(word).split()).casefold() for word in kept)
     if any(count > 1 for count in same.values()):
         notes.append("Some values differ only in capitals or blanks, and count apart; make them equal before.")
     return Candidate({"type": "category", "values": sorted(kept), "missing": SKIP}, tuple(notes))

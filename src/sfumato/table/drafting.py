@@ -15,7 +15,19 @@ from sfumato.show.tables import table as draw
 from sfumato.show.views import View, Viewed
 from sfumato.table.candidates import with_bins_in_python
 from sfumato.table.mistakes import CONFIRM, unfilled
-from sfumato.table.names import FILL, ROWS_PROPOSED, blank, is_person, kind_by_name, may_be_person, names_somebody
+from sfumato.table.names import (
+    CODE,
+    CODE_BYTES,
+    CODE_IN_DECIMALS,
+    FILL,
+    ROWS_PROPOSED,
+    blank,
+    is_code,
+    is_person,
+    kind_by_name,
+    may_be_person,
+    names_somebody,
+)
 from sfumato.table.schema import Schema
 from sfumato.table.source import open_source
 from sfumato.table.toml import write_toml
@@ -238,6 +250,11 @@ def _by_name(kinds: Mapping[str, Any]) -> Draft:
             notes[name] = ["By its name it names or reaches a person: remove it, no statistic needs it."]
         elif may_be_person(name):
             notes[name] = ["By its name it is a key: write it as person if it tells people apart, and remove it here."]
+        elif column["type"] == "fixed" and is_code(name):
+            notes[name] = [*CODE_IN_DECIMALS]
+        elif column["type"] == "category" and is_code(name):
+            many = f'Where there are too many to list write type = "text" and max_bytes = {CODE_BYTES}.'
+            notes[name] = [CODE, *([many] if kind.is_string() else [])]
         elif kind.is_string() and column["type"] != "category":
             notes[name] = [
                 "The type is guessed from the name; category, text, integer, fixed, date, time and boolean "
@@ -257,6 +274,8 @@ def _column(name: str, kind: Any) -> dict[str, Any] | None:
     known = kind_by_name(name)
     if kind.is_boolean():
         return blank("boolean")
+    if kind.is_integer() and is_code(name):
+        return blank("category")
     if kind.is_integer():
         return known if known is not None and known["type"] == "integer" else blank("integer")
     if kind.is_floating() or kind.is_decimal():

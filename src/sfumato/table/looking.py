@@ -120,7 +120,11 @@ def _lost(most: int, counts: Mapping[int, int]) -> str:
     lost = sum((size - most) * people for size, people in counts.items() if size > most)
     if not lost:
         return ", and none is lost"
-    return f": {100 * lost / rows:.2g} % of all rows are lost, and none with {max(counts)}"
+    return (
+        f": {100 * lost / rows:.2g} % of all rows are lost, and none with {max(counts)}; the rows of people with more "
+        "are weighed down, so totals of rows come out too low, by more than their intervals say. A larger number "
+        "counts more rows and means more noise"
+    )
 
 
 def _rows_a_person(name: str, people: int, counts: Mapping[int, int], notes: Notes) -> dict[str, Any]:
@@ -134,8 +138,6 @@ def _rows_a_person(name: str, people: int, counts: Mapping[int, int], notes: Not
     most = next((size for size in ROUND_ROWS if covered(size) >= COVERED), ROUND_ROWS[-1])
     notes[""].append(
         f"{ROWS_PROPOSED} {most} all rows count of {100 * covered(most):.0f} % of the people in {name}"
-        f"{_lost(most, counts)}; "
-        "the rows of others are weighed down, so totals of rows come out too low, by more than their intervals say. A "
-        "larger number counts more rows and means more noise; numbers of people, people(), need none."
+        f"{_lost(most, counts)}; numbers of people, people(), need none."
     )
     return {"person": name, "rows_per_person": most}

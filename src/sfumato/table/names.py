@@ -12,6 +12,11 @@ FILL = "you must fill this in"
 ROWS_PROPOSED = "With rows_per_person ="
 """How a note begins that is about a proposed number of rows a person."""
 
+CODE = "A code of digits is no number: a mean of postcodes says nothing, and a leading zero would be lost."
+CODE_IN_DECIMALS = (CODE, "Its cells are decimals here, which no category reads: turn them into text before.")
+CODE_BYTES = 12
+"""So long a text holds a postcode of any country."""
+
 _WORDS = {
     # what a word in a name says: the words
     "people": "person patient user customer client member subject participant respondent employee staff student pupil "
@@ -21,6 +26,8 @@ _WORDS = {
     "naming": "mail email phone telephone tel mobile fax surname lastname firstname forename iban ssn passport ip "
     "address street signature login username url website contact",
     "of a name": "first last full family given middle maiden patient customer person employee",
+    "codes": "zip zipcode plz postcode postal postleitzahl eircode pincode ags nuts icd ean isbn gtin",
+    "codes alone": "cap cp pin ops",
     "yes or no": "is has was can did",
 }
 _SAYS = {meaning: frozenset(words.split()) for meaning, words in _WORDS.items()}
@@ -75,6 +82,18 @@ def names_somebody(name: str) -> bool:
     return called or bool(_SAYS["naming"] & {*words, "".join(words)})
 
 
+def is_code(name: str) -> bool:
+    """Tell whether a name says that digits in the column are no amount: a postcode, or a key of something.
+
+    >>> [is_code(name) for name in ("zip", "ZIP code", "code postal", "Postleitzahl", "plz_ort", "ward_id", "cost")]
+    [True, True, True, True, True, True, False]
+    """
+    words = _words(name)
+    if len(words) == 1 and words[0] in _SAYS["codes alone"]:
+        return True
+    return bool(_SAYS["codes"] & {*words, "".join(words)}) or words[-1] in ("code", "id", "nr")
+
+
 def kind_by_name(name: str) -> dict[str, Any] | None:
     """Return what a name says about the type of a column of text; ages have a range that everybody knows.
 
@@ -82,6 +101,8 @@ def kind_by_name(name: str) -> dict[str, Any] | None:
     ({'type': 'integer', 'low': 0, 'high': 120, 'missing': 'skip'}, 'date', None)
     """
     words = _words(name)
+    if is_code(name):
+        return None
     if words[0] in _SAYS["yes or no"] and len(words) > 1:
         return blank("boolean")
     if _AGES & {words[0], words[-1]}:

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from sfumato.answer import Released
+from sfumato.ask.expected import Expected, expected_of_totals
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question, Where
 from sfumato.domain import Booleans, Derived, FixedPoint, Integers
@@ -72,6 +73,10 @@ class Aggregate(Question):
 
         return plan_totals((self,), basis, spend, (), read_where(self.where, basis.schema))
 
+    def expected(self, basis: Basis, spend: Bound) -> Expected | None:
+        """Return how far noise of a known law will move the widest number."""
+        return expected_of_totals(self, self.prepare(basis, spend), basis.people)
+
     def shown(self, value: Fraction) -> int | float:
         """Return a value of the formula as people expect it."""
         return plain(value)
@@ -92,6 +97,15 @@ class Aggregate(Question):
         """Return a sentence where there may be no row to average."""
         return doubts_of_means((self,), released)
 
+    def unknown(self, released: Released) -> Mapping[str, tuple[bool, ...]]:
+        """Mark the value where there may be no row to average, or where it may be anything in its range."""
+        marks = unknown_cells((self,), released).get(self.label)
+        return {} if marks is None else {"value": marks}
+
+    def allowed(self, facts: Mapping[str, Fraction]) -> Interval | None:
+        """Return between what the number lies whatever the rows are; None of what has no such range."""
+        return None
+
 
 def points(released: Released, cell: int) -> dict[str, Interval]:
     """Return the released totals of one cell as intervals of one point."""
@@ -108,26 +122,45 @@ def intervals(released: Released, aggregate: Aggregate, cell: int, confidence: F
 
 
 def doubts_of_means(aggregates: Sequence[Aggregate], released: Released) -> tuple[str, ...]:
-    """Return a sentence about the cells in which there may be no row, so that a mean there is made up."""
-    names = {part.name for part in released.parts}
-    counts = {one.count_name(names) for one in aggregates if isinstance(one, (Mean, Variance))}
-    empty = [
-        place
-        for place in range(len(released.cells))
-        if any(released.part(name).between(place, USUAL)[0] < ONE for name in counts)
-    ]
+    """Return a sentence about the cells in which there may be no row, or too few, so that a mean there is made up."""
+    marks = unknown_cells(aggregates, released).values()
+    empty = [place for place in range(len(released.cells)) if any(cells[place] for cells in marks)]
     if not empty:
         return ()
     if not released.keys:
-        return ("There may be no row to average, so the value tells nothing; its interval says what is possible.",)
+        return (
+            "There may be no row to average, or too few for this spend, so the value tells nothing; its interval says "
+            "what is possible.",
+        )
     named = [
         ", ".join("missing" if value is None else str(value) for value in released.cells[place]) for place in empty[:3]
     ]
     more = f" and {len(empty) - 3} more" if len(empty) > 3 else ""
     return (
-        f"In {len(empty)} of {len(released.cells)} groups there may be no row to average ({'; '.join(named)}{more}): "
-        "what is shown there tells nothing, its interval says what is possible.",
+        f"In {len(empty)} of {len(released.cells)} groups there may be no row to average, or too few for this spend "
+        f"({'; '.join(named)}{more}): what was drawn there tells nothing, its interval says what is possible.",
     )
+
+
+def unknown_cells(aggregates: Sequence[Aggregate], released: Released) -> dict[str, tuple[bool, ...]]:
+    """Return in which cells nothing is known of a mean or a variance, by its label: from released numbers alone.
+
+    There may be no row to average, or the interval is all that the schema allows. What was drawn there is noise.
+    """
+    return {
+        one.label: tuple(_is_unknown(one, released, cell) for cell in range(len(released.cells)))
+        for one in aggregates
+        if isinstance(one, (Mean, Variance)) and one.allowed(released.facts) is not None
+    }
+
+
+def _is_unknown(aggregate: ColumnAggregate, released: Released, cell: int) -> bool:
+    totals = intervals(released, aggregate, cell, USUAL)
+    allowed = aggregate.allowed(released.facts)
+    assert allowed is not None
+    low, high = aggregate.combine(totals, released.facts)
+    count = released.part(aggregate.count_name(totals))
+    return count.between(cell, USUAL)[0] < ONE or (low <= allowed[0] and high >= allowed[1])
 
 
 def plain(number: Fraction) -> int | float:
@@ -281,6 +314,11 @@ class Mean(ColumnAggregate):
         ends = [center + part for part in quotient(totals[self.names[0]], self.count_of(totals))]
         return clamp(ends[0], low, high), clamp(ends[1], low, high)
 
+    def allowed(self, facts: Mapping[str, Fraction]) -> Interval | None:
+        """Return the range of the column."""
+        low, high, _ = self.range(facts)
+        return (low, high) if low < high else None
+
 
 class Variance(ColumnAggregate):
     """The variance of a numeric column over the rows that a condition picks: mean square less squared mean."""
@@ -305,13 +343,20 @@ class Variance(ColumnAggregate):
 
     def combine(self, totals: Mapping[str, Interval], facts: Mapping[str, Fraction]) -> Interval:
         """Return squares/count - (sum/count)², between 0 and a quarter of the squared range."""
-        low, high, _ = self.range(facts)
-        most = (high - low) ** 2 / 4
+        most = self._most(facts)
         squares = quotient(totals[self.names[0]], self.count_of(totals))
         mean = quotient(totals[self.names[1]], self.count_of(totals))
         largest = max(mean[0] ** 2, mean[1] ** 2)
         smallest = ZERO if mean[0] <= 0 <= mean[1] else min(mean[0] ** 2, mean[1] ** 2)
         return clamp(squares[0] - largest, ZERO, most), clamp(squares[1] - smallest, ZERO, most)
+
+    def allowed(self, facts: Mapping[str, Fraction]) -> Interval | None:
+        """Return 0 and a quarter of the squared range of the column."""
+        return (ZERO, self._most(facts)) if self._most(facts) else None
+
+    def _most(self, facts: Mapping[str, Fraction]) -> Fraction:
+        low, high, _ = self.range(facts)
+        return (high - low) ** 2 / 4
 
 
 def quotient(total: Interval, count: Interval) -> Interval:

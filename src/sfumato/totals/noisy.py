@@ -145,5 +145,7 @@ def _amount(spend: Bound) -> float:
         case _:
             raise AssertionError("There are four bounds.")
     if amount == 0:
-        raise UnsupportedSpend(f"{spend!r} pays for nothing, and no noise is wide enough; write a spend above zero.")
+        raise UnsupportedSpend(
+            f"{spend!r} pays for nothing, and no noise is wide enough; write a spend above zero, such as Pure(0.1)."
+        )
     return amount

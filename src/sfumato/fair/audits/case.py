@@ -43,7 +43,7 @@ class Case:
     model: Callable[[Any], Floats] | None = None
     notes: list[str] = field(default_factory=list)
     apart: frozenset[str | int] = frozenset()
-    """Columns that do not describe people: the protected one, the qualification, and what was not named."""
+    """Columns that do not describe people: the protected one, the label, and what was not named."""
 
     @property
     def protected_name(self) -> str:
@@ -107,7 +107,7 @@ class Case:
 
 
 def make_case(
-    model: Any, people: Any, protected: Any, *, metric: Metric | None, qualification: Any, segments: Any,
+    model: Any, people: Any, protected: Any, *, metric: Metric | None, label: Any, segments: Any,
     group: Any, favourable: Any, deserving: Any = None, features: str | Sequence[str | int] | None = None,
 ) -> Case:  # fmt: skip
     """Return a checked case; see `audit` for what each argument may be."""
@@ -126,16 +126,16 @@ def make_case(
         )
     return Case(
         people, inside, names, probabilities, probabilities[:, place], only_decisions, bound,
-        _merit(people, qualification, deserving, count), _segments(people, segments, count), name, known(labels),
+        _merit(people, label, deserving, count), _segments(people, segments, count), name, known(labels),
         ask if name is not None else None,
-        apart=_apart(people, name, qualification, features, () if bound is None else bound.columns),
+        apart=_apart(people, name, label, features, () if bound is None else bound.columns),
     )  # fmt: skip
 
 
 def _apart(
-    people: Any, protected: str | int | None, qualification: Any, features: Any, read: Iterable[str | int]
+    people: Any, protected: str | int | None, label: Any, features: Any, read: Iterable[str | int]
 ) -> frozenset[str | int]:
-    """Return the columns that are no features; what the metric reads is one, be it the qualification too."""
+    """Return the columns that are no features; what the metric reads is one, be it the label too."""
     names = column_names(people)
     hidden: set[str | int] = set() if protected is None else {protected}
     if features is not None:
@@ -144,8 +144,8 @@ def _apart(
             if name not in names:
                 raise SchemaError(f"The table has no feature {name!r}; {nearest(str(name), map(str, names))}")
         return frozenset(hidden | (set(names) - set(wanted)))
-    if isinstance(qualification, (str, int)) and qualification not in read:
-        hidden.add(qualification)
+    if isinstance(label, (str, int)) and label not in read:
+        hidden.add(label)
     return frozenset(hidden)
 
 
@@ -231,25 +231,23 @@ def _bound_metric(metric: Metric, people: Any, count: int) -> Metric:
     return bound
 
 
-def _merit(people: Any, qualification: Any, deserving: Any, count: int) -> Floats | None:
-    if qualification is None:
+def _merit(people: Any, label: Any, deserving: Any, count: int) -> Floats | None:
+    if label is None:
         return None
-    values = column(people, qualification) if isinstance(qualification, (str, int)) else np.asarray(qualification)
+    values = column(people, label) if isinstance(label, (str, int)) else np.asarray(label)
     words = sorted(set(as_text(values).tolist())) if deserving is not None or values.dtype.kind in "OU" else []
     if len(words) == 2 and not is_numeric(values) and (deserving is not None or words != ["False", "True"]):
         if str(deserving) not in words:
-            raise ParameterError(
-                f"Say which qualification is the good one, with deserving=; they are {', '.join(words)}."
-            )
+            raise ParameterError(f"Say which label is the good one, with deserving=; they are {', '.join(words)}.")
         values = as_text(values) == str(deserving)
     try:
         merit = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise ParameterError(
-            "qualification must be numbers, and it holds text; write a column of 0 and 1, two words, or a score."
+            "label must be numbers, and it holds text; write a column of 0 and 1, two words, or a score."
         ) from None
     if merit.shape != (count,) or not np.all(np.isfinite(merit)):
-        raise ParameterError(f"qualification must be {count} finite numbers, one a person: a label or a merit score.")
+        raise ParameterError(f"label must be {count} finite numbers, one a person: a label or a merit score.")
     return merit
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from sfumato.answer import Frame
 from sfumato.errors import ParameterError
+from sfumato.fair.audits.calibration import Calibration, calibrated
 from sfumato.fair.audits.compared import ERRORS, IMPACT, RATES, Comparison, GroupFinding
 from sfumato.fair.audits.group_counts import GroupCounts, Tallied, Treatment, protected_columns, tally
 from sfumato.fair.audits.rates import Ends, Share, difference_interval, ratio_interval
@@ -127,6 +128,7 @@ class GroupReport:
         rated = [one for one in self.findings if isfinite(one.value)]
         if not rated:
             return "There are no two groups to compare."
+        rated = [one for one in rated if isfinite(one.interval.high)] or rated  # of the others nothing is known
 
         def rank(one: GroupFinding) -> tuple[bool, bool, int, int, float]:
             return one.verdict != "raised", not one.differs, order[one.verdict], len(one.columns), one.value
@@ -184,6 +186,10 @@ class GroupReport:
         if not self.tallied.edges:
             return None
         rows = []
+        assert self.calibration_verdict is not None
+        said = {
+            (one.group, one.scores[0]): "differs" if one.differs else "" for one in self.calibration_verdict.compared
+        }
         for columns in [names for names in self.tallied.column_sets() if len(names) == 1]:
             groups = self.tallied.of(columns)
             for place, (low, high) in enumerate(zip(self.tallied.edges, self.tallied.edges[1:], strict=False)):
@@ -196,9 +202,14 @@ class GroupReport:
                         gap = share.value - part / total
                         rows.append([
                             f"{low:.2g} to {high:.2g}", one.group.name, f"{share.total:,.0f}",
-                            _with_ends(share.value, ends), f"{gap:+.3f}",
+                            _with_ends(share.value, ends), f"{gap:+.3f}", said.get((one.group, low), ""),
                         ])  # fmt: skip
-        return table("Calibration", ["score", "group", "people", "rate of the label", "gap to all"], rows)
+        return table("Calibration", ["score", "group", "people", "rate of the label", "gap to all", "verdict"], rows)
+
+    @cached_property
+    def calibration_verdict(self) -> Calibration | None:
+        """Whether a score means the same in every group; None without scores and labels."""
+        return calibrated(self.tallied, self.confidence) if self.tallied.edges else None
 
     def ll144(self) -> list[Table]:
         """Return the tables that New York's Local Law 144 asks for: number, rate and impact ratio by category.
@@ -238,6 +249,8 @@ class GroupReport:
         for shown in [*self.tables(), *([self.calibration()] if self.tallied.edges else [])]:
             assert shown is not None
             lines += [f"### {shown.title}", "", _markdown(shown), ""]
+        if self.calibration_verdict is not None:
+            lines += [self.calibration_verdict.sentence(), ""]
         lines += [
             f"{self.together()} A ratio above 0.8 does not make a rule fair, and nothing here is a statement about "
             "causes or about the law.",
@@ -263,7 +276,9 @@ class GroupReport:
         """Return all tables as text, and for what their verdicts hold."""
         calibration = self.calibration()
         shown = [*self.tables(), *([calibration] if calibration is not None else [])]
-        return "\n\n".join([*(one.text() for one in shown), *([self.together()] if self.comparisons else [])])
+        verdict = self.calibration_verdict
+        said = [*([] if verdict is None else [verdict.sentence()]), *([self.together()] if self.comparisons else [])]
+        return "\n\n".join([*(one.text() for one in shown), *said])
 
     def together(self) -> str:
         """Return what intervals and verdicts hold for, in one sentence."""
@@ -298,6 +313,7 @@ class GroupReport:
             "headline": self.headline(), "people": self.tallied.people,
             "favourable": self.favourable or None,
             "comparisons": [one.to_json() for one in self.comparisons],
+            "calibration": None if self.calibration_verdict is None else self.calibration_verdict.to_json(),
             "groups": [_group_json(one, self.confidence, self.tallied) for one in self.tallied.groups],
         }  # fmt: skip
 
@@ -307,7 +323,7 @@ def group_report(
     decisions: Any,
     protected: Any,
     *,
-    labels: Any = None,
+    label: Any = None,
     scores: Any = None,
     favourable: Any = None,
     intersections: int = 2,
@@ -316,7 +332,7 @@ def group_report(
     period: str = "",
     source: str = "",
 ) -> GroupReport:
-    """Compare groups: selection rates and impact ratios, error rates where `labels` are known, calibration of `scores`.
+    """Compare groups: selection rates and impact ratios, with a `label` error rates, with `scores` their calibration.
 
     `decisions` are 0 and 1, True and False, words (then say which one is `favourable`), probabilities, or None where
     there are scores alone. `protected` is a column, or a table of several; groups are made of each and of
@@ -337,7 +353,7 @@ def group_report(
     people = len(next(iter(columns.values())))
     chances, decided = (None, True) if decisions is None else _chances(decisions, favourable, people)
     edges = tuple(np.linspace(0, 1, BINS + 1).tolist())
-    treatment = Treatment(chances, decided, _labels(labels, people), _scores(scores, people), edges)
+    treatment = Treatment(chances, decided, _labels(label, people), _scores(scores, people), edges)
     tallied = tally(columns, intersections, treatment)
     named = () if reference is None else (reference,) if isinstance(reference, str) else tuple(reference)
     for name in named:
@@ -373,11 +389,11 @@ def _labels(labels: Any, people: int) -> Any:
         return None
     array = np.asarray(labels)
     if array.shape != (people,):
-        raise ParameterError(f"There are {array.size} labels for {people} people; give one a person.")
+        raise ParameterError(f"There are {array.size} labels (label=) for {people} people; give one a person.")
     words = set(as_text(array).tolist())
     if not words <= {"0", "1", "0.0", "1.0", "False", "True"}:
         raise ParameterError(
-            "labels are 0 and 1: who deserved the good outcome; write for example table['paid'] == 'yes'."
+            "label= is 0 and 1: who deserved the good outcome; write for example table['paid'] == 'yes'."
         )
     return np.isin(as_text(array), ("1", "1.0", "True"))
 

@@ -23,6 +23,7 @@ from sfumato.fair.metric.base import Metric
 from sfumato.fair.people import column, column_names
 from sfumato.fair.repair import repair_cost, repair_scores
 from sfumato.noise import Noise
+from sfumato.words import understood
 
 BIAS_PEOPLE = 3000
 NULL_SHUFFLES = 200
@@ -31,13 +32,14 @@ LARGE = 1000
 """From here on a number is shown whole."""
 
 
+@understood
 def audit(
     model: Any,
     people: Any,
     protected: Any,
     *,
     metric: Metric | None = None,
-    qualification: Any = None,
+    label: Any = None,
     segments: Any = None,
     group: Any = None,
     favourable: Any = None,
@@ -51,9 +53,9 @@ def audit(
     probabilities, or a vector of realised decisions; `people` is the table it was asked about. `protected` names the
     protected column, or is that column; `group` is the protected value, by default the smaller of two groups;
     `favourable` is the good outcome, by default the last one. `metric` says who is similar to whom; without it only
-    group figures are possible. `qualification` (true merit) and `segments` (such as the zip code) name columns or are
-    arrays, for the checks that need them; where the qualification is one of two words, `deserving` is the good one.
-    `features` names the columns that describe people, by default all but the protected one and the qualification
+    group figures are possible. `label` (true merit) and `segments` (such as the zip code) name columns or are
+    arrays, for the checks that need them; where the label is one of two words, `deserving` is the good one.
+    `features` names the columns that describe people, by default all but the protected one and the label
     (unless the metric reads it): leave out what the rule itself made, such as its score.
     `alpha` is the share of false alarms tolerated among what is raised.
 
@@ -66,7 +68,7 @@ def audit(
     if not 0 < alpha < 1:
         raise ParameterError(f"alpha must lie between 0 and 1, and {alpha} does not; write for example 0.05.")
     case = make_case(
-        model, people, protected, metric=metric, qualification=qualification, segments=segments, group=group,
+        model, people, protected, metric=metric, label=label, segments=segments, group=group,
         favourable=favourable, deserving=deserving, features=features,
     )  # fmt: skip
     findings = run_checks(case)

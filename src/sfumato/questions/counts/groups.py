@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 from sfumato.answer import Released
+from sfumato.ask.expected import Expected, expected_of_totals
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question, Where, as_columns
 from sfumato.errors import AccuracyWarning, ParameterError, UnsupportedSpend
@@ -17,7 +18,16 @@ from sfumato.table.gauge import Basis
 from sfumato.table.predicate import EVERY_ROW, Predicate
 from sfumato.table.statistics import COUNT
 from sfumato.table.where import read_where
-from sfumato.totals.aggregates import Aggregate, ColumnAggregate, Count, Mean, Sum, Variance, doubts_of_means
+from sfumato.totals.aggregates import (
+    Aggregate,
+    ColumnAggregate,
+    Count,
+    Mean,
+    Sum,
+    Variance,
+    doubts_of_means,
+    unknown_cells,
+)
 from sfumato.totals.column_tree.choice import plan_pure
 from sfumato.totals.found_keys import plan_found, plan_sparse
 from sfumato.totals.totals import number_of_cells, plan_totals, shared_terms, table_between, table_of
@@ -69,6 +79,12 @@ class GroupBy(Question):
         plan = plan_totals if self.keys == "schema" else plan_private
         return plan(self.aggregates, basis, spend, self.by, read_where(self.where, basis.schema))
 
+    def expected(self, basis: Basis, spend: Bound) -> Expected | None:
+        """Return how far noise of a known law will move the widest number; which keys are found is not known."""
+        if self.keys == "private":
+            return None
+        return expected_of_totals(self, self.prepare(basis, spend), basis.people)
+
     def value(self, released: Released) -> Any:
         """Return a table with one row for each combination."""
         return table_of(released, self.aggregates)
@@ -84,6 +100,11 @@ class GroupBy(Question):
     def doubts(self, released: Released) -> tuple[str, ...]:
         """Return a sentence about groups in which there may be no row to average."""
         return doubts_of_means(self.aggregates, released)
+
+    def unknown(self, released: Released) -> Mapping[str, tuple[bool, ...]]:
+        """Mark means and variances of groups in which there may be no row, or that may be anything in their range."""
+        marked = released.frame(unknown_cells(self.aggregates, released))
+        return {name: marks for name, marks in marked.columns.items() if name not in marked.keys}
 
 
 @dataclass(frozen=True, init=False)
@@ -114,6 +135,12 @@ class Histogram(Question):
             _warn_of_cells(self.columns, basis)
         plan = plan_totals if self.keys == "schema" else plan_private
         return plan((Count(),), basis, spend, self.columns, read_where(self.where, basis.schema))
+
+    def expected(self, basis: Basis, spend: Bound) -> Expected | None:
+        """Return how far noise of a known law will move the widest number; which keys are found is not known."""
+        if self.keys == "private":
+            return None
+        return expected_of_totals(self, self.prepare(basis, spend), basis.people)
 
     def value(self, released: Released) -> Any:
         """Return a table with one row for each value."""

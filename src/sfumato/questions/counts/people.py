@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from sfumato.answer import NoisyPart, Released
+from sfumato.ask.expected import Expected, expected_of_totals
 from sfumato.ask.prepared import Prepared, Several
 from sfumato.ask.question import Question, Where, as_columns, flat
 from sfumato.privacy import Bound
@@ -51,6 +52,10 @@ class People(Question):
             return Released((part,), self.by, cells)
 
         return Prepared(gauge, mechanism, finish, arrange)
+
+    def expected(self, basis: Basis, spend: Bound) -> Expected | None:
+        """Return how far noise of a known law will move the widest number."""
+        return expected_of_totals(self, self.prepare(basis, spend), basis.people)
 
     def value(self, released: Released) -> Any:
         """Return the number of people, or a table with one row for each combination."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from sfumato.answer import ErrorUnit, Released
+from sfumato.ask.expected import Expected
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question, Where
 from sfumato.errors import AccuracyWarning, ParameterError
@@ -61,6 +63,12 @@ class Distribution(Question):
             return option.released(facts, raw, why)
 
         return Prepared(facts.gauge, option.mechanism, finish)
+
+    def expected(self, basis: Basis, spend: Bound) -> Expected:
+        """Return the rank error that is predicted of the curve at its worst place."""
+        facts = DistributionFacts.of(basis, self.column, read_where(self.where, basis.schema))
+        option, _ = choose_option(facts, facts.gauge.priced(spend), self.method)
+        return Expected(math.ceil(option.predicted), "rank", " at its worst place")
 
     def value(self, released: Released) -> DistributionEstimate:
         """Return the curve."""

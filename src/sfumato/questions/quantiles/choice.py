@@ -111,7 +111,7 @@ def _split(facts: QuantileFacts, spend: Bound, most: float) -> Chosen:
     """Give each quantile an equal part of the spend."""
     epsilon = range_epsilon(spend.split(len(facts.probabilities)))
     if epsilon == 0:
-        raise UnsupportedSpend(f"{spend!r} pays for nothing; write a spend above zero.")
+        raise UnsupportedSpend(f"{spend!r} pays for nothing; write a spend above zero, such as Pure(0.1).")
     mechanism = QuantileChoice(
         size=facts.size,
         probabilities=facts.probabilities,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.answer import ErrorUnit, Frame, NoisyPart, Released, one_sided_width
+from sfumato.ask.expected import Expected
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question, Where
 from sfumato.domain import Domain, Text
@@ -84,19 +86,7 @@ class Quantiles(Question):
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Choose how to draw the quantiles from what is public."""
-        order = Order.of(basis.schema.domain(self.column))
-        gauge = basis.gauge(Ordered(self.column, read_where(self.where, basis.schema)))
-        public = QuantileFacts(
-            size=order.size,
-            first=order.first,
-            probabilities=self.probabilities,
-            units=None if gauge.people is None else gauge.people * gauge.weight,
-            weight=gauge.weight,
-            scale=gauge.rule.scale,
-            relation=gauge.relation,
-            reads=gauge.charged,
-        )
-        chosen, mechanism = self._chosen(public, gauge, gauge.priced(spend))
+        order, gauge, chosen, mechanism = self._ready(basis, spend)
         if isinstance(chosen.mechanism, JointQuantiles):
             import sfumato.questions.quantiles.chain  # noqa: F401  numba is loaded before anything is reserved
         facts = _facts(chosen.mechanism)
@@ -114,6 +104,34 @@ class Quantiles(Question):
             return Released((codes, *parts), ("probability", self.shown), values, facts, made)
 
         return Prepared(gauge, mechanism, finish, order.places)
+
+    def expected(self, basis: Basis, spend: Bound) -> Expected:
+        """Return the rank error: what is expected of the method and of the noise that measures it, or the worst."""
+        _, gauge, chosen, mechanism = self._ready(basis, spend)
+        if isinstance(mechanism, MeasuredCuts):
+            error = chosen.expected + one_sided_width(mechanism.error.law, USUAL)
+        else:
+            error = worst_rank_error(_facts(chosen.mechanism), len(self.probabilities), USUAL)
+        if gauge.people is None:
+            return Expected(math.ceil(error), "rank")
+        rows = gauge.people * gauge.rows
+        return Expected(min(math.ceil(error), rows), "rank", rows=rows)
+
+    def _ready(self, basis: Basis, spend: Bound) -> tuple[Order, Gauge, Chosen, Mechanism]:
+        """Return the order of the values, what is read, how the quantiles are drawn, and what runs."""
+        order = Order.of(basis.schema.domain(self.column))
+        gauge = basis.gauge(Ordered(self.column, read_where(self.where, basis.schema)))
+        public = QuantileFacts(
+            size=order.size,
+            first=order.first,
+            probabilities=self.probabilities,
+            units=None if gauge.people is None else gauge.people * gauge.weight,
+            weight=gauge.weight,
+            scale=gauge.rule.scale,
+            relation=gauge.relation,
+            reads=gauge.charged,
+        )
+        return order, gauge, *self._chosen(public, gauge, gauge.priced(spend))
 
     def _chosen(self, facts: QuantileFacts, gauge: Gauge, spend: Bound) -> tuple[Chosen, Mechanism]:
         """Return how the quantiles are drawn, and what runs: with their error measured, where that states less.
@@ -154,6 +172,14 @@ class Quantiles(Question):
             error = worst_rank_error(released.facts, count, confidence)
         chances = tuple(cell[0] for cell in released.cells)
         return Frame(("probability",), {"probability": chances, "rank error": (error,) * count})
+
+    def unknown(self, released: Released) -> Mapping[str, tuple[bool, ...]]:
+        """Mark the values where their rank error is as large as half of all rows there can be."""
+        most = released.facts.get(MOST_ROWS)
+        if most is None or not released.cells:
+            return {}
+        nothing = 2 * self.interval(released, USUAL)["rank error"][0] >= most
+        return {self.shown: (nothing,) * len(released.cells)}
 
     def doubts(self, released: Released) -> tuple[str, ...]:
         """Return a sentence where the rank error is as large as what it is an error of, as far as that is public."""

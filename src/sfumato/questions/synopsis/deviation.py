@@ -39,5 +39,7 @@ def predicted(spend: Bound, moves: Sensitivity) -> float:
 
 def _above_zero(amount: Fraction, spend: Bound) -> float:
     if amount == 0:
-        raise UnsupportedSpend(f"{spend!r} pays for nothing, and no noise is wide enough; write a spend above zero.")
+        raise UnsupportedSpend(
+            f"{spend!r} pays for nothing, and no noise is wide enough; write a spend above zero, such as Pure(0.1)."
+        )
     return float(amount)

@@ -174,7 +174,7 @@ def _fewest(facts: SynthesisFacts, release: Release) -> float:
 
 def _positive(spend: Bound, amount: Fraction) -> Fraction:
     if amount == 0:
-        raise UnsupportedSpend(f"{spend!r} pays for nothing; write a spend above zero.")
+        raise UnsupportedSpend(f"{spend!r} pays for nothing; write a spend above zero, such as Pure(0.1).")
     return amount
 
 

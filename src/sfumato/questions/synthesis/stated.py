@@ -15,6 +15,8 @@ from sfumato.questions.synthesis.gather import Gathered
 
 UNKNOWN = 0.2
 """A measured error whose deviation is more than this part of it says little about its size."""
+SMALL = 0.25
+"""Up to this total variation a bound alone is worth saying."""
 PART = "distance of tables of"
 
 
@@ -66,12 +68,28 @@ def stated_notes(check: Mapping[str, Any]) -> list[str]:
     width, mean = list(check["means"].items())[-1]
     count, deviation = check["tables"][-1], check["deviation"]
     spread = sqrt(deviation**2 + (check["rows"] / 2) ** 2)
-    if spread > UNKNOWN * max(mean, 0.0):
+    tables = f"{count} {'table' if count == 1 else 'tables'} of {width} columns"
+    off = min(1.0, max(0.0, mean))  # no total variation lies elsewhere, whatever noise made of it
+    most = off + 2 * spread
+    if spread > UNKNOWN * off and most <= SMALL:
         return [
-            f"The error of this model is not known: its check on {count} tables of {width} columns gave {mean:.2g} in "
-            f"total variation with a standard deviation of {spread:.2g}; spend more to know it."
+            f"Compared with the data, {tables} of the model {_is(count)} off by at most about {most:.1g} in total "
+            "variation on average: less than its check can tell from nothing."
+        ]
+    if spread > UNKNOWN * off:
+        return [
+            f"The error of this model is not known: its check on {tables} gave {off:.2g} in total variation with "
+            f"{_deviation(spread)}; do not read relations between columns from these rows, and spend more to know it."
         ]
     return [
-        f"Compared with the data, {count} tables of {width} columns of the model are off by {mean:.2g} in total "
-        f"variation on average, with a standard deviation of {spread:.2g}."
+        f"Compared with the data, {tables} of the model {_is(count)} off by {off:.2g} in total "
+        f"variation on average, with {_deviation(spread)}."
     ]
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _deviation(spread: float) -> str:
+    return "noise wider than its whole range" if spread > 1 else f"a standard deviation of {spread:.2g}"

@@ -13,7 +13,6 @@ from sfumato.serve.identity import Identity
 from sfumato.serve.jobs import SAID
 from sfumato.serve.pages import render
 from sfumato.serve.shown import shown
-from sfumato.show.views import released_table
 
 router = APIRouter()
 Asker = Annotated[Identity, Depends(Door(*ASKERS, page=True))]
@@ -35,7 +34,7 @@ def one(request: Request, who: Asker, job: str) -> Response:
     frame = answer.frame
     if frame is not None:
         few, facts["more"] = frame.shown()
-        facts["table"] = released_table("", few.keys, few.columns)
+        facts["table"] = few.table()
     elif answer.is_model:
         rows = answer.answer.value.sample(PREVIEWED)
         facts["made_up"] = (rows.column_names, [list(row.values()) for row in rows.to_pylist()])

@@ -87,7 +87,7 @@ def _facts(desk: Desk, who: Identity, given: Mapping[str, str], looked: bool) ->
         form = form_of(given)
         asked = desk.meant(form)
         found = foresee(desk, asked, who.name)
-        facts |= {"foreseen": found, "cost": cost_text(found.loss), "error": error_text(found, asked)}
+        facts |= {"foreseen": found, "cost": cost_text(found.loss), "error": error_text(found)}
         facts["phrase"] = form.asked if form.way == "phrase" else ""
         if asked.spend is not None and found.error:
             here = as_typed(asked.spend)

@@ -9,6 +9,7 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.requests import Request
 
 from sfumato.ledger.wording import cost_text
+from sfumato.report.releases import asked_in_words
 from sfumato.serve.api.people import add_person, lower_quota
 from sfumato.serve.doors import (
     WATCHERS,
@@ -115,6 +116,7 @@ def _audit(request: Request, **facts: Any) -> Response:
         guarantee=book.guarantee_text(),
         head=book.head,
         entries=entries[:LISTED],
+        asked=asked_in_words,
         charged=len(entries),
         **shown,
     )

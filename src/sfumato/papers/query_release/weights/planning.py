@@ -80,7 +80,7 @@ def amounts(spend: Bound) -> list[Amount]:
         case _:
             raise UnsupportedSpend(f"{spend!r} is not one of the four bounds.")
     if found[0].size == 0:
-        raise UnsupportedSpend(f"{spend!r} pays for nothing; write a spend above zero.")
+        raise UnsupportedSpend(f"{spend!r} pays for nothing; write a spend above zero, such as Pure(0.1).")
     return found
 
 

@@ -1,0 +1,84 @@
+"""How wrong an answer will be, before anything is paid: from public facts alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sfumato.answer import ErrorUnit, Frame
+from sfumato.show.views import readable
+from sfumato.table.measure import People, Totals
+from sfumato.table.predicate import EVERY_ROW
+from sfumato.table.statistics import Part, Power, sizes
+
+if TYPE_CHECKING:
+    from sfumato.ask.prepared import Prepared
+    from sfumato.ask.question import Question
+
+USUAL = Fraction(95, 100)
+USUAL_PEOPLE = 1000
+"""So many people are thought of where their number is private."""
+AVERAGED = " if all rows count and groups are equally large, and by more if fewer rows do"
+
+
+@dataclass(frozen=True)
+class Expected:
+    """An error that is expected 95 % of the time: in the unit of the value, or in rows that a rank is off."""
+
+    size: float
+    unit: ErrorUnit = "value"
+    rests: str = ""
+    """What it rests on, for people."""
+    rows: int | None = None
+    """How many rows there are at most, if that is public; a rank cannot be off by more."""
+
+    @property
+    def text(self) -> str:
+        """Say how far the noise will go."""
+        if not self.size:
+            return "No noise is added."
+        said = readable(self.size, self.size)
+        if self.unit != "rank":
+            return f"95 % of the time the noise moves it by at most {said}{self.rests}."
+        of = "" if self.rows is None else f" of at most {self.rows:,}"
+        return f"It is expected to be at most about {said} rows{of} off its rank, 95 % of the time{self.rests}."
+
+
+def expected_of_totals(question: Question, prepared: Prepared, people: int | None) -> Expected | None:
+    """Return half the width of the widest 95 % interval, if all groups were equally large; None of anything else.
+
+    Noise is drawn from a law that is known beforehand, so no row is needed: totals are as they would be for rows that
+    lie in the middle of their columns.
+    """
+    measure = prepared.gauge.measure
+    if not isinstance(measure, (Totals, People)):
+        return None
+    shape = sizes(prepared.gauge.schema, measure.keys)
+    rows = max(1, (people or USUAL_PEOPLE) // math.prod(shape))
+    parts = measure.parts if isinstance(measure, Totals) else (Part(),)
+    totals = [rows if part.power in (Power.COUNT, Power.PRESENT) else 0 for part in parts]
+    made: list[Any] = [np.full(shape, total, np.int64) if measure.keys else total for total in totals]
+    wide = _half(question.interval(prepared.finish(prepared.arrange(made)), USUAL))
+    averaged = any(part.power is not Power.COUNT for part in parts) and question.kind != "Sum"
+    apart = measure.keys or measure.where != EVERY_ROW
+    return None if wide is None else Expected(wide, "value", AVERAGED if averaged and apart else "")
+
+
+def _half(between: Any) -> float | None:
+    """Return half the width of an interval, of several the widest."""
+    if isinstance(between, tuple):
+        return None if between[0] is None else float(between[1] - between[0]) / 2
+    if not isinstance(between, Frame):
+        return None
+    lows = [name for name in between.columns if name == "low" or name.endswith(", low")]
+    widths = [
+        float(high - low) / 2
+        for name in lows
+        for low, high in zip(between[name], between[name.removesuffix("low") + "high"], strict=True)
+        if low is not None and high is not None
+    ]
+    return max(widths) if widths else None

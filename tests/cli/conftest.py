@@ -56,9 +56,10 @@ class Place:
         paid = [] if spend is None else ["--spend", spend]
         return self.run("query", self.data, self.schema, question, "--ledger", self.ledger, *paid, *options)
 
-    def spent(self) -> str:
+    def spent(self) -> list[str]:
+        """Return what was asked and what every limit has used; a number for a file that is seen first costs nothing."""
         with Ledger(self.ledger) as ledger:
-            return ledger.head
+            return [*map(repr, ledger.history()), *map(str, ledger.readings())]
 
 
 def run(*arguments: object) -> Result:

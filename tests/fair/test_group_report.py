@@ -335,7 +335,7 @@ def test_a_guessed_word_is_answered_with_the_one_to_write():
 def test_bad_options_say_what_to_write():
     for options, words in (
         ({"scores": [1, 7]}, "between 0 and 1"),
-        ({"labels": ["paid", "not"]}, "labels are 0 and 1"),
+        ({"label": ["paid", "not"]}, "label= is 0 and 1"),
         ({"reference": "x"}, "reference="),
         ({"intersections": 0}, "intersections"),
         ({"confidence": 95}, "confidence"),

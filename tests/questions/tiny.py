@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations, product
@@ -88,9 +89,13 @@ class TinyTable:
 
     schema: Schema
     people: People
+    source: ClassVar[Any] = SimpleNamespace(turn=nullcontext())
 
     def view(self, columns: Any, rule: Bounding) -> TinyView:
         return TinyView(self.schema, rule, self.people)
+
+    def require_unchanged(self) -> None:
+        """It never changes."""
 
     def under(self, schema: Schema) -> TinyTable:
         return self

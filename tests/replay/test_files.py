@@ -110,7 +110,7 @@ def test_a_scan_that_replaces_bad_bytes_is_found(tmp_path, monkeypatch):
     ]
     with pytest.raises(SchemaError, match="write the file again"):
         open_table(files[1], world.schema)
-    monkeypatch.setattr("sfumato.table.source._PARQUET_SCAN", "read_parquet('{}', utf8_validation = 'replace')")
+    monkeypatch.setattr("sfumato.table.source._PARQUET_SCAN", "read_parquet([{}], utf8_validation = 'replace')")
     another = Neighbour("another identity", rows, None, "replace")
     with open_table(files[0], world.schema) as one, open_table(files[1], world.schema) as other:
         assert harness.miscounted(harness.Tables(world, rows, one, [(another, other)]))

@@ -96,5 +96,5 @@ def test_neighbours_look_alike(tmp_path, monkeypatch, cells):
 def test_what_would_tell_is_seen(tmp_path, monkeypatch):
     """Without the frozen draws answers differ: the comparison looks at them."""
     monkeypatch.setattr(jobs, "now", lambda: 1.5e9)
-    one, other = (seen(tmp_path / name, CELLS[0], BODIES[1:2]) for name in ("0", "1"))
+    one, other = (seen(tmp_path / name, CELLS[0], BODIES[2:3]) for name in ("0", "1"))
     assert one[0] != other[0] and one[-1] != other[-1]

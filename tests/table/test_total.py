@@ -340,7 +340,7 @@ def test_without_the_pass_and_with_a_pass_that_counts_the_breach_is_seen(
 
 
 def test_a_scan_that_replaces_bad_bytes_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.table.source._PARQUET_SCAN", "read_parquet('{}', utf8_validation = 'replace')")
+    monkeypatch.setattr("sfumato.table.source._PARQUET_SCAN", "read_parquet([{}], utf8_validation = 'replace')")
     assert refusals(tmp_path) - {SENTENCE}
 
 

@@ -276,7 +276,7 @@ class Source:
 def turn_of(engine: Any) -> Any:
     """Return the lock of a connection: whoever was handed the same one waits for the same turn."""
     with _making:
-        return _turns.setdefault(getattr(engine, "con", engine), RLock())
+        return _turns.setdefault(engine.con if engine.name == "duckdb" else engine, RLock())
 
 
 def quoted(name: str, quote: str = '"') -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from fractions import Fraction
 from itertools import combinations
 from types import SimpleNamespace
@@ -224,12 +225,17 @@ def test_rounds_per_attribute_take_wide_tables() -> None:
 class _Handing:
     """A table that hands out declared columns, and remembers which were asked for."""
 
+    source = SimpleNamespace(turn=nullcontext())
+
     def __init__(self, records: Records) -> None:
         self.records = records
         self.asked: set[str] = set()
 
     def under(self, schema: Any) -> Any:
         return self
+
+    def require_unchanged(self) -> None:
+        """It never changes."""
 
     def view(self, columns: Any, rule: Any) -> Any:
         self.asked |= set(columns)

@@ -520,7 +520,7 @@ def _always_first(session, request_id, step, record):
 
 
 def _key_in_the_ledger(session, request_id, step, record, original=lifecycle.freeze_step):
-    (kept,) = (Path(os.environ["SFUMATO_TEST_PRIVATE"]) / "now").iterdir()
+    (kept,) = (Path(os.environ["SFUMATO_TEST_PRIVATE"]) / "now").glob("*/*")
     return original(session, request_id, step, {**record, "key": kept.read_bytes()[:KEY_BYTES].hex()})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -19,7 +20,9 @@ from sfumato.curator.planning import planned
 from sfumato.domain import categories, integers, text
 from sfumato.sql.select import Select
 from sfumato.table import Schema, open_table
-from sfumato.table.engine import Source
+from sfumato.table.database import Database
+from sfumato.table.engine import Source, turn_of
+from sfumato.table.own import open_database
 
 THREADS = 8
 SCHEMA = Schema(
@@ -116,6 +119,30 @@ def test_two_tables_of_one_connection_wait_for_the_same_turn():
         assert one.source.turn is two.source.turn
     with open_table(_rows(30), schema) as one, open_table(_rows(30), schema) as two:
         assert one.source.turn is not two.source.turn
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_opening_waits_for_whoever_asks_the_same_connection(several):
+    """Otherwise an answer is handed to somebody else, and the error of an opening quotes cells."""
+    connection = ibis.duckdb.connect()
+    connection.con.register("given", _rows())
+    connection.con.execute("CREATE TABLE people AS FROM given")
+    source, wanted = connection.table("people"), [(f"t{number % 7}",) for number in range(3000)]
+    database = Database({"people": SCHEMA})
+
+    def opening() -> int:
+        opened = open_database({"people": source}, database) if several else open_table(source, SCHEMA)
+        with opened:
+            return opened.people
+
+    with ThreadPoolExecutor(1) as pool:
+        for _ in range(3):
+            with turn_of(connection):
+                asked = connection.con.execute("SELECT town FROM people")
+                waiting = pool.submit(opening)
+                time.sleep(0.05)
+                assert asked.fetchall() == wanted
+            assert waiting.result(30) == 1000
 
 
 @pytest.mark.parametrize("failing", [False, True])

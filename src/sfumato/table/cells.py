@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sfumato.domain.figures import Figures
+from sfumato.table.engine import turn_of
 
 LARGEST = 2**63 - 1
 PERSON_TYPES = "integer or string: two numbers with a fraction may look alike; store it as one of these"
@@ -215,9 +216,12 @@ def place(cell: Any, labels: Sequence[str], unlisted: int) -> Any:
 
     listed = ", ".join("'" + label.replace("'", "''") + "'" for label in labels)
     name = f"sfumato_place_{hashlib.sha256(listed.encode()).hexdigest()[:32]}"
-    cell.get_backend().con.execute(
-        f"CREATE OR REPLACE TEMP MACRO {name}(label) AS CAST(enum_code(TRY_CAST(label AS ENUM({listed}))) AS INTEGER)"
-    )
+    engine = cell.get_backend()
+    with turn_of(engine):
+        engine.con.execute(
+            f"CREATE OR REPLACE TEMP MACRO {name}(label) AS "
+            f"CAST(enum_code(TRY_CAST(label AS ENUM({listed}))) AS INTEGER)"
+        )
 
     @ibis.udf.scalar.builtin(name=name, signature=(("string",), "int32"))
     def found(label): ...  # type: ignore[no-untyped-def]

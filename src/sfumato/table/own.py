@@ -234,9 +234,10 @@ class _Opening:
         if not source.is_duckdb:
             named = source.named(query)
             return self.store.engine.table(named.get_name())
-        reader = source.engine.con.sql(source.engine.compile(query)).to_arrow_reader(ROWS_AT_ONCE)
-        shown = self.store.registered(reader)
-        kept = guarded(lambda: self.store.stored(shown))
+        with source.turn:  # a connection that was handed in holds one answer at a time
+            reader = source.engine.con.sql(source.engine.compile(query)).to_arrow_reader(ROWS_AT_ONCE)
+            shown = self.store.registered(reader)
+            kept = guarded(lambda: self.store.stored(shown))
         self.store.forget(shown.get_name())
         return kept
 

@@ -33,8 +33,14 @@ def readable(source: Source, schema: Schema) -> Source:
     """Return the declared columns, the person and the row key of a source as cells of safe types.
 
     Raises on public facts, which are names and types, and where a file breaks its own format: that is found here, by
-    one pass over all declared columns, whatever will be asked, and before a ledger is touched.
+    one pass over all declared columns, whatever will be asked, and before a ledger is touched. A connection that was
+    handed in answers others too, so it is taken until all of this is done.
     """
+    with source.turn:
+        return _read(source, schema)
+
+
+def _read(source: Source, schema: Schema) -> Source:
     names = list(dict.fromkeys(schema.base(name) for name in schema.names))
     wanted = list(dict.fromkeys([*names, *([schema.person] if schema.person else []), *(schema.row_key or ())]))
     _require_names(source, wanted)
@@ -67,11 +73,12 @@ def _require_all_rows(source: Source) -> None:
 
 def all_readable(source: Source, names: Sequence[str]) -> Source:
     """Return all columns of a source that have a safe type, for somebody who may look at them."""
-    loaded = source.loaded(names)
-    kinds, (cell, _, _) = _kinds(loaded), _DUCKDB if loaded.is_duckdb else _SPARK
-    quote = '"' if loaded.is_duckdb else "`"
-    cells = {name: cell(quoted(name, quote), kinds[name]) for name in names}
-    return replace(loaded, table=loaded.selected({name: sql for name, sql in cells.items() if sql is not None}))
+    with source.turn:
+        loaded = source.loaded(names)
+        kinds, (cell, _, _) = _kinds(loaded), _DUCKDB if loaded.is_duckdb else _SPARK
+        quote = '"' if loaded.is_duckdb else "`"
+        cells = {name: cell(quoted(name, quote), kinds[name]) for name in names}
+        return replace(loaded, table=loaded.selected({name: sql for name, sql in cells.items() if sql is not None}))
 
 
 def _require_names(source: Source, wanted: Sequence[str]) -> None:

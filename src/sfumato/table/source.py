@@ -11,7 +11,7 @@ from sfumato.domain import nearest
 from sfumato.errors import SchemaError
 from sfumato.table.csv_files import ENDINGS as CSV_ENDINGS
 from sfumato.table.csv_files import look_through
-from sfumato.table.engine import Source, duckdb_engine, frame_source, fresh_name
+from sfumato.table.engine import Source, duckdb_engine, frame_source, fresh_name, turn_of
 from sfumato.table.frames import Frame, arrow_frame, open_frame
 from sfumato.table.identity import listed
 
@@ -217,8 +217,9 @@ def _open_ibis(source: Any) -> Source:
             raise SchemaError("An Ibis source in PostgreSQL is a whole table; declare the columns that are needed.")
         return _open_postgres(address_of(engine.con), node.name, node.namespace.database)
     if engine.name == "duckdb":
-        _require_stored(engine, node.to_expr())
-        _require_settings(engine)
+        with turn_of(engine):  # or whoever else asks this connection is handed our answers, and errors quote theirs
+            _require_stored(engine, node.to_expr())
+            _require_settings(engine)
         return Source(source, engine, "ibis")
     return Source(source, engine, engine.name, load=lambda names, _: _read_ibis(source, names))
 

@@ -37,6 +37,10 @@ class EngineError(SchemaError):
         self.cause = cause
 
 
+class DataChanged(SchemaError):
+    """The data are no longer those that were opened."""
+
+
 class TooLarge(SfumatoError):
     """A question would not run on this engine or this machine; found out from public facts, before anything was spent.
 

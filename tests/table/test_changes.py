@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
-from sfumato.errors import SchemaError
+from sfumato.errors import SchemaError, Unfinished
 from sfumato.table import Schema, csv_files, open_table
 from sfumato.table.identity import listed
-from sfumato.table.measure import Rows
+from sfumato.table.measure import Rows, Totals
 from tests.imputed import integers
 
 SCHEMA = Schema({"age": integers(0, 99)}, person="id", row_key=())
@@ -96,6 +96,30 @@ def test_a_file_that_changes_while_it_is_read_gives_no_answer(tmp_path: Path, mo
         gauge = curator.basis.gauge(Rows(("age",)))
         with pytest.raises(SchemaError, match="changed since they were opened"):
             gauge.read(curator.table)
+
+
+def test_a_question_whose_file_changes_while_it_is_read_is_free_only_of_the_same_file(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    place, ledger, question = tmp_path / "a.parquet", tmp_path / "ledger", sf.Count()
+    pq.write_table(pa.table({"id": [1, 2], "age": [5, 6]}), place)
+    before, seen = place.read_bytes(), place.stat()
+    asked = Totals.query
+
+    def changed(measure: Totals, view: Any) -> Any:
+        pq.write_table(pa.table({"id": [1, 2, 3], "age": [5, 6, 7]}), place)
+        return asked(measure, view)
+
+    monkeypatch.setattr(Totals, "query", changed)
+    told = pytest.raises(Unfinished, match="The data changed while they were read, so nothing was drawn; open them")
+    with sf.curate(place, SCHEMA, sf.Pure(1), ledger=ledger) as curator, told:
+        curator.ask(question, sf.Pure("1/4"))
+    monkeypatch.undo()
+    place.write_bytes(before)
+    os.utime(place, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+    with sf.curate(place, SCHEMA, ledger=ledger) as curator:
+        curator.ask(question, sf.Pure("1/4"))
+        assert len(curator.ledger.history()) == 1
 
 
 def test_a_file_in_the_place_of_another_of_the_same_size_and_time_is_noticed(tmp_path: Path) -> None:

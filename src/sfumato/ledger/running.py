@@ -15,7 +15,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-from sfumato.errors import EngineError, LedgerError, Unfinished
+from sfumato.errors import DataChanged, EngineError, LedgerError, Unfinished
 from sfumato.ledger import lifecycle, statements, wording
 from sfumato.ledger.frozen import Directory, Place, hashed
 from sfumato.ledger.reservation import Reservation
@@ -124,15 +124,17 @@ def _freeze(journal: Journal, place: Place | None, request_id: str, work: Work) 
 
 def read_once(request_id: str, read: Callable[[], bytes]) -> bytes:
     """Read the table; what it raises goes to the log, and the request stays as it is."""
-    told = ""
+    told = wording.UNREAD
     try:
         return lifecycle.as_bytes(read(), "What was read")
     except Exception as error:
         report("The table could not be read for the request %r.", request_id, error)
         if isinstance(error, EngineError):
-            told = f" {error}"  # which names the kind of the failure and nothing else
+            told = f"{told} {error}"  # which names the kind of the failure and nothing else
+        elif isinstance(error, DataChanged):
+            told = wording.CHANGED
     # Raised outside the handler, so that nothing of the cause travels with it.
-    raise Unfinished(wording.UNREAD + told)
+    raise Unfinished(told)
 
 
 def keep(place: Place, request_id: str, content: bytes, key: bytes) -> str | None:

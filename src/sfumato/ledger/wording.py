@@ -26,6 +26,10 @@ UNREAD = (
     "The table could not be read. Nothing was drawn, and what was reserved is kept for this question: ask it again, it "
     "costs nothing more. The operator's log says where it went wrong."
 )
+CHANGED = (
+    "The data changed while they were read, so nothing was drawn; open them again. What was reserved is kept for the "
+    "files as they were: put back unchanged, they are asked again at no cost; of other data it is a new question."
+)
 CUT_SHORT = (
     "The draw was cut short by the machine (memory, disk or a missing package; the operator's log says which). Nothing "
     "is lost: ask the same question again, it costs nothing more and gives the answer that was being drawn."

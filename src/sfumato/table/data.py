@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sfumato.errors import SchemaError
+from sfumato.errors import DataChanged, SchemaError
 from sfumato.show.progress import watched
 from sfumato.table.bounding import (
     Bounding,
@@ -123,7 +123,7 @@ class Table:
         """Refuse to go on if the files behind the table are no longer those that were opened (SM-SOURCE)."""
         same = self.files is None or self.files.state() == self.state
         if not (same and self._source.unchanged()):
-            raise SchemaError(
+            raise DataChanged(
                 "The data changed since they were opened; open them again. What was asked before stays stored under "
                 f"the snapshot {self.snapshot!r}."
             )

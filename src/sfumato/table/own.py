@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
-from sfumato.errors import SchemaError
+from sfumato.errors import DataChanged, SchemaError
 from sfumato.table.bounding import SCALE, WEIGHT, Bounding, Way, rows_by_person, told_apart
 from sfumato.table.data import Table
 from sfumato.table.database import Database, Known
@@ -110,7 +110,7 @@ class OpenDatabase(Table):
         """Refuse to go on if a file behind a table is no longer the one that was opened."""
         same = all(files.state() == before for files, before in self.all_files.values())
         if not (same and self._opening.unchanged()):
-            raise SchemaError(
+            raise DataChanged(
                 "The data changed since they were opened; open them again. What was asked before stays stored under "
                 f"the snapshot {self.snapshot!r}."
             )

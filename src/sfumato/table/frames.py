@@ -55,10 +55,39 @@ def _from_arrow(data: Any) -> Frame:
         return arrow_frame(data.read_all())  # a reader can be read once, and a table is asked many times
     if isinstance(data, pyarrow.dataset.Dataset):
         # An engine would hand its filters to the reader of the files, below everything that is proved here.
-        return arrow_frame(data.to_table())
+        return _from_dataset(data)
     if isinstance(data, pyarrow.Table):
         return arrow_frame(data)
     raise SchemaError(f"An Arrow source is a table, a dataset or a reader of batches, not {type(data).__name__}.")
+
+
+def _from_dataset(data: Any) -> Frame:
+    """Return the rows of a dataset, if all of its files hold ids of one type: Arrow casts the others, 08 to 8."""
+    found = arrow_frame(data.to_table())
+
+    def load(names: Sequence[str], person: str | None) -> Any:
+        schemas = [data.schema, *(part.physical_schema for part in data.get_fragments())]
+        kinds = {_kind_of_id(one.field(person).type) for one in schemas if person is not None and person in one.names}
+        if len(kinds) > 1:
+            raise SchemaError(
+                f"The person column {person!r} is {' in one file and '.join(sorted(kinds))} in another; write all "
+                "files with ids of one type."
+            )
+        return found.load(names, person)
+
+    return Frame(found.data, load, found.refused)
+
+
+def _kind_of_id(kind: Any) -> str:
+    """Name a type; between those of one name a cast keeps every id or fails."""
+    import pyarrow
+
+    if pyarrow.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pyarrow.types.is_integer(kind):
+        return "a whole number"
+    texts = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
+    return "text" if str(kind) in texts else str(kind)
 
 
 def _from_polars(frame: Any) -> Frame:

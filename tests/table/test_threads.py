@@ -20,9 +20,10 @@ from sfumato.curator.planning import planned
 from sfumato.domain import categories, integers, text
 from sfumato.sql.select import Select
 from sfumato.table import Schema, open_table
-from sfumato.table.database import Database
+from sfumato.table.database import Database, PublicTable
 from sfumato.table.engine import Source, turn_of
 from sfumato.table.own import open_database
+from sfumato.table.public import read_public_tables
 
 THREADS = 8
 SCHEMA = Schema(
@@ -121,20 +122,55 @@ def test_two_tables_of_one_connection_wait_for_the_same_turn():
         assert one.source.turn is not two.source.turn
 
 
-@pytest.mark.parametrize("several", [False, True])
-def test_opening_waits_for_whoever_asks_the_same_connection(several):
-    """Otherwise an answer is handed to somebody else, and the error of an opening quotes cells."""
+class _Seen:
+    """A connection that notes what it is asked by somebody who does not have the turn."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+        self.out_of_turn: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("execute", "sql", "register", "unregister", "cursor") and not turn_of(self.engine)._is_owned():
+            self.out_of_turn.append(name)
+        return getattr(self.connection, name)
+
+
+def _shared() -> Any:
     connection = ibis.duckdb.connect()
     connection.con.register("given", _rows())
     connection.con.execute("CREATE TABLE people AS FROM given")
-    source, wanted = connection.table("people"), [(f"t{number % 7}",) for number in range(3000)]
-    database = Database({"people": SCHEMA})
+    connection.con.execute("CREATE TABLE towns AS SELECT DISTINCT town AS key, 1 AS size FROM people")
+    return connection
+
+
+def _opening(kind: str, connection: Any) -> Callable[[], int]:
+    people, towns = connection.table("people"), connection.table("towns")
+    many, known = Database({"people": SCHEMA}), Database({"people": SCHEMA, "towns": PublicTable("key")})
 
     def opening() -> int:
-        opened = open_database({"people": source}, database) if several else open_table(source, SCHEMA)
-        with opened:
+        if kind == "draft":
+            return 1000 * str(sf.draft(people, look=True)).count("All 3,000 rows were looked at")
+        if kind == "public":
+            return 993 + len(read_public_tables({"people": people, "towns": towns}, known)["towns"].data)
+        with open_database({"people": people}, many) if kind == "database" else open_table(people, SCHEMA) as opened:
             return opened.people
 
+    return opening
+
+
+@pytest.mark.parametrize("kind", ["table", "database", "public", "draft"])
+def test_opening_asks_a_connection_in_its_turn_alone(kind):
+    connection = _shared()
+    opening = _opening(kind, connection)
+    seen = connection.con = _Seen(connection.con)
+    seen.engine = connection
+    assert opening() == 1000 and seen.out_of_turn == []
+
+
+def test_opening_waits_for_whoever_asks_the_same_connection():
+    """Otherwise an answer is handed to somebody else, and the error of an opening quotes cells."""
+    connection = _shared()
+    opening, wanted = _opening("table", connection), [(f"t{number % 7}",) for number in range(3000)]
     with ThreadPoolExecutor(1) as pool:
         for _ in range(3):
             with turn_of(connection):

@@ -109,7 +109,10 @@ SELECT NULL AS report, kind, count(*) AS times FROM judged GROUP BY kind
 
 def _run(opened: Source, query: str) -> Any:
     """Return the rows of the answer as an Arrow table."""
-    return opened.engine.con.sql(query).to_arrow_table() if opened.is_duckdb else opened.engine.raw_sql(query).toArrow()
+    if not opened.is_duckdb:
+        return opened.engine.raw_sql(query).toArrow()
+    with opened.turn:
+        return opened.engine.con.sql(query).to_arrow_table()
 
 
 def _collected(plan: Plan, found: Any) -> Collected:

@@ -29,13 +29,16 @@ Notes = dict[str, list[str]]
 
 def looked(source: Source, kinds: Mapping[str, Any]) -> tuple[dict[str, Any], Notes]:
     """Return a drafted schema with candidates read from the data, and what was noticed on the way."""
-    opened = guarded(lambda: all_readable(source, list(kinds)))
-    rows = int(opened.table.count().to_pyarrow().as_py())
-    if rows == 0:
-        raise SchemaError("There is no row to look at; leave the look out, and fill in the draft from what you know.")
-    cells = guarded(lambda: _sampled(opened.table, rows))
-    notes: Notes = {"": [f"{_sample_size(rows)} rows were looked at."]}
-    person, whose = _person(opened.table, list(cells), rows, notes)
+    with source.turn:
+        opened = guarded(lambda: all_readable(source, list(kinds)))
+        rows = int(opened.table.count().to_pyarrow().as_py())
+        if rows == 0:
+            raise SchemaError(
+                "There is no row to look at; leave the look out, and fill in the draft from what you know."
+            )
+        cells = guarded(lambda: _sampled(opened.table, rows))
+        notes: Notes = {"": [f"{_sample_size(rows)} rows were looked at."]}
+        person, whose = _person(opened.table, list(cells), rows, notes)
     columns: dict[str, dict[str, Any]] = {}
     left_out: list[str] = []
     others = {name: values for name, values in cells.items() if name != person}

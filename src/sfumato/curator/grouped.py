@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MOST_GROUPS = 1000
 """Each group of quantiles is a question of its own, with a part of the spend."""
+USUAL = Fraction(95, 100)
 Group = tuple[Any, ...]
 
 
@@ -61,6 +62,29 @@ def divided(groups: int) -> tuple[str, ...]:
     )
 
 
+def _lost(groups: Sequence[Group], of: int) -> tuple[str, ...]:
+    """Say for which groups the values tell nothing."""
+    if not groups:
+        return ()
+    named = "; ".join(", ".join("missing" if value is None else str(value) for value in one) for one in groups[:3])
+    more = f" and {len(groups) - 3} more" if len(groups) > 3 else ""
+    return (
+        f"In {len(groups)} of {of} groups the rank error is as large as half of the rows there can be ({named}{more}), "
+        "so the values tell nothing; spend more, ask for fewer quantiles, or about fewer groups.",
+    )
+
+
+def _needed(errors: Sequence[int]) -> tuple[str, ...]:
+    """Say how many rows a group needs so that its values tell something, by the largest rank error."""
+    if not errors or not max(errors):
+        return ()
+    return (
+        f"Where a group has fewer than {2 * max(errors):,} rows, its values may tell nothing: a rank error of "
+        f"{max(errors):,} rows, the largest of these groups, reaches from the middle to both ends. A count by group "
+        "says how many rows there are.",
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class ByGroup:
     """How the answers about all groups are read: one below the other, each with its own rank error."""
@@ -84,9 +108,15 @@ class ByGroup:
         return len(self.answers)
 
     def doubts(self, released: Released) -> tuple[str, ...]:
-        """Return each doubt about a group once, and that the spend was divided."""
-        told = [note for answer in self.answers for note in answer.question.doubts(answer.released)]
-        return (*dict.fromkeys(told), *divided(len(self.answers)))
+        """Return of which groups nothing is known, how many rows the others need, and that the spend was divided."""
+        marks = [any(any(one) for one in answer.question.unknown(answer.released).values()) for answer in self.answers]
+        lost = [group for group, mark in zip(self.groups, marks, strict=True) if mark]
+        errors = [
+            answer.interval(USUAL)["rank error"][0]
+            for answer, mark in zip(self.answers, marks, strict=True)
+            if not mark
+        ]
+        return (*_lost(lost, len(marks)), *_needed(errors), *divided(len(self.answers)))
 
     def unknown(self, released: Released) -> Mapping[str, tuple[bool, ...]]:
         """Mark the values of the groups of which nothing is known."""

@@ -201,3 +201,13 @@ def test_an_audit_is_drawn_and_every_ratio_stands_beside_its_own_group(tmp_path:
     shown = {dot.name.split(", ")[1]: dot.value for dot in ratio.dots}
     assert [group for group, value in shown.items() if value is not None] == ["b"]
     assert "interval" in rate.axis
+
+
+def test_yes_and_no_are_understood_of_truth_values():
+    with curate(pa.table(applicants()), described(), Pure(20)) as curator:
+        first = curator.audit("hired", "sex", "good", favourable="yes", deserving="Yes", spend=Pure(1))
+        assert curator.audit("hired", "sex", "good", favourable=True, deserving=True, spend=Pure(1)).reused
+        refused = GroupAudit("hired", "sex", favourable="no").canonical(curator.schema)
+        with pytest.raises(ParameterError, match="no value 'yes'"):
+            curator.audit("race", "sex", favourable="yes", spend=Pure(1))
+    assert first.question.favourable is True and refused.favourable is False

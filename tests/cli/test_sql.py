@@ -97,3 +97,14 @@ def test_numbers_of_a_statement_are_shown_with_their_intervals(place: Path) -> N
     outer = "SELECT SUM(n) AS total FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS t"
     told = run(place, outer, "--spend", "Pure(1)").output
     assert "An outer select has no intervals" in told and "95 %" not in told
+
+
+def test_a_name_before_the_file_of_one_table_is_said_to_be_too_much(tmp_path: Path) -> None:
+    (tmp_path / "one.toml").write_text('[columns.sex]\ntype = "category"\nvalues = ["f", "m"]\n')
+    pq.write_table(pa.table({"sex": ["f", "m"]}), tmp_path / "visits.parquet")
+    create = ["ledger", "create", str(tmp_path / "l"), "--person", "Pure(9)", "--schema", str(tmp_path / "one.toml")]
+    assert CliRunner().invoke(app, create).exit_code == 0
+    common = ["sql", str(tmp_path / "one.toml"), "SELECT COUNT(*) FROM data", "--ledger", str(tmp_path / "l"), "--data"]
+    refused = CliRunner().invoke(app, [*common, f"data={tmp_path / 'visits.parquet'}"])
+    assert refused.exit_code == 2 and f"write --data {tmp_path / 'visits.parquet'}." in refused.stderr
+    assert CliRunner().invoke(app, [*common, str(tmp_path / "visits.parquet")]).exit_code == 0

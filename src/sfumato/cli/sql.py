@@ -133,6 +133,9 @@ def _sources(path: Path, described: Any, data: list[str]) -> Any:
     if not isinstance(described, Database):
         if len(data) != 1:
             raise ParameterError("A schema of one table takes one file; write --data people.parquet.")
+        name, _, place = data[0].rpartition("=")
+        if name.isidentifier() and not Path(data[0]).exists():
+            raise ParameterError(f"The schema is of one table, which needs no name; write --data {place}.")
         return data[0]
     found: dict[str, Any] = sources_in(path)
     for option in data:

@@ -58,8 +58,6 @@ KEYWORDS = guide(
         "label=",
         "Pure.delta": "write Approximate(1, 1e-6) for an epsilon and a delta",
         "Schema.rows": "write rows_per_person=3",
-        "quantiles.by median.by": "ask once for each group, with where=\"sex = 'F'\" and its part of the spend, "
-        "spend=Pure(0.1).split(2) of two groups",
         "categories.values": "write categories('F', 'M')",
         # words of this house that have another name now
         "Popular.engine popular.engine": "write method='tree'",

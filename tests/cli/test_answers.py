@@ -10,10 +10,12 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+from sfumato.curator import curate
 from sfumato.curator.phrases import read_phrase
 from sfumato.curator.typed import read_question, read_request
 from sfumato.errors import ParameterError
 from sfumato.ledger import Ledger
+from sfumato.privacy import Pure
 from tests.cli.conftest import SCHEMA, Place, run
 
 
@@ -64,6 +66,23 @@ def test_quantiles_of_every_group_are_one_release(place: Place, tmp_path: Path) 
     )
     shown = place.query("median of age by sex", spend="Pure(1)").out
     assert shown.startswith("Quantiles of age by sex\n") and "with a condition" not in shown
+
+
+def test_rank_errors_of_groups_are_said_to_hold_group_by_group_or_together(place: Place) -> None:
+    asked = "quantiles 0.25, 0.5 of age by sex"
+    apart, both = place.query(asked, spend="Pure(1)").out, place.query(asked, "--together", spend="Pure(1)").out
+    assert "hold for each group on its own, 95 % of the time" in apart and "with --together they hold" in apart
+    assert "for all rows at once" not in apart
+    assert "hold for all rows at once, 95 % of the time" in both and "on its own" not in both
+    tables = [place.query(asked, "--json", *more, spend="Pure(1)").json for more in ((), ("--together",))]
+    with curate(str(place.data), SCHEMA, ledger=Ledger(place.ledger)) as curator:
+        answers = curator.ask(read_request(asked, SCHEMA).asked, Pure(1))
+        for found, chance in zip(tables, (Fraction(95, 100), 1 - Fraction(5, 100) / 2), strict=True):
+            stated = [error for answer in answers for error in answer.interval(chance)["rank error"]]
+            assert found["table"]["rank error"] == stated
+    assert tables[0]["table"]["rank error"] != tables[1]["table"]["rank error"]
+    alone = place.query("quantiles 0.25, 0.5 of hours", spend="Pure(0.5)").out
+    assert "hold for all rows at once, 95 % of the time" in alone  # its quantiles do hold together
 
 
 def test_groups_that_a_condition_rules_out_are_not_paid_for() -> None:

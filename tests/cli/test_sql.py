@@ -71,3 +71,40 @@ def test_a_statement_is_answered_explained_and_refused(place: Path) -> None:
     refused = run(place, "SELECT * FROM patients", "--spend", "Pure(1)")
     assert refused.exit_code == 2 and "not released" in refused.output + str(getattr(refused, "stderr", ""))
     assert run(place, "--spend", "Pure(1)").exit_code == 2
+
+
+def test_numbers_of_a_statement_are_shown_with_their_intervals(place: Path) -> None:
+    text = (
+        "SELECT sex, COUNT(*) AS n, AVG(cost) AS paid FROM patients "
+        "JOIN visits ON patients.patient = visits.patient GROUP BY sex ORDER BY sex DESC"
+    )
+    shown = run(place, text, "--spend", "Pure(1)").output
+    assert "n, 95 %" in shown and "paid, 95 %" in shown
+    assert shown.count("not known") >= 2  # three visits tell nothing of a mean at this spend
+    assert "for each row on its own; with --together they hold for all rows at once" in shown
+    apart, both = (
+        json.loads(run(place, text, "--spend", "Pure(1)", "--json", *more).output)["table"]
+        for more in ((), ("--together",))
+    )
+    assert [*apart] == ["sex", "n", "paid", "n, low", "n, high", "paid, low", "paid, high"]
+    for low, n, high in zip(apart["n, low"], apart["n"], apart["n, high"], strict=True):
+        assert low < n < high
+    widths = [[high - low for low, high in zip(one["n, low"], one["n, high"], strict=True)] for one in (apart, both)]
+    assert all(wide > narrow for narrow, wide in zip(*widths, strict=True))
+    out = place / "answer.csv"
+    assert run(place, text, "--spend", "Pure(1)", "--out", str(out)).exit_code == 0
+    assert out.read_text().splitlines()[0].replace('"', "") == "sex,n,paid,n, low,n, high,paid, low,paid, high"
+    outer = "SELECT SUM(n) AS total FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS t"
+    told = run(place, outer, "--spend", "Pure(1)").output
+    assert "An outer select has no intervals" in told and "95 %" not in told
+
+
+def test_a_name_before_the_file_of_one_table_is_said_to_be_too_much(tmp_path: Path) -> None:
+    (tmp_path / "one.toml").write_text('[columns.sex]\ntype = "category"\nvalues = ["f", "m"]\n')
+    pq.write_table(pa.table({"sex": ["f", "m"]}), tmp_path / "visits.parquet")
+    create = ["ledger", "create", str(tmp_path / "l"), "--person", "Pure(9)", "--schema", str(tmp_path / "one.toml")]
+    assert CliRunner().invoke(app, create).exit_code == 0
+    common = ["sql", str(tmp_path / "one.toml"), "SELECT COUNT(*) FROM data", "--ledger", str(tmp_path / "l"), "--data"]
+    refused = CliRunner().invoke(app, [*common, f"data={tmp_path / 'visits.parquet'}"])
+    assert refused.exit_code == 2 and f"write --data {tmp_path / 'visits.parquet'}." in refused.stderr
+    assert CliRunner().invoke(app, [*common, str(tmp_path / "visits.parquet")]).exit_code == 0

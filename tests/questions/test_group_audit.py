@@ -12,6 +12,9 @@ import pytest
 from sfumato import ADD_REMOVE, Budget, Pure, Schema, booleans, categories, curate, integers
 from sfumato.errors import BudgetExceeded, DomainTooLarge, ParameterError, SchemaError
 from sfumato.fair import group_report
+from sfumato.fair.audits.group_counts import Group, GroupCounts, Tallied
+from sfumato.fair.audits.group_report import GroupReport
+from sfumato.fair.audits.rates import CellNoise, Share
 from sfumato.noise import Noise
 from sfumato.questions import GroupAudit
 
@@ -201,3 +204,24 @@ def test_an_audit_is_drawn_and_every_ratio_stands_beside_its_own_group(tmp_path:
     shown = {dot.name.split(", ")[1]: dot.value for dot in ratio.dots}
     assert [group for group, value in shown.items() if value is not None] == ["b"]
     assert "interval" in rate.axis
+
+
+def test_yes_and_no_are_understood_of_truth_values():
+    with curate(pa.table(applicants()), described(), Pure(20)) as curator:
+        first = curator.audit("hired", "sex", "good", favourable="yes", deserving="Yes", spend=Pure(1))
+        assert curator.audit("hired", "sex", "good", favourable=True, deserving=True, spend=Pure(1)).reused
+        refused = GroupAudit("hired", "sex", favourable="no").canonical(curator.schema)
+        with pytest.raises(ParameterError, match="no value 'yes'"):
+            curator.audit("race", "sex", favourable="yes", spend=Pure(1))
+    assert first.question.favourable is True and refused.favourable is False
+
+
+def test_the_headline_is_about_a_group_of_which_something_is_known():
+    noise = CellNoise(8.0, heavy=True)
+    shares = {"f": Share(450, 550), "m": Share(460, 540), "other": Share(1, 6)}
+    groups = tuple(GroupCounts(Group(("sex",), (name,)), one.total, one) for name, one in shares.items())
+    report = GroupReport(Tallied(groups, 2007, noise), (), 0.95, private="counts carry the noise of privacy")
+    assert not {one.group.group.name: one for one in report.comparisons}["other"].known
+    assert "of f " in report.headline() and "other" not in report.headline()
+    few = GroupReport(Tallied(groups[1:], 1007, noise), (), 0.95, private="counts carry the noise of privacy")
+    assert few.headline() == "There are too few people for this spend to compare any two groups."

@@ -15,7 +15,8 @@ def test_the_page_runs() -> None:
     found: dict[str, Any] = {}
     exec("\n".join(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)), found)
     answer = found["answer"]
-    assert list(answer.frame) == ["sex", "people", "visits", "least"]
+    assert list(answer.value) == ["sex", "people", "visits", "least"]
+    assert list(answer.frame) == [*answer.value, "people, low", "people, high"]  # the ends of visits were asked for
     assert set(answer.loss.profile.names()) == {"patients.sex", "visits.year"}
     found["curator"].close()
 

@@ -338,8 +338,8 @@ def test_a_statement_is_paid_once_and_computed_on_for_nothing(curator: Any) -> N
     )
     assert again.reused and not first.reused
     # Missing comes last in either order; then names from the end of the alphabet.
-    assert [row[0] for row in again.frame.rows()] == ["other", "m"]
-    assert dict(first.frame.rows())["m"] == dict(again.frame.rows())["m"]
+    assert [row[0] for row in again.value.rows()] == ["other", "m"]
+    assert dict(first.value.rows())["m"] == dict(again.value.rows())["m"]
     assert again.sql == first.sql == "SELECT patients.sex, COUNT(*) FROM patients GROUP BY patients.sex"
     assert set(first.loss.profile.names()) == {"patients.sex"}
 
@@ -400,7 +400,7 @@ def test_intervals_hold_what_the_totals_are(opened: Any, curator: Any) -> None:
         spend=Pure(4),
     )
     ends = answer.interval(0.9999)
-    for place, (kind, count, twice, low, high) in enumerate(answer.frame.rows()):
+    for place, (kind, count, twice, low, high) in enumerate(answer.value.rows()):
         assert low <= count <= high and twice == 2 * count - 1
         assert ends["n, low"][place] <= float(exact[(kind,)][0]) <= ends["n, high"][place]
         assert ends["m, low"][place] <= 2 * float(exact[(kind,)][0]) - 1 <= ends["m, high"][place]
@@ -416,7 +416,7 @@ def test_outer_selects_and_several_kinds_of_questions_in_one_statement(curator: 
         "SELECT COUNT(*) AS visits, COUNT(DISTINCT patient) AS people, COUNT(*) / COUNT(DISTINCT patient) AS each FROM visits",
         spend=Pure(20),
     )
-    ((visits, people, each),) = mixed.frame.rows()
+    ((visits, people, each),) = mixed.value.rows()
     assert each == pytest.approx(visits / people)
     assert mixed.loss.person.epsilon <= 20
 
@@ -425,15 +425,15 @@ def test_a_plain_table_is_a_database_of_one(curator: Any) -> None:
     data = pa.table({"age": [30, 40, None, 50], "sex": ["f", "m", "m", "f"]})
     schema = sf.Schema({"age": integers(0, 99), "sex": categories("f", "m")})
     with sf.curate(data, schema, Pure(100)) as alone:
-        assert alone.sql("SELECT COUNT(*) FROM data").frame.rows() == [(4,)]
+        assert alone.sql("SELECT COUNT(*) FROM data").value.rows() == [(4,)]
         one = alone.sql("SELECT SUM(age) AS s, AVG(age) AS a FROM data WHERE sex = 'f'", spend=Pure(50))
         assert set(one.loss.profile.names()) == {"age", "sex"}
-        ((total, mean),) = one.frame.rows()
+        ((total, mean),) = one.value.rows()
         assert total == pytest.approx(80, abs=60) and 0 <= mean <= 99
     rows = pa.table({"id": [1, 1, 2], "x": [1, 2, 3]})
     several = sf.Schema({"x": integers(0, 9)}, person="id", rows_per_person=2)
     with sf.curate(rows, several, Pure(100)) as alone:
-        assert alone.sql("SELECT COUNT(DISTINCT id) FROM data").frame.rows() == [(2,)]
+        assert alone.sql("SELECT COUNT(DISTINCT id) FROM data").value.rows() == [(2,)]
         per = "WITH p AS (SELECT id, COUNT(*) AS n FROM data GROUP BY id) SELECT COUNT(*) FROM p"
         assert not alone.sql(per, spend=Pure(1)).loss.person.is_zero
 
@@ -443,7 +443,7 @@ def test_a_row_without_a_person_column_is_a_person() -> None:
     schema = sf.Schema({"x": integers(0, 9), "k": categories("p", "q")})
     asked = f"SELECT k, SUM(x, {BOUND} (2, 8)) AS s, COUNT(*, {BOUND} (0, 1)) AS n, COUNT(x, {BOUND} (0, 1)) AS m FROM data GROUP BY k"
     with sf.curate(rows, schema, Pure(10**6)) as alone:
-        found = alone.sql(asked, spend=Pure(10**5)).frame.rows()
+        found = alone.sql(asked, spend=Pure(10**5)).value.rows()
     assert [tuple(row) for row in found[:2]] == [("p", 2 + 8 + 4, 3, 3), ("q", 2 + 7, 3, 2)]
 
 
@@ -535,7 +535,7 @@ def test_a_name_that_hides_a_column_has_the_range_of_what_is_behind_it(curator: 
 
 def test_having_and_order_look_at_what_was_released(curator: Any) -> None:
     text = "SELECT days, COUNT(*) AS n FROM visits GROUP BY days HAVING n > 0 ORDER BY 2 DESC"
-    numbers = [row[1] for row in curator.sql(text, spend=Pure("1/100")).frame.rows()]
+    numbers = [row[1] for row in curator.sql(text, spend=Pure("1/100")).value.rows()]
     # With noise of hundreds on counts of a few, sorting or choosing by the exact ones would show.
     assert len(numbers) > 3 and min(numbers) > 0 and numbers == sorted(numbers, reverse=True)
 

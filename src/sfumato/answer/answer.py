@@ -259,9 +259,15 @@ class Answer(Exports, Viewed):
         """Say what the 95 % interval covers, and whether rows hold one by one or all at once."""
         if self.loss.person.is_zero:
             return "This is public: no noise was added."
+        apart = self.question.separate_intervals(self.released) > 1 and not together
+        if "rank error" in frame.columns and apart:
+            return (
+                "Rank errors hold for each group on its own, 95 % of the time (privacy noise only); interval(0.95, "
+                "together=True) holds for all groups at once."
+            )
         if "rank error" in frame.columns:
             return "Rank errors hold for all rows at once, 95 % of the time (privacy noise only)."
-        if self.question.separate_intervals(self.released) > 1 and not together:
+        if apart:
             return (
                 f"95 % interval ({self.question.covers}), for each row on its own; interval(0.95, together=True) holds "
                 "for all rows at once."

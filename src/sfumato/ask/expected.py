@@ -18,6 +18,7 @@ from sfumato.table.statistics import Part, Power, sizes
 if TYPE_CHECKING:
     from sfumato.ask.prepared import Prepared
     from sfumato.ask.question import Question
+    from sfumato.table.schema import Schema
 
 USUAL = Fraction(95, 100)
 USUAL_PEOPLE = 1000
@@ -51,21 +52,37 @@ class Expected:
 def expected_of_totals(question: Question, prepared: Prepared, people: int | None) -> Expected | None:
     """Return half the width of the widest 95 % interval, if all groups were equally large; None of anything else.
 
-    Noise is drawn from a law that is known beforehand, so no row is needed: totals are as they would be for rows that
-    lie in the middle of their columns.
+    Noise is drawn from a law that is known beforehand, so no row is needed: totals are as they would be for one row of
+    everybody, in the unit of the gauge, whose values are spread evenly around the middle of their columns.
     """
-    measure = prepared.gauge.measure
+    gauge = prepared.gauge
+    measure = gauge.measure
     if not isinstance(measure, (Totals, People)):
         return None
-    shape = sizes(prepared.gauge.schema, measure.keys)
-    rows = max(1, (people or USUAL_PEOPLE) // math.prod(shape))
+    shape = sizes(gauge.schema, measure.keys)
+    rows = max(1, (people or USUAL_PEOPLE) // math.prod(shape)) * gauge.rule.scale
     parts = measure.parts if isinstance(measure, Totals) else (Part(),)
-    totals = [rows if part.power in (Power.COUNT, Power.PRESENT) else 0 for part in parts]
-    made: list[Any] = [np.full(shape, total, np.int64) if measure.keys else total for total in totals]
+    totals = [int(rows * _typical(part, gauge.schema)) for part in parts]
+    made: list[Any] = [np.full(shape, total, _form(total)) if measure.keys else total for total in totals]
     wide = _half(question.interval(prepared.finish(prepared.arrange(made)), USUAL))
     averaged = any(part.power is not Power.COUNT for part in parts) and question.kind != "Sum"
     apart = measure.keys or measure.where != EVERY_ROW
     return None if wide is None else Expected(wide, "value", AVERAGED if averaged and apart else "")
+
+
+def _form(total: int) -> type:
+    """Return in which form a total is held: squares of a wide column pass 64 bits."""
+    return np.int64 if total < 2**63 else object
+
+
+def _typical(part: Part, schema: Schema) -> Fraction:
+    """Return what a row adds to a total on average, where values are spread evenly around the middle."""
+    if part.power in (Power.COUNT, Power.PRESENT):
+        return Fraction(1)
+    if part.power is Power.SUM:
+        return Fraction(0)
+    domain = schema.domain(part.column or "")
+    return Fraction(((domain.highest or 0) - domain.first) ** 2, 12)  # the variance of an even spread
 
 
 def _half(between: Any) -> float | None:

@@ -24,6 +24,7 @@ from sfumato.cli.options import (
     Snapshot,
     Spend,
     Table,
+    Together,
 )
 from sfumato.cli.outcome import REFUSED, emit, guarded
 from sfumato.show.progress import watched
@@ -44,7 +45,7 @@ def query_command(
     force: Force = False,
     rows: Annotated[int | None, typer.Option(help="How many made-up rows of a model --out writes.")] = None,
     plot: Plot = None,
-    together: Annotated[bool, typer.Option("--together", help="Intervals that hold for all rows at once.")] = False,
+    together: Together = False,
     preview: Annotated[bool, typer.Option(help="Only say whether it fits; costs nothing.")] = False,
     rehearse: Annotated[bool, typer.Option(help="Answer on made-up rows; costs nothing.")] = False,
     snapshot: Snapshot = "",

@@ -13,6 +13,7 @@ from sfumato.answer import Answer, Frame
 from sfumato.ask.expected import Expected
 from sfumato.cli.hints import in_shell
 from sfumato.curator import Curator, curate
+from sfumato.curator.grouped import divided
 from sfumato.curator.typed import Request, read_request
 from sfumato.errors import ParameterError
 from sfumato.exact import Infinity
@@ -74,22 +75,20 @@ class Found:
     expected: Expected | None = None
 
     @property
-    def answer(self) -> Answer | None:
-        """The answer, of several the first; None for a preview."""
-        return self.answers[0] if self.answers else None
+    def answer(self) -> Answer:
+        """The answer that people look at; of groups, the table of all."""
+        return self.answers[0] if self.request is None else self.request.shown(self.answers)
 
     @property
     def frame(self) -> Frame:
         """The table of the answer; those of several groups below each other."""
-        frames = [answer.framed(self.together) for answer in self.answers]
-        frame = frames[0] if self.request is None or not self.request.by else self.request.stacked(frames)
+        frame = self.answer.framed(self.together)
         return replace(frame, notes=(*map(in_shell, frame.notes), *self.notes))
 
     @property
     def all_notes(self) -> tuple[str, ...]:
         """What a reader should know, once each: of the answers, and of what was opened."""
-        told = [in_shell(note) for answer in self.answers for note in answer.notes]
-        return tuple(dict.fromkeys([*told, *self.notes]))
+        return tuple(dict.fromkeys([*map(in_shell, self.answer.notes), *self.notes]))
 
     @property
     def sketched(self) -> bool:
@@ -133,16 +132,9 @@ class Found:
         )
 
     def _view(self) -> View:
-        from sfumato.show.answers import title_of
-
-        first = replace(self.answers[0], loss=self.loss)
-        view = (replace(first, remaining={}) if self.rehearsed else first).view(self.together)
-        if is_sketch(first.value):
-            return replace(view, before=(described(first.value),))
-        if self.request is not None and self.request.by:
-            title = title_of(first.question.to_json(), self.request.by)
-            return replace(view, title=title, tables=(self.frame.table(),))
-        return view
+        answer = replace(self.answer, loss=self.loss)
+        view = (replace(answer, remaining={}) if self.rehearsed else answer).view(self.together)
+        return replace(view, before=(described(answer.value),)) if is_sketch(answer.value) else view
 
 
 def is_sketch(value: Any) -> bool:
@@ -196,7 +188,7 @@ def ask(
     with desk.open(described) as curator:
         if bound is not None and preview:
             seen = curator.preview(request.asked, bound, analyst=desk.analyst)
-            said = " ".join([seen.text, in_shell(seen.error), *_divided(request)])
+            said = " ".join([seen.text, in_shell(seen.error), *divided(len(request.groups))])
             return Found(curator.loss(request.asked, bound), said, seen.fits, expected=seen.expected)
         if bound is not None and rehearse:
             return replace(_rehearsed(curator, request, bound), together=together)
@@ -232,15 +224,4 @@ def found_in(curator: Curator, request: Request, answers: Answer | Sequence[Answ
     loss = listed[0].loss
     for answer in listed[1:]:
         loss = loss + answer.loss
-    return Found(loss, "", True, listed, request, curator.schema, notes=(*_divided(request), *curator.notes))
-
-
-def _divided(request: Request) -> tuple[str, ...]:
-    """Say that the groups of quantiles share the spend; counts, sums and means by group do not."""
-    if len(request.groups) < 2:
-        return ()
-    return (
-        f"The spend is divided evenly over {len(request.groups)} groups, because each group's quantiles are drawn on "
-        "their own; counts, sums and means by group need no division. Fewer groups, or a larger spend, give smaller "
-        "rank errors.",
-    )
+    return Found(loss, "", True, listed, request, curator.schema, notes=curator.notes)

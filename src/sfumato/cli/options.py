@@ -97,3 +97,4 @@ Yes = Annotated[
 No = Annotated[
     list[str] | None, typer.Option(help="A question answered with no, by name.", autocompletion=complete_answer)
 ]
+Together = Annotated[bool, typer.Option("--together", help="Intervals that hold for all rows at once.")]

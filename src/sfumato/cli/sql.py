@@ -20,6 +20,7 @@ from sfumato.cli.options import (
     SchemaPath,
     Snapshot,
     Spend,
+    Together,
 )
 from sfumato.cli.outcome import emit, guarded
 from sfumato.errors import ParameterError
@@ -43,6 +44,7 @@ def sql_command(
     file: Annotated[Path | None, typer.Option("--file", "-f", help="A file that holds the statement.")] = None,
     spend: Spend = None,
     explain: Annotated[bool, typer.Option("--explain", help="Only say what it reads and costs; free.")] = False,
+    together: Together = False,
     out: Out = None,
     force: Force = False,
     snapshot: Snapshot = "",
@@ -71,30 +73,26 @@ def sql_command(
             curator = curate(sources, described, ledger=book, snapshot=snapshot, same_data=same_data)
         with curator.table:
             found = curator.explain(text, bound) if explain else curator.sql(text, bound, analyst=analyst)
-            _show(found, out, as_json)
+            _show(found, together, out, as_json)
 
 
-def _show(found: Any, out: Path | None, as_json: bool) -> None:
+def _show(found: Any, together: bool, out: Path | None, as_json: bool) -> None:
     from sfumato.sql.explanation import Explanation
 
     if isinstance(found, Explanation):
         facts = {"sql": found.sql, "reads": list(found.reads), "costs": found.costs, "noise": found.noise}
         emit({**facts, "rules": list(found.rules), "free": list(found.free)}, lambda: str(found), as_json)
         return
+    frame = found.framed(together)
+    notes = [in_shell(note) for note in frame.notes]
     if out is not None:
         from sfumato.cli.writing import write_table
 
-        write_table(found.frame.to_arrow(), out, notes=[in_shell(note) for note in found.frame.notes])
-    table = {name: [_plain(cell) for cell in column] for name, column in found.frame.columns.items()}
+        write_table(frame.to_arrow(), out, notes=notes)
+    table = {name: [_plain(cell) for cell in column] for name, column in frame.columns.items()}
     emit(
-        {
-            "table": table,
-            "sql": found.sql,
-            "reused": found.reused,
-            "loss": found.loss.to_json(),
-            "notes": [in_shell(note) for note in found.notes],
-        },
-        lambda: str(found),
+        {"table": table, "sql": found.sql, "reused": found.reused, "loss": found.loss.to_json(), "notes": notes},
+        lambda: in_shell(found.view(together).text()),
         as_json,
     )
 
@@ -135,6 +133,9 @@ def _sources(path: Path, described: Any, data: list[str]) -> Any:
     if not isinstance(described, Database):
         if len(data) != 1:
             raise ParameterError("A schema of one table takes one file; write --data people.parquet.")
+        name, _, place = data[0].rpartition("=")
+        if name.isidentifier() and not Path(data[0]).exists():
+            raise ParameterError(f"The schema is of one table, which needs no name; write --data {place}.")
         return data[0]
     found: dict[str, Any] = sources_in(path)
     for option in data:

@@ -6,11 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from sfumato import questions
 from sfumato.answer import Answer
 from sfumato.ask.question import Where, as_columns
+from sfumato.curator.grouped import grouped_answer, groups_of
 from sfumato.curator.words import INSTEAD, speaking
 from sfumato.exact import Number
 from sfumato.privacy import Bound
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from sfumato.questions.conversation import Conversation
     from sfumato.table.data import Table
     from sfumato.table.gauge import Basis
+    from sfumato.table.schema import Schema
     from sfumato.workload import Workload
 
 
@@ -41,9 +43,20 @@ class Shorthands(Guided, Viewed, ABC):
     ledger: Ledger
     basis: Basis
 
+    @property
     @abstractmethod
-    def ask(self, question: Question, spend: Bound | None = None, *, analyst: str | None = None) -> Answer:
-        """Answer a question."""
+    def schema(self) -> Schema:
+        """The public description of the table."""
+
+    @overload
+    def ask(self, question: Question, spend: Bound | None = None, *, analyst: str | None = None) -> Answer: ...
+    @overload
+    def ask(
+        self, question: Sequence[Question], spend: Bound | None = None, *, analyst: str | None = None
+    ) -> list[Answer]: ...
+    @abstractmethod
+    def ask(self, question: Any, spend: Bound | None = None, *, analyst: str | None = None) -> Any:
+        """Answer a question, or a list of them."""
 
     def _by(
         self, aggregate: Aggregate, where: Where, by: str | Sequence[str], spend: Bound | None, analyst: str | None
@@ -127,19 +140,36 @@ class Shorthands(Guided, Viewed, ABC):
         column: str,
         probabilities: Number | Sequence[Number] = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)),
         where: Where = None,
+        by: str | Sequence[str] = (),
         *,
         spend: Bound,
         method: Method = "auto",
         measured: bool = True,
         analyst: str | None = None,
     ) -> Answer:
-        """Find the values below which given parts of the rows lie, and measure how far off their ranks they are."""
-        question = questions.Quantiles(column, probabilities, where, method, measured)
-        return self.ask(question, spend, analyst=analyst)
+        """Find the values below which given parts of the rows lie, and measure how far off their ranks they are.
 
-    def median(self, column: str, where: Where = None, *, spend: Bound, analyst: str | None = None) -> Answer:
-        """Find the value below which half of the rows lie."""
-        return self.quantiles(column, Fraction(1, 2), where, spend=spend, analyst=analyst)
+        `by` asks a question for every group that the schema lists, as one release; they share the spend evenly.
+        """
+        question = questions.Quantiles(column, probabilities, where, method, measured)
+        if not by:
+            return self.ask(question, spend, analyst=analyst)
+        found = groups_of(as_columns(by), where, self.schema)
+        listed = [replace(question, where=condition).canonical(self.schema) for _, condition in found]
+        answers = self.ask(listed, spend, analyst=analyst)
+        return grouped_answer(as_columns(by), [group for group, _ in found], answers)
+
+    def median(
+        self,
+        column: str,
+        where: Where = None,
+        by: str | Sequence[str] = (),
+        *,
+        spend: Bound,
+        analyst: str | None = None,
+    ) -> Answer:
+        """Find the value below which half of the rows lie, for all rows or by group."""
+        return self.quantiles(column, Fraction(1, 2), where, by, spend=spend, analyst=analyst)
 
     def distribution(
         self, column: str, where: Where = None, *, spend: Bound, method: str = "auto", analyst: str | None = None

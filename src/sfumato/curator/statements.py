@@ -20,6 +20,8 @@ from sfumato.table.database import database_of
 if TYPE_CHECKING:
     from sfumato.curator.curator import Curator
 
+USUAL = Fraction(95, 100)
+
 
 @dataclass(frozen=True, eq=False)
 class Reading:
@@ -40,8 +42,8 @@ class Reading:
         return self.statement.frame(self.answers, confidence)
 
     def separate_intervals(self, released: Released) -> int:
-        """Every row has its own."""
-        return max(1, len(released.cells))
+        """Every number of every row has its own."""
+        return max(1, len(released.cells) * self.statement.numbers)
 
     def doubts(self, released: Released) -> tuple[str, ...]:
         """Return what a reader should know of rows that were chosen, and of means of nothing."""
@@ -55,8 +57,8 @@ class Reading:
         return tuple(found)
 
     def unknown(self, released: Released) -> Mapping[str, tuple[bool, ...]]:
-        """Its items are computed from several numbers; `doubts` says which groups may be empty."""
-        return {}
+        """Return of which numbers nothing is known, in the order of the rows."""
+        return self.statement.shown(self.answers, USUAL).unknown
 
     def to_json(self) -> dict[str, Any]:
         """Return the private part of the statement."""
@@ -67,12 +69,23 @@ class Reading:
 class SqlAnswer(Answer):
     """The rows of a statement with what they cost; `sql` is what was asked of the data, in canonical form."""
 
+    question: Reading
     sql: str = field(default="")
 
     def framed(self, together: bool = False) -> Frame:
-        """Return the items of the statement in their order; `interval` has the ends."""
-        rows: Frame = self.question.value(self.released)
-        return replace(rows, notes=self.notes)
+        """Return the items of the statement in their order, and behind them the ends of the numbers that have some."""
+        frame = self.question.statement.shown(self.question.answers, self._chance(USUAL, together))
+        told = tuple(note for note in (self._covers(frame, together), *self.notes) if note)
+        return replace(frame, notes=told)
+
+    def _covers(self, frame: Frame, together: bool) -> str:
+        if any(name.endswith(", low") for name in frame.columns) or self.loss.person.is_zero:
+            return super()._covers(frame, together)
+        if not self.question.statement.has_ends:
+            return (
+                "An outer select has no intervals; DP_INTERVAL_LOW('…') and DP_INTERVAL_HIGH('…') stand in the inner."
+            )
+        return ""
 
 
 def statement_of(curator: Curator, text: str) -> Statement:

@@ -10,23 +10,19 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 
 from sfumato.curator.phrases import EXAMPLES, Phrase, after_of, names, parts, read_phrase
 from sfumato.domain import nearest
-from sfumato.errors import DomainTooLarge, ParameterError
+from sfumato.errors import ParameterError
 from sfumato.words import guide
 
 if TYPE_CHECKING:
-    from sfumato.answer import Frame
+    from sfumato.answer import Answer
     from sfumato.questions import Question
     from sfumato.table.schema import Schema
     from sfumato.totals.aggregates import Aggregate
     from sfumato.workload import Workload
-
-MOST_GROUPS = 1000
-"""Each group of quantiles is a question of its own, with a part of the spend."""
 
 NUMBER = re.compile(r"[0-9.]+|,|[0-9]+/[0-9]+")
 
@@ -44,25 +40,11 @@ class Request:
         """What a curator is asked."""
         return self.questions if self.by else self.questions[0]
 
-    def stacked(self, frames: Sequence[Frame]) -> Frame:
-        """Return the tables of all groups as one, with the columns of the groups in front."""
-        from sfumato.answer import Frame
+    def shown(self, answers: Sequence[Answer]) -> Answer:
+        """Return the answer that people look at: of groups, the table of all."""
+        from sfumato.curator.grouped import grouped_answer
 
-        columns: dict[str, list[Any]] = {name: [] for name in (*self.by, *frames[0].columns)}
-        unknown: dict[str, list[bool]] = {name: [] for frame in frames for name in frame.unknown}
-        for group, frame in zip(self.groups, frames, strict=True):
-            for name, value in zip(self.by, group, strict=True):
-                columns[name] += [value] * len(frame)
-            for name, cells in frame.columns.items():
-                columns[name] += cells
-            for name, marks in unknown.items():
-                marks.extend(frame.unknown.get(name, (False,) * len(frame)))
-        return Frame(
-            (*self.by, *frames[0].keys),
-            {name: tuple(cells) for name, cells in columns.items()},
-            unknown={name: tuple(marks) for name, marks in unknown.items()},
-            notes=tuple(dict.fromkeys(note for frame in frames for note in frame.notes)),
-        )
+        return grouped_answer(self.by, self.groups, answers) if self.by else answers[0]
 
 
 def read_question(text: str, schema: Schema) -> Question:
@@ -102,32 +84,11 @@ def _made(phrase: Phrase, schema: Schema) -> Question:
 
 def _grouped(phrase: Phrase, schema: Schema) -> Request:
     """Return a question for each group that the schema lists."""
-    from sfumato.table.predicate import NO_ROW, codes_between, every
-    from sfumato.table.where import read_where
+    from sfumato.curator.grouped import groups_of
 
-    domains = [schema.domain(name) for name in phrase.by]
-    size = 1
-    for domain in domains:
-        size *= MOST_GROUPS + 1 if domain.present is None else len(domain.present)
-    if size > MOST_GROUPS:
-        raise DomainTooLarge(
-            f"The groups by {', '.join(phrase.by)} are more than {MOST_GROUPS}; derive coarser bins in the schema, or "
-            "group by fewer columns.",
-            method="bins",
-        )
-    chosen = list(product(*(domain.present or () for domain in domains)))
-    condition = read_where(phrase.where, schema)
-    questions, groups = [], []
-    for codes in chosen:
-        inside = [codes_between(schema, name, [(code, code)]) for name, code in zip(phrase.by, codes, strict=True)]
-        where = every([condition, *inside], schema)
-        if where == NO_ROW:
-            continue  # the condition rules this group out, so nothing is spent on it
-        questions.append(_made(replace(phrase, by=(), where=where), schema))
-        groups.append(tuple(domain.decode(code) for domain, code in zip(domains, codes, strict=True)))
-    if not questions:
-        raise ParameterError("The condition leaves no group; write one that some group fulfils.")
-    return Request(tuple(questions), phrase.by, tuple(groups))
+    found = groups_of(phrase.by, phrase.where, schema)
+    questions = tuple(_made(replace(phrase, by=(), where=where), schema) for _, where in found)
+    return Request(questions, phrase.by, tuple(group for group, _ in found))
 
 
 def _from_json(text: str, schema: Schema) -> Question:

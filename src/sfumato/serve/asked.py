@@ -117,13 +117,13 @@ class Meant:
         return [found] if isinstance(found, Answer) else found
 
     def shown(self, answers: Sequence[Answer]) -> Answer:
-        """Return the answer that people look at: of a statement its rows, of groups the first."""
-        return answers[0] if self.statement is None else read_answers(self.statement, answers)
+        """Return the answer that people look at: of a statement its rows, of groups the table of all."""
+        if self.statement is not None:
+            return read_answers(self.statement, answers)
+        return answers[0] if self.request is None else self.request.shown(answers)
 
     def frame(self, answers: Sequence[Answer]) -> Frame | None:
         """Return the table of an answer; None for a model, a sketch or a rule."""
-        if self.request is not None and self.request.by:
-            return self.request.stacked([one.frame for one in answers])
         first = self.shown(answers)
         value = first.value
         tabled = isinstance(value, (Frame, int, float)) or hasattr(value, "numerator") or hasattr(value, "to_frame")

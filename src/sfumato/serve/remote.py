@@ -126,7 +126,12 @@ class Remote(Shorthands):
         self.dataset = dataset or self._only()
         described = self._get("/schema")
         several = "tables" in described["schema"]
-        self.schema: Any = (Database if several else Schema).from_json(described["schema"])
+        self._schema: Any = (Database if several else Schema).from_json(described["schema"])
+
+    @property
+    def schema(self) -> Any:
+        """The public description of the table, or of several."""
+        return self._schema
 
     def _only(self) -> str:
         _, found = self._line("GET", "/datasets")

@@ -76,7 +76,9 @@ class Shown:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader should know, once each."""
-        return tuple(dict.fromkeys(note for one in self.answers for note in one.notes))
+        by_group = self.asked.request is not None and self.asked.request.by
+        told = (self.answer,) if by_group else self.answers
+        return tuple(dict.fromkeys(note for one in told for note in one.notes))
 
     @property
     def is_model(self) -> bool:

@@ -71,9 +71,14 @@ def released_table(
             if ends is not None:
                 beside = "95 % interval" if f"{name}, low" not in columns else f"{name}, 95 %"
                 pairs = zip(*ends, widths, strict=True)
-                shown[beside] = [f"{readable(low, width)} to {readable(high, width)}" for low, high, width in pairs]
+                shown[beside] = [_between(low, high, width) for low, high, width in pairs]
     rows = list(zip(*shown.values(), strict=True))
     return table(title, list(shown), rows)
+
+
+def _between(low: Any, high: Any, width: float | None) -> str:
+    """Return an interval; a quotient whose denominator may be zero has none."""
+    return UNKNOWN if low is None and high is None else f"{readable(low, width)} to {readable(high, width)}"
 
 
 def _marked(said: list[str], unknown: Sequence[bool] | None) -> list[str]:

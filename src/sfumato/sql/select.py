@@ -17,7 +17,7 @@ from sfumato.grammar import parse_statement, printed, tree
 from sfumato.privacy import Bound
 from sfumato.questions.quantiles.question import Quantiles
 from sfumato.sql.boxes import NamedBox, plan_boxes
-from sfumato.sql.formulas import Formula, formula
+from sfumato.sql.formulas import Formula, SumOfMean, formula
 from sfumato.sql.plan import Plan, Total, boxed, plan_of
 from sfumato.sql.scope import bare
 from sfumato.table import measure
@@ -29,7 +29,7 @@ from sfumato.table.gauge import Basis
 from sfumato.table.notes import weighed_rows
 from sfumato.table.schema import Schema
 from sfumato.table.statistics import COUNT, Part, Power
-from sfumato.totals.aggregates import Count, doubts_of_means
+from sfumato.totals.aggregates import Count, doubts_of_means, unknown_cells
 from sfumato.totals.found_keys import plan_found
 from sfumato.totals.noisy import Moves, noisy_total
 from sfumato.totals.totals import all_cells, number_of_cells, plan_totals, table_between, table_of
@@ -143,6 +143,12 @@ class Made:
     def doubts(self, released: Released) -> tuple[str, ...]:
         """Return what a reader should know of means of nothing."""
         return doubts_of_means([one.aggregate for one in self.formulas], released) if self.formulas else ()
+
+    def unknown(self, released: Released) -> dict[str, tuple[bool, ...]]:
+        """Return in which cells nothing is known of a mean or a variance, by its canonical text."""
+        averages = [one for one in self.formulas if not isinstance(one.aggregate, SumOfMean)]
+        found = [(one.text, unknown_cells((one.aggregate,), released)) for one in averages]
+        return {text: marks for text, marked in found for marks in marked.values()}
 
 
 class _Labelled:

@@ -14,7 +14,7 @@ from sfumato.grammar import parse_statement, printed, tree
 from sfumato.privacy import Bound
 from sfumato.sql.canonical import canonical
 from sfumato.sql.options import spend_of
-from sfumato.sql.plan import Plan, innermost, plan_of, same_name, scope_names
+from sfumato.sql.plan import Plan, aggregates_of, innermost, plan_of, same_name, scope_names
 from sfumato.sql.post import Query, query_of, run
 from sfumato.sql.scope import Scope, bare
 from sfumato.sql.select import Made, Select, parts_of
@@ -23,6 +23,16 @@ from sfumato.table.where import read_number
 
 USUAL = Fraction(95, 100)
 Ends = Mapping[str, tuple[Sequence[Any], Sequence[Any]]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The rows of the select that reads tables: which items are keys, all items, ends, and what is not known."""
+
+    keys: tuple[str, ...]
+    items: dict[str, tuple[Any, ...]]
+    ends: dict[str, tuple[Any, ...]]
+    unknown: dict[str, tuple[bool, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,29 +95,78 @@ class Statement:
 
     def frame(self, answers: Sequence[Answer], confidence: Fraction | None = None) -> Frame:
         """Return the rows of the statement; with a confidence, the ends of its numbers instead of them."""
+        if confidence is not None:
+            if not self.has_ends:
+                raise ParameterError("Intervals are of the inner select; write DP_INTERVAL_LOW('…') there.")
+            rows = self._rows(answers, confidence)
+            return Frame(rows.keys, {**{name: rows.items[name] for name in rows.keys}, **rows.ends})
+        rows = self._rows(answers)
+        keys, whole = rows.keys, rows.items
+        for outer in _outside(self.parsed.select):
+            (_, whole), keys = _computed(outer, whole), ()
+        return Frame(keys, whole)
+
+    def shown(self, answers: Sequence[Answer], confidence: Fraction) -> Frame:
+        """Return the rows with the ends of their numbers beside them, and of which numbers nothing is known.
+
+        What outer selects compute has no ends, and neither has a number whose ends the statement selects itself.
+        """
+        if not self.has_ends:
+            return self.frame(answers)
+        rows = self._rows(answers, confidence)
+        asked = (bare(item.of) for item in self.private.items)
+        named = {node.output.value for node in asked if isinstance(node, tree.Ends)}
+        ends = {
+            name: cells
+            for name, cells in rows.ends.items()
+            if name not in rows.items and name.removesuffix(", low").removesuffix(", high") not in named
+        }
+        return Frame(rows.keys, {**rows.items, **ends}, unknown=rows.unknown)
+
+    @property
+    def has_ends(self) -> bool:
+        """Whether its rows are those of the select that reads tables, so that its numbers can have ends."""
+        return not isinstance(self.parsed.select.source, tree.Inner)
+
+    def _rows(self, answers: Sequence[Answer], confidence: Fraction | None = None) -> _Rows:
+        """Return the rows of the private select, in their order, with ends and marks of the numbers that have some."""
         select, released = self.private, self.columns(answers)
-        extra: list[str] = []
-        labels: list[str] = []
+        marks = {} if confidence is None else self._unknown(answers)
+        extra: dict[str, str] = {}  # what goes through HAVING, ORDER BY and LIMIT beside the items, and its name
         shown = names_of(select)
         for place, item in enumerate(select.items):
             if isinstance(bare(item.of), tree.Ends):
                 released[f"d{place}"] = self._interval(answers, bare(item.of))  # type: ignore[arg-type]
             elif confidence is not None and self._bounded(item.of):
                 low, high = self._between(answers, item.of, confidence)
-                released |= {f"l{place}": low, f"h{place}": high}
-                extra += [f"l{place}", f"h{place}"]
-                labels += [f"{shown[place]}, low", f"{shown[place]}, high"]
-        found = run(self._query(extra), released)
-        keys = [name for name, item in zip(shown, select.items, strict=True) if not self._has_total(item.of)]
-        whole = {name: found[f"c{place}"] for place, name in enumerate(shown)}
-        if confidence is not None:
-            if isinstance(self.parsed.select.source, tree.Inner):
-                raise ParameterError("Intervals are of the inner select; write DP_INTERVAL_LOW('…') there.")
-            ends = {name: found[f"e{place}"] for place, name in enumerate(labels)}
-            return Frame(tuple(keys), {**{name: whole[name] for name in keys}, **ends})
-        for outer in _outside(self.parsed.select):
-            shown, whole, keys = *_computed(outer, whole), []
-        return Frame(tuple(keys), whole)
+                released |= {f"l{place}": low, f"h{place}": high, f"u{place}": self._marked(item.of, marks, len(low))}
+                extra |= {f"l{place}": f"{shown[place]}, low", f"h{place}": f"{shown[place]}, high"}
+                extra[f"u{place}"] = shown[place]
+        found = run(self._query([*extra]), released)
+        beside = {column: (name, found[f"e{place}"]) for place, (column, name) in enumerate(extra.items())}
+        return _Rows(
+            tuple(name for name, item in zip(shown, select.items, strict=True) if not _refers(item.of)),
+            {name: found[f"c{place}"] for place, name in enumerate(shown)},
+            dict(pair for column, pair in beside.items() if not column.startswith("u")),
+            {name: cells for column, (name, cells) in beside.items() if column.startswith("u") and any(cells)},
+        )
+
+    def _unknown(self, answers: Sequence[Answer]) -> dict[str, tuple[bool, ...]]:
+        """Return in which cells nothing is known of an aggregate, by its canonical text."""
+        found: dict[str, tuple[bool, ...]] = {}
+        for select, answer in zip(self.selects, answers, strict=True):
+            found |= Made.of(select.statement, self.database).unknown(answer.released)
+        return found
+
+    def _marked(self, node: tree.Expression, marks: Mapping[str, tuple[bool, ...]], rows: int) -> tuple[bool, ...]:
+        """Mark the rows in which nothing is known of an aggregate that an output is made of."""
+        own = [marks[text] for text in self._texts(node) if text in marks]
+        return tuple(any(mark[row] for mark in own) for row in range(rows))
+
+    def _texts(self, node: tree.Expression) -> set[str]:
+        """Return the canonical texts of the aggregates in an expression."""
+        totals = aggregates_of(tree.Select((tree.Item(node),), self.private.source))
+        return {canonical(one, scope_names(self.scope)) for one in totals}
 
     def _query(self, extra: Sequence[str]) -> Query:
         select = self.private
@@ -166,10 +225,12 @@ class Statement:
             return False
         return text in [key.text for key in self.plan.keys]
 
-    def _has_total(self, node: tree.Expression) -> bool:
-        return _refers(node)
-
     # Intervals
+
+    @property
+    def numbers(self) -> int:
+        """How many outputs have ends."""
+        return sum(self._bounded(item.of) for item in self.private.items)
 
     def _interval(self, answers: Sequence[Answer], node: tree.Ends) -> tuple[Any, ...]:
         confidence = (
@@ -208,10 +269,7 @@ class Statement:
     def _between(
         self, answers: Sequence[Answer], node: tree.Expression, confidence: Fraction
     ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        from sfumato.sql.plan import aggregates_of
-
-        totals = aggregates_of(tree.Select((tree.Item(node),), self.private.source))
-        each = 1 - (1 - confidence) / max(1, len({canonical(one, scope_names(self.scope)) for one in totals}))
+        each = 1 - (1 - confidence) / max(1, len(self._texts(node)))
         ends = self.ends(answers, each)
         rows = len(answers[0].released.cells) if self.plan.keys else 1
         pairs = [

@@ -85,23 +85,25 @@ class GroupReport:
         )  # fmt: skip
 
     @cached_property
+    def _impacts(self) -> tuple[Comparison, ...]:
+        """The comparisons of which there is a finding: groups of fewer than five people have none."""
+        return tuple(one for one in self.comparisons if one.figure in IMPACT and not self._small(one))
+
+    @cached_property
     def findings(self) -> tuple[GroupFinding, ...]:
         """Return one finding for every impact ratio; groups of fewer than five people have none."""
-        found = []
-        for one in self.comparisons:
-            if one.figure in IMPACT and not self._small(one):
-                found.append(
-                    GroupFinding(
-                        "FOUR-FIFTHS",
-                        one.group.group.columns,
-                        one.sentence(),
-                        one.ratio,
-                        one.ratio_interval,
-                        one.verdict,
-                        one.differs,
-                    )
-                )
-        return tuple(found)
+        return tuple(
+            GroupFinding(
+                "FOUR-FIFTHS",
+                one.group.group.columns,
+                one.sentence(),
+                one.ratio,
+                one.ratio_interval,
+                one.verdict,
+                one.differs,
+            )
+            for one in self._impacts
+        )
 
     @property
     def raised(self) -> tuple[str, ...]:
@@ -125,10 +127,15 @@ class GroupReport:
     def headline(self) -> str:
         """Return what to read first: what is raised, else what differs by more than chance, else the smallest ratio."""
         order = {"raised": 0, "watch": 1, "cannot say": 2, "clear": 3}
-        rated = [one for one in self.findings if isfinite(one.value)]
+        compared = list(zip(self.findings, self._impacts, strict=True))
+        rated = [one for one, _ in compared if isfinite(one.value)]
         if not rated:
             return "There are no two groups to compare."
-        rated = [one for one in rated if isfinite(one.interval.high)] or rated  # of the others nothing is known
+        # Noise makes rates of nobody too, and a ratio of theirs would be the smallest.
+        known = [one for one, beside in compared if beside.known and isfinite(one.interval.high)]
+        if not known and self.private:
+            return "There are too few people for this spend to compare any two groups."
+        rated = known or rated
 
         def rank(one: GroupFinding) -> tuple[bool, bool, int, int, float]:
             return one.verdict != "raised", not one.differs, order[one.verdict], len(one.columns), one.value

@@ -233,7 +233,10 @@ def _no_aggregate(given: Any) -> str:
     listed = "The aggregates of a GroupBy are Count(), Sum, Mean and Variance of a column"
     if isinstance(given, Question) or str(given).lower().startswith(("median", "quantile", "min", "max")):
         named = given.kind if isinstance(given, Question) else repr(given)
-        return f"{listed}, and {named} is none; ask for it once for each group, with where=."
+        return (
+            f"{listed}, and {named} is none; write curator.median('age', by='sex', spend=Pure(0.1)) for quantiles, and "
+            "ask for others once for each group, with where=."
+        )
     return f"{listed}, and {given!r} is none; write GroupBy('sex', [Count(), Mean('age')])."
 
 

@@ -29,6 +29,8 @@ from sfumato.totals.totals import number_of_cells, plan_totals
 
 MOST_CELLS = 4096
 LISTED = 10
+YES_OR_NO = {"yes": True, "true": True, "no": False, "false": False}
+"""How people write a truth value; a column of yes and no may be drafted as one."""
 BINS = "derive coarser bins in the schema, or name fewer protected columns"
 
 
@@ -187,6 +189,9 @@ def _value_of(schema: Schema, column: str, value: Any, option: str) -> Any:
     for level in known:
         if level == value or str(level) == str(value):
             return level
+    truth = YES_OR_NO.get(str(value).lower())
+    if truth is not None and truth in known and {str(level) for level in known} <= {"False", "True", OTHER}:
+        return truth
     raise ParameterError(f"{column!r} has no value {value!r}; {nearest(str(value), [str(level) for level in known])}")
 
 

@@ -1,0 +1,187 @@
+"""Quantiles of every group of some columns: a question for each group, asked as one list and shown as one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from itertools import product
+from operator import add
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sfumato.answer import NOISE_ONLY, Answer, ErrorUnit, Frame, Released
+from sfumato.errors import DomainTooLarge, ParameterError
+from sfumato.table.predicate import NO_ROW, Predicate, codes_between, every
+from sfumato.table.where import read_where
+
+if TYPE_CHECKING:
+    from sfumato.ask.question import Where
+    from sfumato.show import Drawing
+    from sfumato.table.schema import Schema
+
+MOST_GROUPS = 1000
+"""Each group of quantiles is a question of its own, with a part of the spend."""
+USUAL = Fraction(95, 100)
+Group = tuple[Any, ...]
+
+
+def groups_of(by: Sequence[str], where: Where, schema: Schema) -> list[tuple[Group, Predicate]]:
+    """Return every group that the schema lists, and the condition that its rows fulfil."""
+    domains = [schema.domain(name) for name in by]
+    size = 1
+    for domain in domains:
+        size *= MOST_GROUPS + 1 if domain.present is None else len(domain.present)
+    if size > MOST_GROUPS:
+        raise DomainTooLarge(
+            f"The groups by {', '.join(by)} are more than {MOST_GROUPS}; derive coarser bins in the schema, or "
+            "group by fewer columns.",
+            method="bins",
+        )
+    condition = read_where(where, schema)
+    found: list[tuple[Group, Predicate]] = []
+    for codes in product(*(domain.present or () for domain in domains)):
+        inside = [codes_between(schema, name, [(code, code)]) for name, code in zip(by, codes, strict=True)]
+        both = every([condition, *inside], schema)
+        if both != NO_ROW:  # what the condition rules out is not asked, so that nothing is spent on it
+            found.append((tuple(domain.decode(code) for domain, code in zip(domains, codes, strict=True)), both))
+    if not found:
+        raise ParameterError("The condition leaves no group; write one that some group fulfils.")
+    return found
+
+
+def divided(groups: int) -> tuple[str, ...]:
+    """Say that the groups of quantiles share the spend; counts, sums and means by group do not."""
+    if groups < 2:
+        return ()
+    return (
+        f"The spend is divided evenly over {groups} groups, because each group's quantiles are drawn on "
+        "their own; counts, sums and means by group need no division. Fewer groups, or a larger spend, give smaller "
+        "rank errors.",
+    )
+
+
+def _lost(groups: Sequence[Group], of: int) -> tuple[str, ...]:
+    """Say for which groups the values tell nothing."""
+    if not groups:
+        return ()
+    named = "; ".join(", ".join("missing" if value is None else str(value) for value in one) for one in groups[:3])
+    more = f" and {len(groups) - 3} more" if len(groups) > 3 else ""
+    return (
+        f"In {len(groups)} of {of} groups the rank error is as large as half of the rows there can be ({named}{more}), "
+        "so the values tell nothing; spend more, ask for fewer quantiles, or about fewer groups.",
+    )
+
+
+def _needed(errors: Sequence[int]) -> tuple[str, ...]:
+    """Say how many rows a group needs so that its values tell something, by the largest rank error."""
+    if not errors or not max(errors):
+        return ()
+    return (
+        f"Where a group has fewer than {2 * max(errors):,} rows, its values may tell nothing: a rank error of "
+        f"{max(errors):,} rows, the largest of these groups, reaches from the middle to both ends. A count by group "
+        "says how many rows there are.",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ByGroup:
+    """How the answers about all groups are read: one below the other, each with its own rank error."""
+
+    error_unit: ClassVar[ErrorUnit] = "rank"
+    covers: ClassVar[str] = NOISE_ONLY
+    by: tuple[str, ...]
+    groups: tuple[Group, ...]
+    answers: tuple[Answer, ...]
+
+    def value(self, released: Released) -> Frame:
+        """Return the quantiles of all groups."""
+        return self._stacked([answer.value for answer in self.answers])
+
+    def interval(self, released: Released, confidence: Fraction) -> Frame:
+        """Return the rank error of every group, each of which holds with this confidence."""
+        return self._stacked([answer.interval(confidence) for answer in self.answers])
+
+    def separate_intervals(self, released: Released) -> int:
+        """Return how many groups there are: the quantiles of one hold together, those of different groups do not."""
+        return len(self.answers)
+
+    def doubts(self, released: Released) -> tuple[str, ...]:
+        """Return of which groups nothing is known, how many rows the others need, and that the spend was divided."""
+        marks = [any(any(one) for one in answer.question.unknown(answer.released).values()) for answer in self.answers]
+        lost = [group for group, mark in zip(self.groups, marks, strict=True) if mark]
+        errors = [
+            answer.interval(USUAL)["rank error"][0]
+            for answer, mark in zip(self.answers, marks, strict=True)
+            if not mark
+        ]
+        return (*_lost(lost, len(marks)), *_needed(errors), *divided(len(self.answers)))
+
+    def unknown(self, released: Released) -> Mapping[str, tuple[bool, ...]]:
+        """Mark the values of the groups of which nothing is known."""
+        marks = [answer.question.unknown(answer.released) for answer in self.answers]
+        sizes = [len(answer.released.cells) for answer in self.answers]
+        return {
+            name: tuple(
+                mark
+                for one, size in zip(marks, sizes, strict=True)
+                for mark in one.get(name, (False,) * size)
+            )
+            for name in dict.fromkeys(name for one in marks for name in one)
+        }  # fmt: skip
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the question about the first group, and what the groups are of."""
+        return {**self.answers[0].question.to_json(), "by": list(self.by)}
+
+    def _stacked(self, frames: Sequence[Frame]) -> Frame:
+        """Return the tables of all groups as one, with the columns of the groups in front."""
+        columns: dict[str, list[Any]] = {name: [] for name in (*self.by, *frames[0].columns)}
+        for group, frame in zip(self.groups, frames, strict=True):
+            for name, value in zip(self.by, group, strict=True):
+                columns[name] += [value] * len(frame)
+            for name, cells in frame.columns.items():
+                columns[name] += cells
+        return Frame((*self.by, *frames[0].keys), {name: tuple(cells) for name, cells in columns.items()})
+
+
+@dataclass(frozen=True, repr=False)
+class GroupedAnswer(Answer):
+    """The quantiles of all groups as one table, with what they cost together; `answers` are those of the groups."""
+
+    question: ByGroup
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """The answers about the groups, in their order."""
+        return self.question.answers
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the answers about the groups as JSON, each of which can be read back."""
+        return {"groups": [answer.to_json() for answer in self.answers], "reused": self.reused}
+
+    def plot(self, path: str | Path | None = None) -> Drawing:
+        """Refuse: a picture of quantiles is of one group."""
+        raise ParameterError("Quantiles by group have a table and no picture; write answer.answers[0].plot() for one.")
+
+    def _title(self) -> str:
+        from sfumato.show.answers import title_of
+
+        return title_of(self.answers[0].question.to_json(), self.question.by)
+
+
+def grouped_answer(by: Sequence[str], groups: Sequence[Group], answers: Sequence[Answer]) -> GroupedAnswer:
+    """Return the answers to the questions about all groups, which were one list, as one."""
+    first = answers[0]
+    return GroupedAnswer(
+        ByGroup(tuple(by), tuple(groups), tuple(answers)),
+        first.released,
+        reduce(add, (answer.loss for answer in answers)),
+        first.event,
+        answers[-1].remaining,
+        first.reused,
+        tuple(answer.raw for answer in answers),
+        first.request,
+        remarks=first.remarks,
+    )

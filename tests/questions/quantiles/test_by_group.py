@@ -1,0 +1,47 @@
+"""Quantiles of every group in Python: the shell's list of questions, as one answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow
+import pyarrow.csv
+import pytest
+
+import sfumato as sf
+from sfumato import Pure, Quantiles
+from sfumato.curator.typed import read_request
+from sfumato.errors import ParameterError
+
+SCHEMA = sf.Schema({"cost": sf.integers(0, 999), "ward": sf.categories("a", "b", other="a", missing="a")})
+ROWS = pyarrow.table({"cost": [row * 7 % 1000 for row in range(900)], "ward": ["a", "b", "b"] * 300})
+
+
+def test_quantiles_by_group_are_the_list_that_the_shell_asks(tmp_path: Path) -> None:
+    with sf.curate(ROWS, SCHEMA, Pure(5)) as curator:
+        answer = curator.quantiles("cost", (0.25, 0.5), where="cost > 20", by="ward", spend=Pure(2))
+        assert answer.value["ward"] == ("a", "a", "b", "b")
+        assert list(answer.frame) == ["ward", "probability", "cost", "rank error"] and answer.loss.person.epsilon == 2
+        asked = read_request("quantiles 0.25, 0.5 of cost by ward where cost > 20", SCHEMA).asked
+        again = curator.ask(asked, Pure(2))
+        assert all(one.reused for one in again) and [row for one in again for row in one.value["cost"]] == [
+            *answer.value["cost"]
+        ]
+        wide, narrow = answer.interval(0.95, together=True)["rank error"], answer.interval(0.95)["rank error"]
+        assert answer.interval("39/40")["rank error"] == wide and all(a > b for a, b in zip(wide, narrow, strict=True))
+        median = curator.median("cost", by=["ward"], epsilon=1)
+        assert len(median.value) == 2 and str(median).startswith("Quantiles of cost by ward\n")
+        assert pyarrow.csv.read_csv(median.to_csv(tmp_path / "medians.csv")).num_rows == 2
+        with pytest.raises(ParameterError, match="no picture"):
+            median.plot()
+
+
+def test_groups_of_which_nothing_is_known_are_named_and_the_others_say_how_many_rows_they_need() -> None:
+    with sf.curate(ROWS, SCHEMA, Pure(5)) as curator:
+        lost = str(curator.median("cost", by="ward", spend=Pure("1/100")))
+        assert lost.count("not known") == 2 and "In 2 of 2 groups" in lost and "(a; b)" in lost
+        answer = curator.quantiles("cost", by="ward", spend=Pure(2))
+        assert "not known" not in str(answer)
+        assert f"fewer than {2 * max(answer.frame['rank error']):,} rows, its values may tell nothing" in str(answer)
+        alone = curator.ask(Quantiles("cost", where="ward = 'a'"), Pure(1))
+        assert "by group" not in str(alone)

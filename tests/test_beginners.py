@@ -383,7 +383,8 @@ def test_notes_go_where_the_numbers_go_and_nothing_is_overwritten_in_silence(
 def test_made_up_rows_keep_their_notes_and_overwrite_nothing(names: dict[str, Any], tmp_path: Path) -> None:
     from pyarrow import parquet
 
-    answer = names["curator"].synthesize(columns=["sex", "department"], spend=Pure(1))
+    answer = names["curator"].synthesize(["sex", "department"], spend=Pure(1))
+    assert answer.event == names["curator"].synthesize(columns=["sex", "department"], spend=Pure(1)).event
     answer.to_csv(tmp_path / "rows.csv")
     assert (tmp_path / "rows.notes.txt").read_text().splitlines() == list(answer.notes)
     stored = parquet.read_table(answer.to_parquet(tmp_path / "rows.parquet")).schema.metadata

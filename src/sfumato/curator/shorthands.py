@@ -244,7 +244,7 @@ class Shorthands(Guided, Viewed, ABC):
 
     def synthesize(
         self,
-        workload: Workload | None = None,
+        workload: Workload | Sequence[str] | None = None,
         *,
         spend: Bound,
         columns: Sequence[str] | None = None,
@@ -256,7 +256,7 @@ class Shorthands(Guided, Viewed, ABC):
         """Make a model that stands for the table: read marginals from it, draw rows, write a Parquet file.
 
         The model is the value of the answer; `options` are those of the `method`. A small part of the spend measures
-        how far off the model is, unless `measured` is False.
+        how far off the model is, unless `measured` is False. Names in place of a workload are those of `columns`.
 
         >>> from sfumato import Pure, Schema, booleans, curate
         >>> import pyarrow

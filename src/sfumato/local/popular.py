@@ -132,7 +132,7 @@ class _List(Sequence[PopularItem]):
 
         if not self.items:
             raise ParameterError("No item was found, so there is nothing to draw.")
-        axis = "share of the reports in per cent, and 95 % of the noise"
+        axis = "share of the reports in per cent, and 95 % interval"
         rows = [
             Bar(_label(item.value), *(100 * part for part in (item.share, item.low, item.high))) for item in self._shown
         ]

@@ -19,9 +19,7 @@ MOST = 400
 """So many bars or lines can still be told apart."""
 
 HOLLOW = "Hollow: nothing is known there but what is possible."
-COVER = "95 % of the noise"
-FIGURE = "figure"
-"""The key of audits, whose intervals also allow for the luck of who is in the table."""
+COVER = "95 % interval"
 
 
 def draw_answer(
@@ -60,9 +58,8 @@ def draw_answer(
     places = [place for place in range(length) if any(ends[place] for ends in measured.values())]
     if not places:
         raise ParameterError("This answer says nothing of any group, so there is nothing to draw; look at its frame.")
-    cover = "95 % interval" if FIGURE in keys else COVER
     rows = [
-        IntervalLine(f"{measure}, and {cover}", tuple(_dots(names, ends, places, unknown.get(measure))))
+        IntervalLine(f"{measure}, and {COVER}", tuple(_dots(names, ends, places, unknown.get(measure))))
         for measure, ends in measured.items()
         if any(ends)
     ]

@@ -70,16 +70,18 @@ class Synthesize(Question):
 
     def __init__(
         self,
-        workload: Workload | None = None,
+        workload: Workload | Sequence[str] | None = None,
         columns: Iterable[str] | None = None,
         method: str = "auto",
         options: Mapping[str, Any] | Sequence[Sequence[Any]] = (),
         measured: bool = True,
     ) -> None:
+        if columns is None and isinstance(workload, str | list | tuple):  # names, as most people begin
+            workload, columns = None, workload
         if workload is not None and not isinstance(workload, Workload):
             raise ParameterError(
-                "workload is a workload; write Synthesize(workloads.marginals(schema, width=3)), or Synthesize() for "
-                "all columns."
+                "workload is a workload or a list of columns; write Synthesize(workloads.marginals(schema, width=3)), "
+                "Synthesize(columns=['sex', 'age']), or Synthesize() for all columns."
             )
         if workload is not None and columns is not None:
             raise ParameterError("A workload names its columns; leave columns= out, or the workload.")

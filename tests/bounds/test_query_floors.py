@@ -58,7 +58,9 @@ def test_random_queries_say_nothing_where_nothing_is_known() -> None:
 
 def test_one_direction_is_half_the_longest_generator() -> None:
     floor = volume_floor([[3.0, 4.0]], 2)
-    assert floor.smooth == pytest.approx(0.5 * 5 / 2) and floor.value == pytest.approx(floor.smooth * math.exp(-2))
+    assert floor.smooth == pytest.approx(0.5 * 5 / 2) and floor.value == 0, "one person moves more than that"
+    strict = volume_floor([[3.0, 4.0]], "1/10")
+    assert strict.value == pytest.approx(25 * math.exp(-(0.1**2) / 8) - 2.5, rel=1e-5)
 
 
 def test_volume_radius_of_known_bodies() -> None:
@@ -68,7 +70,7 @@ def test_volume_radius_of_known_bodies() -> None:
 
 
 def test_a_flat_body_and_a_thin_one_have_floors() -> None:
-    assert volume_floor([[1, 0, 1], [0, 1, 1], [1, -1, 0]], 1).value > 0
+    assert volume_floor([[1, 0, 1], [0, 1, 1], [1, -1, 0]], "1/10").value > 0
     thin = volume_floor([[100, 0], [0, 1]], 1)
     assert thin.binding == "1 of 2 directions" and thin.smooth == pytest.approx(50)
 
@@ -76,6 +78,15 @@ def test_a_flat_body_and_a_thin_one_have_floors() -> None:
 def test_laplace_noise_is_above_the_floor() -> None:
     floor = volume_floor(np.eye(5), 1)
     assert floor.value < floor.smooth < 5  # five counts, mean length of the noise about 3
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.3, 1, 2, 5, 10, 20])
+@pytest.mark.parametrize("queries", [1, 2, 5, 7])
+def test_no_floor_is_above_discrete_laplace_noise_on_counts_of_whole_people(queries: int, epsilon: float) -> None:
+    """The form that rounds distances up claimed 0.137 for seven counts at 5, where this noise has 0.094."""
+    decay = math.exp(-epsilon)
+    square = 2 * decay / (1 - decay) ** 2
+    assert volume_floor(np.eye(queries), epsilon).value < math.sqrt(queries * square)
 
 
 def test_packing_matches_its_inequality() -> None:

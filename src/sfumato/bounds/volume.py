@@ -25,11 +25,11 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class VolumeFloor:
-    """A floor on the mean length of the error: `value` for every mechanism, `smooth` for additive ones.
+    """A floor on the mean length of the error: `value` for every mechanism, `smooth` if people come in fractions.
 
-    `smooth` holds for mechanisms whose log-density is Lipschitz in real-valued histograms, which all additive noise
-    is; `value` also for those that are private for whole people only. Both hold at the worst table, and up to
-    rounding to whole people, who number a few times rank/epsilon at least.
+    `smooth` holds where histograms are real-valued and the log-density is Lipschitz in them, as with additive noise;
+    `value` for tables of whole people, of whom there are a few times rank/epsilon at least. Both hold at the worst
+    table. Where epsilon is large, answers about whole people can be rounded and `value` is 0: nothing is known.
     """
 
     value: float
@@ -42,10 +42,11 @@ def volume_floor(generators: Any, epsilon: Number) -> VolumeFloor:
 
     `generators` are the vectors by which one person moves the answers, one a row: columns of the workload under
     add-remove, differences of columns under replace-one. With K their hull and vr(K) the radius of the ball of the
-    same volume, the error is at least d/(d+1)·(d!)^(1/d)·vr(K)/epsilon, times e^(-epsilon/d) where only whole people
-    are protected (LB-VOL); the same holds for every projection of K (LB-VOLPROJ), and the best one is taken.
+    same volume, the error is at least d/(d+1)·(d!)^(1/d)·vr(K)/epsilon where people come in fractions, and for whole
+    people e^(-epsilon^2/8) times that, less sqrt(d)/2 times the longest generator (LB-VOL); the same holds for every
+    projection of K (LB-VOLPROJ), and the best one is taken.
 
-    >>> volume_floor([[1]], 1).smooth, volume_floor([[1, 0], [0, 1]], 1).binding
+    >>> volume_floor([[1]], 1).smooth, volume_floor([[1, 0], [0, 1]], "1/10").binding
     (0.5, '2 of 2 directions')
     """
     vectors = np.atleast_2d(np.asarray(generators, dtype=np.float64))
@@ -57,7 +58,7 @@ def volume_floor(generators: Any, epsilon: Number) -> VolumeFloor:
     floors = [
         _floor(vectors @ frame, rate, f"{frame.shape[1]} of {_rank(vectors)} directions") for frame in _frames(vectors)
     ]
-    return max(floors, key=lambda floor: floor.value)
+    return max(floors, key=lambda floor: (floor.value, floor.smooth))
 
 
 def volume_radius(vectors: Floats) -> float:
@@ -76,7 +77,9 @@ def volume_radius(vectors: Floats) -> float:
 def _floor(vectors: Floats, rate: float, binding: str) -> VolumeFloor:
     rank = vectors.shape[1]
     smooth = rank / (rank + 1) * math.factorial(rank) ** (1 / rank) * volume_radius(vectors) / rate
-    return VolumeFloor(smooth * math.exp(-rate / rank), smooth, binding)
+    # Of whole people a table is found only near a point: weights are rounded by lot, up or down (LB-VOL).
+    rounded = math.sqrt(rank) / 2 * float(np.linalg.norm(vectors, axis=1).max()) * (1 + _ROUNDING)
+    return VolumeFloor(max(smooth * math.exp(-(rate**2) / 8) - rounded, 0.0), smooth, binding)
 
 
 def _rank(vectors: Floats) -> int:

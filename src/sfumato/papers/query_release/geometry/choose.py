@@ -53,9 +53,9 @@ class Choice:
         return self.best.mechanism
 
     @property
-    def ratio(self) -> float:
-        """How many times the floor the best candidate's error is."""
-        return self.best.predicted.mean / self.floor.value
+    def ratio(self) -> float | None:
+        """How many times the floor the best candidate's error is; None where no floor is known."""
+        return self.best.predicted.mean / self.floor.value if self.floor.value else None
 
     def predicted(self, method: str) -> Predicted:
         """Return the predicted error of one method."""
@@ -69,6 +69,8 @@ class Choice:
             f"{candidate.method:<16} mean error {candidate.predicted.mean:10.4g}   rms {candidate.predicted.rms:10.4g}"
             for candidate in self.candidates
         ]
+        if self.ratio is None:
+            return "\n".join([*lines, "No floor is known: with an epsilon this large, noise may round to nothing."])
         lines.append(f"{'floor':<16} mean error {self.floor.value:10.4g}   ({self.floor.binding})")
         lines.append(f"Your error is within {self.ratio:.1f} of the best any pure mechanism can do.")
         return "\n".join(lines)

@@ -42,8 +42,10 @@ contracts: setup
 	PYTHONPATH=src $(BIN)/lint-imports --no-cache
 
 # What is written durably waits for the disk, thousands of times: the tests' files lie in memory where that is possible.
+IN_MEMORY := $(if $(wildcard /dev/shm/.),TMPDIR=/dev/shm)
+
 units: setup
-	$(if $(wildcard /dev/shm/.),TMPDIR=/dev/shm) $(BIN)/pytest -n 2 -m "not audit"
+	$(IN_MEMORY) $(BIN)/pytest -n 2 -m "not audit"
 
 statics: lint types contracts
 
@@ -53,7 +55,7 @@ test: setup
 
 audit: setup
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq chromium; } || echo "Chromium is not installed: the browser tests are skipped; install it and run make again."
-	$(BIN)/python -m tests.run_audit
+	$(IN_MEMORY) $(BIN)/python -m tests.run_audit
 
 bench: setup
 	$(BIN)/python -m bench.noise --write docs/benchmarks.md

@@ -1,0 +1,40 @@
+"""Results of long checks, kept as they come: a run that was cut short goes on where it stopped, at the same commit.
+
+`SFUMATO_KEPT_RESULTS` names the file. A check that passed or was skipped there is not asked again; one that failed is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+VARIABLE = "SFUMATO_KEPT_RESULTS"
+
+
+def kept(path: Path) -> dict[str, tuple[str, float]]:
+    """Return the last outcome and the seconds of every check in a file."""
+    found: dict[str, tuple[str, float]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        name, outcome, seconds = json.loads(line)
+        found[name] = (outcome, seconds)
+    return found
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is known, in every worker alike."""
+    known = kept(Path(os.environ[VARIABLE]))
+    done = [item for item in items if known.get(item.nodeid, ("failed", 0))[0] != "failed"]
+    if done:
+        config.hook.pytest_deselected(items=done)
+        items[:] = [item for item in items if item not in set(done)]
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Write what a check came to; a worker's own report reaches the process that handed it out, which writes."""
+    if "PYTEST_XDIST_WORKER" in os.environ or not (report.when == "call" or report.outcome != "passed"):
+        return
+    with Path(os.environ[VARIABLE]).open("a", encoding="utf-8") as file:
+        file.write(json.dumps([report.nodeid, report.outcome, report.duration]) + "\n")

@@ -183,7 +183,7 @@ class Table:
         return self._flats[schema.fingerprint]
 
     def _rows_of(self, schema: Schema) -> Table:
-        from sfumato.table.alone import flat_table
+        from sfumato.table.own import flat_table
 
         return flat_table(self, schema)
 

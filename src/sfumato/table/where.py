@@ -265,7 +265,7 @@ def _shown(node: tree.Expression) -> str:
 
 def null(schema: Schema, column: str) -> Condition:
     """Return that a cell is missing, which is never unknown."""
-    return Condition(is_missing(schema, column), is_present(schema, column))
+    return Condition(is_missing(schema, column), lambda: is_present(schema, column))
 
 
 def between(schema: Schema, column: str, low: Any, high: Any) -> Condition:
@@ -274,7 +274,7 @@ def between(schema: Schema, column: str, low: Any, high: Any) -> Condition:
 
 
 def _certain(condition: Condition, schema: Schema) -> Condition:
-    return Condition(condition.true, complement(condition.true, schema))
+    return Condition(condition.true, lambda: complement(condition.true, schema))
 
 
 # Ibis

@@ -129,7 +129,7 @@ class Schema(Viewed, metaclass=Understood):
         """
         return replace(self, columns={**self.columns, **columns})
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """All columns, derived ones too, in the order they were written."""
         return tuple(self.columns)
@@ -177,12 +177,12 @@ class Schema(Viewed, metaclass=Understood):
         domain = self.domain(name)
         return domain.rule.of if isinstance(domain, Derived) else name
 
-    @property
+    @cached_property
     def key_attributes(self) -> frozenset[str]:
         """The private attributes that are part of the row key, so that they decide which rows count."""
         return frozenset(self.row_key or ()) & frozenset(self.attributes)
 
-    @property
+    @cached_property
     def attributes(self) -> tuple[str, ...]:
         """The private attributes: base columns that are not public."""
         return tuple(name for name, column in self.columns.items() if isinstance(column, Domain) and not column.public)

@@ -32,6 +32,11 @@ class Registry(Generic[Thing]):
         """Make a thing known by its name."""
         self._known[name] = thing
 
+    def add_kind(self, made: Any) -> None:
+        """Make a class known by the `kind` that it states itself; one without is only a step between others."""
+        if "kind" in made.__dict__:
+            self.add(made.kind, made)
+
     def require(self, name: Any) -> None:
         """Refuse a name that nothing has, with the names that there are."""
         if name not in self:

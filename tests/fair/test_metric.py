@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sfumato import fair
 from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
 from sfumato.fair.metric import MatrixMetric, metric_closure
-from sfumato.fair.metric.labelling import labelling_cost
+from sfumato.fair.metric.ranks import labelling_cost
 from tests.fair.support import metric_of, normal
 
 TABLE = pd.DataFrame({"experience": [0, 5, 10], "degree": ["none", "ba", "ba"], "sex": ["f", "m", "f"]})

@@ -7,7 +7,7 @@ import pytest
 
 from sfumato import Noise, Pure, domain, local
 from sfumato.local import tree_search
-from sfumato.local.kernels.beam import thin_families
+from sfumato.local.kernels.linear import thin_families
 from sfumato.local.tree import even_shares, tree_method, verify_share
 
 PEOPLE = 60_000

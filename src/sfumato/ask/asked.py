@@ -133,8 +133,11 @@ class Asked:
 
     def _repeatable(self) -> AbstractContextManager[None]:
         """Return what makes a draw and a fit the same every time; loading it for a count would be a waste."""
-        plain = all(question.kind in PLAIN for question in self.questions)
-        return nullcontext() if plain else one_thread()
+        return nullcontext() if self._in_whole_numbers else one_thread()
+
+    @cached_property
+    def _in_whole_numbers(self) -> bool:
+        return all(question.kind in PLAIN for question in self.questions)
 
 
 def left_of(reading: Reading) -> Bound | None:

@@ -57,8 +57,8 @@ class Question(metaclass=Understood):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        QUESTIONS.add_kind(cls)
         if "kind" in cls.__dict__:
-            QUESTIONS.add(cls.kind, cls)
             _KINDS[cls.stored.get(cls.kind, cls.kind)] = cls.kind
 
     def prepare(self, basis: Basis, spend: Bound) -> Prepared:

@@ -8,7 +8,8 @@ from fractions import Fraction
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
-import sfumato.learn.question  # noqa: F401  a stored question about a rule can then be read back
+import numpy as np
+
 from sfumato.answer import Answer, Released
 from sfumato.ask.asked import Asked, left_of
 from sfumato.ask.packing import unpack
@@ -19,6 +20,7 @@ from sfumato.curator.shorthands import Shorthands
 from sfumato.curator.words import INSTEAD, speaking
 from sfumato.errors import BudgetExceeded, LedgerError, ParameterError, TooLarge
 from sfumato.exact import Number, exact
+from sfumato.learn.question import Learn
 from sfumato.ledger import Ledger
 from sfumato.ledger.largest import scaled
 from sfumato.ledger.running import Coins
@@ -295,9 +297,13 @@ class Curator(Shorthands):
         keeps missing cells apart needs. The same learner on the same columns again is free. The value of the answer
         is the rule; the learner is fitted by it, and predicts.
         """
-        from sfumato.curator.learning import learned
-
-        return learned(self, learner, features, target, missing=missing, analyst=analyst)
+        spend = _spend_of(learner)
+        question = Learn.of(learner, features, target, missing)
+        answer = self.ask(question, spend, analyst=analyst)
+        facts = question.facts(self.schema, self.basis.gauge(question.measure).charged)
+        learner.keep(facts, answer.loss, answer.value)
+        learner.feature_names_in_ = np.array(question.features, dtype=object)
+        return answer
 
     def guarantee(self, names: Any = EVERYTHING, people: int = 1) -> Any:
         """Return what everything answered, now and later, satisfies."""
@@ -328,3 +334,20 @@ class Curator(Shorthands):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _spend_of(learner: PrivateModel) -> Bound:
+    """Return what a fit may cost; refuses what is no learner, or brings domains or noise of its own."""
+    from sfumato.learn.estimator import PrivateModel
+
+    if not isinstance(learner, PrivateModel):
+        raise ParameterError(
+            "learn takes a learner of sfumato.learn; write learn(PrivateThreshold(spend=Pure(1)), ...)."
+        )
+    if learner.spend is None:
+        raise ParameterError(f"A fit costs something; write {type(learner).__name__}(spend=Pure(1)).")
+    if learner.domains is not None or learner.noise is not None:
+        raise ParameterError(
+            "The schema says what each column may hold, and the curator draws the noise; leave domains= and noise= out."
+        )
+    return learner.spend

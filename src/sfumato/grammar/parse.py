@@ -82,11 +82,11 @@ class _Parser:
 
     def _accept(self, *words: str) -> bool:
         """Take the words, one after the other, if they come next."""
-        if all(self._sees(word, ahead=place) for place, word in enumerate(words)):
-            for _ in words:
-                self._next()
-            return True
-        return False
+        for place, word in enumerate(words):
+            if not self._sees(word, ahead=place):
+                return False
+        self._place += len(words)
+        return True
 
     def _take(self, *words: str) -> str:
         """Take one of some words, or refuse what stands there."""

@@ -52,8 +52,7 @@ class Learned(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "kind" in cls.__dict__:
-            _RULES.add(cls.kind, cls)
+        _RULES.add_kind(cls)
 
     @abstractmethod
     def predicted(self, codes: Codes) -> NDArray[Any]:

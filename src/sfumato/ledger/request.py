@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +24,7 @@ Losses = Loss | Sequence[Loss]
 """A loss, or several certificates of the same mechanism of which each limit takes the first that fits."""
 
 LONGEST_ID = 200
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -66,14 +68,22 @@ class Request:
 
 def without_gauss(record: Any) -> Any:
     """Return the JSON of losses as versions wrote it that knew no Gaussian charges."""
-    nested = (dict, list)  # Most of a record are texts and numbers, which stay as they are.
-    if isinstance(record, dict):
-        costs = "curve" in record and "leak" in record
-        kept = record.items() if not costs else [item for item in record.items() if item[0] != "gauss"]
-        return {key: without_gauss(part) if isinstance(part, nested) else part for key, part in kept}
-    if isinstance(record, list):
-        return [without_gauss(part) if isinstance(part, nested) else part for part in record]
-    return record
+    whole = [record]
+    copied: list[Any] = [whole]
+    while copied:  # A loop and not a recursion: every request is compared, and is a tree of many small parts.
+        holder = copied.pop()
+        for place, part in holder.items() if isinstance(holder, dict) else enumerate(holder):
+            if isinstance(part, dict):
+                kept = dict(part)
+                if "curve" in kept and "leak" in kept:
+                    kept.pop("gauss", None)
+                copied.append(kept)
+            elif isinstance(part, list):
+                copied.append(list(part))
+            else:
+                continue
+            holder[place] = copied[-1]
+    return whole[0]
 
 
 def request_of(
@@ -92,7 +102,7 @@ def request_of(
         raise ParameterError(
             f"A request id is a text of 1 to {LONGEST_ID} characters, its own for every request; write 'ask-17', say."
         )
-    if "\0" in request_id or any("\ud800" <= character <= "\udfff" for character in request_id):
+    if _UNSTORABLE.search(request_id):
         raise ParameterError("A request id is a text that databases can store; leave NUL and halves of characters out.")
     if not hasattr(event, "to_json"):
         raise ParameterError(f"An event is needed, not {type(event).__name__}; write mechanism.event().")

@@ -13,7 +13,7 @@ import numpy as np
 
 from sfumato.local.cutoffs import cutoff, tree_cutoffs
 from sfumato.local.evidence import Bar, Find
-from sfumato.local.kernels.beam import thin_families
+from sfumato.local.kernels.linear import thin_families
 from sfumato.local.linear import LinearReader, crowded
 from sfumato.local.tree import RIVALS, TreeEncoder, TreeMethod, first_bits
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from sfumato.local.containers import arranged, is_table, single
 
 VERSION = 1
 TAG_BYTES = 4
+
+Counts = TypeVar("Counts", bound=Any)
+"""A dataclass all of whose fields can be added up."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +47,13 @@ class Refused:
         return cls(**record)
 
     def __add__(self, other: Refused) -> Refused:
-        return Refused(
-            self.length + other.length,
-            self.version + other.version,
-            self.plan + other.plan,
-            self.value + other.value,
-        )
+        return added(self, other)
+
+
+def added(one: Counts, other: Counts) -> Counts:
+    """Return two records of counts as one, count by count."""
+    names = [part.name for part in fields(one)]
+    return replace(one, **{name: getattr(one, name) + getattr(other, name) for name in names})
 
 
 @dataclass(frozen=True)

@@ -54,8 +54,7 @@ class Model(Viewed, ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "kind" in cls.__dict__:
-            _MODELS.add(cls.kind, cls)
+        _MODELS.add_kind(cls)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.space.names)} columns, about {self.total:.0f} people)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import partial
 
 from sfumato.exact.search import smallest
 from sfumato.noise.division import divide
@@ -32,7 +33,7 @@ class Inverse:
     def one(self, stream: Stream) -> int:
         """Return one value."""
         uniform = Uniform(stream)
-        return smallest(lambda j: not uniform.below(lambda: self.law.tail(j)))
+        return smallest(lambda j: not uniform.below(partial(self.law.tail, j)))
 
 
 class Tally:

@@ -87,7 +87,12 @@ class AdditiveNoise(Mechanism):
             return Loss.stated(person, {}, self.relation)
         if not self.by_attribute:
             return Loss.flat(person, self.reads, self.relation)
-        singles = {name: self.law.cost(moves) for name, moves in self._attribute_moves().items()}
+        moved = self._attribute_moves()
+        prices = {self.sensitivity: person}  # attributes that move alike cost alike, and most move as the person does
+        for moves in moved.values():
+            if moves not in prices:
+                prices[moves] = self.law.cost(moves)
+        singles = {name: prices[moves] for name, moves in moved.items()}
         if self.relation is not REPLACE_ONE:
             return Loss.stated(person, singles, self.relation)
         return Loss(PerAttribute(tuple(singles.items()), person), self.relation)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 
 from sfumato.errors import ParameterError
@@ -14,8 +14,21 @@ MOST_BITS = 1 << 20
 """Domains wider than this are refused: writing their size out would take a while."""
 
 
+@dataclass(frozen=True)
 class Task(ABC):
     """Something to learn or to release; subclasses say what, in numbers that are public."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that are not whole and above zero, in the order in which they are written."""
+        for part in fields(self):
+            value = getattr(self, part.name)
+            if isinstance(part.default, bool) or (value is None and part.default is None):
+                continue
+            number = positive_integer(value, part.name)
+            if part.name == "bits":
+                if number > MOST_BITS:
+                    raise ParameterError(f"bits may be at most {MOST_BITS}, and {number} is more.")
+                object.__setattr__(self, "bits", number)
 
     @property
     def name(self) -> str:
@@ -26,21 +39,11 @@ class Task(ABC):
     def _words(self) -> str: ...
 
 
-def _bits(task: Task, bits: int) -> None:
-    width = positive_integer(bits, "bits")
-    if width > MOST_BITS:
-        raise ParameterError(f"bits may be at most {MOST_BITS}, and {width} is more.")
-    object.__setattr__(task, "bits", width)
-
-
 @dataclass(frozen=True)
 class ChooseBest(Task):
     """Choose one of so many candidates by a count; accuracy is the share of people by which it may miss the best."""
 
     candidates: int
-
-    def __post_init__(self) -> None:
-        positive_integer(self.candidates, "candidates")
 
     def _words(self) -> str:
         return f"the best of {_power(self.candidates)} candidates"
@@ -51,9 +54,6 @@ class LearnPoint(Task):
     """Learn for which single value out of 2^bits the label is yes; accuracy is the error on new people."""
 
     bits: int
-
-    def __post_init__(self) -> None:
-        _bits(self, self.bits)
 
     def _words(self) -> str:
         return f"one value of {self.bits} bits"
@@ -69,9 +69,6 @@ class LearnThreshold(Task):
     bits: int
     realizable: bool = True
 
-    def __post_init__(self) -> None:
-        _bits(self, self.bits)
-
     def _words(self) -> str:
         return f"a cut-off among values of {self.bits} bits"
 
@@ -83,10 +80,6 @@ class LearnBox(Task):
     dimensions: int
     bits: int
 
-    def __post_init__(self) -> None:
-        positive_integer(self.dimensions, "dimensions")
-        _bits(self, self.bits)
-
     def _words(self) -> str:
         return f"a box in {self.dimensions} dimensions of {self.bits} bits"
 
@@ -97,11 +90,6 @@ class LearnFinite(Task):
 
     candidates: int
     vc_dimension: int | None = None
-
-    def __post_init__(self) -> None:
-        positive_integer(self.candidates, "candidates")
-        if self.vc_dimension is not None:
-            positive_integer(self.vc_dimension, "vc_dimension")
 
     def _words(self) -> str:
         return f"one of {_power(self.candidates)} rules"
@@ -116,9 +104,6 @@ class LearnLabels(Task):
 
     vc_dimension: int
     pool: bool = False
-
-    def __post_init__(self) -> None:
-        positive_integer(self.vc_dimension, "vc_dimension")
 
     def _words(self) -> str:
         beside = "a public pool beside private people" if self.pool else "public features and private labels"
@@ -160,10 +145,6 @@ class CountPoints(Task):
     bits: int
     largest: int = 1
 
-    def __post_init__(self) -> None:
-        _bits(self, self.bits)
-        positive_integer(self.largest, "largest")
-
     def _words(self) -> str:
         of = "every value" if self.largest == 1 else f"every set of {self.largest} values"
         return f"shares of {of} out of {self.bits} bits"
@@ -175,9 +156,6 @@ class FindRecords(Task):
 
     columns: int
 
-    def __post_init__(self) -> None:
-        positive_integer(self.columns, "columns")
-
     def _words(self) -> str:
         return f"frequent records of {self.columns} yes-or-no columns"
 
@@ -187,9 +165,6 @@ class EstimateDistribution(Task):
     """Release the share of people up to every one of 2^bits ordered values."""
 
     bits: int
-
-    def __post_init__(self) -> None:
-        _bits(self, self.bits)
 
     def _words(self) -> str:
         return f"the distribution of a column of {self.bits} bits"
@@ -201,10 +176,6 @@ class EstimateQuantiles(Task):
 
     bits: int
     count: int = 1
-
-    def __post_init__(self) -> None:
-        _bits(self, self.bits)
-        positive_integer(self.count, "count")
 
     def _words(self) -> str:
         return f"{self.count} quantiles of a column of {self.bits} bits"

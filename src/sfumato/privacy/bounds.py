@@ -46,9 +46,21 @@ class Bound(metaclass=Understood):
         """
         return replace(self, unit="attribute")
 
-    @abstractmethod
     def split(self, parts: int) -> Self:
-        """Return the largest part that provably fits `parts` times."""
+        """Return the largest part that provably fits `parts` times.
+
+        The part of an `Approximate` bound fits a limit of that bound so often, one after the other, if one of the parts
+        is the first question; who hands out parts to several people writes how delta is divided.
+
+        >>> Pure(1).split(10), Approximate(1, 1e-6).split(100).epsilon > Fraction(1, 50)
+        (Pure(1/10), True)
+        """
+        count = positive_integer(parts, "parts")
+        return self if count == 1 else self._part(count)
+
+    @abstractmethod
+    def _part(self, count: int) -> Self:
+        """Return the largest part that provably fits `count` times, of two or more."""
 
     def explain(self) -> str:
         """Say in plain words what the bound means for somebody who is in the data: the odds of a yes-or-no guess.
@@ -110,9 +122,8 @@ class Pure(Bound):
         object.__setattr__(self, "epsilon", at_least_zero(epsilon, "epsilon"))
         object.__setattr__(self, "unit", _unit(unit))
 
-    def split(self, parts: int) -> Pure:
-        """Return epsilon divided by the number of parts."""
-        return replace(self, epsilon=self.epsilon / positive_integer(parts, "parts"))
+    def _part(self, count: int) -> Pure:
+        return replace(self, epsilon=self.epsilon / count)
 
     def _numbers(self) -> dict[str, Any]:
         return {"epsilon": to_text(self.epsilon)}
@@ -134,9 +145,8 @@ class Concentrated(Bound):
         object.__setattr__(self, "rho", at_least_zero(rho, "rho"))
         object.__setattr__(self, "unit", _unit(unit))
 
-    def split(self, parts: int) -> Concentrated:
-        """Return rho divided by the number of parts."""
-        return replace(self, rho=self.rho / positive_integer(parts, "parts"))
+    def _part(self, count: int) -> Concentrated:
+        return replace(self, rho=self.rho / count)
 
     def _numbers(self) -> dict[str, Any]:
         return {"rho": to_text(self.rho)}
@@ -166,9 +176,8 @@ class Truncated(Bound):
         object.__setattr__(self, "omega", limit)
         object.__setattr__(self, "unit", _unit(unit))
 
-    def split(self, parts: int) -> Truncated:
-        """Return rho divided by the number of parts; omega does not degrade."""
-        return replace(self, rho=self.rho / positive_integer(parts, "parts"))
+    def _part(self, count: int) -> Truncated:
+        return replace(self, rho=self.rho / count)  # omega does not degrade
 
     def _numbers(self) -> dict[str, Any]:
         return {"rho": to_text(self.rho), "omega": to_text(self.omega)}
@@ -223,20 +232,10 @@ class Approximate(Bound):
         """Whether it was written how delta is divided; otherwise the first question decides."""
         return self.leaks is not None
 
-    def split(self, parts: int) -> Approximate:
-        """Return the larger of epsilon/parts and what one of the routes of the limit carries.
-
-        The part fits a limit of this same bound `parts` times, one after the other, if one of the parts is the first
-        question; who hands out parts to several people writes how delta is divided.
-
-        >>> Approximate(1, 1e-6).split(100).epsilon > Fraction(1, 50)
-        True
-        """
+    def _part(self, count: int) -> Approximate:
+        """Return the larger of epsilon/count and what one of the routes of the limit carries."""
         from sfumato.privacy.settlement import largest_part
 
-        count = positive_integer(parts, "parts")
-        if count == 1:
-            return self
         if self.leaks == 0:
             raise ParameterError(
                 "A part of an Approximate bound needs a delta of its own, and leaks=0 leaves none; leave leaks= out, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -72,14 +73,18 @@ class LaplaceParameters:
 
 
 @dataclass(frozen=True)
-class GaussianParameters:
-    """Discrete Gaussian noise: probability proportional to exp(-j²/(2·variance))."""
+class _NormalParameters:
+    """What noise from a normal number of some variance has in common, however it becomes an integer."""
 
     variance: Fraction
 
+    @property
+    @abstractmethod
+    def _spread(self) -> float: ...
+
     def deviation(self, draws: int = 1, failure: Number = 0.05) -> float:
         """Return about how far the largest of `draws` draws strays except with probability `failure`."""
-        return discrete_spread(self.variance) * level(draws, failure)
+        return self._spread * level(draws, failure)
 
     def to_json(self) -> dict[str, Any]:
         """Return the variance as text."""
@@ -87,18 +92,21 @@ class GaussianParameters:
 
 
 @dataclass(frozen=True)
-class RoundedParameters:
+class GaussianParameters(_NormalParameters):
+    """Discrete Gaussian noise: probability proportional to exp(-j²/(2·variance))."""
+
+    @property
+    def _spread(self) -> float:
+        return discrete_spread(self.variance)
+
+
+@dataclass(frozen=True)
+class RoundedParameters(_NormalParameters):
     """Rounded Gaussian noise: the nearest integer to a normal number of the variance."""
 
-    variance: Fraction
-
-    def deviation(self, draws: int = 1, failure: Number = 0.05) -> float:
-        """Return about how far the largest of `draws` draws strays except with probability `failure`."""
-        return rounded_spread(self.variance) * level(draws, failure)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the variance as text."""
-        return {"variance": to_text(self.variance)}
+    @property
+    def _spread(self) -> float:
+        return rounded_spread(self.variance)
 
 
 Parameters = LaplaceParameters | GaussianParameters | RoundedParameters | SinhParameters

@@ -13,7 +13,7 @@ from sfumato.exact import INFINITY, Extended, Infinity, rational_ball
 from sfumato.exact.enclosure import Ball
 from sfumato.privacy.curve import Curve, curve_from_json, register
 from sfumato.privacy.forms import ZERO, LinearCurve
-from sfumato.privacy.parts import OfChoices, OfParts, in_order
+from sfumato.privacy.parts import OfChoices, OfParts, summed
 
 
 @dataclass(frozen=True)
@@ -79,11 +79,7 @@ def total(parts: Iterable[tuple[int, Curve]]) -> Curve:
             counts[curve] = counts.get(curve, 0) + count
     if slope:
         counts[LinearCurve(slope, omega)] = 1
-    if not counts:
-        return ZERO
-    if list(counts.values()) == [1]:
-        return next(iter(counts))
-    return Total(in_order(counts))
+    return summed(counts, ZERO, Total)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from sfumato.errors import ParameterError
 from sfumato.exact import INFINITY, Extended, Infinity, from_text, rational_ball, to_text
 from sfumato.exact.enclosure import FIRST_BITS, LAST_BITS, UNIT_BITS, Ball, middle, precision
-from sfumato.privacy.parts import OfChoices, OfParts, in_order
+from sfumato.privacy.parts import OfChoices, OfParts, summed
 from sfumato.privacy.relations import Relation
 
 RESERVES = (Fraction(1, 200), Fraction(1, 50), Fraction(1, 20), Fraction(1, 8))
@@ -204,11 +204,7 @@ def added(parts: Iterable[tuple[int, Gauss]]) -> Gauss:
             counts[part] = counts.get(part, 0) + count
     if amount:
         counts[Exactly(amount)] = 1
-    if not counts:
-        return NONE
-    if list(counts.values()) == [1]:
-        return next(iter(counts))
-    return Added(in_order(counts))
+    return summed(counts, NONE, Added)
 
 
 @dataclass(frozen=True)

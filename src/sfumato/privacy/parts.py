@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 
@@ -41,3 +41,12 @@ def in_order(counts: Mapping[Part, int]) -> tuple[tuple[int, Part], ...]:
     """Return parts with their counts in an order of their own, so that equal sums are equal however they came about."""
     ordered = sorted(counts.items(), key=lambda item: json.dumps(item[0].to_json(), sort_keys=True))
     return tuple((count, part) for part, count in ordered)
+
+
+def summed(counts: Mapping[Part, int], nothing: Part, together: Callable[[tuple[tuple[int, Part], ...]], Part]) -> Part:
+    """Return a sum in canonical form: nothing, a part that stands alone, or all of them `together` in order."""
+    if not counts:
+        return nothing
+    if list(counts.values()) == [1]:
+        return next(iter(counts))
+    return together(in_order(counts))

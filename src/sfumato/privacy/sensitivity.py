@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
@@ -38,20 +39,19 @@ class Sensitivity:
 
     def cover(self, other: Sensitivity) -> Sensitivity:
         """Return the bounds that hold for the differences of both."""
-        return Sensitivity(
-            max(self.l1, other.l1),
-            max(self.l2_squared, other.l2_squared),
-            max(self.largest, other.largest),
-            max(self.changed, other.changed),
-        )
+        return self._with(other, max)
 
     def narrow(self, other: Sensitivity) -> Sensitivity:
         """Return the bounds of differences for which both hold."""
+        return self._with(other, min)
+
+    def _with(self, other: Sensitivity, choose: Callable[..., Any]) -> Sensitivity:
+        """Return the bounds that are chosen one by one."""
         return Sensitivity(
-            min(self.l1, other.l1),
-            min(self.l2_squared, other.l2_squared),
-            min(self.largest, other.largest),
-            min(self.changed, other.changed),
+            choose(self.l1, other.l1),
+            choose(self.l2_squared, other.l2_squared),
+            choose(self.largest, other.largest),
+            choose(self.changed, other.changed),
         )
 
     def times(self, count: int) -> Sensitivity:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from html import escape
+from math import inf
 from typing import TYPE_CHECKING
 
 from sfumato.exact import Infinity
 from sfumato.exact.written import amount
 from sfumato.ledger.wording import METER
 from sfumato.privacy.explanation import percent
-from sfumato.report.charts import limits_chart, worst_chart
 from sfumato.report.figures import NOTHING_KNOWN, Meaning, ReportLine, upward
 from sfumato.report.questionnaire import QUESTIONS, Level
 from sfumato.report.releases import releases_table
 from sfumato.report.text import blocked_text, guarantee_table, headline, readings, used_table, worst_table
-from sfumato.show import table
+from sfumato.show import Drawing, Gauge, Line, Panel, gauges, picture, table
 
 if TYPE_CHECKING:
     from sfumato.report.threat import ThreatReport
@@ -157,14 +157,14 @@ def _findings(report: ThreatReport) -> str:
 
 
 def _limits(report: ThreatReport) -> str:
-    chart = limits_chart(report)
+    chart = _limits_chart(report)
     return "" if chart is None else chart.html()
 
 
 def _worst(report: ThreatReport) -> str:
     if report.blocked_by or not report.worst:
         return ""
-    chart = worst_chart(report)
+    chart = _worst_chart(report)
     drawn = "" if chart is None else chart.html()
     said = "An adversary may be after something that several attributes show together. Linked columns count as one."
     return f"<h2>Several attributes together</h2>{paragraph(said)}{drawn}{scrolled(worst_table(report).html())}"
@@ -185,3 +185,34 @@ def _questionnaire(report: ThreatReport) -> str:
     words = {True: "yes", False: "no", None: "not answered"}
     rows = [[question.text, words[report.answers.get(question.name)]] for question in QUESTIONS]
     return table("Only somebody who knows the data can answer these", ["question", "answer"], rows).html()
+
+
+def _limits_chart(report: ThreatReport) -> Drawing | None:
+    """Return bars of what is used of each limit, None if no line has a limit of its own."""
+    rows = [
+        Gauge(row.subject, row.percent, f"{row.percent} % of {row.guaranteed!s}")
+        for row in report.rows
+        if row.percent is not None and row.guaranteed is not None
+    ]
+    return gauges("How much of each limit is used", rows) if rows else None
+
+
+def _worst_chart(report: ThreatReport) -> Drawing | None:
+    """Return the largest epsilon of any k attributes, guaranteed and used, None if nothing finite is known."""
+    sizes = [float(worst.size) for worst in report.worst]
+    promised = [_height(worst.promise) for worst in report.worst]
+    used = [_height(worst.used) for worst in report.worst]
+    if len(sizes) < 2 or not any(height < inf for height in (*promised, *used)):
+        return None
+    lines = (
+        Line("guaranteed: the limits", sizes, promised, "claim"),
+        Line("used so far: a meter", sizes, used, "measure"),
+    )
+    panel = Panel("k: attributes together", "largest epsilon of any k", lines, whole_x=True)
+    return picture("The worst k attributes", [panel])
+
+
+def _height(meaning: Meaning | None) -> float:
+    if meaning is None or isinstance(meaning.epsilon, Infinity):
+        return inf
+    return float(meaning.epsilon)

@@ -3,8 +3,7 @@
 from sfumato.mechanism import NOTHING
 from sfumato.moved import moved
 from sfumato.select.exponential_choice import Exponential, exponential
-from sfumato.select.growth import check_bounded_growth
-from sfumato.select.heavy_cell import Choosing, choosing
+from sfumato.select.heavy_cell import Choosing, check_bounded_growth, choosing
 from sfumato.select.permute_flip import PermuteAndFlip, permute_and_flip
 from sfumato.select.quasiconcave import Solver, interior_point, solve_quasiconcave
 from sfumato.select.scores import StepFunction, Unbounded, sparse

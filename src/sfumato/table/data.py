@@ -160,7 +160,8 @@ class Table:
         Of a narrow table all columns are kept at once: telling people apart costs more than a few columns do.
         """
         # Groups are cut question by question; what is kept is the same with them and without.
-        cut = replace(rule, groups=None if rule.way is Way.ROWS else self.schema.groups_per_person)
+        groups = None if rule.way is Way.ROWS else self.schema.groups_per_person
+        cut = rule if rule.groups == groups else replace(rule, groups=groups)
         wanted = frozenset(self.schema.names if len(self.schema.names) <= NARROW else names)
         for (known, held), table in self._kept.items():
             if known == cut and wanted <= held:
@@ -183,7 +184,7 @@ class Table:
         return self._flats[schema.fingerprint]
 
     def _rows_of(self, schema: Schema) -> Table:
-        from sfumato.table.alone import flat_table
+        from sfumato.table.own import flat_table
 
         return flat_table(self, schema)
 

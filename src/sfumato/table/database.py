@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,8 +16,8 @@ from sfumato.domain import text as any_text
 from sfumato.errors import SchemaError
 from sfumato.privacy import Secrets
 from sfumato.show.views import View, Viewed
-from sfumato.table.schema import RESERVED, Schema
-from sfumato.table.toml import write_toml
+from sfumato.table.schema import RESERVED, Schema, digest_of
+from sfumato.table.toml import read_toml, write_toml
 from sfumato.words import Understood, nearest
 
 ONLY = "data"
@@ -265,10 +264,7 @@ class Database(Viewed, metaclass=Understood):
     @classmethod
     def from_toml(cls, text: str) -> Database:
         """Read a database from TOML."""
-        try:
-            return cls.from_json(tomllib.loads(text))
-        except tomllib.TOMLDecodeError as error:
-            raise SchemaError(f"The database is no TOML: {error}.") from None
+        return cls.from_json(read_toml(text, "database"))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -276,8 +272,7 @@ class Database(Viewed, metaclass=Understood):
         record = self.to_json()
         if self.known:
             record["known"] = {name: one.digest for name, one in self.known.items()}
-        text = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return hashlib.sha256(text.encode("utf-8")).hexdigest()
+        return digest_of(record)
 
     @property
     def fingerprints(self) -> tuple[str, ...]:

@@ -397,7 +397,7 @@ class FlatSchema(Schema):
         assert self.flat is not None
         return Codes(HERE, ((1, 1),)) if self.flat.filtered else EVERY_ROW
 
-    @property
+    @cached_property
     def attributes(self) -> tuple[str, ...]:
         """The private attributes of the whole database."""
         return self.secret

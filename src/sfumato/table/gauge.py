@@ -87,12 +87,12 @@ class Gauge:
     basis: Basis
     measure: Measure
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         """The public description of the table."""
         return self.basis.schema
 
-    @property
+    @cached_property
     def relation(self) -> Relation:
         """What neighbours are."""
         return self.basis.relation
@@ -116,12 +116,12 @@ class Gauge:
         # Groups are chosen by keys; of rows and of ordered values they would let one attribute decide another's cell.
         return rule if isinstance(self.measure, (Totals, Occurring)) else replace(rule, groups=None)
 
-    @property
+    @cached_property
     def unit(self) -> Fraction:
         """What one integer of a reading is worth, in rows."""
         return Fraction(1, self.rule.scale)
 
-    @property
+    @cached_property
     def rows(self) -> int:
         """How many rows of a person count at most."""
         return self.rule.rows
@@ -131,7 +131,7 @@ class Gauge:
         """How many units a person counts at most."""
         return self.rule.rows * self.rule.scale
 
-    @property
+    @cached_property
     def matched(self) -> bool:
         """Whether people who change an attribute keep their rows one by one: no cell decides which rows count."""
         return self.rule.way is not Way.PICK or self.schema.row_key is not None
@@ -148,11 +148,16 @@ class Gauge:
         return getattr(self.measure, "where", EVERY_ROW)
 
     @cached_property
+    def columns(self) -> frozenset[str]:
+        """The columns that a reading depends on."""
+        return self.measure.columns()
+
+    @cached_property
     def attributes(self) -> frozenset[str]:
         """The private attributes that a reading may depend on."""
         if not self.matched:
             return frozenset(self.schema.attributes)
-        named = self.schema.reads(self.measure.columns())
+        named = self.schema.reads(self.columns)
         return named | self.schema.key_attributes if self.rule.way is Way.PICK else named
 
     @property
@@ -160,7 +165,7 @@ class Gauge:
         """The attributes to charge; what costs something and depends on none is charged to all."""
         return self.attributes or EVERYTHING
 
-    @property
+    @cached_property
     def _charged_apart(self) -> frozenset[str]:
         """The attributes that pay what a mechanism states for them; the others pay what a replaced person does."""
         if not self.matched:
@@ -206,7 +211,17 @@ class Gauge:
         bare = counts and not getattr(self.measure, "keys", ()) and self._where == EVERY_ROW
         return self.people if bare and part == COUNT and self.rows == 1 else None
 
+    @cached_property
+    def _shapes(self) -> dict[Part, Shape]:
+        return {}
+
     def _shape(self, part: Part) -> Shape:
+        """Return the numbers behind the bounds of a part: the same ones for the person and for every attribute."""
+        if part not in self._shapes:
+            self._shapes[part] = self._shape_of(part)
+        return self._shapes[part]
+
+    def _shape_of(self, part: Part) -> Shape:
         if isinstance(self.measure, Ordered):
             return Shape(self.schema, self.rule, (self.measure.column,), COUNT, self.measure.where)
         assert isinstance(self.measure, (Totals, Occurring)), "Only totals have a sensitivity of their own."
@@ -281,7 +296,7 @@ class Gauge:
         with table.source.turn:
             if self not in table.planned:
                 rows = PlannedTable(table.under(self.schema), self.people)
-                self.measure.query(View(rows, self.measure.columns(), self.rule))
+                self.measure.query(View(rows, self.columns, self.rule))
                 table.planned.add(self)
 
     def read(self, table: Table) -> Any:
@@ -290,6 +305,6 @@ class Gauge:
         A reading is several queries, and what they keep for each other; nobody else's come between them.
         """
         with table.source.turn:
-            found = self.measure.query(table.under(self.schema).view(self.measure.columns(), self.rule))
+            found = self.measure.query(table.under(self.schema).view(self.columns, self.rule))
         table.require_unchanged()  # or half of it may be of other files than those whose people were counted
         return found

@@ -33,12 +33,12 @@ def notes_of(gauge: Gauge, told: Mapping[str, str] = NOTHING) -> tuple[str, ...]
     written = getattr(gauge.schema, "rules", None)
     if written is not None:
         return tuple(written)  # a statement knows its columns; its flat table has only values
-    valued = _valued(gauge)
+    valued, bases = _valued(gauge), _bases(gauge)
     return (
         *_people(gauge),
         *(note for name in valued for note in _clamped(name, gauge.schema.domain(name))),
-        *(note for name in _bases(gauge) for note in _missing(gauge, name, name in valued, told)),
-        *(note for name in _bases(gauge) for note in _unlisted(name, gauge.schema.domain(name))),
+        *(note for name in bases for note in _missing(gauge, name, name in valued, told)),
+        *(note for name in bases for note in _unlisted(name, gauge.schema.domain(name))),
     )
 
 
@@ -51,7 +51,7 @@ def _valued(gauge: Gauge) -> tuple[str, ...]:
 
 
 def _bases(gauge: Gauge) -> list[str]:
-    return sorted({gauge.schema.base(name) for name in gauge.measure.columns()})
+    return sorted({gauge.schema.base(name) for name in gauge.columns})
 
 
 def _people(gauge: Gauge) -> list[str]:

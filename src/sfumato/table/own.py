@@ -14,7 +14,7 @@ from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import DataChanged, SchemaError
-from sfumato.table.bounding import SCALE, WEIGHT, Bounding, Way, rows_by_person, told_apart
+from sfumato.table.bounding import SCALE, WEIGHT, Bounding, Way, bounding_of, rows_by_person, told_apart, weighed
 from sfumato.table.data import Table
 from sfumato.table.database import Database, Known
 from sfumato.table.engine import Source, duckdb_engine
@@ -335,3 +335,27 @@ def _numbers(columns: Sequence[str], source: Source) -> Any:
 
     number = ibis.row_number()
     return number if source.is_duckdb else number.over(order_by=list(columns))
+
+
+class _Alone:
+    """The one table of a schema, as statements read stored tables."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def held(self, table: str) -> ir.Table:
+        """Return the rows with their person, and their weight where a person may have several."""
+        import ibis
+
+        rows, schema = self._table.everybody(), self._table.schema
+        if schema.person is None:
+            return rows.mutate(**{PERSON: ibis.literal(0, "int32")})
+        rule = bounding_of(schema, whole=False)
+        if rule.way is Way.ROWS:
+            return told_apart(rows, schema)
+        return weighed(rows, self._table._rows_by_person, rule)
+
+
+def flat_table(table: Table, schema: Schema) -> Table:
+    """Return the flat rows of a statement about one table."""
+    return FlatTable(table, _Alone(table), schema)

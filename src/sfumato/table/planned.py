@@ -93,12 +93,13 @@ class PlannedTable(Table):
                 needs,
                 has,
             )
-        if plan is not None:
-            if asked is not None and self._as_it_is and most is not None and most <= FEW:
-                self._table.keep_plan(asked, plan)
-            else:
-                self._source.forget(plan.name)
-        return query.schema().to_pyarrow().empty_table()
+        if plan is None:
+            return query.schema().to_pyarrow().empty_table()
+        if asked is not None and self._as_it_is and most is not None and most <= FEW:
+            self._table.keep_plan(asked, plan)
+        else:
+            self._source.forget(plan.name)
+        return plan.kind.empty_table()
 
     def run_as_planned(self, asked: Hashable) -> None:
         """Nothing is run."""

@@ -13,8 +13,9 @@ minimum and OR the maximum, and "is true" and "is false" commute with both, so n
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from sfumato.domain import Text
@@ -123,34 +124,47 @@ def is_present(schema: Schema, column: str) -> Predicate:
 
 @dataclass(frozen=True)
 class Condition:
-    """What a person wrote: the rows for which it is true, and those for which it is false. The others are unknown."""
+    """What a person wrote: the rows for which it is true, and those for which it is false. The others are unknown.
+
+    `otherwise` works out the false ones, which hardly anybody asks for: NOT does, and who joins conditions.
+    """
 
     true: Predicate
-    false: Predicate
+    otherwise: Callable[[], Predicate]
+
+    @cached_property
+    def false(self) -> Predicate:
+        """The rows for which it is false."""
+        return self.otherwise()
 
 
-ALWAYS = Condition(EVERY_ROW, NO_ROW)
-NEVER = Condition(NO_ROW, EVERY_ROW)
+ALWAYS = Condition(EVERY_ROW, lambda: NO_ROW)
+NEVER = Condition(NO_ROW, lambda: EVERY_ROW)
 
 
 def comparison(schema: Schema, column: str, true: Predicate) -> Condition:
     """Return the condition that a cell of the column lies in a set of values; with a missing cell it is unknown."""
-    return Condition(true, every([complement(true, schema), is_present(schema, column)], schema))
+    return Condition(true, lambda: every([complement(true, schema), is_present(schema, column)], schema))
 
 
 def negated(condition: Condition) -> Condition:
     """Return NOT of a condition; what is unknown stays so."""
-    return Condition(condition.false, condition.true)
+    return Condition(condition.false, lambda: condition.true)
 
 
 def conjunction(parts: Sequence[Condition], schema: Schema) -> Condition:
     """Return AND: true where every part is, false where some part is."""
-    return Condition(every((part.true for part in parts), schema), some((part.false for part in parts), schema))
+    return _known(every((part.true for part in parts), schema), some((part.false for part in parts), schema))
 
 
 def disjunction(parts: Sequence[Condition], schema: Schema) -> Condition:
     """Return OR: true where some part is, false where every part is."""
-    return Condition(some((part.true for part in parts), schema), every((part.false for part in parts), schema))
+    return _known(some((part.true for part in parts), schema), every((part.false for part in parts), schema))
+
+
+def _known(true: Predicate, false: Predicate) -> Condition:
+    """Return a condition both of whose sides are worked out: put off, a long chain would nest as deep as it is long."""
+    return Condition(true, lambda: false)
 
 
 def complement(predicate: Predicate, schema: Schema) -> Predicate:

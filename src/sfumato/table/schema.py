@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -20,7 +19,7 @@ from sfumato.exact import positive_integer
 from sfumato.privacy import Secrets
 from sfumato.show.views import View, Viewed
 from sfumato.table.mistakes import raise_all, read_columns
-from sfumato.table.toml import write_toml
+from sfumato.table.toml import read_toml, write_toml
 from sfumato.words import Understood, nearest
 
 LARGEST_CODE = 2**62
@@ -129,7 +128,7 @@ class Schema(Viewed, metaclass=Understood):
         """
         return replace(self, columns={**self.columns, **columns})
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """All columns, derived ones too, in the order they were written."""
         return tuple(self.columns)
@@ -177,12 +176,12 @@ class Schema(Viewed, metaclass=Understood):
         domain = self.domain(name)
         return domain.rule.of if isinstance(domain, Derived) else name
 
-    @property
+    @cached_property
     def key_attributes(self) -> frozenset[str]:
         """The private attributes that are part of the row key, so that they decide which rows count."""
         return frozenset(self.row_key or ()) & frozenset(self.attributes)
 
-    @property
+    @cached_property
     def attributes(self) -> tuple[str, ...]:
         """The private attributes: base columns that are not public."""
         return tuple(name for name, column in self.columns.items() if isinstance(column, Domain) and not column.public)
@@ -253,10 +252,7 @@ class Schema(Viewed, metaclass=Understood):
         >>> Schema.from_toml("columns.age = {type = 'integer', low = 17, high = 90}").names
         ('age',)
         """
-        try:
-            return cls.from_json(tomllib.loads(text))
-        except tomllib.TOMLDecodeError as error:
-            raise SchemaError(f"The schema is no TOML: {error}.") from None
+        return cls.from_json(read_toml(text, "schema"))
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
@@ -275,8 +271,7 @@ class Schema(Viewed, metaclass=Understood):
     @cached_property
     def fingerprint(self) -> str:
         """A SHA-256 of the canonical JSON form: equal schemas have equal fingerprints."""
-        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return hashlib.sha256(text.encode("utf-8")).hexdigest()
+        return digest_of(self.to_json())
 
     @cached_property
     def fingerprints(self) -> tuple[str, ...]:
@@ -304,6 +299,12 @@ class Schema(Viewed, metaclass=Understood):
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)
+
+
+def digest_of(record: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of the canonical JSON form of a public description."""
+    text = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def _check_name(name: object) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sfumato.errors import SchemaError
 from sfumato.table.spark_files import SparkFiles
-from sfumato.table.spark_relations import Computes, Leaf, require_relation
+from sfumato.table.spark_relations import Computes, Leaf, behind, each, require_relation
 
 _NAMES = {"SubqueryAlias", "View"}
 _REBASE = ("spark.sql.parquet.datetimeRebaseModeInRead", "spark.sql.parquet.int96RebaseModeInRead")
@@ -79,7 +79,7 @@ def _leaf(plan: Any) -> tuple[Any, list[Any]]:
         name = str(plan.getClass().getSimpleName())
         if name == "Project":
             choices.append(plan.projectList())
-            if any(_column(one) is None for one in _each(plan.projectList())):
+            if any(_column(one) is None for one in each(plan.projectList())):
                 raise Computes("a computed column")
         elif name not in _NAMES or plan.children().size() > 1:
             raise Computes(name)
@@ -87,18 +87,13 @@ def _leaf(plan: Any) -> tuple[Any, list[Any]]:
     return plan, choices
 
 
-def _each(sequence: Any) -> list[Any]:
-    return [sequence.apply(place) for place in range(sequence.size())]
-
-
 def _column(chosen: Any) -> Any:
     """Return the column that a choice shows under its own or another name, None if it is computed."""
-    while str(chosen.getClass().getSimpleName()) == "Alias":
-        chosen = chosen.child()
-    return chosen if str(chosen.getClass().getSimpleName()) == "AttributeReference" else None
+    found = behind(chosen)
+    return found if str(found.getClass().getSimpleName()) == "AttributeReference" else None
 
 
 def _holds_cache(plan: Any) -> bool:
     return str(plan.getClass().getSimpleName()) == "InMemoryRelation" or any(
-        _holds_cache(child) for child in _each(plan.children())
+        _holds_cache(child) for child in each(plan.children())
     )

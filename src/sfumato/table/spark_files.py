@@ -10,6 +10,8 @@ import json
 import re
 from typing import Any
 
+from sfumato.table.spark_relations import each
+
 _STATUS = re.compile(r"path=(.*?); isDirectory=\w+; length=(\d+);.*? modification_time=(\d+);")
 _ENTRY = "FileStatusWithMetadata("
 _HIDDEN = re.compile(r"/[_.][^/=]*(/|$)")
@@ -43,11 +45,11 @@ class SparkFiles:
         found = _STATUS.findall(text)
         if len(found) == text.count(_ENTRY):
             return found
-        return [fact for folder in _each(folders) for fact in map(_fact, _each(folder.files()))]
+        return [fact for folder in each(folders) for fact in map(_fact, each(folder.files()))]
 
     def _places(self, listed: list[Fact]) -> list[Any]:
         """Return the folders and files that were named, and the folders of partitions that a catalog has elsewhere."""
-        places = {str(path.toString()): path for path in _each(self._index.rootPaths())}
+        places = {str(path.toString()): path for path in each(self._index.rootPaths())}
         within = tuple(f"{place.rstrip('/')}/" for place in places)
         files = (fact[0] for fact in listed)
         elsewhere = {file.rpartition("/")[0] for file in files if file not in places and not file.startswith(within)}
@@ -59,14 +61,10 @@ class SparkFiles:
         statuses = self._java.org.apache.spark.deploy.SparkHadoopUtil.get().listLeafStatuses(system, place)
         found = _STATUS.findall(str(statuses.mkString("\n")))
         if len(found) != statuses.size():
-            found = list(map(_fact, _each(statuses)))  # of a file system that describes them otherwise
+            found = list(map(_fact, each(statuses)))  # of a file system that describes them otherwise
         root = str(system.makeQualified(place).toString())
         return [fact for fact in found if not _HIDDEN.search(fact[0].removeprefix(root))]
 
 
 def _fact(status: Any) -> Fact:
     return str(status.getPath().toString()), str(status.getLen()), str(status.getModificationTime())
-
-
-def _each(sequence: Any) -> list[Any]:
-    return [sequence.apply(place) for place in range(sequence.size())]

@@ -108,16 +108,8 @@ def _require_folders(plan: Any, relation: Any, choices: list[Any], session: Any)
     if not fields.size() or _is_catalogued(relation):
         return
     declared = _given(relation.location()) or set()
-    open_types = {
-        str(fields.apply(place).name())
-        for place in range(fields.size())
-        if str(fields.apply(place).name()).lower() not in declared
-    }
-    texts = {
-        str(fields.apply(place).name())
-        for place in range(fields.size())
-        if str(fields.apply(place).dataType().typeName()) == "string"
-    }
+    open_types = {name for one in each(fields) if (name := str(one.name())).lower() not in declared}
+    texts = {str(one.name()) for one in each(fields) if str(one.dataType().typeName()) == "string"}
     # That the guess is off now does not say that it was when the frame was made; but a text is then what stands there.
     if not _true(str(session.conf.get(_GUESS_OFF))):
         open_types -= texts
@@ -134,17 +126,11 @@ def _read(plan: Any, choices: list[Any]) -> set[str]:
     wanted: set[int] | None = None
     for choice in choices:
         found = set()
-        for place in range(choice.size()):
-            one = choice.apply(place)
-            shown = int(one.exprId().id())
-            while str(one.getClass().getSimpleName()) == "Alias":
-                one = one.child()
-            if wanted is None or shown in wanted:
-                found.add(int(one.exprId().id()))
+        for one in each(choice):
+            if wanted is None or int(one.exprId().id()) in wanted:
+                found.add(int(behind(one).exprId().id()))
         wanted = found
-    output = plan.output()
-    columns = [output.apply(place) for place in range(output.size())]
-    return {str(one.name()) for one in columns if wanted is None or int(one.exprId().id()) in wanted}
+    return {str(one.name()) for one in each(plan.output()) if wanted is None or int(one.exprId().id()) in wanted}
 
 
 def _is_catalogued(relation: Any) -> bool:
@@ -235,3 +221,15 @@ def _as_stored(part: str, facts: Any) -> str:
 def _escaped(name: str, facts: Any) -> str:
     mark = str(facts.getSearchStringEscape() or "")
     return re.sub(r"[_%]", lambda found: mark + found.group(), name)
+
+
+def each(sequence: Any) -> list[Any]:
+    """Return the members of a sequence of Scala."""
+    return [sequence.apply(place) for place in range(sequence.size())]
+
+
+def behind(chosen: Any) -> Any:
+    """Return what a choice shows, whatever it is called there."""
+    while str(chosen.getClass().getSimpleName()) == "Alias":
+        chosen = chosen.child()
+    return chosen

@@ -81,7 +81,7 @@ class Part:
 
     def largest(self, schema: Schema) -> int:
         """Return the largest size of one row's value."""
-        return max(abs(end) for end in self.range(schema))
+        return max(map(abs, self.range(schema)))
 
 
 COUNT = Part()
@@ -177,13 +177,13 @@ def _numbers(column: Any) -> Any:
 
 def sizes(schema: Schema, keys: Sequence[str]) -> tuple[int, ...]:
     """Return the shape of a dense table of counts, refusing what is too large to list."""
-    found = [schema.domain(name).size for name in keys]
-    if any(size is None for size in found) or prod(size or 1 for size in found) > DENSE_CELLS:
+    found = tuple(size for name in keys if (size := schema.domain(name).size) is not None)
+    if len(found) < len(keys) or prod(found) > DENSE_CELLS:
         raise DomainTooLarge(
             f"A table over {', '.join(keys)} has too many cells to list; ask for the cells that occur.",
             method="sparse_counts",
         )
-    return tuple(size or 1 for size in found)
+    return found
 
 
 def cell_index(table: ir.Table, schema: Schema, keys: Sequence[str]) -> Any:

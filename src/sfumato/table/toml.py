@@ -1,17 +1,28 @@
-"""Write the few shapes of TOML that a schema needs; Python reads TOML but does not write it."""
+"""TOML of schemas: read with one sentence for what is none, and written in the few shapes that a schema needs."""
 
 from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
+
+from sfumato.errors import SchemaError
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 Path = tuple[str, ...]
+
+
+def read_toml(text: str, what: str) -> dict[str, Any]:
+    """Return what stands in TOML; `what` is the word for it in the sentence of a refusal."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SchemaError(f"The {what} is no TOML: {error}.") from None
 
 
 def write_toml(

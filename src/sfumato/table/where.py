@@ -19,7 +19,6 @@ from sfumato.errors import ParameterError, SchemaError
 from sfumato.exact import exact
 from sfumato.grammar import parse_condition, printed, tree
 from sfumato.table.comparison import among, compare
-from sfumato.table.conditions import ALLOWED, quoted, unread
 from sfumato.table.predicate import (
     ALWAYS,
     EVERY_ROW,
@@ -42,7 +41,7 @@ from sfumato.table.predicate import (
 from sfumato.table.schema import Schema
 
 LONGEST = 5_000
-
+ALLOWED = "columns, literals, = <> < <= > >=, BETWEEN, IN (…), IS NULL, AND, OR, NOT and DATE '2020-05-17'"
 
 _NUMBER = re.compile(r"[0-9]{0,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,2})?")
 NO_COMPARISON_WITH_NULL = "A comparison with NULL is never true; write for example age IS NULL, or age IS NOT NULL."
@@ -99,9 +98,9 @@ def _read_sql(text: str, schema: Schema) -> Predicate:
         found = parse_condition(text)
     except ParameterError as refused:
         # Names that are words of SQL or have blanks may be written bare where nothing else can be meant.
-        again = quoted(text, schema)
+        again = _quoted(text, schema)
         if again == text:
-            raise ParameterError(unread(text, str(refused))) from None
+            raise ParameterError(_unread(text, str(refused))) from None
         found = _parsed_again(again, text)
     return _SqlReader(schema).condition(found).true
 
@@ -110,7 +109,30 @@ def _parsed_again(quoted_text: str, text: str) -> tree.Expression:
     try:
         return parse_condition(quoted_text)
     except ParameterError as refused:
-        raise ParameterError(unread(text, str(refused))) from None
+        raise ParameterError(_unread(text, str(refused))) from None
+
+
+def _quoted(text: str, schema: Schema) -> str:
+    """Return a condition with its columns in double quotes: names that are words of SQL, such as Alter, or have blanks.
+
+    >>> from sfumato.domain import integers
+    >>> _quoted("Alter > 40 AND term months < 3", Schema({"Alter": integers(0, 9), "term months": integers(0, 9)}))
+    '"Alter" > 40 AND "term months" < 3'
+    """
+    names = "|".join(re.escape(name) for name in sorted(schema.names, key=len, reverse=True) if '"' not in name)
+    return re.sub(
+        rf"""'[^']*'|"[^"]*"|(?<!\w)({names})(?!\w)""", lambda found: f'"{found[1]}"' if found[1] else found[0], text
+    )
+
+
+def _unread(text: str, said: str) -> str:
+    """Say what to write instead of a condition that cannot be parsed; `said` is what the parser found."""
+    if text.strip()[:6].upper() == "SELECT":
+        return "where= is the condition alone; leave SELECT … WHERE out, and write for example age > 40."
+    for sign, word in (("&", "AND"), ("|", "OR"), ("!", "NOT, or <> for 'not equal'")):
+        if sign in text:
+            return f"where= is no condition that can be read; write {word} instead of {sign!r}."
+    return f"where= is no condition that can be read: {said} In where= write {ALLOWED}."
 
 
 class _SqlReader:
@@ -243,7 +265,7 @@ def _shown(node: tree.Expression) -> str:
 
 def null(schema: Schema, column: str) -> Condition:
     """Return that a cell is missing, which is never unknown."""
-    return Condition(is_missing(schema, column), is_present(schema, column))
+    return Condition(is_missing(schema, column), lambda: is_present(schema, column))
 
 
 def between(schema: Schema, column: str, low: Any, high: Any) -> Condition:
@@ -252,7 +274,7 @@ def between(schema: Schema, column: str, low: Any, high: Any) -> Condition:
 
 
 def _certain(condition: Condition, schema: Schema) -> Condition:
-    return Condition(condition.true, complement(condition.true, schema))
+    return Condition(condition.true, lambda: complement(condition.true, schema))
 
 
 # Ibis

@@ -2,9 +2,9 @@
 
 from sfumato.fair.metric.base import Metric
 from sfumato.fair.metric.experts import Elicited, LearnedMetric, elicit_metric, learn_from_triplets, learn_metric
-from sfumato.fair.metric.labelling import assign_counterparts
 from sfumato.fair.metric.matrix import MatrixMetric
 from sfumato.fair.metric.points import PointMetric
+from sfumato.fair.metric.ranks import assign_counterparts
 from sfumato.fair.metric.validation import MetricReport, metric_closure
 
 __all__ = [

@@ -1,6 +1,6 @@
-"""Compare people by their rank within their own group.
+"""Compare people of different groups: by their rank within their own group, or by counterparts in the other.
 
-This encodes one reading of affirmative action: equal standing among one's peers is equal potential, so the best of one
+Ranks encode one reading of affirmative action: equal standing among one's peers is equal potential, so the best of one
 group are similar to the best of the other whatever their raw scores.
 """
 
@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError
-from sfumato.fair.grid import Floats
+from sfumato.fair.grid import Floats, Integers
 from sfumato.fair.metric.points import PointMetric
 from sfumato.fair.people import as_text
+
+SWEEPS = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,3 +63,37 @@ def _ranks(scores: Floats, labels: NDArray[np.str_], ladders: dict[str, Floats])
         below, upto = (np.searchsorted(ladder, scores[here], side) for side in ("left", "right"))
         ranks[here] = (below + upto) / (2 * len(ladder))
     return ranks[:, None]
+
+
+def assign_counterparts(costs: object, similarity: object, distances: object) -> Integers:
+    """Return a counterpart phi(x) for each x that keeps similar people's counterparts near each other.
+
+    Metric labelling (§8.6.1.2): minimises the sum of costs[x, phi(x)] and of similarity[x, x'] · distances[phi(x),
+    phi(x')] by local moves from the best independent choice; the result cannot be improved by moving one person.
+
+    >>> assign_counterparts([[0, 1], [0.6, 0.5]], [[0, 0.1], [0.1, 0]], [[0, 2], [2, 0]])
+    array([0, 0])
+    """
+    cost = np.asarray(costs, dtype=np.float64)
+    similar = np.asarray(similarity, dtype=np.float64)
+    far = np.asarray(distances, dtype=np.float64)
+    people, labels = cost.shape
+    if similar.shape != (people, people) or far.shape != (labels, labels):
+        raise ParameterError("similarity must be people × people and distances counterparts × counterparts.")
+    if not np.allclose(similar, similar.T) or not np.allclose(far, far.T):
+        raise ParameterError("similarity and distances must be symmetric.")
+    chosen = cost.argmin(axis=1)
+    for _ in range(SWEEPS):
+        before = chosen.copy()
+        for person in range(people):
+            others = similar[person].copy()
+            others[person] = 0.0
+            chosen[person] = int((cost[person] + 2 * far[:, chosen] @ others).argmin())
+        if np.array_equal(before, chosen):
+            break
+    return np.asarray(chosen, dtype=np.int64)
+
+
+def labelling_cost(chosen: Integers, costs: Floats, similarity: Floats, distances: Floats) -> float:
+    """Return the cost of an assignment of counterparts."""
+    return float(costs[np.arange(len(chosen)), chosen].sum() + (similarity * distances[np.ix_(chosen, chosen)]).sum())

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sfumato.local.wire import Refused
+from sfumato.local.wire import Refused, added
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,7 @@ class Intake:
     late: int = 0
 
     def __add__(self, other: Intake) -> Intake:
-        return Intake(
-            self.accepted + other.accepted,
-            self.duplicates + other.duplicates,
-            self.envelope + other.envelope,
-            self.repeated + other.repeated,
-            self.refused + other.refused,
-            self.late + other.late,
-        )
+        return added(self, other)
 
     @property
     def total(self) -> int:

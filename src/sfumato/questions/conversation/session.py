@@ -18,7 +18,7 @@ from sfumato.questions.conversation.guesses import Checked, Guesses
 from sfumato.questions.conversation.learner import Learner, Lesson
 from sfumato.questions.conversation.plan import ConversationPlan
 from sfumato.questions.conversation.queries import LinearQuery, query_from_json, read_queries, read_query
-from sfumato.questions.conversation.reply import Progress, Reply, said
+from sfumato.questions.conversation.reply import Progress, Reply, draw_progress, said
 from sfumato.questions.conversation.steps import (
     DEAD,
     Claim,
@@ -302,8 +302,6 @@ class Conversation(Viewed):
 
     def picture(self) -> Any:
         """Return a picture of the corrections so far: how many, and how wrong the model was."""
-        from sfumato.questions.conversation.pictures import draw_progress
-
         with self._lock:
             return draw_progress(self.name, self.plan, [list(pair) for pair in self._history], self.progress)
 

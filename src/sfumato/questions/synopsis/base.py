@@ -51,8 +51,7 @@ class Synopsis(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "kind" in cls.__dict__:
-            _SYNOPSES.add(cls.kind, cls)
+        _SYNOPSES.add_kind(cls)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.columns)} columns, about {self.people:.0f} rows)"

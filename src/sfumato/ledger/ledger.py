@@ -383,6 +383,11 @@ class Ledger(Meters):
         return self._private.path if isinstance(self._private, Directory) else None
 
     @property
+    def shares(self) -> bool:
+        """Whether other ledgers may use the private directory too: one that was named, not the one beside the file."""
+        return isinstance(self._private, Directory) and self._private.shared
+
+    @property
     def head(self) -> str:
         """The end of the chain: keep it elsewhere, and a rolled-back ledger is noticed."""
         with self._journal.session(write=False) as session:

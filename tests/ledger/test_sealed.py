@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 import threading
 from collections.abc import Callable
@@ -439,7 +440,7 @@ def _secrets(folder: Path) -> list[str]:
         ledger.run_sealed("b", EVENT, LOSS, work, question_key="q")
         found += _leaks(folder)
     found += _leaks(folder)
-    return found + [str(path) for path in (folder / "people.ledger.private").rglob("*") if path.is_file()]
+    return found + [str(path) for path in (folder / "people.ledger.private" / "now").rglob("*") if path.is_file()]
 
 
 def _leaks(folder: Path) -> list[str]:
@@ -547,3 +548,70 @@ def test_many_kills_one_draw_each(seed, tmp_path):
         _nothing_left(folder)
     with Ledger(place) as ledger:
         assert ledger.spent().sums[1] == 20 * HUNDREDTH and ledger.verify().ok
+
+
+# Copies of one ledger have its mark, and would take each other's draws for their own.
+
+
+def _copied(tmp_path: Path) -> tuple[Path, Path, Path]:
+    """Cut a draw short in a ledger, and copy its file: in the copy the request is given up."""
+    one, two, private = tmp_path / "one", tmp_path / "two", tmp_path / "private"
+    with Ledger(one, Budget(Pure(1)), private=private) as ledger:
+        _cut_short(ledger, tmp_path)
+    shutil.copy(one, two)
+    return one, two, private
+
+
+def test_a_copy_cannot_erase_what_its_original_is_drawing(tmp_path):
+    one, two, private = _copied(tmp_path)
+    with Ledger(two) as copy:  # a directory of its own, as a copy has by default
+        copy.fail("a")
+    for _ in range(2):
+        with pytest.raises(LedgerError, match=r"one .* is a copy of .* private="):
+            Ledger(two, private=private)
+    with Ledger(one, private=private) as ledger:
+        answer = ledger.run_sealed("a", EVENT, LOSS, sealed_work(tmp_path, b"private input 2"), question_key="q")
+        assert {line[0] for line in read_lines(tmp_path / "drawn")} == {answer.answer.decode()}
+
+
+def test_a_copy_that_was_open_before_is_refused_before_it_keeps_anything(tmp_path):
+    one, two, private = tmp_path / "one", tmp_path / "two", tmp_path / "private"
+    Ledger(one, Budget(Pure(1))).close()
+    shutil.copy(one, two)
+    with Ledger(one, private=private) as ledger, Ledger(two, private=private) as copy:
+        work = _cut_short(ledger, tmp_path)
+        with pytest.raises(LedgerError, match="is a copy of"):
+            copy.run_sealed("a", EVENT, LOSS, work, question_key="q")
+        assert ledger.run_sealed("a", EVENT, LOSS, work, question_key="q").answer
+        assert len({key for (key,) in read_lines(tmp_path / "keys")}) == 1
+
+
+@pytest.mark.parametrize("instead", [None, b"something else", "ledger", "link"])
+def test_a_ledger_that_was_moved_goes_on(tmp_path, instead):
+    one, two, private = _copied(tmp_path)
+    one.unlink()
+    if instead == "ledger":
+        Ledger(one, Budget(Pure(1))).close()
+    elif instead == "link":
+        one.hardlink_to(two)  # the same file by another name is no copy
+    elif instead is not None:
+        one.write_bytes(instead)
+    for _ in range(2):
+        with Ledger(two, private=private) as ledger:
+            answer = ledger.run_sealed("a", EVENT, LOSS, sealed_work(tmp_path, b"private input 2"), question_key="q")
+    assert {line[0] for line in read_lines(tmp_path / "drawn")} == {answer.answer.decode()}
+    assert not list((private / "now").glob("*/*"))
+
+
+def test_whoever_copies_the_directory_too_has_one_of_their_own(tmp_path):
+    _copied(tmp_path)
+    for name in ("one", "two", "private"):
+        path, target = tmp_path / name, tmp_path / "elsewhere" / name
+        (tmp_path / "elsewhere").mkdir(exist_ok=True)
+        (shutil.copytree if path.is_dir() else shutil.copy)(path, target)
+    answers = set()
+    for home in (tmp_path, tmp_path / "elsewhere"):
+        with Ledger(home / "one", private=home / "private") as ledger:
+            work = sealed_work(tmp_path, b"private input 2")
+            answers.add(ledger.run_sealed("a", EVENT, LOSS, work, question_key="q").answer)
+    assert len(answers) == 1

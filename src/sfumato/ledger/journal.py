@@ -237,6 +237,23 @@ class Journal:
         self.store.close()
 
 
+def mark_at(path: Path) -> str | None:
+    """Return the mark of the ledger in a file, None if there is none that can be read."""
+    from sfumato.ledger.store import Store
+
+    if not path.is_file():
+        return None
+    store = Store(path)
+    try:
+        with store.session(write=False) as session:
+            bodies = [json.loads(row.body) for row, _ in session.rows("created", "marked")]
+    except LedgerError:
+        return None
+    finally:
+        store.close()
+    return next((body["mark"] for body in reversed(bodies) if "mark" in body), None)
+
+
 def _only_ledger(population: str | None, place: str) -> None:
     """Refuse a second ledger on a named population: two ledgers on the same people promise the sum of both."""
     first = place if population is None else _populations.get(population, place)

@@ -73,7 +73,11 @@ class Ledger(Meters):
         self._journal = Journal(place, opening, head, keep_head)
         self._private = private_place(self._journal.store, private, self._journal.mark)
         if isinstance(self._private, Directory):
-            running.sweep(self._journal, self._private)
+            try:
+                running.sweep(self._journal, self._private)
+            except BaseException:
+                self._journal.close()
+                raise
 
     def reserve(
         self,

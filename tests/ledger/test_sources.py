@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import stat
 from pathlib import Path
 
 import pytest
@@ -135,3 +137,22 @@ def test_a_ledger_of_this_version_believes_no_line_without_its_mark(place, open_
     ledger = open_ledger(BUDGET, private=private)
     assert [snapshot_of(ledger, None), snapshot_of(ledger, "b"), snapshot_of(ledger, "a")] == ["1", "3", "4"]
     assert snapshot_of(ledger, "other", "march") == "march"
+
+
+def test_the_first_line_is_found_after_a_loss_of_power(tmp_path, monkeypatch):
+    """A file is there for good when it and every directory that was made for it have reached the disk."""
+    forced: list[Path] = []
+
+    def fsync(file: int, real=os.fsync) -> None:
+        forced.append(Path(f"/proc/self/fd/{file}").readlink())
+        real(file)
+
+    private = tmp_path / "side" / "private"
+    with Ledger(tmp_path / "people.ledger", BUDGET, private=private) as ledger:
+        monkeypatch.setattr(os, "fsync", fsync)
+        snapshot_of(ledger, "a")
+        assert set(forced) == {private / "sources", private, private.parent, tmp_path}
+        assert {stat.S_IMODE(one.stat().st_mode) for one in (private, private.parent)} == {0o700}
+        forced.clear()
+        snapshot_of(ledger, "b")
+        assert forced == [private / "sources"]

@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Protocol
 
-from sfumato.durable import sync_directory, write_durably
+from sfumato.durable import OWNER_ONLY, make_directory, sync_directory, write_durably
 from sfumato.errors import LedgerError
 from sfumato.ledger.journal import mark_at
 
@@ -154,10 +154,10 @@ class Directory:
         if self._alone or mark is None:
             return
         path, told = self.path / LEDGERS / mark, json.dumps([str(self._file), str(self.path.resolve())]).encode()
-        made = make_private(path.parent)
+        make_directory(path.parent, OWNER_ONLY)
         try:
             _write(path, told)  # of two copies one is first
-            sync_made(path.parent, made)
+            sync_directory(path.parent)
         except FileExistsError:
             self._require_no_copy(mark)
             if not self._alone:
@@ -170,10 +170,10 @@ class Directory:
         seal = seal_of(key, content)
         self._claim()
         path = self._path(request_id, seal)
-        made = make_private(path.parent)
+        make_directory(path.parent, OWNER_ONLY)
         try:
             _write(path, key + content)
-            sync_made(path.parent, made)
+            sync_directory(path.parent)
         except OSError:
             _forget(path)
             raise
@@ -236,7 +236,7 @@ class Directory:
         if path.exists() or not older.is_file():
             return path
         try:
-            make_private(path.parent)
+            make_directory(path.parent, OWNER_ONLY)
             return older.rename(path)
         except OSError:
             return older  # it can be read, if nothing else
@@ -266,21 +266,6 @@ def _listed(path: Path) -> list[Path]:
         return list(path.iterdir())
     except FileNotFoundError:
         return []
-
-
-def make_private(path: Path) -> list[Path]:
-    """Make a directory and those above it, for nobody else to read, and return those that were not there."""
-    fresh = [] if path.is_dir() else sorted(one for one in (*path.parents, path) if not one.is_dir())
-    for directory in fresh:
-        # `parents=True` would make the upper ones readable by others.
-        directory.mkdir(mode=0o700, exist_ok=True)
-    return fresh
-
-
-def sync_made(path: Path, made: list[Path]) -> None:
-    """Force a directory and those that were made for it to the disk: a file is found if all on the way to it are."""
-    for directory in {path, *(one.parent for one in made)}:
-        sync_directory(directory)
 
 
 def private_place(store: Store, named: str | Path | None, mark: Callable[[], str | None]) -> Place | None:

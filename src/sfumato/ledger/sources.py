@@ -18,6 +18,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sfumato.durable import OWNER_ONLY, make_directory, sync_directory
 from sfumato.errors import LedgerError, ParameterError
 from sfumato.ledger.chain import canonical, new_mark
 
@@ -170,13 +171,16 @@ def names_in_history(session: Session) -> list[str]:
 def _write(home: Path, line: Line) -> None:
     """Keep which source has which name."""
     try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(home, OWNER_ONLY)
+        first = not (home / KEPT).exists()
         file = os.open(home / KEPT, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         with os.fdopen(file, "ab") as opened:
             # A line of its own even after one that was cut short.
             opened.write(f"\n{json.dumps([line.name, line.identity, line.mark])}\n".encode())
             opened.flush()
             os.fsync(opened.fileno())
+        if first:
+            sync_directory(home)
     except OSError as problem:
         raise LedgerError(
             f"The ledger's private directory cannot be written: {problem}; make {home} writable, or name another one "

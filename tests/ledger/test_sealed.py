@@ -615,3 +615,43 @@ def test_whoever_copies_the_directory_too_has_one_of_their_own(tmp_path):
             work = sealed_work(tmp_path, b"private input 2")
             answers.add(ledger.run_sealed("a", EVENT, LOSS, work, question_key="q").answer)
     assert len(answers) == 1
+
+
+# A draw that nobody else can complete is kept by whoever drew it, until the ledger has it.
+
+
+def _full_at_the_commit(ledger: Ledger, work: Work, monkeypatch) -> None:
+    def full(*_: object) -> None:
+        raise LedgerError("disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lifecycle, "settle", full)
+        for name in ("a", "c"):  # nothing else is charged meanwhile
+            with pytest.raises(LedgerError, match="disk full"):
+                ledger.run_sealed(name, EVENT, LOSS, work, question_key=f"question of {name}")
+
+
+@pytest.mark.parametrize("again", ["a", "b"])
+def test_a_commit_that_fails_loses_no_draw_without_a_private_place(again, unsealed, tmp_path, monkeypatch):
+    work = sealed_work(tmp_path, b"private input 1")
+    _full_at_the_commit(unsealed, work, monkeypatch)
+    found = unsealed.run_sealed(again, EVENT, LOSS, work, question_key="question of a")
+    assert {value for (value,) in read_lines(tmp_path / "drawn")} == {found.answer.decode()}
+    assert unsealed.spent().sums[1] == HUNDREDTH and unsealed.verify().ok
+
+
+def test_whoever_closes_the_ledger_stores_what_it_could_not_take(unsealed, tmp_path, monkeypatch):
+    work = sealed_work(tmp_path, b"private input 1")
+    _full_at_the_commit(unsealed, work, monkeypatch)
+    unsealed.close()
+    with Ledger(tmp_path / "people.ledger") as ledger:
+        assert ledger.run_sealed("b", EVENT, LOSS, work, question_key="question of a").reused
+        assert ledger.spent().sums[1] == HUNDREDTH and len(read_lines(tmp_path / "drawn")) == 1
+
+
+def test_what_was_given_up_meanwhile_stays_given_up(unsealed, tmp_path, monkeypatch):
+    work = sealed_work(tmp_path, b"private input 1")
+    _full_at_the_commit(unsealed, work, monkeypatch)
+    unsealed.fail("a")
+    assert unsealed.run_sealed("b", EVENT, LOSS, work, question_key="question of a").id == "b"
+    assert unsealed.stored("a").state == "dead" and unsealed.verify().ok

@@ -45,6 +45,7 @@ class Journal:
         self._keeper = Keeper(keep_head)
         self._mark: str | None = None
         self.unkept: set[str] = set()  # the snapshots of a ledger in memory
+        self.drawn: dict[str, bytes] = {}  # answers without a seal, as long as the ledger could not take them
         self.book = Rulebook([])
         self.slots = SlotBook(())
         self.store = Store(place)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -199,6 +200,7 @@ class Ledger(Meters):
         or the same question, with the same bytes, free; only without a private place it is lost once its draw began.
         """
         request = self._request(request_id, event, loss, slots, question=question_key, analyst=analyst, spend=spend)
+        running.store_drawn(self._journal)
         found = self._begin(request, make_loss, sealed=True)
         if not found.reused:
             return running.complete(self._journal, self._private, found, work)
@@ -399,6 +401,8 @@ class Ledger(Meters):
 
     def close(self) -> None:
         """Let go of the database; a ledger in memory is gone."""
+        with suppress(LedgerError):
+            running.store_drawn(self._journal)
         self._journal.close()
 
     def __enter__(self) -> Ledger:

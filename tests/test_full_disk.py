@@ -94,6 +94,7 @@ CASES = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_a_disk_that_is_full_at_any_step_costs_nothing_more(name, kind, table, drawn, tmp_path):
     at, reached = 0, True

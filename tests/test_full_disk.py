@@ -78,12 +78,13 @@ def _attacked(home: Path, table: Table, question: Any, disk: Disk) -> str | None
         return None
 
 
-def _whole(home: Path, drawn: list[tuple[bytes, bytes]]) -> None:
-    """Require one charge, one draw, nothing left of it, and a chain that holds."""
+def _whole(home: Path, table: Table, drawn: list[tuple[bytes, bytes]]) -> None:
+    """Require one charge, one draw, nothing left of it, a chain that holds, and a number that no other file gets."""
     with Ledger(home / "people.ledger", keep_head=home / "head") as ledger:
         assert len(ledger.history()) == 1 and ledger.verify().ok
         assert len(set(drawn)) == 1, "a second draw"
         assert not list((ledger.private / "now").glob("*/*"))
+        assert snapshot_of(ledger, "another file") != table.snapshot
 
 
 GATE = ("count", "from there on")
@@ -107,7 +108,7 @@ def test_a_disk_that_is_full_at_any_step_costs_nothing_more(name, kind, table, d
         reached = disk.reached
         again = _ask(home, table, QUESTIONS[name])
         assert first in (None, again), disk.steps[at - 1]
-        _whole(home, drawn)
+        _whole(home, table, drawn)
     assert at > 40  # the ledger, the number, the charge, the key, the freezing, the answer
 
 
@@ -128,7 +129,7 @@ def test_a_kill_at_any_step_from_the_number_to_the_answer_costs_nothing_more(ste
         assert len({key for (key,) in read_lines(home / "keys")}) == 1
         with Ledger(home / "people.ledger") as ledger:
             assert ledger.spent().sums[1] == Fraction(1, 100) and ledger.verify().ok
-            assert snapshot_of(ledger, "a file") == shown[-1][0]
+            assert snapshot_of(ledger, "a file") == shown[-1][0] != snapshot_of(ledger, "another file")
             assert not list((ledger.private / "now").glob("*/*"))
         if code == 0:
             return

@@ -12,6 +12,8 @@ from sfumato.errors import ParameterError, SfumatoError
 
 PART = ".part"
 """The ending of a file that is still being written; after a crash it may stay, and means nothing."""
+OWNER_ONLY = 0o700
+"""The rights of a directory that nobody else reads."""
 
 
 UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
@@ -76,12 +78,13 @@ def sync_directory(directory: Path) -> None:
         os.close(handle)
 
 
-def make_directory(path: Path) -> None:
+def make_directory(path: Path, mode: int = 0o777) -> None:
     """Make a directory that survives a loss of power: its name is part of the one above it."""
     missing = [one for one in (path, *path.parents) if not one.exists()]
-    path.mkdir(parents=True, exist_ok=True)
-    for one in missing:
+    for one in reversed(missing):
+        one.mkdir(mode, exist_ok=True)  # `parents=True` would make the upper ones readable by others
         sync_directory(one.parent)
+    path.mkdir(mode, exist_ok=True)  # raises where a file is
 
 
 def lock(path: Path, wait: bool) -> BinaryIO | None:

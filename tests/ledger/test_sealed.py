@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 import threading
 from collections.abc import Callable
@@ -439,7 +440,7 @@ def _secrets(folder: Path) -> list[str]:
         ledger.run_sealed("b", EVENT, LOSS, work, question_key="q")
         found += _leaks(folder)
     found += _leaks(folder)
-    return found + [str(path) for path in (folder / "people.ledger.private").rglob("*") if path.is_file()]
+    return found + [str(path) for path in (folder / "people.ledger.private" / "now").rglob("*") if path.is_file()]
 
 
 def _leaks(folder: Path) -> list[str]:
@@ -547,3 +548,110 @@ def test_many_kills_one_draw_each(seed, tmp_path):
         _nothing_left(folder)
     with Ledger(place) as ledger:
         assert ledger.spent().sums[1] == 20 * HUNDREDTH and ledger.verify().ok
+
+
+# Copies of one ledger have its mark, and would take each other's draws for their own.
+
+
+def _copied(tmp_path: Path) -> tuple[Path, Path, Path]:
+    """Cut a draw short in a ledger, and copy its file: in the copy the request is given up."""
+    one, two, private = tmp_path / "one", tmp_path / "two", tmp_path / "private"
+    with Ledger(one, Budget(Pure(1)), private=private) as ledger:
+        _cut_short(ledger, tmp_path)
+    shutil.copy(one, two)
+    return one, two, private
+
+
+def test_a_copy_cannot_erase_what_its_original_is_drawing(tmp_path):
+    one, two, private = _copied(tmp_path)
+    with Ledger(two) as copy:  # a directory of its own, as a copy has by default
+        copy.fail("a")
+    for _ in range(2):
+        with pytest.raises(LedgerError, match=r"one .* is a copy of .* private="):
+            Ledger(two, private=private)
+    with Ledger(one, private=private) as ledger:
+        answer = ledger.run_sealed("a", EVENT, LOSS, sealed_work(tmp_path, b"private input 2"), question_key="q")
+        assert {line[0] for line in read_lines(tmp_path / "drawn")} == {answer.answer.decode()}
+
+
+def test_a_copy_that_was_open_before_is_refused_before_it_keeps_anything(tmp_path):
+    one, two, private = tmp_path / "one", tmp_path / "two", tmp_path / "private"
+    Ledger(one, Budget(Pure(1))).close()
+    shutil.copy(one, two)
+    with Ledger(one, private=private) as ledger, Ledger(two, private=private) as copy:
+        work = _cut_short(ledger, tmp_path)
+        with pytest.raises(LedgerError, match="is a copy of"):
+            copy.run_sealed("a", EVENT, LOSS, work, question_key="q")
+        assert ledger.run_sealed("a", EVENT, LOSS, work, question_key="q").answer
+        assert len({key for (key,) in read_lines(tmp_path / "keys")}) == 1
+
+
+@pytest.mark.parametrize("instead", [None, b"something else", "ledger", "link"])
+def test_a_ledger_that_was_moved_goes_on(tmp_path, instead):
+    one, two, private = _copied(tmp_path)
+    one.unlink()
+    if instead == "ledger":
+        Ledger(one, Budget(Pure(1))).close()
+    elif instead == "link":
+        one.hardlink_to(two)  # the same file by another name is no copy
+    elif instead is not None:
+        one.write_bytes(instead)
+    for _ in range(2):
+        with Ledger(two, private=private) as ledger:
+            answer = ledger.run_sealed("a", EVENT, LOSS, sealed_work(tmp_path, b"private input 2"), question_key="q")
+    assert {line[0] for line in read_lines(tmp_path / "drawn")} == {answer.answer.decode()}
+    assert not list((private / "now").glob("*/*"))
+
+
+def test_whoever_copies_the_directory_too_has_one_of_their_own(tmp_path):
+    _copied(tmp_path)
+    for name in ("one", "two", "private"):
+        path, target = tmp_path / name, tmp_path / "elsewhere" / name
+        (tmp_path / "elsewhere").mkdir(exist_ok=True)
+        (shutil.copytree if path.is_dir() else shutil.copy)(path, target)
+    answers = set()
+    for home in (tmp_path, tmp_path / "elsewhere"):
+        with Ledger(home / "one", private=home / "private") as ledger:
+            work = sealed_work(tmp_path, b"private input 2")
+            answers.add(ledger.run_sealed("a", EVENT, LOSS, work, question_key="q").answer)
+    assert len(answers) == 1
+
+
+# A draw that nobody else can complete is kept by whoever drew it, until the ledger has it.
+
+
+def _full_at_the_commit(ledger: Ledger, work: Work, monkeypatch) -> None:
+    def full(*_: object) -> None:
+        raise LedgerError("disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lifecycle, "settle", full)
+        for name in ("a", "c"):  # nothing else is charged meanwhile
+            with pytest.raises(LedgerError, match="disk full"):
+                ledger.run_sealed(name, EVENT, LOSS, work, question_key=f"question of {name}")
+
+
+@pytest.mark.parametrize("again", ["a", "b"])
+def test_a_commit_that_fails_loses_no_draw_without_a_private_place(again, unsealed, tmp_path, monkeypatch):
+    work = sealed_work(tmp_path, b"private input 1")
+    _full_at_the_commit(unsealed, work, monkeypatch)
+    found = unsealed.run_sealed(again, EVENT, LOSS, work, question_key="question of a")
+    assert {value for (value,) in read_lines(tmp_path / "drawn")} == {found.answer.decode()}
+    assert unsealed.spent().sums[1] == HUNDREDTH and unsealed.verify().ok
+
+
+def test_whoever_closes_the_ledger_stores_what_it_could_not_take(unsealed, tmp_path, monkeypatch):
+    work = sealed_work(tmp_path, b"private input 1")
+    _full_at_the_commit(unsealed, work, monkeypatch)
+    unsealed.close()
+    with Ledger(tmp_path / "people.ledger") as ledger:
+        assert ledger.run_sealed("b", EVENT, LOSS, work, question_key="question of a").reused
+        assert ledger.spent().sums[1] == HUNDREDTH and len(read_lines(tmp_path / "drawn")) == 1
+
+
+def test_what_was_given_up_meanwhile_stays_given_up(unsealed, tmp_path, monkeypatch):
+    work = sealed_work(tmp_path, b"private input 1")
+    _full_at_the_commit(unsealed, work, monkeypatch)
+    unsealed.fail("a")
+    assert unsealed.run_sealed("b", EVENT, LOSS, work, question_key="question of a").id == "b"
+    assert unsealed.stored("a").state == "dead" and unsealed.verify().ok

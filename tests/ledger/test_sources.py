@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import stat
+from pathlib import Path
 
 import pytest
 
@@ -84,20 +87,72 @@ def test_what_a_restored_ledger_does_not_hold_is_nobodys(tmp_path):
         assert snapshot_of(ledger, "b") == found[1]
 
 
-def test_names_of_an_earlier_version_are_kept_by_who_comes_first(place, open_ledger, tmp_path):
-    """It kept names beside the data only, so that two machines could give the same one."""
-    ledger = open_ledger(BUDGET)
-    for name in ("1", "2", "march"):
+def _earlier(ledger: Ledger, *names: str) -> None:
+    """Make a ledger what an earlier version left, which had asked under some names."""
+    for name in names:
         ledger.reserve(f"ask {name}", Event("Laplace", "QR-LAP", {"snapshot": name}), LOSS)
     with ledger._journal.store.connection(write=True) as connection:
         connection.exec_driver_sql("UPDATE sfumato_head SET format = 6")
-    for machine, lines in {"one": [["1", "a"], ["march", "m"], ["3", None]], "two": [["1", "b"], ["2", "c"]]}.items():
-        (tmp_path / machine).mkdir()
-        (tmp_path / machine / "sources").write_text("\n".join(map(json.dumps, lines)))
-    one, two = (open_ledger(private=tmp_path / name) for name in ("one", "two"))
-    assert [snapshot_of(one, file) for file in ("a", "m", "d")] == ["1", "march", "4"]
-    assert [snapshot_of(two, file) for file in ("b", "c", "b")] == ["3", "2", "3"]
-    assert [snapshot_of(open_ledger(private=tmp_path / "one"), file) for file in ("a", "m", "d")] == ["1", "march", "4"]
-    with pytest.raises(LedgerError, match="was used for another file"):
-        snapshot_of(one, "e", "march")
-    assert one.verify().ok
+
+
+def _kept(private: Path, *lines: list[str | None]) -> Path:
+    """Write what an earlier version kept: no line says of which ledger it is."""
+    private.mkdir()
+    (private / "sources").write_text("\n".join(map(json.dumps, lines)))
+    return private
+
+
+def test_names_of_an_earlier_version_are_believed_beside_the_ledgers_own_file(tmp_path):
+    place = tmp_path / "people.ledger"
+    with Ledger(place, BUDGET) as ledger:
+        _earlier(ledger, "1", "2", "march")
+        _kept(ledger.private, ["1", "a"], ["march", "m"], ["3", None], ["7", "never asked"])
+    for _ in range(2):
+        with Ledger(place) as ledger:
+            assert [snapshot_of(ledger, file) for file in ("a", "m", "d")] == ["1", "march", "4"]
+            with pytest.raises(LedgerError, match="was used for another file"):
+                snapshot_of(ledger, "e", "march")
+            assert snapshot_of(ledger, "never asked") == "5" and ledger.verify().ok
+
+
+def test_names_of_an_earlier_version_in_a_directory_of_several_are_vouched_for(place, open_ledger, tmp_path):
+    """It kept names beside the data only, so that two machines could give the same one, and two ledgers share them."""
+    _earlier(open_ledger(BUDGET), "1", "2")
+    ours = _kept(tmp_path / "ours", ["1", "a"], ["2", "b"], ["4", "c"])
+    one, two = open_ledger(private=ours), open_ledger(private=_kept(tmp_path / "other", ["1", "b"]))
+    for ledger, file in ((one, "a"), (two, "b")):
+        with pytest.raises(LedgerError, match="snapshot='1', and it keeps the number") as raised:
+            snapshot_of(ledger, file)
+        assert raised.value.__context__ is None
+    assert snapshot_of(one, "a", "1") == "1" == snapshot_of(one, "a")
+    # The number has its file now; what the other machine calls so is another one.
+    assert snapshot_of(two, "b") == "3" == snapshot_of(two, "b")
+    assert [snapshot_of(one, "b", "a new name"), snapshot_of(one, "b")] == ["a new name"] * 2
+    # Nothing is stored under a number that was never asked about, so there is nothing to mix up.
+    assert snapshot_of(one, "c") == "5" and one.verify().ok
+
+
+def test_a_ledger_of_this_version_believes_no_line_without_its_mark(place, open_ledger, tmp_path):
+    private = _kept(tmp_path / "private", ["2", "a"], ["march", "m"])
+    ledger = open_ledger(BUDGET, private=private)
+    assert [snapshot_of(ledger, None), snapshot_of(ledger, "b"), snapshot_of(ledger, "a")] == ["1", "3", "4"]
+    assert snapshot_of(ledger, "other", "march") == "march"
+
+
+def test_the_first_line_is_found_after_a_loss_of_power(tmp_path, monkeypatch):
+    """A file is there for good when it and every directory that was made for it have reached the disk."""
+    forced: list[Path] = []
+
+    def fsync(file: int, real=os.fsync) -> None:
+        forced.append(Path(f"/proc/self/fd/{file}").readlink())
+        real(file)
+
+    private = tmp_path / "side" / "private"
+    with Ledger(tmp_path / "people.ledger", BUDGET, private=private) as ledger:
+        monkeypatch.setattr(os, "fsync", fsync)
+        snapshot_of(ledger, "a")
+        assert set(forced) == {private / "sources", private, private.parent, tmp_path}
+        assert {stat.S_IMODE(one.stat().st_mode) for one in (private, private.parent)} == {0o700}
+        forced.clear()
+        snapshot_of(ledger, "b")
+        assert forced == [private / "sources"]

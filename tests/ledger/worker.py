@@ -161,6 +161,22 @@ def spend_sealed(
     ledger.close()
 
 
+def spend_by_number(folder: Path, at: int) -> None:
+    """Give a file its number and ask about it; die at a durable step, at none if it is 0."""
+    from sfumato.ledger.sources import snapshot_of
+
+    from .faults import Disk, full
+
+    with full(Disk(at, "killed")):
+        with Ledger(folder / "people.ledger", keep_head=folder / "head") as ledger:
+            number = snapshot_of(ledger, "a file")
+            work = sealed_work(folder, b"private input 1")
+            found = ledger.run_sealed(str(os.getpid()), EVENT, LOSS, work, question_key=f"question {number}")
+        assert found.answer is not None
+        noted = f"{number} {found.answer.decode()}"
+    write_line(folder / "shown", noted)
+
+
 def talk(place: str, folder: Path, kill: tuple[int, str] | str | None) -> None:
     """Hold a conversation of three answers, from wherever it stands."""
     if isinstance(kill, tuple):

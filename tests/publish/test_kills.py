@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import time
+from contextlib import suppress
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from sfumato import Noise
 from sfumato.errors import SfumatoError
 from sfumato.ledger import Ledger
 from tests.ledger.conftest import schema_on
+from tests.ledger.faults import KINDS, Disk, full
 from tests.publish.sample import FILE, prepare
 
 LATER = date(2027, 1, 1)
@@ -147,3 +149,48 @@ def test_a_step_that_is_cut_short_anywhere_gives_the_same_bytes(tmp_path, monkey
     assert len({json.dumps(one) for one in drawn}) == 1
     assert not list((tmp_path / "visits.ledger.private" / "now").glob("*/*"))
     assert publication.verify()
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_disk_that_is_full_at_a_step_loses_nothing(tmp_path, monkeypatch, kind):
+    """Two days with a running total; where a step fails, the disk is freed and the publication is run again."""
+    from sfumato.ask.asked import Asked
+    from sfumato.ledger.running import Coins
+    from sfumato.publish.running import RunningTotals
+
+    drawn: dict[object, set[bytes]] = {}
+    steps: list[object] = []
+    draw, entry, noise = Asked.draw, RunningTotals.entry, Coins.noise
+
+    def asked(self, content, coins):
+        found = draw(self, content, coins)
+        drawn.setdefault(coins.request, set()).add(found)
+        return found
+
+    def stepped(self, *rest):
+        found = entry(self, *rest)
+        drawn.setdefault(steps[-1], set()).add(found.tobytes())
+        return found
+
+    def named(self, part=0, step=0):
+        steps.append((self.request, part, step))
+        return noise(self, part, step)
+
+    monkeypatch.setattr(Asked, "draw", asked)
+    monkeypatch.setattr(RunningTotals, "entry", stepped)
+    monkeypatch.setattr(Coins, "noise", named)
+    at, reached = KINDS.index(kind) + 1, True
+    while reached:
+        at += 9  # a run has some hundred steps; all of them were tried once, and take ten minutes
+        home, disk = tmp_path / str(at), Disk(at, kind)
+        home.mkdir()
+        path = declared(home, 2)
+        drawn.clear()
+        with full(disk), suppress(SfumatoError, OSError):
+            sf.Publication.load(path).run(today=LATER)
+        reached = disk.reached
+        sf.Publication.load(path).run(today=LATER)
+        assert len(drawn) == 4 and all(len(found) == 1 for found in drawn.values()), at
+        check(path, home, 2)
+    assert at > 100

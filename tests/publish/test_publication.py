@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import date
+from datetime import date, datetime
 
 import pytest
 import yaml
@@ -325,3 +325,28 @@ def test_periods_by_name():
     assert Slot.of("quarter", date(2026, 5, 5)).name == "2026-Q2" and Slot.of("year", date(2026, 5, 5)).name == "2026"
     with pytest.raises(ParameterError, match="write one of"):
         Slot.of("decade", date(2026, 1, 1))
+
+
+def test_a_clock_that_is_set_back_takes_nothing_out_of_a_publication(tmp_path, monkeypatch):
+    """What was released stays released, also where the file names no last period."""
+    text = FILE.replace('last = "2026-01-04"', "horizon = 1")
+    path = prepare(tmp_path, text=text)
+    publication = sf.Publication.load(path)
+    publication.run(today=date(2026, 1, 4))
+    before = files(tmp_path)
+    assert "out/visits/period=2026-01-03/countries.csv" in before and publication.verify()
+
+    class SetBack(datetime):
+        @classmethod
+        def now(cls, zone=None):
+            return cls(2026, 1, 2, tzinfo=zone)
+
+    monkeypatch.setattr("sfumato.publish.publication.datetime", SetBack)
+    assert publication.run() == []
+    assert publication.verify() and files(tmp_path) == before
+    assert publication.answers("2026-01-03")["countries"].reused
+    with Ledger(tmp_path / "visits.ledger") as book:
+        charged = len(book.history())
+    publication.run(today=date(2026, 1, 4))
+    with Ledger(tmp_path / "visits.ledger") as book:
+        assert len(book.history()) == charged and book.verify().ok

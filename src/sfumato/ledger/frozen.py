@@ -7,6 +7,7 @@ lies in a directory on the side of the data, as secret as they are, and is overw
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import os
 import shutil
@@ -17,7 +18,9 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Protocol
 
-from sfumato.durable import sync_directory
+from sfumato.durable import OWNER_ONLY, make_directory, sync_directory, write_durably
+from sfumato.errors import LedgerError
+from sfumato.ledger.journal import mark_at
 
 if TYPE_CHECKING:
     from sfumato.ledger.store import Store
@@ -26,9 +29,15 @@ _log = logging.getLogger(__name__)
 
 NOW = "now"
 LEDGER = "ledger-"
+LEDGERS = "ledgers"
 KEY_BYTES = 32
 """A file begins with the key; what was read follows it."""
 CHUNK = 1 << 20
+COPY = (
+    "The private directory {private} keeps the draws of the ledger at {other}, and the one at {own} is a copy of that "
+    "one: each would erase what the other is drawing. Give one of them a directory of its own with private=, or move "
+    "the one that is not used any more out of the way, and ask again."
+)
 
 
 def seal_of(key: bytes, content: bytes) -> str:
@@ -99,32 +108,72 @@ class Directory:
     """Keeps draws in progress in files of their own, readable by nobody else: now/<ledger>/<request>.<seal>.
 
     A file is a key and an input. `mark` tells which ledger it is of: several may share a directory, and requests of the
-    same id. `shared` says that they may; a directory beside a ledger's own file is that ledger's alone.
+    same id. `shared` says that they may; a directory beside a ledger's own file is that ledger's alone. Copies of
+    `file` have its mark, so ledgers/<mark> says which of them keeps its draws here, from before the first; the others
+    may not.
     """
 
-    def __init__(self, path: str | Path, mark: Callable[[], str | None], shared: bool = True) -> None:
+    def __init__(
+        self, path: str | Path, mark: Callable[[], str | None], shared: bool = True, file: Path | None = None
+    ) -> None:
         self.path = Path(path)
         self.shared = shared
-        self._mark = mark
+        self._mark, self._file = mark, file
+        self._alone = file is None
         self._now = self.path / NOW
 
     @property
     def _own(self) -> Path | None:
         """The folder of this ledger, None as long as it has no mark: then it has written nothing either."""
         mark = self._mark()
-        return None if mark is None else self._now / f"{LEDGER}{mark}"
+        if mark is None:
+            return None
+        self._require_no_copy(mark)
+        return self._now / f"{LEDGER}{mark}"
+
+    def _require_no_copy(self, mark: str) -> None:
+        """Refuse to touch what another copy of this ledger keeps here; one that is gone was moved to where this is."""
+        if self._alone or self._file is None:
+            return
+        other = self._keeper(mark)
+        self._alone = other == self._file
+        if other is not None and not self._alone and mark_at(other) == mark and not other.samefile(self._file):
+            raise LedgerError(COPY.format(private=self.path, other=other, own=self._file))
+
+    def _keeper(self, mark: str) -> Path | None:
+        """Return the file of the ledger that keeps its draws here, None if none said so or the directory is a copy."""
+        try:
+            file, here = json.loads((self.path / LEDGERS / mark).read_bytes())
+        except (OSError, ValueError):
+            return None  # whoever may not look here erases nothing either
+        return Path(file) if here == str(self.path.resolve()) else None
+
+    def _claim(self) -> None:
+        """Say that this file keeps its draws here, before it does."""
+        mark = self._mark()
+        if self._alone or mark is None:
+            return
+        path, told = self.path / LEDGERS / mark, json.dumps([str(self._file), str(self.path.resolve())]).encode()
+        make_directory(path.parent, OWNER_ONLY)
+        try:
+            _write(path, told)  # of two copies one is first
+            sync_directory(path.parent)
+        except FileExistsError:
+            self._require_no_copy(mark)
+            if not self._alone:
+                write_durably(path, [told])
+        self._alone = True
 
     def write(self, request_id: str, content: bytes, key: bytes) -> str:
         """Write both and return their seal, when everything has reached the disk."""
         assert len(key) == KEY_BYTES
         seal = seal_of(key, content)
+        self._claim()
         path = self._path(request_id, seal)
-        made = _make(path.parent)
+        make_directory(path.parent, OWNER_ONLY)
         try:
             _write(path, key + content)
-            # A file is found again if every directory on the way to it has reached the disk.
-            for directory in {path.parent, *(one.parent for one in made)}:
-                sync_directory(directory)
+            sync_directory(path.parent)
         except OSError:
             _forget(path)
             raise
@@ -187,7 +236,7 @@ class Directory:
         if path.exists() or not older.is_file():
             return path
         try:
-            _make(path.parent)
+            make_directory(path.parent, OWNER_ONLY)
             return older.rename(path)
         except OSError:
             return older  # it can be read, if nothing else
@@ -219,22 +268,14 @@ def _listed(path: Path) -> list[Path]:
         return []
 
 
-def _make(path: Path) -> list[Path]:
-    """Make a directory and those above it, for nobody else to read, and return those that were not there."""
-    fresh = [] if path.is_dir() else sorted(one for one in (*path.parents, path) if not one.is_dir())
-    for directory in fresh:
-        # `parents=True` would make the upper ones readable by others.
-        directory.mkdir(mode=0o700, exist_ok=True)
-    return fresh
-
-
 def private_place(store: Store, named: str | Path | None, mark: Callable[[], str | None]) -> Place | None:
     """Return where draws of a ledger in progress are kept: the directory named, or beside a SQLite file."""
+    file = Path(store.name) if store.sqlite and not store.memory else None
     if named is not None:
-        return Directory(named, mark)
+        return Directory(named, mark, file=file)
     if store.memory:
         return Memory()
-    return Directory(f"{store.name}.private", mark, shared=False) if store.sqlite else None
+    return Directory(f"{file}.private", mark, shared=False, file=file) if file is not None else None
 
 
 def hashed(request_id: str) -> str:

@@ -45,6 +45,7 @@ class Journal:
         self._keeper = Keeper(keep_head)
         self._mark: str | None = None
         self.unkept: set[str] = set()  # the snapshots of a ledger in memory
+        self.drawn: dict[str, bytes] = {}  # answers without a seal, as long as the ledger could not take them
         self.book = Rulebook([])
         self.slots = SlotBook(())
         self.store = Store(place)
@@ -235,6 +236,23 @@ class Journal:
     def close(self) -> None:
         """Let go of the database."""
         self.store.close()
+
+
+def mark_at(path: Path) -> str | None:
+    """Return the mark of the ledger in a file, None if there is none that can be read."""
+    from sfumato.ledger.store import Store
+
+    if not path.is_file():
+        return None
+    store = Store(path)
+    try:
+        with store.session(write=False) as session:
+            bodies = [json.loads(row.body) for row, _ in session.rows("created", "marked")]
+    except LedgerError:
+        return None
+    finally:
+        store.close()
+    return next((body["mark"] for body in reversed(bodies) if "mark" in body), None)
 
 
 def _only_ledger(population: str | None, place: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,7 +74,11 @@ class Ledger(Meters):
         self._journal = Journal(place, opening, head, keep_head)
         self._private = private_place(self._journal.store, private, self._journal.mark)
         if isinstance(self._private, Directory):
-            running.sweep(self._journal, self._private)
+            try:
+                running.sweep(self._journal, self._private)
+            except BaseException:
+                self._journal.close()
+                raise
 
     def reserve(
         self,
@@ -195,6 +200,7 @@ class Ledger(Meters):
         or the same question, with the same bytes, free; only without a private place it is lost once its draw began.
         """
         request = self._request(request_id, event, loss, slots, question=question_key, analyst=analyst, spend=spend)
+        running.store_drawn(self._journal)
         found = self._begin(request, make_loss, sealed=True)
         if not found.reused:
             return running.complete(self._journal, self._private, found, work)
@@ -383,6 +389,11 @@ class Ledger(Meters):
         return self._private.path if isinstance(self._private, Directory) else None
 
     @property
+    def shares(self) -> bool:
+        """Whether other ledgers may use the private directory too: one that was named, not the one beside the file."""
+        return isinstance(self._private, Directory) and self._private.shared
+
+    @property
     def head(self) -> str:
         """The end of the chain: keep it elsewhere, and a rolled-back ledger is noticed."""
         with self._journal.session(write=False) as session:
@@ -390,6 +401,8 @@ class Ledger(Meters):
 
     def close(self) -> None:
         """Let go of the database; a ledger in memory is gone."""
+        with suppress(LedgerError):
+            running.store_drawn(self._journal)
         self._journal.close()
 
     def __enter__(self) -> Ledger:

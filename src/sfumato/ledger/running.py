@@ -93,10 +93,23 @@ def complete(journal: Journal, place: Place | None, begun: Reservation, work: Wo
         else:
             found = _thaw(journal, place, begun.id, stage.frozen)
     answer = _drawn(journal, place, begun.id, work, found)
-    with journal.session(write=True) as session:
-        kept = lifecycle.settle(session, begun, answer)
-        readings = tuple(statements.readings(journal, session))
+    try:
+        with journal.session(write=True) as session:
+            kept = lifecycle.settle(session, begun, answer)
+            readings = tuple(statements.readings(journal, session))
+    except BaseException:
+        if not found.sealed:
+            journal.drawn[begun.id] = answer  # nobody can draw it again
+        raise
     return _settled(replace(kept, readings=readings), place)
+
+
+def store_drawn(journal: Journal) -> None:
+    """Store what was drawn without a seal and could not be committed, before anything else is asked."""
+    for request_id, answer in list(journal.drawn.items()):
+        with journal.session(write=True) as session:
+            lifecycle.settle(session, lifecycle.stage(session, request_id).reservation, answer)
+        journal.drawn.pop(request_id, None)
 
 
 def _settled(reservation: Reservation, place: Place | None) -> Reservation:

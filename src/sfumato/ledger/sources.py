@@ -4,6 +4,9 @@ Numbers are handed out by the ledger, in the order of first sight, so that no tw
 opens them and wherever. Which file had which number is kept in the ledger's private directory: sizes and times of files
 depend on cells, so they never enter the ledger. The row that hands a number out and the line that says whose it is bear
 the same mark: a line without its row belongs to another ledger, or to a later state of this one, and is nothing.
+
+Earlier versions wrote lines without a mark and no rows. Such a line is believed in the directory beside a ledger's own
+file. In one that other ledgers may use it can be any ledger's, and whoever opens the file has to say what it is.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sfumato.durable import OWNER_ONLY, make_directory, sync_directory
 from sfumato.errors import LedgerError, ParameterError
 from sfumato.ledger.chain import canonical, new_mark
 
@@ -25,6 +29,12 @@ if TYPE_CHECKING:
 KIND = "snapshot"
 KEPT = "sources"
 LONGEST_NAME = 200
+EARLIER = (
+    "An earlier version gave this file the number {name!r} in a private directory that other ledgers may use, so it is "
+    "not known whether what this ledger stored under {name!r} is about this file. If it is, open the file once with "
+    "snapshot={name!r}, and it keeps the number; if you are not sure, give it a name of its own, such as "
+    "snapshot='2026-03'."
+)
 
 
 @dataclass(frozen=True)
@@ -41,8 +51,8 @@ class Names:
     """The names that the rows of a ledger tell."""
 
     used: set[str] = field(default_factory=set)
-    rows: set[str] = field(default_factory=set)
-    """Those that have a row of their own, so that no line of an earlier version is about them."""
+    earlier: set[str] = field(default_factory=set)
+    """Those under which an earlier version stored something, as long as no row says whose they are."""
     marks: dict[str, str] = field(default_factory=dict)
     given: set[str] = field(default_factory=set)
     """The marks of those that the ledger chose."""
@@ -72,8 +82,11 @@ def snapshot_of(ledger: Ledger, identity: str | None, name: str = "", same_data:
         if name and not same_data:
             _require_same(name, identity, mine, names)
         known = [line for line in mine if line.identity == identity is not None and name in ("", line.name)]
+        known.sort(key=lambda line: line.mark is None)
         if known and known[0].mark is not None:
             return known[0].name
+        if known and not name and ledger.shares:
+            raise LedgerError(EARLIER.format(name=known[0].name))
         unmarked = {line.name for line in lines if line.mark is None}
         label = name or (known[0].name if known else _next(names.used | unmarked))
         if home is not None and identity is not None:
@@ -95,9 +108,10 @@ def _names(session: Session) -> Names:
         body = json.loads(row.body)
         if row.kind == "marked":
             found.used |= set(body["snapshots"])
+            found.earlier |= set(body["snapshots"])
             continue
         found.used.add(body["name"])
-        found.rows.add(body["name"])
+        found.earlier.discard(body["name"])
         if "mark" in body:
             found.marks[body["mark"]] = body["name"]
             found.given |= {body["mark"]} if body["given"] else set()
@@ -105,9 +119,9 @@ def _names(session: Session) -> Names:
 
 
 def _counts(line: Line, names: Names) -> bool:
-    """Tell whether a line is about this ledger; one of an earlier version is until its name has a row."""
+    """Tell whether a line is about this ledger; one of an earlier version may be, if its name is from that time."""
     if line.mark is None:
-        return line.name not in names.rows
+        return line.name in names.earlier
     return names.marks.get(line.mark) == line.name
 
 
@@ -157,13 +171,16 @@ def names_in_history(session: Session) -> list[str]:
 def _write(home: Path, line: Line) -> None:
     """Keep which source has which name."""
     try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(home, OWNER_ONLY)
+        first = not (home / KEPT).exists()
         file = os.open(home / KEPT, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         with os.fdopen(file, "ab") as opened:
             # A line of its own even after one that was cut short.
             opened.write(f"\n{json.dumps([line.name, line.identity, line.mark])}\n".encode())
             opened.flush()
             os.fsync(opened.fileno())
+        if first:
+            sync_directory(home)
     except OSError as problem:
         raise LedgerError(
             f"The ledger's private directory cannot be written: {problem}; make {home} writable, or name another one "

@@ -399,15 +399,26 @@ class Publication:
     def answers(self, period: str) -> dict[str, Answer]:
         """Return the stored answers of one period by table; free, and no data are read."""
         with self._ledger() as book:
-            return self._answers(book, self._slot(period))
+            return self._answers(book, self._slot(book, period))
 
-    def _slot(self, period: str) -> Slot:
-        last = self.file.last or datetime.now(UTC).date()
+    def _slot(self, book: Ledger, period: str) -> Slot:
+        last = self._reached(book)
         for unit in self.file.units():
             for slot in self.file.slots(unit, last):
                 if slot.name == period:
                     return slot
         raise ParameterError(f"{period!r} is no period of {self.file.name!r}; write for example '2026-01-31'.")
+
+    def _reached(self, book: Ledger) -> date:
+        """Return the last day of which anything can be shown; a clock set back takes nothing out of the files."""
+        if self.file.last is not None:
+            return self.file.last
+        own = self._id("")
+        names = {entry.id.removeprefix(own) for entry in book.history() if entry.id.startswith(own)}
+        years = [int(name[:4]) for name in names if name[:4].isdecimal()]
+        until = date(max(years, default=1) + 1, 1, 7)  # the last week of a year may end in the next
+        slots = [slot for unit in self.file.units() for slot in self.file.slots(unit, until)]
+        return max([datetime.now(UTC).date(), *(slot.last for slot in slots if slot.name in names)])
 
     def _answers(self, book: Ledger, slot: Slot) -> dict[str, Answer]:
         listed, entry = self.file.anew(slot.unit), book.entry(self._id(slot.name))
@@ -437,7 +448,7 @@ class Publication:
 
     def _layout(self, book: Ledger, note: str = "") -> Layout:
         done = {entry.id for entry in book.history() if entry.state == "committed"}
-        last = self.file.last or datetime.now(UTC).date()
+        last = self._reached(book)
         released = {
             slot: partial(self._answers, book, slot)
             for unit in self.file.units()

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from sfumato.noise import new_key
 from sfumato.questions.conversation import ApproximateChecking, Box, PureChecking
 from sfumato.questions.conversation.learner import Learner
 from sfumato.table.data import Table
+from tests.ledger.faults import KINDS as FAULTS
+from tests.ledger.faults import Disk, full
 from tests.questions.conversation.cutting import (
     CALLS,
     Cut,
@@ -558,6 +561,34 @@ def test_mutants_are_caught(name, tables, drawn, tmp_path, monkeypatch):
     monkeypatch.setenv("SFUMATO_TEST_PRIVATE", f"{_place(tmp_path)}.private")
     monkeypatch.setattr(where, attribute, mutant)
     assert check(tmp_path, tables, drawn) != []
+
+
+# A disk that is full.
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_disk_that_is_full_at_any_step_loses_nothing(kind, tables, drawn, tmp_path):
+    """From the opening to the closing; where it fails, the disk is freed and the conversation goes on."""
+    at, reached = 0, True
+    while reached:
+        at += 1
+        told: Told = {}
+        disk, place = Disk(at, kind), tmp_path / f"{at}.ledger"
+        book(place).close()
+        drawn.clear()
+        with full(disk), suppress(errors.SfumatoError), book(place) as ledger:
+            conversation = begin(tables[0], ledger, 1)
+            hold(conversation, told)
+            conversation.close()
+        reached = disk.reached
+        with book(place) as ledger:
+            entry = ledger.entry("talk")
+            if entry is not None and entry.state == "committed":
+                assert redrawn(drawn) + _left(ledger) == [] and ledger.verify().ok, disk.steps[at - 1]
+            else:
+                assert problems(ledger, tables, told, drawn) == [], disk.steps[at - 1 :]
+    assert at > 40
 
 
 # Real kills, in processes of their own.

@@ -14,7 +14,7 @@ from sfumato.answer import Frame
 from sfumato.errors import ParameterError
 from sfumato.fair.audits.calibration import Calibration, calibrated
 from sfumato.fair.audits.compared import ERRORS, IMPACT, RATES, Comparison, GroupFinding
-from sfumato.fair.audits.group_counts import GroupCounts, Tallied, Treatment, protected_columns, tally
+from sfumato.fair.audits.group_counts import GroupCounts, Tallied, Treatment, noted, protected_columns, tally
 from sfumato.fair.audits.rates import Ends, Share, difference_interval, ratio_interval
 from sfumato.fair.grid import Floats
 from sfumato.fair.people import as_text
@@ -44,6 +44,8 @@ class GroupReport:
     private: str = ""
     favourable: str = ""
     """The decision that counts as the good one, where decisions are words."""
+    checks: tuple[str, ...] = ()
+    """Other checks that need a label, and so leave out the same people."""
 
     @cached_property
     def comparisons(self) -> tuple[Comparison, ...]:
@@ -145,6 +147,17 @@ class GroupReport:
     def counted(self) -> str:
         """Return which decision the rates are about, in a sentence; nothing where decisions are probabilities."""
         return f"The favourable decision is {self.favourable!r}." if self.favourable else ""
+
+    def labelled(self) -> str:
+        """Return how many have no label and what leaves them out, in a sentence; nothing where everybody has one."""
+        absent = self.tallied.without_label
+        if not absent:
+            return ""
+        figures = ["error rates", "precision"] if any(one.hits is not None for one in self.tallied.groups) else []
+        *first, last = [*figures, *(["calibration"] if self.tallied.edges else []), *self.checks]
+        named = f"{', '.join(first)} and {last}" if first else last
+        have, whom = ("has", "that person") if absent == 1 else ("have", "them")
+        return f"{absent:,} of {self.tallied.people:,.0f} people {have} no label; {named} leave {whom} out."
 
     def tables(self) -> list[Table]:
         """Return the rates by each set of protected columns, then the error rates where labels are known."""
@@ -258,6 +271,8 @@ class GroupReport:
             lines += [f"### {shown.title}", "", _markdown(shown), ""]
         if self.calibration_verdict is not None:
             lines += [self.calibration_verdict.sentence(), ""]
+        if self.labelled():
+            lines += [self.labelled(), ""]
         lines += [
             f"{self.together()} A ratio above 0.8 does not make a rule fair, and nothing here is a statement about "
             "causes or about the law.",
@@ -284,8 +299,9 @@ class GroupReport:
         calibration = self.calibration()
         shown = [*self.tables(), *([calibration] if calibration is not None else [])]
         verdict = self.calibration_verdict
-        said = [*([] if verdict is None else [verdict.sentence()]), *([self.together()] if self.comparisons else [])]
-        return "\n\n".join([*(one.text() for one in shown), *said])
+        calibrated = "" if verdict is None else verdict.sentence()
+        said = [calibrated, self.labelled(), self.together() if self.comparisons else ""]
+        return "\n\n".join([*(one.text() for one in shown), *(part for part in said if part)])
 
     def together(self) -> str:
         """Return what intervals and verdicts hold for, in one sentence."""
@@ -318,7 +334,7 @@ class GroupReport:
         return {
             "ok": self.ok, "raised": list(self.raised), "differs": list(self.differs),
             "headline": self.headline(), "people": self.tallied.people,
-            "favourable": self.favourable or None,
+            "favourable": self.favourable or None, "without_label": self.tallied.without_label,
             "comparisons": [one.to_json() for one in self.comparisons],
             "calibration": None if self.calibration_verdict is None else self.calibration_verdict.to_json(),
             "groups": [_group_json(one, self.confidence, self.tallied) for one in self.tallied.groups],
@@ -345,6 +361,7 @@ def group_report(
     there are scores alone. `protected` is a column, or a table of several; groups are made of each and of
     `intersections` of them together. A missing value makes the group "unknown", which is counted and not compared.
     `reference` names the group to compare with; by default the one with the largest rate that has at least 2 % of all.
+    Whose label is missing is left out of error rates, precision and calibration, and the report says how many that are.
 
     >>> report = group_report([1, 0, 0, 0] * 100 + [1, 1, 1, 0] * 100, ["f"] * 400 + ["m"] * 400)
     >>> print(report.headline())
@@ -360,7 +377,8 @@ def group_report(
     people = len(next(iter(columns.values())))
     chances, decided = (None, True) if decisions is None else _chances(decisions, favourable, people)
     edges = tuple(np.linspace(0, 1, BINS + 1).tolist())
-    treatment = Treatment(chances, decided, _labels(label, people), _scores(scores, people), edges)
+    labels, labelled = (None, None) if label is None else _labels(label, people)
+    treatment = Treatment(chances, decided, labels, _scores(scores, people), edges, labelled)
     tallied = tally(columns, intersections, treatment)
     named = () if reference is None else (reference,) if isinstance(reference, str) else tuple(reference)
     for name in named:
@@ -391,18 +409,21 @@ def _binary(array: Any, good: Any, what: str, option: str) -> Any:
     return words == wanted
 
 
-def _labels(labels: Any, people: int) -> Any:
-    if labels is None:
-        return None
+def _labels(labels: Any, people: int) -> tuple[Any, Any]:
+    """Return whose label is the good one, and whose is known."""
     array = np.asarray(labels)
     if array.shape != (people,):
         raise ParameterError(f"There are {array.size} labels (label=) for {people} people; give one a person.")
-    words = set(as_text(array).tolist())
-    if not words <= {"0", "1", "0.0", "1.0", "False", "True"}:
+    words = as_text(array)
+    labelled = noted(words)
+    if not labelled.any():
+        raise ParameterError("Nobody has a label; leave label= out, or name a column that is filled in.")
+    if not set(words[labelled].tolist()) <= {"0", "1", "0.0", "1.0", "False", "True"}:
         raise ParameterError(
-            "label= is 0 and 1: who deserved the good outcome; write for example table['paid'] == 'yes'."
+            "label= is 0 and 1, or missing: who deserved the good outcome; write for example "
+            "table['paid'].map({'yes': 1, 'no': 0})."
         )
-    return np.isin(as_text(array), ("1", "1.0", "True"))
+    return np.isin(words, ("1", "1.0", "True")), labelled
 
 
 def _scores(scores: Any, people: int) -> Floats | None:

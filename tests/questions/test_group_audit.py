@@ -225,3 +225,22 @@ def test_the_headline_is_about_a_group_of_which_something_is_known():
     assert "of f " in report.headline() and "other" not in report.headline()
     few = GroupReport(Tallied(groups[1:], 1007, noise), (), 0.95, private="counts carry the noise of privacy")
     assert few.headline() == "There are too few people for this spend to compare any two groups."
+
+
+def test_a_missing_label_is_left_out_of_error_rates_of_a_private_audit_too():
+    rows = applicants()
+    known = np.arange(PEOPLE) % 4 > 0
+    labels = pa.array(rows["good"], mask=~known)
+    plain = group_report(rows["hired"][known], rows["sex"][known], label=rows["good"][known])
+    columns = {
+        "sex": categories("f", "m", other="f", missing="f"),
+        "good": booleans(),
+        "hired": booleans(missing=False),
+    }
+    table = pa.table({"sex": rows["sex"], "good": labels, "hired": rows["hired"]})
+    with curate(table, Schema(columns), Pure(20)) as curator:
+        report = curator.audit("hired", "sex", "good", spend=Pure(10)).value
+    for mine, truth in zip(report.tallied.groups, plain.tallied.groups, strict=True):
+        assert abs(mine.alarms.total - truth.alarms.total) < 20 and abs(mine.right.value - truth.right.value) < 0.03
+        assert mine.people > truth.people + 400
+    assert "Error rates and precision leave out people whose label is missing." in str(report)

@@ -69,8 +69,8 @@ class Tallied:
     people: float
     noise: CellNoise = EXACT
     edges: tuple[float, ...] = ()
-    without_label: int = 0
-    """How many people have no label where others have one; figures that need it leave them out."""
+    without_label: int | None = 0
+    """How many have no label where others have one, None if that is private; what needs a label leaves them out."""
 
     def column_sets(self) -> list[tuple[str, ...]]:
         """Return the columns that groups were made of, single ones first."""

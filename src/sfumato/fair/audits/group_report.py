@@ -151,6 +151,8 @@ class GroupReport:
     def labelled(self) -> str:
         """Return how many have no label and what leaves them out, in a sentence; nothing where everybody has one."""
         absent = self.tallied.without_label
+        if absent is None:
+            return "Error rates and precision leave out people whose label is missing."
         if not absent:
             return ""
         figures = ["error rates", "precision"] if any(one.hits is not None for one in self.tallied.groups) else []
@@ -282,7 +284,7 @@ class GroupReport:
     def displayed(self, confidence: float) -> tuple[tuple[str, ...], tuple[Table, ...]]:
         """Return what is said first and the tables, with intervals of a confidence of their own."""
         other = replace(self, confidence=float(confidence))
-        return (self.headline(), self.counted()), tuple(other.tables())
+        return (self.headline(), self.counted(), self.labelled()), tuple(other.tables())
 
     @property
     def number_of_intervals(self) -> int:

@@ -131,7 +131,8 @@ class GroupAudit(Question):
             for columns in column_sets(self.protected, self.intersections)
             for place in np.ndindex(*(len(levels[self.protected.index(name)]) for name in columns))
         ]
-        tallied = Tallied(tuple(groups), float(counts.sum()), noise)
+        unlabelled = self.label is not None and None in levels[-1]
+        tallied = Tallied(tuple(groups), float(counts.sum()), noise, without_label=None if unlabelled else 0)
         said = "" if part.law is None else f"counts carry the noise of privacy, deviation {variance**0.5:.3g} a cell"
         return GroupReport(tallied, (), float(confidence), private=said, favourable=str(self.favourable))
 
@@ -152,13 +153,17 @@ class _Table:
         chosen = self.levels[audit.decision].index(audit.favourable)
         axis = -1 if audit.label is None else -2
         values = tuple(_words(self.levels[name][code]) for name, code in zip(columns, place, strict=True))
+        people = float(cells.sum())
         parts: dict[str, Any] = {"chosen": _share(cells, chosen, axis)}
         if audit.label is not None:
-            deserved = self.levels[audit.label].index(audit.deserving)
+            noted = [code for code, level in enumerate(self.levels[audit.label]) if level is not None]
+            # Whose label is missing is neither deserving nor undeserving, as in an audit of plain rows.
+            cells = np.take(cells, noted, -1)
+            deserved = [self.levels[audit.label][code] for code in noted].index(audit.deserving)
             good, rest = np.take(cells, [deserved], -1), np.delete(cells, deserved, -1)
             parts["hits"], parts["alarms"] = _share(good, chosen, axis), _share(rest, chosen, axis)
             parts["right"] = _share(np.take(cells, [chosen], axis), deserved, -1)
-        return GroupCounts(Group(columns, values), float(cells.sum()), **parts)
+        return GroupCounts(Group(columns, values), people, **parts)
 
 
 def _share(cells: Floats, code: int, axis: int) -> Share:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -244,3 +245,21 @@ def test_a_missing_label_is_left_out_of_error_rates_of_a_private_audit_too():
         assert abs(mine.alarms.total - truth.alarms.total) < 20 and abs(mine.right.value - truth.right.value) < 0.03
         assert mine.people > truth.people + 400
     assert "Error rates and precision leave out people whose label is missing." in str(report)
+
+
+@pytest.mark.parametrize("share", [36, 38, 40])
+def test_verdicts_are_the_same_whichever_intervals_are_shown(share):
+    rows = applicants()
+    rows["hired"] = Noise(insecure_seed=5).uniform(100, PEOPLE) < np.where(rows["sex"] == "f", share, 48)
+    with curate(pa.table(rows), described(), Pure(20)) as curator:
+        answer = curator.audit("hired", ["sex", "race"], "good", spend=Pure(1))
+
+    def verdicts(text: str) -> list[str]:
+        return re.findall(r"\) (raised|watch|clear|cannot say)(, differs)?", text)
+
+    alone, together = str(answer.view()), str(answer.view(together=True))
+    assert verdicts(alone) == verdicts(together) and len(verdicts(alone)) >= 4
+    assert alone != together, "intervals are wider"
+    rule = "Verdicts hold for all impact ratios together at 95 %, whichever intervals are shown."
+    assert rule in alone and rule in together
+    assert answer.value.headline() in together

@@ -46,6 +46,12 @@ class GroupReport:
     """The decision that counts as the good one, where decisions are words."""
     checks: tuple[str, ...] = ()
     """Other checks that need a label, and so leave out the same people."""
+    shown: float | None = None
+    """The confidence of the intervals that are shown, where it is not that of verdicts."""
+
+    @property
+    def _shown(self) -> float:
+        return self.confidence if self.shown is None else self.shown
 
     @cached_property
     def comparisons(self) -> tuple[Comparison, ...]:
@@ -80,10 +86,10 @@ class GroupReport:
         noise = self.tallied.noise
         ratio = first.value / second.value if second.value else float("nan")
         return Comparison(
-            figure, one, best, first.value, first.interval(self.confidence, noise), ratio,
-            ratio_interval(first, second, self.confidence, noise), ratio_interval(first, second, surely, noise),
-            first.value - second.value, difference_interval(first, second, self.confidence, noise),
-            difference_interval(first, second, surely, noise),
+            figure, one, best, first.value, first.interval(self._shown, noise), ratio,
+            ratio_interval(first, second, self._shown, noise), ratio_interval(first, second, surely, noise),
+            first.value - second.value, difference_interval(first, second, self._shown, noise),
+            difference_interval(first, second, surely, noise), first.interval(self.confidence, noise) != (0.0, 1.0),
         )  # fmt: skip
 
     @cached_property
@@ -194,7 +200,7 @@ class GroupReport:
         share: Share | None = getattr(one, figure)
         if share is None:
             return ["", ""]
-        shown = _with_ends(share.value, share.interval(self.confidence, self.tallied.noise))
+        shown = _with_ends(share.value, share.interval(self._shown, self.tallied.noise))
         if compared is None:
             return [shown, "left out" if one.group.unknown else "compared with"]
         if not compared.known:
@@ -283,8 +289,12 @@ class GroupReport:
 
     def displayed(self, confidence: float) -> tuple[tuple[str, ...], tuple[Table, ...]]:
         """Return what is said first and the tables, with intervals of a confidence of their own."""
-        other = replace(self, confidence=float(confidence))
-        return (self.headline(), self.counted(), self.labelled()), tuple(other.tables())
+        other = replace(self, shown=float(confidence))
+        sure = f"{100 * self.confidence:g} %"
+        rule = f"Verdicts hold for all impact ratios together at {sure}, whichever intervals are shown."
+        return (self.headline(), self.counted(), self.labelled(), rule if self.comparisons else ""), tuple(
+            other.tables()
+        )
 
     @property
     def number_of_intervals(self) -> int:
@@ -312,7 +322,7 @@ class GroupReport:
     def to_frame(self, confidence: float | None = None) -> Frame:
         """Return one row for each group and figure, with intervals, to work with; None where there are too few."""
         if confidence is not None:
-            return replace(self, confidence=float(confidence)).to_frame()
+            return replace(self, shown=float(confidence)).to_frame()
         rows = []
         compared = {(one.figure, one.group.group): one for one in self.comparisons}
         for one in self.tallied.groups:
@@ -320,7 +330,7 @@ class GroupReport:
                 share: Share | None = getattr(one, figure)
                 if share is not None:
                     beside = compared.get((figure, one.group))
-                    ends = share.interval(self.confidence, self.tallied.noise)
+                    ends = share.interval(self._shown, self.tallied.noise)
                     rate = (None, None, None) if ends == (0.0, 1.0) else (share.value, *ends)
                     ratio: tuple[float | None, ...] = (None, None, None)
                     if beside is not None and beside.known:

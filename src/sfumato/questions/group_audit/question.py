@@ -29,6 +29,8 @@ from sfumato.totals.totals import number_of_cells, plan_totals
 
 MOST_CELLS = 4096
 LISTED = 10
+VERDICTS = 0.95
+"""How sure verdicts are, whichever intervals somebody asks for."""
 YES_OR_NO = {"yes": True, "true": True, "no": False, "false": False}
 """How people write a truth value; a column of yes and no may be drafted as one."""
 BINS = "derive coarser bins in the schema, or name fewer protected columns"
@@ -109,17 +111,17 @@ class GroupAudit(Question):
 
     def value(self, released: Released) -> GroupReport:
         """Return the report, with intervals that know the noise."""
-        return self._report(released, Fraction(95, 100))
+        return self._report(released)
 
     def interval(self, released: Released, confidence: Fraction) -> Frame:
         """Return the figures with their intervals as a table; they cover noise and sampling."""
-        return self._report(released, confidence).to_frame()
+        return self._report(released).to_frame(float(confidence))
 
     def separate_intervals(self, released: Released) -> int:
         """Every rate and every comparison has its own."""
         return self.value(released).number_of_intervals
 
-    def _report(self, released: Released, confidence: Fraction) -> GroupReport:
+    def _report(self, released: Released) -> GroupReport:
         (part,) = released.parts
         levels = [list(dict.fromkeys(cell[place] for cell in released.cells)) for place in range(len(self.keys))]
         counts = np.array([float(value) for value in part.values()]).reshape([len(found) for found in levels])
@@ -134,7 +136,7 @@ class GroupAudit(Question):
         unlabelled = self.label is not None and None in levels[-1]
         tallied = Tallied(tuple(groups), float(counts.sum()), noise, without_label=None if unlabelled else 0)
         said = "" if part.law is None else f"counts carry the noise of privacy, deviation {variance**0.5:.3g} a cell"
-        return GroupReport(tallied, (), float(confidence), private=said, favourable=str(self.favourable))
+        return GroupReport(tallied, (), VERDICTS, private=said, favourable=str(self.favourable))
 
 
 @dataclass(frozen=True, eq=False)

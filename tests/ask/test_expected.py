@@ -68,3 +68,33 @@ def test_squares_of_a_wide_column_have_a_preview() -> None:
         for question in (Variance("pay"), GroupBy("ward", [Variance("pay")])):
             seen = curator.preview(question, Pure(1)).expected
             assert seen is not None and seen.size > 0
+
+
+def listed(people: int = 4000) -> sf.Curator:
+    schema = sf.Schema({"age": sf.integers(0, 99), "sex": sf.categories("f", "m")})
+    table = pyarrow.table({"age": [place % 100 for place in range(people)], "sex": ["f", "m"] * (people // 2)})
+    return sf.curate(table, schema, sf.Approximate(3, "1e-6"))
+
+
+def test_the_preview_of_a_list_says_the_error_of_each_question_in_plain_words() -> None:
+    with listed() as curator:
+        questions = [sf.Mean("age"), sf.Count("age > 30"), sf.Quantiles("age", 0.5), sf.Synthesize()]
+        text = str(curator.preview(questions, Pure(1)))
+        alone = [curator.preview(question, Pure("1/4")) for question in questions]
+        twins = curator.preview([sf.Count("age > 30"), sf.Count("age > 60")], Pure(1))
+        refused = str(curator.preview(questions, Pure(50)))
+    lines = ["Mean of age", "Count, with a condition on age", "Quantiles of age", "Synthesize"]
+    for title, one in zip(lines, alone, strict=True):
+        assert f"{title}: {one.error}" in text
+    assert "Together the 4 questions tell at most epsilon 1 about a person." in text
+    assert twins.expected is not None and "Each of the 2: 95 % of the time the noise moves it" in str(twins)
+    assert "fixed before" not in text + refused and "Together" not in refused
+
+
+def test_the_error_of_a_long_list_is_that_of_the_noise_it_really_gets() -> None:
+    questions = [sf.Count(f"age > {age}") for age in range(10, 90, 4)]
+    spend = sf.Approximate(1, "1e-7")
+    with listed() as curator:
+        seen = curator.preview(questions, spend).expected
+        low, high = curator.ask(questions, spend)[0].interval(0.95)
+    assert seen is not None and abs(seen.size - (high - low) / 2) <= 1

@@ -96,8 +96,11 @@ class Question(metaclass=Understood):
         """Return what a reader should know of the released numbers; computed from them, so it is free."""
         return ()
 
-    def expected(self, basis: Basis, spend: Bound) -> Expected | None:
-        """Return the error that an answer at this spend is expected to have, None if it is not known beforehand."""
+    def expected(self, basis: Basis, spend: Bound, prepared: Prepared | None = None) -> Expected | None:
+        """Return the error that an answer at this spend is expected to have, None if it is not known beforehand.
+
+        `prepared` is what will run, where that is known: in a list it may have less noise than its part would buy.
+        """
         return None
 
     def unknown(self, released: Released) -> Mapping[str, tuple[bool, ...]]:

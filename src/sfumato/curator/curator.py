@@ -13,7 +13,7 @@ from sfumato.answer import Answer, Released
 from sfumato.ask.asked import Asked, left_of
 from sfumato.ask.packing import unpack
 from sfumato.curator.finishing import answers_of, asked_before, read_answer
-from sfumato.curator.foreseen import Foreseen, expected_of
+from sfumato.curator.foreseen import Foreseen, foreseen
 from sfumato.curator.planning import key_of, planned
 from sfumato.curator.shorthands import Shorthands
 from sfumato.curator.words import INSTEAD, speaking
@@ -214,10 +214,7 @@ class Curator(Shorthands):
     def preview(self, question: Question | Sequence[Question], spend: Bound, *, analyst: str | None = None) -> Foreseen:
         """Say whether a question or a list would fit, which limits it would break, and how wrong it would be; free."""
         asked = planned(self.basis, question, require_bound(spend))
-        seen = self.ledger.preview(asked.losses(spend), analyst)
-        text = seen.text if len(asked.questions) == 1 else f"{seen.text} {asked.total(spend)}"
-        expected = expected_of(self.basis, asked.questions, spend)
-        return Foreseen(seen.fits, seen.breaks, seen.closes, text, expected)
+        return foreseen(self.basis, asked, spend, self.ledger.preview(asked.losses(spend), analyst))
 
     def largest(
         self, question: Question | Sequence[Question], spend: Bound, *, analyst: str | None = None

@@ -54,6 +54,10 @@ class Question(metaclass=Understood):
     error_unit: ClassVar[ErrorUnit] = "value"
     covers: ClassVar[str] = NOISE_ONLY
     """What its intervals allow for."""
+    unforeseen: ClassVar[str] = (
+        "How wrong it will be is not known beforehand; the answer says it, and rehearse shows it on made-up rows."
+    )
+    """What a preview says where the error is not known before anything is paid."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

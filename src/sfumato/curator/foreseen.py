@@ -15,9 +15,6 @@ from sfumato.show.answers import title_of
 from sfumato.show.views import View
 from sfumato.table.gauge import Basis
 
-NOT_KNOWN = "How wrong it will be is not known beforehand; the answer says it, and rehearse shows it on made-up rows."
-
-
 LISTED = 12
 """So many questions of a list have a line of their own."""
 
@@ -86,10 +83,10 @@ def _said(asked: Asked, found: Sequence[Expected | None], largest: Expected | No
     each = len(found) > 1
     if largest is not None:
         yield f"Each of the {len(found)}: {largest.text}" if each else largest.text
-    elif not each or not any(found):
-        yield NOT_KNOWN
+    elif not each:
+        yield asked.questions[0].unforeseen
     else:
-        for form, one in list(zip(asked.forms, found, strict=True))[:LISTED]:
-            yield f"{title_of(form)}: {NOT_KNOWN if one is None else one.text}"
+        for question, form, one in list(zip(asked.questions, asked.forms, found, strict=True))[:LISTED]:
+            yield f"{title_of(form)}: {question.unforeseen if one is None else one.text}"
         if len(found) > LISTED:
             yield f"Preview the other {len(found) - LISTED} on their own to see their errors."

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.answer import Frame, Released
+from sfumato.ask.expected import Expected, typical_release
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question, Where, as_columns
 from sfumato.domain import nearest
@@ -21,6 +22,7 @@ from sfumato.fair.audits.rates import CellNoise, Share
 from sfumato.fair.grid import Floats
 from sfumato.noise import DiscreteLaplace
 from sfumato.privacy import Bound
+from sfumato.show.views import readable
 from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
 from sfumato.table.where import read_where
@@ -29,6 +31,8 @@ from sfumato.totals.totals import number_of_cells, plan_totals
 
 MOST_CELLS = 4096
 LISTED = 10
+FORESEEN = (100, 1000)
+"""Of groups of so many people a preview says how well rates will be known."""
 VERDICTS = 0.95
 """How sure verdicts are, whichever intervals somebody asks for."""
 YES_OR_NO = {"yes": True, "true": True, "no": False, "false": False}
@@ -99,6 +103,18 @@ class GroupAudit(Question):
         if self.label is not None:
             _value_of(basis.schema, self.label, self.deserving, "deserving")
         return plan_totals((Count(),), basis, spend, self.keys, read_where(self.where, basis.schema))
+
+    def expected(self, basis: Basis, spend: Bound, prepared: Prepared | None = None) -> Expected | None:
+        """Return how well a rate near one half will be known, in the worst group of one protected column."""
+        released = typical_release(prepared or self.prepare(basis, spend), basis.people)
+        if released is None:
+            return None
+        report = self._report(released)
+        single = [one.chosen for one in report.tallied.groups if len(one.group.columns) == 1 and one.chosen is not None]
+        cells = max((share.cells for share in single), key=sum)
+        ends = {size: Share(size / 2, size / 2, cells).interval(VERDICTS, report.tallied.noise) for size in FORESEEN}
+        wide = {size: (high - low) / 2 for size, (low, high) in ends.items()}
+        return Expected(wide[FORESEEN[-1]], told=_foreseen(wide))
 
     def canonical(self, schema: Schema) -> GroupAudit:
         """Return the audit with its good values written out, so that equal audits have equal forms."""
@@ -171,6 +187,20 @@ class _Table:
 def _share(cells: Floats, code: int, axis: int) -> Share:
     part, rest = np.take(cells, [code], axis), np.delete(cells, code, axis)
     return Share(float(part.sum()), float(rest.sum()), (part.size, rest.size))
+
+
+def _foreseen(wide: Mapping[int, float]) -> str:
+    """Say how well rates of some groups will be known, by the half width of their intervals."""
+    known = {size: readable(half, half) for size, half in wide.items() if half < 0.5}
+    lost = [f"{size:,}" for size in wide if size not in known]
+    if not known:
+        much = f"There is too much noise to say anything of a group of {lost[-1]} people"
+        return f"{much}; spend more, or name fewer columns."
+    few = f"; of a group of {lost[-1]} people nothing will be known" if lost else ""
+    first, *others = (f"of {size:,} people" for size in known)
+    within = [f"{first} is known to within", *(f"{other} to within" for other in others)]
+    rates = ", and ".join(f"{words} {half}" for words, half in zip(within, known.values(), strict=True))
+    return f"The selection rate of a group {rates}, 95 % of the time ({GroupAudit.covers}){few}."
 
 
 def _words(level: Any) -> str:

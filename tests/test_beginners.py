@@ -408,7 +408,7 @@ def test_a_preview_says_how_wrong_the_answer_will_be(names: dict[str, Any]) -> N
     count = curator.preview(sf.Count("age > 30"), Pure(1)).expected
     low, high = curator.count("age > 30", spend=Pure(1)).interval()
     assert (count.unit, count.size) == ("value", (high - low) / 2)
-    assert "not known beforehand" in curator.preview(sf.Synthesize(columns=["sex"]), Pure(1)).error
+    assert "known only after paying" in curator.preview(sf.Synthesize(columns=["sex"]), Pure(1)).error
 
 
 def test_rows_that_are_weighed_down_are_said_wherever_the_number_goes() -> None:

@@ -345,7 +345,26 @@ def test_a_rehearsal_reads_nothing_private_and_costs_nothing(curator: sf.Curator
         assert curator.preview(question, Pure(1)).fits
     assert curator.rehearse(Histogram("sex")).loss.person.epsilon == Fraction(3, 10), "a tenth of what is left"
     assert curator.ledger.head == head
-    assert len(curator.rehearse(Histogram("note", keys="private"), Approximate(1, 1e-6)).value) == 8
+    assert len(curator.rehearse(Histogram("note", keys="private"), Approximate(1, 1e-6), people=1000).value) == 8
+
+
+def test_a_rehearsal_errs_as_much_as_the_answer_does() -> None:
+    people = 4000
+    table = pyarrow.table({"age": [place % 100 for place in range(people)]})
+    schema = sf.Schema({"age": sf.integers(0, 99, missing=0)})
+    with sf.curate(table, schema, Pure(9)) as curator:
+        for question in (Mean("age"), sf.Variance("age"), Mean("age", where="age >= 50")):
+            answers = (curator.ask(question, Pure(1)), curator.rehearse(question, Pure(1)))
+            real, played = (float(high - low) for low, high in (one.interval(0.95) for one in answers))
+            assert 0.8 < played / real < 1.25, question
+        made = curator.rehearse(Mean("age"), Pure(1))
+        assert "The made-up rows are of 4,000 people, as many as in your table, which is public." in str(made)
+        few = curator.rehearse(Mean("age"), Pure(1), people=100)
+        assert "The made-up rows are of 100 people, and your table has 4,000: real errors differ." in str(few)
+    with sf.curate(table, schema, Pure(9), relation=sf.ADD_REMOVE) as curator:
+        said = str(curator.rehearse(Mean("age"), Pure(1)))
+    assert "The made-up rows are of 1,000 people; how many your table has is private, and real errors differ." in said
+    assert "4,000" not in said
 
 
 def test_what_dies_while_drawing_stays_spent_and_says_nothing(curator: sf.Curator, monkeypatch: Any) -> None:

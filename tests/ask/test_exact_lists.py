@@ -80,7 +80,7 @@ def test_the_whole_budget_is_accepted_for_every_list(name, limit):
 
 
 def _stated(text):
-    return Fraction(text.split("its total, (")[1].split(",")[0])
+    return Fraction(text.split("at most epsilon ")[1].split(" ")[0])
 
 
 def dominated(asked, spend):

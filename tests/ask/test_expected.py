@@ -68,3 +68,108 @@ def test_squares_of_a_wide_column_have_a_preview() -> None:
         for question in (Variance("pay"), GroupBy("ward", [Variance("pay")])):
             seen = curator.preview(question, Pure(1)).expected
             assert seen is not None and seen.size > 0
+
+
+def listed(people: int = 4000) -> sf.Curator:
+    schema = sf.Schema({"age": sf.integers(0, 99), "sex": sf.categories("f", "m")})
+    table = pyarrow.table({"age": [place % 100 for place in range(people)], "sex": ["f", "m"] * (people // 2)})
+    return sf.curate(table, schema, sf.Approximate(3, "1e-6"))
+
+
+def test_the_preview_of_a_list_says_the_error_of_each_question_in_plain_words() -> None:
+    with listed() as curator:
+        questions = [sf.Mean("age"), sf.Count("age > 30"), sf.Quantiles("age", 0.5), sf.Synthesize()]
+        text = str(curator.preview(questions, Pure(1)))
+        alone = [curator.preview(question, Pure("1/4")) for question in questions]
+        twins = curator.preview([sf.Count("age > 30"), sf.Count("age > 60")], Pure(1))
+        refused = str(curator.preview(questions, Pure(50)))
+    lines = ["Mean of age", "Count, with a condition on age", "Quantiles of age", "Synthesize"]
+    for title, one in zip(lines, alone, strict=True):
+        assert f"{title}: {one.error}" in text
+    assert "Together the 4 questions tell at most epsilon 1 about a person." in text
+    assert twins.expected is not None and "Each of the 2: 95 % of the time the noise moves it" in str(twins)
+    assert "fixed before" not in text + refused and "Together" not in refused
+
+
+def test_the_error_of_a_long_list_is_that_of_the_noise_it_really_gets() -> None:
+    questions = [sf.Count(f"age > {age}") for age in range(10, 90, 4)]
+    spend = sf.Approximate(1, "1e-7")
+    with listed() as curator:
+        seen = curator.preview(questions, spend).expected
+        low, high = curator.ask(questions, spend)[0].interval(0.95)
+    assert seen is not None and abs(seen.size - (high - low) / 2) <= 1
+
+
+def test_a_preview_of_an_audit_says_how_well_rates_will_be_known() -> None:
+    table = pyarrow.table(
+        {"group": ["a", "b", "b", "b"] * 1000, "given": [True, False, True, True, False, True, True, True] * 500}
+    )
+    schema = sf.Schema({"group": sf.categories("a", "b", other="b", missing="b"), "given": sf.booleans(missing=False)})
+    with sf.curate(table, schema, Pure(9)) as curator:
+        seen = curator.preview(sf.questions.GroupAudit("given", "group"), Pure("1/2"))
+        rows = curator.audit("given", "group", spend=Pure("1/2")).frame
+        few, poor = (curator.preview(sf.questions.GroupAudit("given", "group"), Pure(one)) for one in ("1/25", "1/900"))
+    assert "The selection rate of a group of 100 people is known to within 0.1" in seen.error
+    assert ", and of 1,000 people to within 0.03" in seen.error
+    assert "95 % of the time (privacy noise and the luck of who is in the table)" in seen.error
+    width = (rows["rate, high"][0] - rows["rate, low"][0]) / 2
+    assert seen.expected is not None and abs(seen.expected.size - width) < 0.006, "of 1,000 people, rate near one half"
+    assert "; of a group of 100 people nothing will be known." in few.error
+    assert "too much noise to say anything of a group of 1,000 people" in poor.error
+
+
+def test_a_preview_of_popular_values_says_from_which_count_on_they_are_found() -> None:
+    words = pyarrow.table({"word": ["tea"] * 600 + ["coffee"] * 390 + [f"w{row}" for row in range(10)]})
+    schema = sf.Schema({"word": sf.text(max_bytes=8)})
+    spend = sf.Approximate(1, "1e-6")
+    with sf.curate(words, schema, sf.Approximate(3, "1e-5")) as curator:
+        seen = curator.preview(sf.Popular("word"), spend)
+        found = curator.ask(sf.Popular("word"), spend)
+    least, share = found.value.smallest, found.value.smallest / 10
+    assert (
+        f"What at least {least} people have in common ({share:.2g} % of 1,000) is found 95 % of the time" in seen.error
+    )
+    low, high = found.interval(0.95)["count, low"][0], found.interval(0.95)["count, high"][0]
+    assert seen.expected is not None and abs(seen.expected.size - (high - low) / 2) <= 1
+    cells = sf.Schema({"word": sf.categories("tea", "coffee", "water", other="water", missing="water")})
+    with sf.curate(words, cells, Pure(3)) as curator:
+        least = curator.ask(sf.Popular("word"), Pure("1/10")).value.smallest
+        assert f"What at least {least} people have in common" in curator.preview(sf.Popular("word"), Pure("1/10")).error
+        assert "nothing may be found" in curator.preview(sf.Popular("word"), Pure("1/1000")).error
+
+
+def test_a_preview_of_synthetic_rows_says_why_their_error_is_not_known() -> None:
+    with listed() as curator:
+        said = curator.preview(sf.Synthesize(), Pure(1)).error
+    assert said == (
+        "How wrong made-up rows will be is known only after paying, because it depends on how columns hang together in "
+        "the data; the answer says it, and rehearse shows it for columns that do not."
+    )
+
+
+def test_noise_that_hardly_ever_moves_a_count_is_still_noise() -> None:
+    with listed() as curator:
+        assert (
+            curator.preview(sf.Count("age > 3"), Pure(9)).error == "95 % of the time the noise does not move it at all."
+        )
+        assert curator.preview(sf.Count(), Pure(1)).error == "No noise is added."
+
+
+def test_a_preview_tells_no_number_of_people_that_is_private() -> None:
+    columns = {name: sf.categories("a", "b") for name in "pqr"}
+    table = pyarrow.table({name: ["a", "b", "b", "a"] * 777 for name in columns})
+    for relation in (sf.REPLACE_ONE, sf.ADD_REMOVE):
+        with sf.curate(table, sf.Schema(columns), Pure(9), relation=relation) as curator:
+            popular = curator.preview(sf.Popular(["p", "q", "r"]), Pure(1)).error
+            audit = curator.preview(sf.questions.GroupAudit("p", "q", favourable="a"), Pure(1)).error
+        assert ("3,108" in popular) is (relation is sf.REPLACE_ONE) and "is found 95 % of the time" in popular
+        assert "3,108" not in audit and "of 1,000 people to within" in audit
+
+
+def test_the_preview_of_a_search_along_columns_says_from_which_count_on_it_finds() -> None:
+    columns = {name: sf.integers(0, 99) for name in "pqrstuv"}
+    table = pyarrow.table({name: [7] * 3000 for name in columns})
+    question = sf.Popular(list(columns), method="tree")
+    with sf.curate(table, sf.Schema(columns), Pure(9)) as curator:
+        said = curator.preview(question, Pure(2)).error
+        assert f"What at least {curator.ask(question, Pure(2)).value.smallest:,} people have in common" in said

@@ -188,7 +188,7 @@ def test_a_preview_says_what_is_charged_and_a_rehearsal_of_how_many_people_it_is
     assert found.exit_code == 0 and "is charged 0.3." in found.output, found.output
     asked[3] = "mean of age"
     found = CliRunner().invoke(app, [*asked, "--spend", "Pure(0.3)", "--rehearse"])
-    assert found.exit_code == 0 and "They are of 200 people" in found.output, found.output
+    assert found.exit_code == 0 and "are of 200 people" in found.output, found.output
 
 
 def test_blanks_before_settings_are_no_part_of_a_step() -> None:

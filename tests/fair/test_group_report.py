@@ -95,6 +95,59 @@ def test_groups_that_nobody_noted_are_counted_and_not_compared():
     assert "left out" in str(report)
 
 
+MISSING = {"an array": float("nan"), "a list": None, "words of a file": ""}
+
+
+@pytest.mark.parametrize("absent", MISSING.values(), ids=MISSING)
+def test_people_without_a_label_are_left_out_of_error_rates_and_that_is_said(absent):
+    decisions, protected, labels, scores = people(1000)
+    known = np.arange(1000) % 10 > 0
+    given = [int(one) if here else absent for one, here in zip(labels, known, strict=True)]
+    kind = np.asarray(given) if isinstance(absent, float) else np.asarray(given, dtype=object)
+    report = fair.group_report(decisions, protected["sex"], label=kind, scores=scores)
+    within = fair.group_report(
+        decisions[known], protected["sex"][known], label=labels[known], scores=scores[known]
+    )  # fmt: skip
+    whole = fair.group_report(decisions, protected["sex"])
+    for one, labelled, everybody in zip(
+        report.tallied.groups, within.tallied.groups, whole.tallied.groups, strict=True
+    ):
+        assert (one.hits, one.alarms, one.right) == (labelled.hits, labelled.alarms, labelled.right)
+        assert one.bins == labelled.bins
+        assert (one.chosen, one.people) == (everybody.chosen, everybody.people)
+    said = "100 of 1,000 people have no label; error rates, precision and calibration leave them out."
+    assert said in str(report) and said in report.model_card() and report.to_json()["without_label"] == 100
+    assert "have no label" not in str(within) + str(whole)
+
+
+def test_an_audit_leaves_people_without_a_label_out_of_the_checks_that_need_one():
+    decisions, protected, labels, scores = people(600)
+    known = np.arange(600) % 10 > 0
+    metric = fair.Metric.from_scores(scores)
+    given = np.where(known, labels.astype(float), np.nan)
+    table = {"sex": protected["sex"], "score": scores, "paid": given}
+    report = fair.audit(decisions, table, "sex", metric=metric, label="paid")
+    rest = {name: values[known] for name, values in table.items()}
+    within = fair.audit(decisions[known], rest, "sex", metric=metric.subset(np.flatnonzero(known)), label="paid")
+    alone = fair.audit(decisions, {"sex": table["sex"], "score": scores}, "sex", metric=metric)
+    expected = {"E5": within, "E6": within, "E8": within}
+    for place, one in enumerate(report.findings):
+        assert one.sentence == expected.get(one.code, alone).findings[place].sentence, one.code
+    assert "60 of 600 people have no label; error rates, precision, E5, E6 and E8 leave them out." in str(report)
+    assert report.to_json()["by_group"]["without_label"] == 60 and "60 of 600 people" in report.to_html()
+    words = {**table, "paid": np.where(known, np.where(labels == 1, "yes", "no"), "")}
+    assert str(fair.audit(decisions, words, "sex", metric=metric, label="paid", deserving="yes")) == str(report)
+
+
+def test_labels_that_a_whole_group_lacks_are_refused_with_what_to_write():
+    decisions, protected, labels, _ = people(100)
+    given = np.where(protected["sex"] == "f", np.nan, labels)
+    with pytest.raises(ParameterError, match=r"\d+ of m and 0 of f have a label; .* leave label= out"):
+        fair.audit(decisions, {**protected, "paid": given}, "sex", label="paid")
+    with pytest.raises(ParameterError, match="Nobody has a label; leave label= out"):
+        fair.group_report(decisions, protected["sex"], label=np.full(100, np.nan))
+
+
 def test_a_small_group_is_never_the_one_to_compare_with():
     report = fair.group_report([1, 0] * 500 + [1] * 5, ["f", "m"] * 500 + ["x"] * 5)
     assert {one.reference.group.name for one in report.comparisons} == {"f"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -225,3 +226,40 @@ def test_the_headline_is_about_a_group_of_which_something_is_known():
     assert "of f " in report.headline() and "other" not in report.headline()
     few = GroupReport(Tallied(groups[1:], 1007, noise), (), 0.95, private="counts carry the noise of privacy")
     assert few.headline() == "There are too few people for this spend to compare any two groups."
+
+
+def test_a_missing_label_is_left_out_of_error_rates_of_a_private_audit_too():
+    rows = applicants()
+    known = np.arange(PEOPLE) % 4 > 0
+    labels = pa.array(rows["good"], mask=~known)
+    plain = group_report(rows["hired"][known], rows["sex"][known], label=rows["good"][known])
+    columns = {
+        "sex": categories("f", "m", other="f", missing="f"),
+        "good": booleans(),
+        "hired": booleans(missing=False),
+    }
+    table = pa.table({"sex": rows["sex"], "good": labels, "hired": rows["hired"]})
+    with curate(table, Schema(columns), Pure(20)) as curator:
+        report = curator.audit("hired", "sex", "good", spend=Pure(10)).value
+    for mine, truth in zip(report.tallied.groups, plain.tallied.groups, strict=True):
+        assert abs(mine.alarms.total - truth.alarms.total) < 20 and abs(mine.right.value - truth.right.value) < 0.03
+        assert mine.people > truth.people + 400
+    assert "Error rates and precision leave out people whose label is missing." in str(report)
+
+
+@pytest.mark.parametrize("share", [36, 38, 40])
+def test_verdicts_are_the_same_whichever_intervals_are_shown(share):
+    rows = applicants()
+    rows["hired"] = Noise(insecure_seed=5).uniform(100, PEOPLE) < np.where(rows["sex"] == "f", share, 48)
+    with curate(pa.table(rows), described(), Pure(20)) as curator:
+        answer = curator.audit("hired", ["sex", "race"], "good", spend=Pure(1))
+
+    def verdicts(text: str) -> list[str]:
+        return re.findall(r"\) (raised|watch|clear|cannot say)(, differs)?", text)
+
+    alone, together = str(answer.view()), str(answer.view(together=True))
+    assert verdicts(alone) == verdicts(together) and len(verdicts(alone)) >= 4
+    assert alone != together, "intervals are wider"
+    rule = "Verdicts hold for all impact ratios together at 95 %, whichever intervals are shown."
+    assert rule in alone and rule in together
+    assert answer.value.headline() in together

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random  # noqa: TID251  made-up statements, and no noise
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -342,6 +343,63 @@ def test_a_statement_is_paid_once_and_computed_on_for_nothing(curator: Any) -> N
     assert dict(first.value.rows())["m"] == dict(again.value.rows())["m"]
     assert again.sql == first.sql == "SELECT patients.sex, COUNT(*) FROM patients GROUP BY patients.sex"
     assert set(first.loss.profile.names()) == {"patients.sex"}
+
+
+SAME_ANSWER = {
+    "a date as text": (
+        "SELECT COUNT(*) AS n FROM patients WHERE born >= DATE '1980-01-01' AND NOT born IN (DATE '1990-02-03')",
+        "SELECT COUNT(*) AS n FROM patients WHERE born >= '1980-01-01' AND NOT born IN ('1990-02-03')",
+    ),
+    "dates of WITH": (
+        "WITH v AS (SELECT patient, COUNT(*) AS rows_here FROM patients WHERE born BETWEEN '1980-01-01' AND '1990-01-01' "
+        "GROUP BY patient) SELECT SUM(rows_here) AS n FROM v",
+        "WITH v AS (SELECT patient, COUNT(*) AS rows_here FROM patients WHERE born BETWEEN DATE '1980-01-01' AND "
+        "DATE '1990-01-01' GROUP BY patient) SELECT SUM(rows_here) AS n FROM v",
+    ),
+    "items": (
+        "SELECT sex, COUNT(*) AS n, SUM(cost) AS paid FROM visits JOIN patients ON visits.patient = patients.patient "
+        "GROUP BY sex",
+        "SELECT SUM(cost) AS paid, sex, COUNT(*) AS n FROM visits JOIN patients ON visits.patient = patients.patient "
+        "GROUP BY sex",
+    ),
+    "items of several kinds": (
+        "SELECT SUM(cost) AS paid, COUNT(DISTINCT patient) AS people, COUNT(*) AS n FROM visits",
+        "SELECT COUNT(*) AS n, COUNT(DISTINCT patient) AS people, SUM(cost) AS paid FROM visits",
+    ),
+}
+
+
+@pytest.mark.parametrize(("first", "second"), SAME_ANSWER.values(), ids=SAME_ANSWER)
+def test_the_same_numbers_written_in_another_way_are_paid_once(curator: Any, first: str, second: str) -> None:
+    paid, again = curator.sql(first, spend=Pure(1)), curator.sql(second, spend=Pure(1))
+    assert again.reused and paid.sql == again.sql
+    assert {name: again.value.columns[name] for name in paid.value.columns} == dict(paid.value.columns)
+    named = re.findall(r"AS (\w+)", second.rsplit("SELECT", 1)[1])
+    assert [name for name in again.value.columns if name in named] == named, "columns are in the order that was written"
+
+
+STORED_BEFORE = {
+    "SELECT SUM(cost) AS paid, COUNT(*) AS n FROM visits": "SELECT SUM(visits.cost), COUNT(*) FROM visits",
+    "SELECT COUNT(*) AS n FROM patients WHERE born >= '1980-01-01'": (
+        "SELECT COUNT(*) FROM patients WHERE patients.born >= '1980-01-01'"
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "stored"), STORED_BEFORE.items(), ids=["order", "date"])
+def test_what_an_earlier_version_stored_as_it_was_written_is_still_found(curator: Any, text: str, stored: str) -> None:
+    paid = curator.ask([Select(stored)], Pure(1))
+    found = curator.sql(text, spend=Pure(1))
+    assert found.reused and found.sql == stored
+    drawn = [float(value) for value in next(iter(paid[0].value.rows()))]
+    assert next(iter(found.value.rows())) == pytest.approx(drawn, abs=1), "each number under its own name"
+
+
+def test_a_date_may_be_written_as_text_only_where_a_column_of_dates_is_compared(curator: Any) -> None:
+    text = "SELECT COUNT(*) AS n FROM patients WHERE sex = 'f' AND born > '1980-01-01'"
+    assert "(patients.sex = 'f') AND (patients.born > DATE '1980-01-01')" in curator.sql(text, spend=Pure(1)).sql
+    with pytest.raises(ParameterError, match="holds dates"):
+        curator.sql("SELECT COUNT(*) AS n FROM patients WHERE born > 'soon'", spend=Pure(1))
 
 
 def test_the_price_may_stand_in_the_statement(curator: Any) -> None:

@@ -278,3 +278,29 @@ def test_a_look_says_which_rows_the_proposed_number_loses() -> None:
     people = [f"p{person}" for person in range(95) for _ in range(2)] + ["many"] * 10
     said = " ".join(sf.draft(pa.table({"patient_id": people, "age": [40] * 200}), look=True).notes[""])
     assert "rows_per_person = 2" in said and ": 4 % of all rows are lost, and none with 10" in said
+
+
+def test_a_draft_says_in_whole_words_what_to_fill_in(tmp_path: Path) -> None:
+    file = tmp_path / "visits.csv"
+    file.write_text("number,age,sex,note,weight,born\n1,33,f,hello,70.5,1990-01-02\n")
+    drafted = sf.draft(str(file)).fill(
+        number={"type": "integer", "low": 0, "high": FILL}, born={"type": "date", "earliest": FILL, "latest": FILL}
+    )
+    text = " ".join(str(drafted).split())
+    assert "must fill this in" not in text
+    for said in (
+        "It is not known whose row it is: write draft.fill(person='…') with the column that tells people apart, or "
+        "draft.fill(person=None) if every row is one person.",
+        "fill in its values",
+        "fill in low, high and step",
+        "fill in earliest and latest",
+        "fill in max_bytes",
+        "from 0; fill in high",
+        "In Python draft.fill(age={'low': 0, 'high': 99}) fills in a column.",
+    ):
+        assert said in text, said
+    assert "if it is wrong, write category, text, integer, fixed, date, time or boolean." in text
+    known = str(drafted.fill(person="number", rows_per_person=3))
+    assert "The column 'number' says whose row it is; at most 3 rows count for each person." in known
+    assert "Every row is one person." in str(drafted.fill(person=None))
+    assert FILL in drafted.to_toml(), "files that were drafted before are read as they were"

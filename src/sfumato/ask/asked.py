@@ -50,11 +50,11 @@ class Asked:
         return reduce(add, (prepared.loss() for prepared in self.prepared)).together()
 
     def total(self, spend: Bound) -> str:
-        """Say what several questions guarantee together, at the spend's delta or at one in a million."""
+        """Say what several questions tell together, at the spend's delta or at one in a million."""
         delta, most = (spend.delta, spend.epsilon) if isinstance(spend, Approximate) else (Fraction(1, 10**6), INFINITY)
         named = zip(self.questions, self.prepared, strict=True)
         without = by_curve((question.kind, one.loss()) for question, one in named)
-        return total_text(self.loss(), without, delta, most=most)
+        return total_text(self.loss(), without, delta, len(self.questions), most)
 
     def losses(self, spend: Bound | None) -> tuple[Loss, ...]:
         """Return what the ledger may charge: the loss as it is, or that of any release within the spend.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfumato.answer import ErrorUnit, Frame
+from sfumato.answer import ErrorUnit, Frame, Released
 from sfumato.show.views import readable
 from sfumato.table.measure import People, Totals
 from sfumato.table.predicate import EVERY_ROW
@@ -36,10 +36,14 @@ class Expected:
     """What it rests on, for people."""
     rows: int | None = None
     """How many rows there are at most, if that is public; a rank cannot be off by more."""
+    told: str = ""
+    """The whole sentence, where an error is no single size."""
 
     @property
     def text(self) -> str:
         """Say how far the noise will go."""
+        if self.told:
+            return self.told
         if not self.size:
             return "No noise is added."
         said = readable(self.size, self.size)
@@ -55,19 +59,33 @@ def expected_of_totals(question: Question, prepared: Prepared, people: int | Non
     Noise is drawn from a law that is known beforehand, so no row is needed: totals are as they would be for one row of
     everybody, in the unit of the gauge, whose values are spread evenly around the middle of their columns.
     """
+    measure = prepared.gauge.measure
+    released = typical_release(prepared, people)
+    wide = None if released is None else _half(question.interval(released, USUAL))
+    if wide is None or not isinstance(measure, (Totals, People)):
+        return None
+    if not wide and not prepared.loss().person.is_zero:
+        return Expected(wide, told="95 % of the time the noise does not move it at all.")
+    averaged = any(part.power is not Power.COUNT for part in _parts(measure)) and question.kind != "Sum"
+    apart = measure.keys or measure.where != EVERY_ROW
+    return Expected(wide, "value", AVERAGED if averaged and apart else "")
+
+
+def typical_release(prepared: Prepared, people: int | None) -> Released | None:
+    """Return what would be released without noise if all groups were equally large; None of anything but totals."""
     gauge = prepared.gauge
     measure = gauge.measure
     if not isinstance(measure, (Totals, People)):
         return None
     shape = sizes(gauge.schema, measure.keys)
     rows = max(1, (people or USUAL_PEOPLE) // math.prod(shape)) * gauge.rule.scale
-    parts = measure.parts if isinstance(measure, Totals) else (Part(),)
-    totals = [int(rows * _typical(part, gauge.schema)) for part in parts]
+    totals = [int(rows * _typical(part, gauge.schema)) for part in _parts(measure)]
     made: list[Any] = [np.full(shape, total, _form(total)) if measure.keys else total for total in totals]
-    wide = _half(question.interval(prepared.finish(prepared.arrange(made)), USUAL))
-    averaged = any(part.power is not Power.COUNT for part in parts) and question.kind != "Sum"
-    apart = measure.keys or measure.where != EVERY_ROW
-    return None if wide is None else Expected(wide, "value", AVERAGED if averaged and apart else "")
+    return prepared.finish(prepared.arrange(made))
+
+
+def _parts(measure: Totals | People) -> tuple[Part, ...]:
+    return measure.parts if isinstance(measure, Totals) else (Part(),)
 
 
 def _form(total: int) -> type:

@@ -54,6 +54,10 @@ class Question(metaclass=Understood):
     error_unit: ClassVar[ErrorUnit] = "value"
     covers: ClassVar[str] = NOISE_ONLY
     """What its intervals allow for."""
+    unforeseen: ClassVar[str] = (
+        "How wrong it will be is not known beforehand; the answer says it, and rehearse shows it on made-up rows."
+    )
+    """What a preview says where the error is not known before anything is paid."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -96,8 +100,11 @@ class Question(metaclass=Understood):
         """Return what a reader should know of the released numbers; computed from them, so it is free."""
         return ()
 
-    def expected(self, basis: Basis, spend: Bound) -> Expected | None:
-        """Return the error that an answer at this spend is expected to have, None if it is not known beforehand."""
+    def expected(self, basis: Basis, spend: Bound, prepared: Prepared | None = None) -> Expected | None:
+        """Return the error that an answer at this spend is expected to have, None if it is not known beforehand.
+
+        `prepared` is what will run, where that is known: in a list it may have less noise than its part would buy.
+        """
         return None
 
     def unknown(self, released: Released) -> Mapping[str, tuple[bool, ...]]:

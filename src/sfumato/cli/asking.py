@@ -28,9 +28,6 @@ from sfumato.show.views import SHOWN_ROWS, View
 from sfumato.table.schema import Schema
 
 DELTA = "1e-6"
-REHEARSED = 1000
-"""So many people are made up for a rehearsal where their number is not public."""
-MOST_REHEARSED = 100_000
 
 
 @dataclass(frozen=True)
@@ -125,7 +122,7 @@ class Found:
             return "\n".join([shown, *self.notes])
         return "\n".join(
             [
-                f"On made-up rows: it shows the shape and the error, nothing else. They are of {self.said}.",
+                "On made-up rows: it shows the shape and the error, nothing else.",
                 shown.split("\nIt cost ")[0],
                 f"Nothing was spent. It would cost {cost_text(self.loss)}.",
             ]
@@ -199,12 +196,8 @@ def ask(
 def _rehearsed(curator: Curator, request: Request, bound: Bound) -> Found:
     if request.by:
         raise ParameterError("--rehearse takes a single question; leave 'by' and its columns out.")
-    public = curator.basis.people
-    people = REHEARSED if not public else min(public, MOST_REHEARSED)
-    played = curator.rehearse(request.questions[0], bound, people)
-    said = "your table may have more or fewer" if people != public else "as many as in your table, which is public"
-    told = f"{people:,} people, {said}"
-    return Found(played.loss, told, True, (played,), request, curator.schema, rehearsed=True)
+    played = curator.rehearse(request.questions[0], bound)
+    return Found(played.loss, "", True, (played,), request, curator.schema, rehearsed=True)
 
 
 def refit(desk: Desk, request: str) -> Found:

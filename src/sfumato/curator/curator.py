@@ -14,7 +14,7 @@ from sfumato.answer import Answer, Released
 from sfumato.ask.asked import Asked, left_of
 from sfumato.ask.packing import unpack
 from sfumato.curator.finishing import answers_of, asked_before, read_answer
-from sfumato.curator.foreseen import Foreseen, expected_of
+from sfumato.curator.foreseen import Foreseen, foreseen
 from sfumato.curator.planning import key_of, planned
 from sfumato.curator.shorthands import Shorthands
 from sfumato.curator.words import INSTEAD, speaking
@@ -31,7 +31,7 @@ from sfumato.questions import Question
 from sfumato.show.views import SHOWN_ROWS, View
 from sfumato.table.data import Table, open_table
 from sfumato.table.gauge import Basis
-from sfumato.table.rehearsal import random_rows
+from sfumato.table.rehearsal import people_of, random_rows
 from sfumato.table.schema import Schema
 
 if TYPE_CHECKING:
@@ -216,10 +216,7 @@ class Curator(Shorthands):
     def preview(self, question: Question | Sequence[Question], spend: Bound, *, analyst: str | None = None) -> Foreseen:
         """Say whether a question or a list would fit, which limits it would break, and how wrong it would be; free."""
         asked = planned(self.basis, question, require_bound(spend))
-        seen = self.ledger.preview(asked.losses(spend), analyst)
-        text = seen.text if len(asked.questions) == 1 else f"{seen.text} {asked.total(spend)}"
-        expected = expected_of(self.basis, asked.questions, spend)
-        return Foreseen(seen.fits, seen.breaks, seen.closes, text, expected)
+        return foreseen(self.basis, asked, spend, self.ledger.preview(asked.losses(spend), analyst))
 
     def largest(
         self, question: Question | Sequence[Question], spend: Bound, *, analyst: str | None = None
@@ -234,22 +231,25 @@ class Curator(Shorthands):
         """Return what a question or a list would cost; free."""
         return planned(self.basis, question, require_bound(spend)).loss()
 
-    def rehearse(self, question: Question, spend: Bound | None = None, people: int = 1000) -> Answer:
+    def rehearse(self, question: Question, spend: Bound | None = None, people: int | None = None) -> Answer:
         """Answer a question on random rows drawn from the schema: it shows the shape and the error, and nothing else.
 
-        No private cell is read and nothing is spent. Without a spend it is rehearsed at a tenth of what is left.
+        No private cell is read and nothing is spent. Without a spend it is rehearsed at a tenth of what is left. As
+        many people are made up as the table has, where that is public, up to 100,000, and else 1,000.
         """
         if not isinstance(self.schema, Schema):
             raise ParameterError("A statement is rehearsed by curator.explain(…), which says its noise; write that.")
         asked = question.canonical(self.schema)
         bound = self.share(Fraction(1, 10)) if spend is None else spend
-        with open_table(random_rows(self.schema, people, Noise()), self.schema, snapshot="rehearsal") as table:
+        count, said = people_of(self.basis.people, people, len(self.schema.columns))
+        with open_table(random_rows(self.schema, count, Noise()), self.schema, snapshot="rehearsal") as table:
             basis = replace(self.basis, people=table.people, order_key="")
             plan = Asked((asked,), (asked.prepare(basis, bound),), self.schema)
             work, coins = plan.work(table), Coins("rehearsal", new_key())
             raw = unpack(work.draw(work.read(), coins), self.schema)
         (released,), (event,) = plan.finish(raw), plan.events(table.snapshot)
-        return Answer(asked, Released.from_json(released.to_json()), plan.loss(), event, raw=raw[0], rehearsed=True)
+        shown = Released.from_json(released.to_json())
+        return Answer(asked, shown, plan.loss(), event, raw=raw[0], rehearsed=True, remarks=(said,))
 
     def share(self, part: Number) -> Bound:
         """Return this part of what the person limit has left, as a spend.

@@ -10,7 +10,8 @@ from operator import add
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfumato.answer import NOISE_ONLY, Answer, ErrorUnit, Frame, Released
-from sfumato.curator.planning import planned
+from sfumato.ask.question import Question
+from sfumato.curator.planning import key_of, planned
 from sfumato.privacy import Bound
 from sfumato.privacy.bounds import require_bound
 from sfumato.sql.explanation import Explanation, explained
@@ -101,13 +102,24 @@ def answer_sql(
     bound = statement.spend(spend)
     if statement.parsed.explain:
         return explain_sql(curator, text, bound, analyst)
-    answers = curator.ask(list(statement.selects), bound, analyst=analyst, request=request)
-    return read_answers(statement, answers)
+    selects = asked_as(curator, statement, bound)
+    return read_answers(statement, curator.ask(selects, bound, analyst=analyst, request=request))
+
+
+def asked_as(curator: Curator, statement: Statement, bound: Bound | None) -> list[Question]:
+    """Return the questions of a statement; as it was written where an earlier version stored the answer under that."""
+    before = statement.before
+    if before is not None:
+        asked = planned(curator.basis, list(before.selects), bound)
+        if curator.ledger.knows(key_of(curator.basis, asked, bound, curator.table.snapshot)):
+            return list(before.selects)
+    return list(statement.selects)
 
 
 def read_answers(statement: Statement, answers: Sequence[Answer]) -> SqlAnswer:
     """Return the rows of a statement, computed from the answers to its questions."""
     first = answers[0]
+    statement = statement.answered_by(answers)
     loss = reduce(add, (one.loss for one in answers))
     reading = Reading(statement, tuple(answers), statement.frame(answers))
     raw = tuple(one.raw for one in answers)

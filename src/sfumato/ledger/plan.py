@@ -33,7 +33,7 @@ class PlannedReleases:
         Only a total that was fixed beforehand may be converted at its best order, or composed exactly; what a ledger
         has spent may not.
         """
-        return total_text(self.loss, self.by_curve, delta, "plan")
+        return total_text(self.loss, self.by_curve, delta)
 
 
 def planned(parts: Sequence[tuple[Event, Loss]]) -> tuple[Event, Loss, tuple[str, ...]]:
@@ -52,11 +52,16 @@ def by_curve(parts: Iterable[tuple[str, Loss]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name, loss in parts if not lists_of(loss.person)))
 
 
-def total_text(loss: Loss, without: Sequence[str], delta: Number, word: str = "list", most: Extended = INFINITY) -> str:
-    """Say what a list guarantees for each person, at most what it was made for, and by which arithmetic."""
+def total_text(
+    loss: Loss, without: Sequence[str], delta: Number, questions: int | None = None, most: Extended = INFINITY
+) -> str:
+    """Say what a plan, or so many questions, guarantee for each person, at most what they were made for."""
     chance = between_zero_and_one(delta, "delta")
     person = loss.person
-    said = wording.total_text(min(person.epsilon_at(chance), most), chance, word)
+    total = min(person.epsilon_at(chance), most)
+    if questions is not None:
+        return wording.list_text(total, chance, person.epsilon, questions)
+    said = wording.total_text(total, chance)
     if without:
         return f"{said} {wording.by_curve_text(without)}"
     return f"{said} {wording.COARSE}" if any(coarse(one, chance) for one in lists_of(person)) else said

@@ -222,17 +222,31 @@ def odometer_text(log_odds: Fraction, delta: Fraction, presence: bool = False) -
 COARSE = "It is so long that it was accounted for on a coarser grid than usual; the total is safe, and a little large."
 
 
-def total_text(epsilon: Extended, delta: Fraction, word: str) -> str:
-    """Say what a list or a plan that was fixed beforehand guarantees; epsilon is rounded up to four digits.
+def total_text(epsilon: Extended, delta: Fraction) -> str:
+    """Say what a plan that was fixed beforehand guarantees; epsilon is rounded up to four digits.
 
-    >>> total_text(Fraction("1.13244"), Fraction(1, 10**6), "list")
-    'The list was fixed before the data were touched: its total, (1.133, 1e-6), is a guarantee for the list.'
+    >>> total_text(Fraction("1.13244"), Fraction(1, 10**6))
+    'The plan was fixed before the data were touched: its total, (1.133, 1e-6), is a guarantee for the plan.'
     """
-    total = "infinity" if isinstance(epsilon, Infinity) else typed(_four_digits(epsilon))
     return (
-        f"The {word} was fixed before the data were touched: its total, ({total}, {typed(delta)}), is a guarantee for "
-        f"the {word}."
+        f"The plan was fixed before the data were touched: its total, ({_rounded_up(epsilon)}, {typed(delta)}), is a "
+        "guarantee for the plan."
     )
+
+
+def list_text(epsilon: Extended, delta: Fraction, pure: Extended, questions: int) -> str:
+    """Say what the questions of a list tell together; no delta is said where `pure`, without one, is the same.
+
+    >>> list_text(Fraction("1.13244"), Fraction(1, 10**6), Fraction(2), 20)
+    'Together the 20 questions tell at most epsilon 1.133 at delta 1e-6 about a person.'
+    """
+    total = _rounded_up(epsilon)
+    chance = "" if total == _rounded_up(pure) else f" at delta {typed(delta)}"
+    return f"Together the {questions} questions tell at most epsilon {total}{chance} about a person."
+
+
+def _rounded_up(epsilon: Extended) -> str:
+    return "infinity" if isinstance(epsilon, Infinity) else typed(_four_digits(epsilon))
 
 
 def _four_digits(number: Fraction) -> Fraction:

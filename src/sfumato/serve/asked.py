@@ -12,7 +12,7 @@ from typing import Any
 from sfumato.answer import Answer, Frame
 from sfumato.curator import Curator
 from sfumato.curator.planning import planned
-from sfumato.curator.statements import read_answers, statement_of
+from sfumato.curator.statements import asked_as, read_answers, statement_of
 from sfumato.curator.typed import Request, read_request
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.ledger.typed import read_bound
@@ -113,7 +113,8 @@ class Meant:
 
     def ask(self, curator: Curator, analyst: str, request: str) -> list[Answer]:
         """Ask the curator, who reserves, reads, draws, stores and finishes."""
-        found = curator.ask(self.asked, self.spend, analyst=analyst, request=request)
+        asked = self.asked if self.statement is None else asked_as(curator, self.statement, self.spend)
+        found = curator.ask(asked, self.spend, analyst=analyst, request=request)
         return [found] if isinstance(found, Answer) else found
 
     def shown(self, answers: Sequence[Answer]) -> Answer:

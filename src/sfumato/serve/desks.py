@@ -110,7 +110,7 @@ class Desk:
         finally:
             self._free.release()
 
-    def rehearse(self, asked: Meant, people: int = 1000) -> Answer:
+    def rehearse(self, asked: Meant, people: int | None = None) -> Answer:
         """Answer a question on made-up rows, which are public; free."""
         if isinstance(asked.asked, list):
             raise ParameterError(

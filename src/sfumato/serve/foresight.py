@@ -10,6 +10,7 @@ from typing import Any
 from sfumato.ask.expected import Expected
 from sfumato.curator import Curator
 from sfumato.curator.foreseen import expected_of
+from sfumato.curator.planning import planned
 from sfumato.errors import SfumatoError
 from sfumato.ledger.largest import scaled
 from sfumato.ledger.typed import read_bound
@@ -100,8 +101,7 @@ def _expected(curator: Curator, asked: Meant, spend: Bound) -> Expected | None:
     """Return the error that the answer is expected to have; of a statement its own noise is said."""
     if asked.statement is not None:
         return None
-    listed = asked.asked if isinstance(asked.asked, list) else [asked.asked]
-    return expected_of(curator.basis, [one.canonical(curator.schema) for one in listed], spend)
+    return expected_of(curator.basis, planned(curator.basis, asked.asked, spend), spend)
 
 
 def error_text(foreseen: Foreseen) -> str:

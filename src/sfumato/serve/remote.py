@@ -236,10 +236,10 @@ class Remote(Shorthands):
         found = self._post("/largest", self._form(question, require_bound(spend)))[1]["spend"]
         return None if found is None else bound_from_json(found)
 
-    def rehearse(self, question: Question, spend: Bound | None = None, people: int = 1000) -> Answer:
+    def rehearse(self, question: Question, spend: Bound | None = None, people: int | None = None) -> Answer:
         """Answer a question on made-up rows; free."""
-        body = self._form(question, spend)
-        return read_answer(self._post(f"/rehearse?people={int(people)}", body)[1], self.schema)
+        asked = "/rehearse" if people is None else f"/rehearse?people={int(people)}"
+        return read_answer(self._post(asked, self._form(question, spend))[1], self.schema)
 
     def remaining(self) -> dict[str, str]:
         """Return what every limit that concerns you has left, in words."""

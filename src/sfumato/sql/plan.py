@@ -11,6 +11,7 @@ from sfumato.grammar import printed, tree
 from sfumato.grammar.printing import printed_name, printed_number
 from sfumato.sql.canonical import Names, canonical
 from sfumato.sql.charged import Reader, check_charged, conjuncts
+from sfumato.sql.days import with_days
 from sfumato.sql.narrowing import narrowed
 from sfumato.sql.scope import Per, Scope, Written, bare, given, open_scope, with_condition
 from sfumato.sql.typing import Leaves, typed
@@ -94,14 +95,19 @@ def _with(pers: Mapping[str, Per]) -> str:
     return f"WITH {', '.join(per.text for per in pers.values())} " if pers else ""
 
 
-def plan_of(statement: tree.Statement, database: Database) -> tuple[Plan, Scope]:
-    """Return the plan of the private part of a statement, checked against the tree, and its names."""
-    pers = _pers(statement.tables, database)
+def plan_of(statement: tree.Statement, database: Database, *, days: bool = False) -> tuple[Plan, Scope]:
+    """Return the plan of the private part of a statement, checked against the tree, and its names.
+
+    With `days` a text that WHERE compares with a column of dates is written as DATE; stored statements are read as
+    they are.
+    """
+    pers = _pers(statement.tables, database, days)
     select = innermost(statement.select)
     assert isinstance(select.source, tree.Source)
     scope = open_scope(select.source, database, pers)
     assert scope.flat is not None
-    _check_source(select.source, scope, scope.flat)
+    source, select = select.source, replace(select, where=_dated(select.where, scope, days))
+    _check_source(source, scope, scope.flat)
     flat = with_condition(scope.flat, _where(select.where, scope))
     keys = tuple(_key(key, select, scope) for key in select.keys)
     if len({key.text for key in keys}) != len(keys):
@@ -123,10 +129,14 @@ def plan_of(statement: tree.Statement, database: Database) -> tuple[Plan, Scope]
         plan.text(),
         _with(pers) + _as_written(list(dict.fromkeys(written_items)), select.where, _written_keys(select), scope),
     )
-    reader = Reader(select.source, scope, {name: per.written for name, per in pers.items()})
+    reader = Reader(source, scope, {name: per.written for name, per in pers.items()})
     written = reader.presence(select.where) | reader.reads((*aggregates_of(select), *_written_keys(select)))
     check_charged(plan.reads, written, frozenset(database.attributes))
     return plan, scope
+
+
+def _dated(where: tree.Expression | None, scope: Scope, days: bool) -> tree.Expression | None:
+    return with_days(where, scope) if days and where is not None else where
 
 
 def innermost(select: tree.Select) -> tree.Select:
@@ -354,7 +364,7 @@ def _people(node: tree.Aggregate, scope: Scope, where: Expression | None) -> Tot
 # Tables of one row a person
 
 
-def _pers(written: Sequence[tree.Per], database: Database) -> dict[str, Per]:
+def _pers(written: Sequence[tree.Per], database: Database, days: bool) -> dict[str, Per]:
     if len(written) > MOST_WITHS:
         raise ParameterError(f"A statement has at most {MOST_WITHS} tables of WITH; write fewer.")
     found: dict[str, Per] = {}
@@ -362,13 +372,14 @@ def _pers(written: Sequence[tree.Per], database: Database) -> dict[str, Per]:
         name = given(node.name)
         if name.casefold() in {one.casefold() for one in (*database.tables, *found)}:
             raise ParameterError(f"Two things are called {name}; rename the table of WITH.")
-        found[name] = _per(name, node, database, found)
+        found[name] = _per(name, node, database, found, days)
     return found
 
 
-def _per(name: str, node: tree.Per, database: Database, pers: Mapping[str, Per]) -> Per:
+def _per(name: str, node: tree.Per, database: Database, pers: Mapping[str, Per], days: bool) -> Per:
     scope = open_scope(node.source, database, pers)
     assert scope.flat is not None
+    node = replace(node, where=_dated(node.where, scope, days))
     if not scope.names_person(node.key):
         raise ParameterError(
             f"A WITH holds one row a person, and {name!r} is grouped by something else; group it by the person."

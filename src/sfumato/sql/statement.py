@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -46,6 +46,13 @@ class Statement:
     selects: tuple[Select, ...]
     texts: tuple[str, ...]
     """The canonical text of every aggregate, in the order of the released columns."""
+    before: Statement | None = None
+    """The same as earlier versions stored it, in the order and with the dates that were written; None if alike."""
+
+    def answered_by(self, answers: Sequence[Answer]) -> Statement:
+        """Return the form of the statement whose questions these answers are of."""
+        before = self.before
+        return before if before is not None and tuple(one.question for one in answers) == before.selects else self
 
     @property
     def private(self) -> tree.Select:
@@ -406,9 +413,15 @@ def _outer(select: tree.Select, columns: Mapping[str, tuple[Any, ...]]) -> Query
 def read_statement(text: str, database: Database) -> Statement:
     """Return a statement made ready, or refuse it."""
     parsed = parse_statement(text)
-    plan, scope = plan_of(parsed, database)
+    before = _statement(parsed, database, *plan_of(parsed, database))
+    before.check()
+    plan, scope = plan_of(parsed, database, days=True)
+    # Which aggregate is named first changes no number, so all orders are one question, paid once.
+    alike = replace(plan, totals=tuple(sorted(plan.totals, key=lambda total: total.text)))
+    found = _statement(parsed, database, alike, scope)
+    return before if found.selects == before.selects else replace(found, before=before)
+
+
+def _statement(parsed: tree.Statement, database: Database, plan: Plan, scope: Scope) -> Statement:
     selects = tuple(Select(plan.text(totals)) for _, totals in parts_of(plan))
-    texts = tuple(total.text for total in plan.totals)
-    found = Statement(parsed, database, plan, scope, selects, texts)
-    found.check()
-    return found
+    return Statement(parsed, database, plan, scope, selects, tuple(total.text for total in plan.totals))

@@ -12,6 +12,7 @@ from sfumato.show.views import View
 from sfumato.table.schema import Schema
 
 SHOWN_VALUES = 8
+EVERY_ROW = "Every row is one person."
 
 
 def schema_view(schema: Schema) -> View:
@@ -22,10 +23,13 @@ def schema_view(schema: Schema) -> View:
 
 
 def _people(schema: Schema) -> str:
-    if schema.person is None:
-        return "Every row is one person."
-    rows = "one row counts" if schema.rows_per_person == 1 else f"at most {schema.rows_per_person} rows count"
-    return f"The column {schema.person!r} says whose row it is; {rows} for each person."
+    return EVERY_ROW if schema.person is None else whose_row(schema.person, schema.rows_per_person)
+
+
+def whose_row(person: str, rows_per_person: int) -> str:
+    """Say which column tells people apart, and how many of their rows count."""
+    rows = "one row counts" if rows_per_person == 1 else f"at most {rows_per_person} rows count"
+    return f"The column {person!r} says whose row it is; {rows} for each person."
 
 
 def described(domain: Domain) -> list[str]:

@@ -14,6 +14,7 @@ from sfumato.errors import SchemaError
 from sfumato.show.tables import table as draw
 from sfumato.show.views import View, Viewed
 from sfumato.table.candidates import with_bins_in_python
+from sfumato.table.described import EVERY_ROW, whose_row
 from sfumato.table.mistakes import CONFIRM, unfilled
 from sfumato.table.names import (
     CODE,
@@ -52,6 +53,7 @@ column that tells a person's rows apart and says nothing else: then an attribute
 """
 
 
+_ENDS = (("low", "earliest"), ("high", "latest"))
 LOOKS = (
     "LOOKING AT PRIVATE CELLS, as you asked. This is outside of every promise: what is read is for the curator's "
     "eyes, and a range that is read from data is a fact about somebody. Compare every candidate with what is publicly "
@@ -162,12 +164,11 @@ class Draft(Viewed):
             [name, column["type"], _held(column), " ".join(with_bins_in_python(self.notes.get(name, ())))]
             for name, column in self.record["columns"].items()
         ]
-        person = self.record.get("person")
-        whose = "Every row is one person." if person is None else f"person: {person}; rows: {self._rows()}"
         looked = [" ".join(_LOOKED.split())] if self.looked else []
         tables = (draw("", ["column", "type", "may hold", "noticed"], rows),)
-        hint = "In Python write draft.confirm().schema()." if self.looked else ""
-        return View("Draft of a schema", tables, (*looked, whose, *self.notes.get("", ())), (self.to_do, hint))
+        filling = "In Python draft.fill(age={'low': 0, 'high': 99}) fills in a column." if self.missing else ""
+        hint = "In Python write draft.confirm().schema()." if self.looked else filling
+        return View("Draft of a schema", tables, (*looked, self._whose(), *self.notes.get("", ())), (self.to_do, hint))
 
     @property
     def to_do(self) -> str:
@@ -180,12 +181,18 @@ class Draft(Viewed):
             " ".join(part for part in (places, compare if self.looked else "") if part) or "Nothing is left to fill in."
         )
 
-    def _rows(self) -> str:
-        return (
-            "one for everybody"
-            if self.record.get("row_key") == []
-            else f"at most {self.record['rows_per_person']} count"
-        )
+    def _whose(self) -> str:
+        person = self.record.get("person")
+        if person is None:
+            return EVERY_ROW
+        if person == FILL:
+            return (
+                "It is not known whose row it is: write draft.fill(person='…') with the column that tells people "
+                "apart, or draft.fill(person=None) if every row is one person."
+            )
+        if self.record.get("row_key") == []:
+            return f"The column {person!r} says whose row it is; everybody has one row."
+        return whose_row(person, self.record["rows_per_person"])
 
 
 def _require_described(name: str, known: Any) -> None:
@@ -208,12 +215,19 @@ def _require_described(name: str, known: Any) -> None:
 
 
 def _held(column: Mapping[str, Any]) -> str:
+    """Say what a column may hold, as far as that is known, and what is to be filled in."""
+    gaps = list(unfilled({key: value for key, value in column.items() if key != "values"}))
     if "values" in column:
-        return ", ".join(map(str, column["values"]))
-    ends = [column[key] for key in ("low", "high", "earliest", "latest") if key in column]
-    more = [f"{key} {column[key]}" for key in ("step", "format", "max_bytes") if key in column]
-    more += [f"{key} {column[key]!r}" for key in KEYS if key in column]
-    return "; ".join([*([" to ".join(map(str, ends))] if ends else []), *more])
+        listed = column["values"]
+        return "fill in its values" if FILL in listed else ", ".join(map(str, listed))
+    low, high = (next((column[key] for key in keys if key in column), FILL) for keys in _ENDS)
+    ends = {(True, True): f"{low} to {high}", (True, False): f"from {low}", (False, True): f"up to {high}"}
+    known = [ends[low != FILL, high != FILL]] if (low, high) != (FILL, FILL) else []
+    known += [f"{key} {column[key]}" for key in ("step", "format", "max_bytes") if key in column and key not in gaps]
+    known += [f"{key} {column[key]!r}" for key in KEYS if key in column and key not in gaps]
+    *first, last = gaps or [""]
+    needed = [f"fill in {', '.join(first)}{' and ' if first else ''}{last}"] if gaps else []
+    return "; ".join([*known, *needed])
 
 
 @understood
@@ -257,8 +271,8 @@ def _by_name(kinds: Mapping[str, Any]) -> Draft:
             notes[name] = [CODE, *([many] if kind.is_string() else [])]
         elif kind.is_string() and column["type"] != "category":
             notes[name] = [
-                "The type is guessed from the name; category, text, integer, fixed, date, time and boolean "
-                "are the others."
+                "The type is guessed from the name; if it is wrong, write category, text, integer, fixed, date, time "
+                "or boolean."
             ]
     if not columns:
         raise SchemaError("No column of this source has a type that a schema can describe.")

@@ -10,7 +10,28 @@ from sfumato.exact import positive_integer
 from sfumato.noise import Noise
 from sfumato.table.schema import Schema
 
+PEOPLE = 1000
+"""So many people are made up where their number is not public."""
+MOST_PEOPLE = 100_000
+MOST_CELLS = 2_000_000
+"""More cells would take longer to make up than anybody waits for something free."""
 WORDS = ("apple", "bread", "cherry", "dew", "ember", "fern", "grain", "hazel")
+
+
+def people_of(public: int | None, wanted: int | None, columns: int) -> tuple[int, str]:
+    """Return how many people to make up and a sentence about it; errors are those of as many people as there are.
+
+    >>> people_of(200, None, 3)
+    (200, 'The made-up rows are of 200 people, as many as in your table, which is public.')
+    """
+    most = min(MOST_PEOPLE, max(PEOPLE, MOST_CELLS // max(1, columns)))
+    count = positive_integer(wanted, "people") if wanted is not None else min(public or PEOPLE, most)
+    made = f"The made-up rows are of {count:,} people"
+    if not public:
+        return count, f"{made}; how many your table has is private, and real errors differ."
+    if count == public:
+        return count, f"{made}, as many as in your table, which is public."
+    return count, f"{made}, and your table has {public:,}: real errors differ."
 
 
 def random_rows(schema: Schema, people: int, noise: Noise) -> Any:

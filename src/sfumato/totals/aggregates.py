@@ -73,9 +73,9 @@ class Aggregate(Question):
 
         return plan_totals((self,), basis, spend, (), read_where(self.where, basis.schema))
 
-    def expected(self, basis: Basis, spend: Bound) -> Expected | None:
+    def expected(self, basis: Basis, spend: Bound, prepared: Prepared | None = None) -> Expected | None:
         """Return how far noise of a known law will move the widest number."""
-        return expected_of_totals(self, self.prepare(basis, spend), basis.people)
+        return expected_of_totals(self, prepared or self.prepare(basis, spend), basis.people)
 
     def shown(self, value: Fraction) -> int | float:
         """Return a value of the formula as people expect it."""

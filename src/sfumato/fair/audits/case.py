@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,12 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError, SchemaError
-from sfumato.fair.audits.group_counts import UNKNOWN, known
+from sfumato.fair.audits.group_counts import UNKNOWN, known, noted
 from sfumato.fair.audits.nearby import Matched, match, positions, smooth
 from sfumato.fair.caution import FairnessWarning
 from sfumato.fair.grid import Floats, Integers, check_probabilities
 from sfumato.fair.metric.base import Metric
-from sfumato.fair.people import as_numbers, as_text, column, column_names, is_numeric, people_count, without
+from sfumato.fair.people import (
+    as_numbers,
+    as_text,
+    column,
+    column_names,
+    is_numeric,
+    people_count,
+    select_rows,
+    without,
+)
 from sfumato.noise import Noise
 from sfumato.words import nearest
 
@@ -44,6 +53,8 @@ class Case:
     notes: list[str] = field(default_factory=list)
     apart: frozenset[str | int] = frozenset()
     """Columns that do not describe people: the protected one, the label, and what was not named."""
+    rows: Integers | None = None
+    """Which rows of the table these people are, where they are a part of it."""
 
     @property
     def protected_name(self) -> str:
@@ -54,6 +65,10 @@ class Case:
     def size(self) -> int:
         """Return the number of people."""
         return len(self.favourable)
+
+    def rows_of(self, marked: NDArray[np.bool_]) -> Integers:
+        """Return the rows of the table in which those stand who are marked."""
+        return np.flatnonzero(marked) if self.rows is None else self.rows[marked]
 
     @cached_property
     def near(self) -> Integers:
@@ -126,10 +141,37 @@ def make_case(
         )
     return Case(
         people, inside, names, probabilities, probabilities[:, place], only_decisions, bound,
-        _merit(people, label, deserving, count), _segments(people, segments, count), name, known(labels),
+        _both_labelled(_merit(people, label, deserving, count), inside, names),
+        _segments(people, segments, count), name, known(labels),
         ask if name is not None else None,
         apart=_apart(people, name, label, features, () if bound is None else bound.columns),
     )  # fmt: skip
+
+
+def only_labelled(case: Case) -> Case:
+    """Return the case of those whose label is known, which is all that a check on merit can look at."""
+    if case.merit is None or not np.isnan(case.merit).any():
+        return case
+    rows = np.flatnonzero(~np.isnan(case.merit))
+    return replace(
+        case, people=select_rows(case.people, rows), inside=case.inside[rows], probabilities=case.probabilities[rows],
+        favourable=case.favourable[rows], metric=None if case.metric is None else case.metric.subset(rows),
+        merit=case.merit[rows], segments=None if case.segments is None else case.segments[rows],
+        labels=case.labels[rows], rows=rows,
+    )  # fmt: skip
+
+
+def _both_labelled(merit: Floats | None, inside: NDArray[np.bool_], names: tuple[str, str]) -> Floats | None:
+    """Return the merit, if it is known of enough people of both groups to say something."""
+    if merit is None:
+        return None
+    first, second = (int((~np.isnan(merit[here])).sum()) for here in (inside, ~inside))
+    if min(first, second) < SMALLEST_GROUP:
+        raise ParameterError(
+            f"{first} of {names[0]} and {second} of {names[1]} have a label; name a column that is filled in for both "
+            "groups, or leave label= out."
+        )
+    return merit
 
 
 def _apart(
@@ -234,20 +276,26 @@ def _bound_metric(metric: Metric, people: Any, count: int) -> Metric:
 def _merit(people: Any, label: Any, deserving: Any, count: int) -> Floats | None:
     if label is None:
         return None
-    values = column(people, label) if isinstance(label, (str, int)) else np.asarray(label)
+    column_of_labels = column(people, label) if isinstance(label, (str, int)) else np.asarray(label)
+    if column_of_labels.shape != (count,):
+        raise ParameterError(f"label must have {count} entries, one a person: a label or a merit score.")
+    labelled = noted(as_text(column_of_labels))
+    values = column_of_labels[labelled]
     words = sorted(set(as_text(values).tolist())) if deserving is not None or values.dtype.kind in "OU" else []
     if len(words) == 2 and not is_numeric(values) and (deserving is not None or words != ["False", "True"]):
         if str(deserving) not in words:
             raise ParameterError(f"Say which label is the good one, with deserving=; they are {', '.join(words)}.")
         values = as_text(values) == str(deserving)
     try:
-        merit = np.asarray(values, dtype=np.float64)
+        known_merit = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise ParameterError(
             "label must be numbers, and it holds text; write a column of 0 and 1, two words, or a score."
         ) from None
-    if merit.shape != (count,) or not np.all(np.isfinite(merit)):
-        raise ParameterError(f"label must be {count} finite numbers, one a person: a label or a merit score.")
+    if not np.all(np.isfinite(known_merit)):
+        raise ParameterError("label must be finite numbers, and it holds an infinity; leave such cells empty.")
+    merit = np.full(count, np.nan)
+    merit[labelled] = known_merit
     return merit
 
 

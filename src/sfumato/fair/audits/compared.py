@@ -27,7 +27,8 @@ class Comparison:
     """One rate of a group beside that of the group it is compared with.
 
     `ratio_surely` and `difference_surely` hold for all impact ratios of the report together; the first decides the
-    verdict, the second whether the rates differ by more than chance explains.
+    verdict, the second whether the rates differ by more than chance explains. `enough` says whether there are people
+    enough to say anything about the rate. None of the three depends on which intervals are shown.
     """
 
     figure: str
@@ -41,11 +42,12 @@ class Comparison:
     difference: float
     difference_interval: Ends
     difference_surely: Ends
+    enough: bool
 
     @property
     def known(self) -> bool:
         """Whether there are enough people to say anything about the rate."""
-        return self.rate_interval != (0.0, 1.0) and isfinite(self.ratio)
+        return self.enough and isfinite(self.ratio)
 
     @property
     def verdict(self) -> Verdict:

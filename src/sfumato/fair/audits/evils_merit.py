@@ -116,7 +116,7 @@ def reverse_tokenism(case: Case) -> Finding:
         f"{count / len(compared):.1%} of the {len(compared)} most deserving people outside the group are refused "
         f"although people like them are not, against {usual:.1%} of the less deserving beside them{said}.",
         "more out-of-line refusals of the best", effect, TOKENS, p_value,
-        {"tokens": [] if case.only_decisions else np.flatnonzero(token & top)[:20].tolist(), "covered": covered},
+        {"tokens": [] if case.only_decisions else case.rows_of(token & top)[:20].tolist(), "covered": covered},
     )  # fmt: skip
 
 

@@ -69,6 +69,8 @@ class Tallied:
     people: float
     noise: CellNoise = EXACT
     edges: tuple[float, ...] = ()
+    without_label: int | None = 0
+    """How many have no label where others have one, None if that is private; what needs a label leaves them out."""
 
     def column_sets(self) -> list[tuple[str, ...]]:
         """Return the columns that groups were made of, single ones first."""
@@ -96,7 +98,12 @@ def protected_columns(protected: Any) -> dict[str, NDArray[np.str_]]:
 
 def known(values: NDArray[np.str_]) -> NDArray[np.str_]:
     """Return groups as text, those that nobody noted under one name."""
-    return np.where(np.isin(values, ("missing", "", "nan", "None", "<NA>")), UNKNOWN, values)
+    return np.where(noted(values), values, UNKNOWN)
+
+
+def noted(values: NDArray[np.str_]) -> NDArray[np.bool_]:
+    """Return where somebody noted a value, of a column as text."""
+    return ~np.isin(values, ("missing", "", "nan", "None", "<NA>"))
 
 
 def column_sets(names: Sequence[str], intersections: int) -> list[tuple[str, ...]]:
@@ -108,13 +115,17 @@ def column_sets(names: Sequence[str], intersections: int) -> list[tuple[str, ...
 
 @dataclass(frozen=True, eq=False)
 class Treatment:
-    """How everybody was treated: decisions of 0 and 1 or, where not `decided`, probabilities; labels and scores."""
+    """How everybody was treated: decisions of 0 and 1 or, where not `decided`, probabilities; labels and scores.
+
+    `labelled` marks whose label is known, by default everybody's.
+    """
 
     chances: Floats | None = None
     decided: bool = True
     labels: NDArray[np.bool_] | None = None
     scores: Floats | None = None
     edges: tuple[float, ...] = ()
+    labelled: NDArray[np.bool_] | None = None
 
     @cached_property
     def middle(self) -> float:
@@ -126,18 +137,19 @@ class Treatment:
         """Return what is known of one group."""
         parts: dict[str, Any] = {}
         chances, labels, scores = self.chances, self.labels, self.scores
+        seen = here if self.labelled is None else here & self.labelled
         if chances is not None:
             parts["chosen"] = _share(chances, here, self.decided)
         if chances is not None and labels is not None:
-            parts["hits"] = _share(chances, here & labels, self.decided)
-            parts["alarms"] = _share(chances, here & ~labels, self.decided)
-            parts["right"] = Share(float(chances[here & labels].sum()), float(chances[here & ~labels].sum()))
+            parts["hits"] = _share(chances, seen & labels, self.decided)
+            parts["alarms"] = _share(chances, seen & ~labels, self.decided)
+            parts["right"] = Share(float(chances[seen & labels].sum()), float(chances[seen & ~labels].sum()))
         if scores is not None:
             parts["high"] = _share((scores > self.middle).astype(np.float64), here, True)
         if scores is not None and labels is not None:
             place = np.searchsorted(np.asarray(self.edges[1:-1]), scores, side="right")
             parts["bins"] = tuple(
-                _share(labels.astype(np.float64), here & (place == one), True) for one in range(len(self.edges) - 1)
+                _share(labels.astype(np.float64), seen & (place == one), True) for one in range(len(self.edges) - 1)
             )
         return GroupCounts(group, float(here.sum()), **parts)
 
@@ -157,7 +169,8 @@ def tally(protected: Mapping[str, NDArray[np.str_]], intersections: int, treatme
             found.append(treatment.counts(Group(columns, tuple(values)), codes.ravel() == place))
     size = len(next(iter(protected.values())))
     calibrated = treatment.scores is not None and treatment.labels is not None
-    return Tallied(tuple(found), size, edges=treatment.edges if calibrated else ())
+    absent = 0 if treatment.labelled is None else int((~treatment.labelled).sum())
+    return Tallied(tuple(found), size, edges=treatment.edges if calibrated else (), without_label=absent)
 
 
 def _share(chances: Floats, here: NDArray[np.bool_], decided: bool) -> Share:

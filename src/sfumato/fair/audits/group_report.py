@@ -14,7 +14,7 @@ from sfumato.answer import Frame
 from sfumato.errors import ParameterError
 from sfumato.fair.audits.calibration import Calibration, calibrated
 from sfumato.fair.audits.compared import ERRORS, IMPACT, RATES, Comparison, GroupFinding
-from sfumato.fair.audits.group_counts import GroupCounts, Tallied, Treatment, protected_columns, tally
+from sfumato.fair.audits.group_counts import GroupCounts, Tallied, Treatment, noted, protected_columns, tally
 from sfumato.fair.audits.rates import Ends, Share, difference_interval, ratio_interval
 from sfumato.fair.grid import Floats
 from sfumato.fair.people import as_text
@@ -44,6 +44,14 @@ class GroupReport:
     private: str = ""
     favourable: str = ""
     """The decision that counts as the good one, where decisions are words."""
+    checks: tuple[str, ...] = ()
+    """Other checks that need a label, and so leave out the same people."""
+    shown: float | None = None
+    """The confidence of the intervals that are shown, where it is not that of verdicts."""
+
+    @property
+    def _shown(self) -> float:
+        return self.confidence if self.shown is None else self.shown
 
     @cached_property
     def comparisons(self) -> tuple[Comparison, ...]:
@@ -78,10 +86,10 @@ class GroupReport:
         noise = self.tallied.noise
         ratio = first.value / second.value if second.value else float("nan")
         return Comparison(
-            figure, one, best, first.value, first.interval(self.confidence, noise), ratio,
-            ratio_interval(first, second, self.confidence, noise), ratio_interval(first, second, surely, noise),
-            first.value - second.value, difference_interval(first, second, self.confidence, noise),
-            difference_interval(first, second, surely, noise),
+            figure, one, best, first.value, first.interval(self._shown, noise), ratio,
+            ratio_interval(first, second, self._shown, noise), ratio_interval(first, second, surely, noise),
+            first.value - second.value, difference_interval(first, second, self._shown, noise),
+            difference_interval(first, second, surely, noise), first.interval(self.confidence, noise) != (0.0, 1.0),
         )  # fmt: skip
 
     @cached_property
@@ -146,6 +154,19 @@ class GroupReport:
         """Return which decision the rates are about, in a sentence; nothing where decisions are probabilities."""
         return f"The favourable decision is {self.favourable!r}." if self.favourable else ""
 
+    def labelled(self) -> str:
+        """Return how many have no label and what leaves them out, in a sentence; nothing where everybody has one."""
+        absent = self.tallied.without_label
+        if absent is None:
+            return "Error rates and precision leave out people whose label is missing."
+        if not absent:
+            return ""
+        figures = ["error rates", "precision"] if any(one.hits is not None for one in self.tallied.groups) else []
+        *first, last = [*figures, *(["calibration"] if self.tallied.edges else []), *self.checks]
+        named = f"{', '.join(first)} and {last}" if first else last
+        have, whom = ("has", "that person") if absent == 1 else ("have", "them")
+        return f"{absent:,} of {self.tallied.people:,.0f} people {have} no label; {named} leave {whom} out."
+
     def tables(self) -> list[Table]:
         """Return the rates by each set of protected columns, then the error rates where labels are known."""
         sets = self.tallied.column_sets()
@@ -179,7 +200,7 @@ class GroupReport:
         share: Share | None = getattr(one, figure)
         if share is None:
             return ["", ""]
-        shown = _with_ends(share.value, share.interval(self.confidence, self.tallied.noise))
+        shown = _with_ends(share.value, share.interval(self._shown, self.tallied.noise))
         if compared is None:
             return [shown, "left out" if one.group.unknown else "compared with"]
         if not compared.known:
@@ -258,6 +279,8 @@ class GroupReport:
             lines += [f"### {shown.title}", "", _markdown(shown), ""]
         if self.calibration_verdict is not None:
             lines += [self.calibration_verdict.sentence(), ""]
+        if self.labelled():
+            lines += [self.labelled(), ""]
         lines += [
             f"{self.together()} A ratio above 0.8 does not make a rule fair, and nothing here is a statement about "
             "causes or about the law.",
@@ -266,8 +289,12 @@ class GroupReport:
 
     def displayed(self, confidence: float) -> tuple[tuple[str, ...], tuple[Table, ...]]:
         """Return what is said first and the tables, with intervals of a confidence of their own."""
-        other = replace(self, confidence=float(confidence))
-        return (self.headline(), self.counted()), tuple(other.tables())
+        other = replace(self, shown=float(confidence))
+        sure = f"{100 * self.confidence:g} %"
+        rule = f"Verdicts hold for all impact ratios together at {sure}, whichever intervals are shown."
+        return (self.headline(), self.counted(), self.labelled(), rule if self.comparisons else ""), tuple(
+            other.tables()
+        )
 
     @property
     def number_of_intervals(self) -> int:
@@ -284,8 +311,9 @@ class GroupReport:
         calibration = self.calibration()
         shown = [*self.tables(), *([calibration] if calibration is not None else [])]
         verdict = self.calibration_verdict
-        said = [*([] if verdict is None else [verdict.sentence()]), *([self.together()] if self.comparisons else [])]
-        return "\n\n".join([*(one.text() for one in shown), *said])
+        calibrated = "" if verdict is None else verdict.sentence()
+        said = [calibrated, self.labelled(), self.together() if self.comparisons else ""]
+        return "\n\n".join([*(one.text() for one in shown), *(part for part in said if part)])
 
     def together(self) -> str:
         """Return what intervals and verdicts hold for, in one sentence."""
@@ -294,7 +322,7 @@ class GroupReport:
     def to_frame(self, confidence: float | None = None) -> Frame:
         """Return one row for each group and figure, with intervals, to work with; None where there are too few."""
         if confidence is not None:
-            return replace(self, confidence=float(confidence)).to_frame()
+            return replace(self, shown=float(confidence)).to_frame()
         rows = []
         compared = {(one.figure, one.group.group): one for one in self.comparisons}
         for one in self.tallied.groups:
@@ -302,7 +330,7 @@ class GroupReport:
                 share: Share | None = getattr(one, figure)
                 if share is not None:
                     beside = compared.get((figure, one.group))
-                    ends = share.interval(self.confidence, self.tallied.noise)
+                    ends = share.interval(self._shown, self.tallied.noise)
                     rate = (None, None, None) if ends == (0.0, 1.0) else (share.value, *ends)
                     ratio: tuple[float | None, ...] = (None, None, None)
                     if beside is not None and beside.known:
@@ -318,7 +346,7 @@ class GroupReport:
         return {
             "ok": self.ok, "raised": list(self.raised), "differs": list(self.differs),
             "headline": self.headline(), "people": self.tallied.people,
-            "favourable": self.favourable or None,
+            "favourable": self.favourable or None, "without_label": self.tallied.without_label,
             "comparisons": [one.to_json() for one in self.comparisons],
             "calibration": None if self.calibration_verdict is None else self.calibration_verdict.to_json(),
             "groups": [_group_json(one, self.confidence, self.tallied) for one in self.tallied.groups],
@@ -345,6 +373,7 @@ def group_report(
     there are scores alone. `protected` is a column, or a table of several; groups are made of each and of
     `intersections` of them together. A missing value makes the group "unknown", which is counted and not compared.
     `reference` names the group to compare with; by default the one with the largest rate that has at least 2 % of all.
+    Whose label is missing is left out of error rates, precision and calibration, and the report says how many that are.
 
     >>> report = group_report([1, 0, 0, 0] * 100 + [1, 1, 1, 0] * 100, ["f"] * 400 + ["m"] * 400)
     >>> print(report.headline())
@@ -360,7 +389,8 @@ def group_report(
     people = len(next(iter(columns.values())))
     chances, decided = (None, True) if decisions is None else _chances(decisions, favourable, people)
     edges = tuple(np.linspace(0, 1, BINS + 1).tolist())
-    treatment = Treatment(chances, decided, _labels(label, people), _scores(scores, people), edges)
+    labels, labelled = (None, None) if label is None else _labels(label, people)
+    treatment = Treatment(chances, decided, labels, _scores(scores, people), edges, labelled)
     tallied = tally(columns, intersections, treatment)
     named = () if reference is None else (reference,) if isinstance(reference, str) else tuple(reference)
     for name in named:
@@ -391,18 +421,21 @@ def _binary(array: Any, good: Any, what: str, option: str) -> Any:
     return words == wanted
 
 
-def _labels(labels: Any, people: int) -> Any:
-    if labels is None:
-        return None
+def _labels(labels: Any, people: int) -> tuple[Any, Any]:
+    """Return whose label is the good one, and whose is known."""
     array = np.asarray(labels)
     if array.shape != (people,):
         raise ParameterError(f"There are {array.size} labels (label=) for {people} people; give one a person.")
-    words = set(as_text(array).tolist())
-    if not words <= {"0", "1", "0.0", "1.0", "False", "True"}:
+    words = as_text(array)
+    labelled = noted(words)
+    if not labelled.any():
+        raise ParameterError("Nobody has a label; leave label= out, or name a column that is filled in.")
+    if not set(words[labelled].tolist()) <= {"0", "1", "0.0", "1.0", "False", "True"}:
         raise ParameterError(
-            "label= is 0 and 1: who deserved the good outcome; write for example table['paid'] == 'yes'."
+            "label= is 0 and 1, or missing: who deserved the good outcome; write for example "
+            "table['paid'].map({'yes': 1, 'no': 0})."
         )
-    return np.isin(as_text(array), ("1", "1.0", "True"))
+    return np.isin(words, ("1", "1.0", "True")), labelled
 
 
 def _scores(scores: Any, people: int) -> Floats | None:

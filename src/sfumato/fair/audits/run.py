@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.errors import ParameterError
 from sfumato.fair.audits import evils, evils_merit, evils_segment
-from sfumato.fair.audits.case import Case, make_case
+from sfumato.fair.audits.case import Case, make_case, only_labelled
 from sfumato.fair.audits.findings import LIPSCHITZ, Finding
 from sfumato.fair.audits.group_counts import Treatment, tally
 from sfumato.fair.audits.group_report import GroupReport
@@ -30,6 +30,7 @@ NULL_SHUFFLES = 200
 LISTED = 12
 LARGE = 1000
 """From here on a number is shown whole."""
+NEED_A_LABEL = ("E5", "E6", "E8")
 
 
 @understood
@@ -54,7 +55,8 @@ def audit(
     protected column, or is that column; `group` is the protected value, by default the smaller of two groups;
     `favourable` is the good outcome, by default the last one. `metric` says who is similar to whom; without it only
     group figures are possible. `label` (true merit) and `segments` (such as the zip code) name columns or are
-    arrays, for the checks that need them; where the label is one of two words, `deserving` is the good one.
+    arrays, for the checks that need them; where the label is one of two words, `deserving` is the good one. Whose
+    label is missing is left out of what needs one, and the report says how many that are.
     `features` names the columns that describe people, by default all but the protected one and the label
     (unless the metric reads it): leave out what the rule itself made, such as its score.
     `alpha` is the share of false alarms tolerated among what is raised.
@@ -94,25 +96,29 @@ def audit(
 
 def _group_report(case: Case, alpha: float) -> GroupReport:
     """Return the figures of all groups of the protected column; error rates where merit is a label of 0 and 1."""
-    binary = case.merit is not None and bool(np.isin(case.merit, (0.0, 1.0)).all())
+    labelled = None if case.merit is None else ~np.isnan(case.merit)
+    binary = case.merit is not None and bool(np.isin(case.merit[labelled], (0.0, 1.0)).all())
     treatment = Treatment(
-        case.favourable, case.only_decisions, case.merit == 1.0 if binary and case.merit is not None else None
-    )
-    return GroupReport(tally({case.protected_name: case.labels}, 1, treatment), (), 1 - alpha)
+        case.favourable, case.only_decisions, case.merit == 1.0 if binary and case.merit is not None else None,
+        labelled=labelled,
+    )  # fmt: skip
+    tallied = tally({case.protected_name: case.labels}, 1, treatment)
+    return GroupReport(tallied, (), 1 - alpha, checks=NEED_A_LABEL)
 
 
 def run_checks(case: Case) -> list[Finding]:
     """Return the findings of E1 to E9; shuffles are seeded, so that a report can be repeated."""
     noise = Noise(insecure_seed=11)
+    labelled = only_labelled(case)
     return [
         evils.blatant(case),
         evils.redundant_encoding(case),
         evils.redlining(case, noise),
         evils_segment.cutting_off(case),
-        evils_merit.self_fulfilling(case, noise),
-        evils_merit.reverse_tokenism(case),
+        evils_merit.self_fulfilling(labelled, noise),
+        evils_merit.reverse_tokenism(labelled),
         evils_segment.subset_targeting(case, noise),
-        evils_merit.reduced_utility(case),
+        evils_merit.reduced_utility(labelled),
         evils_merit.metric_abuse(case),
     ]
 

@@ -79,11 +79,11 @@ class GroupBy(Question):
         plan = plan_totals if self.keys == "schema" else plan_private
         return plan(self.aggregates, basis, spend, self.by, read_where(self.where, basis.schema))
 
-    def expected(self, basis: Basis, spend: Bound) -> Expected | None:
+    def expected(self, basis: Basis, spend: Bound, prepared: Prepared | None = None) -> Expected | None:
         """Return how far noise of a known law will move the widest number; which keys are found is not known."""
         if self.keys == "private":
             return None
-        return expected_of_totals(self, self.prepare(basis, spend), basis.people)
+        return expected_of_totals(self, prepared or self.prepare(basis, spend), basis.people)
 
     def value(self, released: Released) -> Any:
         """Return a table with one row for each combination."""
@@ -136,11 +136,11 @@ class Histogram(Question):
         plan = plan_totals if self.keys == "schema" else plan_private
         return plan((Count(),), basis, spend, self.columns, read_where(self.where, basis.schema))
 
-    def expected(self, basis: Basis, spend: Bound) -> Expected | None:
+    def expected(self, basis: Basis, spend: Bound, prepared: Prepared | None = None) -> Expected | None:
         """Return how far noise of a known law will move the widest number; which keys are found is not known."""
         if self.keys == "private":
             return None
-        return expected_of_totals(self, self.prepare(basis, spend), basis.people)
+        return expected_of_totals(self, prepared or self.prepare(basis, spend), basis.people)
 
     def value(self, released: Released) -> Any:
         """Return a table with one row for each value."""

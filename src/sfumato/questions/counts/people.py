@@ -53,9 +53,9 @@ class People(Question):
 
         return Prepared(gauge, mechanism, finish, arrange)
 
-    def expected(self, basis: Basis, spend: Bound) -> Expected | None:
+    def expected(self, basis: Basis, spend: Bound, prepared: Prepared | None = None) -> Expected | None:
         """Return how far noise of a known law will move the widest number."""
-        return expected_of_totals(self, self.prepare(basis, spend), basis.people)
+        return expected_of_totals(self, prepared or self.prepare(basis, spend), basis.people)
 
     def value(self, released: Released) -> Any:
         """Return the number of people, or a table with one row for each combination."""

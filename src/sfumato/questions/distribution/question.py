@@ -64,7 +64,7 @@ class Distribution(Question):
 
         return Prepared(facts.gauge, option.mechanism, finish)
 
-    def expected(self, basis: Basis, spend: Bound) -> Expected:
+    def expected(self, basis: Basis, spend: Bound, prepared: Prepared | None = None) -> Expected:
         """Return the rank error that is predicted of the curve at its worst place."""
         facts = DistributionFacts.of(basis, self.column, read_where(self.where, basis.schema))
         option, _ = choose_option(facts, facts.gauge.priced(spend), self.method)

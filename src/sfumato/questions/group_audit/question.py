@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.answer import Frame, Released
+from sfumato.ask.expected import Expected, typical_release
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question, Where, as_columns
 from sfumato.domain import nearest
@@ -21,6 +22,7 @@ from sfumato.fair.audits.rates import CellNoise, Share
 from sfumato.fair.grid import Floats
 from sfumato.noise import DiscreteLaplace
 from sfumato.privacy import Bound
+from sfumato.show.views import readable
 from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
 from sfumato.table.where import read_where
@@ -29,6 +31,10 @@ from sfumato.totals.totals import number_of_cells, plan_totals
 
 MOST_CELLS = 4096
 LISTED = 10
+FORESEEN = (100, 1000)
+"""Of groups of so many people a preview says how well rates will be known."""
+VERDICTS = 0.95
+"""How sure verdicts are, whichever intervals somebody asks for."""
 YES_OR_NO = {"yes": True, "true": True, "no": False, "false": False}
 """How people write a truth value; a column of yes and no may be drafted as one."""
 BINS = "derive coarser bins in the schema, or name fewer protected columns"
@@ -98,6 +104,18 @@ class GroupAudit(Question):
             _value_of(basis.schema, self.label, self.deserving, "deserving")
         return plan_totals((Count(),), basis, spend, self.keys, read_where(self.where, basis.schema))
 
+    def expected(self, basis: Basis, spend: Bound, prepared: Prepared | None = None) -> Expected | None:
+        """Return how well a rate near one half will be known, in the worst group of one protected column."""
+        released = typical_release(prepared or self.prepare(basis, spend), basis.people)
+        if released is None:
+            return None
+        report = self._report(released)
+        single = [one.chosen for one in report.tallied.groups if len(one.group.columns) == 1 and one.chosen is not None]
+        cells = max((share.cells for share in single), key=sum)
+        ends = {size: Share(size / 2, size / 2, cells).interval(VERDICTS, report.tallied.noise) for size in FORESEEN}
+        wide = {size: (high - low) / 2 for size, (low, high) in ends.items()}
+        return Expected(wide[FORESEEN[-1]], told=_foreseen(wide))
+
     def canonical(self, schema: Schema) -> GroupAudit:
         """Return the audit with its good values written out, so that equal audits have equal forms."""
         good = _value_of(schema, self.decision, self.favourable, "favourable")
@@ -109,17 +127,17 @@ class GroupAudit(Question):
 
     def value(self, released: Released) -> GroupReport:
         """Return the report, with intervals that know the noise."""
-        return self._report(released, Fraction(95, 100))
+        return self._report(released)
 
     def interval(self, released: Released, confidence: Fraction) -> Frame:
         """Return the figures with their intervals as a table; they cover noise and sampling."""
-        return self._report(released, confidence).to_frame()
+        return self._report(released).to_frame(float(confidence))
 
     def separate_intervals(self, released: Released) -> int:
         """Every rate and every comparison has its own."""
         return self.value(released).number_of_intervals
 
-    def _report(self, released: Released, confidence: Fraction) -> GroupReport:
+    def _report(self, released: Released) -> GroupReport:
         (part,) = released.parts
         levels = [list(dict.fromkeys(cell[place] for cell in released.cells)) for place in range(len(self.keys))]
         counts = np.array([float(value) for value in part.values()]).reshape([len(found) for found in levels])
@@ -131,9 +149,10 @@ class GroupAudit(Question):
             for columns in column_sets(self.protected, self.intersections)
             for place in np.ndindex(*(len(levels[self.protected.index(name)]) for name in columns))
         ]
-        tallied = Tallied(tuple(groups), float(counts.sum()), noise)
+        unlabelled = self.label is not None and None in levels[-1]
+        tallied = Tallied(tuple(groups), float(counts.sum()), noise, without_label=None if unlabelled else 0)
         said = "" if part.law is None else f"counts carry the noise of privacy, deviation {variance**0.5:.3g} a cell"
-        return GroupReport(tallied, (), float(confidence), private=said, favourable=str(self.favourable))
+        return GroupReport(tallied, (), VERDICTS, private=said, favourable=str(self.favourable))
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,18 +171,36 @@ class _Table:
         chosen = self.levels[audit.decision].index(audit.favourable)
         axis = -1 if audit.label is None else -2
         values = tuple(_words(self.levels[name][code]) for name, code in zip(columns, place, strict=True))
+        people = float(cells.sum())
         parts: dict[str, Any] = {"chosen": _share(cells, chosen, axis)}
         if audit.label is not None:
-            deserved = self.levels[audit.label].index(audit.deserving)
+            noted = [code for code, level in enumerate(self.levels[audit.label]) if level is not None]
+            # Whose label is missing is neither deserving nor undeserving, as in an audit of plain rows.
+            cells = np.take(cells, noted, -1)
+            deserved = [self.levels[audit.label][code] for code in noted].index(audit.deserving)
             good, rest = np.take(cells, [deserved], -1), np.delete(cells, deserved, -1)
             parts["hits"], parts["alarms"] = _share(good, chosen, axis), _share(rest, chosen, axis)
             parts["right"] = _share(np.take(cells, [chosen], axis), deserved, -1)
-        return GroupCounts(Group(columns, values), float(cells.sum()), **parts)
+        return GroupCounts(Group(columns, values), people, **parts)
 
 
 def _share(cells: Floats, code: int, axis: int) -> Share:
     part, rest = np.take(cells, [code], axis), np.delete(cells, code, axis)
     return Share(float(part.sum()), float(rest.sum()), (part.size, rest.size))
+
+
+def _foreseen(wide: Mapping[int, float]) -> str:
+    """Say how well rates of some groups will be known, by the half width of their intervals."""
+    known = {size: readable(half, half) for size, half in wide.items() if half < 0.5}
+    lost = [f"{size:,}" for size in wide if size not in known]
+    if not known:
+        much = f"There is too much noise to say anything of a group of {lost[-1]} people"
+        return f"{much}; spend more, or name fewer columns."
+    few = f"; of a group of {lost[-1]} people nothing will be known" if lost else ""
+    first, *others = (f"of {size:,} people" for size in known)
+    within = [f"{first} is known to within", *(f"{other} to within" for other in others)]
+    rates = ", and ".join(f"{words} {half}" for words, half in zip(within, known.values(), strict=True))
+    return f"The selection rate of a group {rates}, 95 % of the time ({GroupAudit.covers}){few}."
 
 
 def _words(level: Any) -> str:

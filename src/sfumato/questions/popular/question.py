@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from sfumato.answer import Frame, Released, half_width
+from sfumato.ask.expected import USUAL, Expected
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question, as_columns
 from sfumato.errors import AccuracyWarning, ParameterError
@@ -20,7 +22,7 @@ from sfumato.table.predicate import EVERY_ROW
 from sfumato.totals.aggregates import Count
 from sfumato.totals.column_tree.choice import CONFIDENCE, plan_cells, plan_pure, plan_tree, with_people
 from sfumato.totals.column_tree.histogram import PopularCounts
-from sfumato.totals.found_keys import plan_found
+from sfumato.totals.found_keys import FoundGroups, plan_found
 from sfumato.totals.totals import table_between, table_of
 from sfumato.words import one_of
 
@@ -79,6 +81,19 @@ class Popular(Question):
             return plan_cells(basis, spend, self.columns)
         return plan_pure(basis, spend, self.columns, self.smallest)
 
+    def expected(self, basis: Basis, spend: Bound, prepared: Prepared | None = None) -> Expected:
+        """Return how far a count that is listed may be off, and from which count on a record is found."""
+        ready = prepared or self.prepare(basis, spend)
+        if isinstance(ready.mechanism, PopularCounts):
+            smallest, off = ready.mechanism.hitters.smallest_found(CONFIDENCE), half_width(ready.mechanism.law, USUAL)
+        else:
+            # What is released when nothing is found says the noise and the threshold, which are public.
+            nothing = ready.finish(((), ()) if isinstance(ready.mechanism, FoundGroups) else ())
+            (part,) = nothing.parts
+            assert part.law is not None
+            smallest, off = self.value(nothing).smallest, math.ceil(half_width(part.law, USUAL) * part.unit)
+        return Expected(off, told=_foreseen(smallest, off, ready.gauge.people if ready.gauge.rows == 1 else None))
+
     def value(self, released: Released) -> SuccinctHistogram:
         """Return the table of what was found."""
         (part,) = released.parts
@@ -105,3 +120,12 @@ class Popular(Question):
     def separate_intervals(self, released: Released) -> int:
         """Every record that was published has its own."""
         return len(released.cells)
+
+
+def _foreseen(smallest: int, off: int, people: int | None) -> str:
+    """Say what will be found, and how far its count may be off."""
+    what = "people have" if people is not None else "rows have"
+    share = "" if people is None else f" ({100 * smallest / people:.2g} % of {people:,})"
+    none = "; that is more than there are, so nothing may be found" if people is not None and smallest > people else ""
+    counts = f"the noise moves its count by at most {off:,}, 95 % of the time"
+    return f"What at least {smallest:,} {what} in common{share} is found 95 % of the time{none}; {counts}."

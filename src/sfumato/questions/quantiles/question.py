@@ -105,7 +105,7 @@ class Quantiles(Question):
 
         return Prepared(gauge, mechanism, finish, order.places)
 
-    def expected(self, basis: Basis, spend: Bound) -> Expected:
+    def expected(self, basis: Basis, spend: Bound, prepared: Prepared | None = None) -> Expected:
         """Return the rank error: what is expected of the method and of the noise that measures it, or the worst."""
         _, gauge, chosen, mechanism = self._ready(basis, spend)
         if isinstance(mechanism, MeasuredCuts):

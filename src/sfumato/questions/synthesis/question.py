@@ -61,6 +61,10 @@ class Synthesize(Question):
 
     kind: ClassVar[str] = "Synthesize"
     error_unit: ClassVar[ErrorUnit] = "total variation"
+    unforeseen: ClassVar[str] = (
+        "How wrong made-up rows will be is known only after paying, because it depends on how columns hang together in "
+        "the data; the answer says it, and rehearse shows it for columns that do not."
+    )
     later: ClassVar[Mapping[str, Any]] = {"measured": True}
     workload: Workload | None = None
     columns: tuple[str, ...] | None = None

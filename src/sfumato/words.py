@@ -56,10 +56,11 @@ KEYWORDS = guide(
         "argument: write curate(source, schema, sf.Pure(3))",
         "group_report.labels audit.labels audit.qualification": "what people deserved is one word everywhere: write "
         "label=",
-        "gaussian.sigma gaussian.std gaussian.scale gaussian.variance": "a Gaussian is priced by the square of distance "
-        "over deviation; where a person moves the number by 1 and the deviation is 4, write Cost.gaussian('1/16')",
-        "Noise.seed Noise.random_state Noise.rng": "write Noise(insecure_seed=7), in tests only, because noise that can "
-        "be repeated is not private",
+        "gaussian.sigma gaussian.std gaussian.scale gaussian.variance": "a Gaussian is priced by the square of "
+        "distance over deviation; where a person moves the number by 1 and the deviation is 4, write "
+        "Cost.gaussian('1/16')",
+        "Noise.seed Noise.random_state Noise.rng": "write Noise(insecure_seed=7), in tests only, because noise that "
+        "can be repeated is not private",
         "Pure.delta": "write Approximate(1, 1e-6) for an epsilon and a delta",
         "Schema.rows": "write rows_per_person=3",
         "categories.values": "write categories('F', 'M')",

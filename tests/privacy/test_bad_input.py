@@ -281,7 +281,7 @@ def test_numbers_of_other_libraries():
         (lambda: 0.0 + Loss.flat(Cost.pure(1)), "A loss is added to a loss"),
         (lambda: Noise(seed=1), r"write Noise\(insecure_seed=7\)"),
         (lambda: Noise(7), r"write Noise\(\), or Noise\(insecure_seed=7\)"),
-        (lambda: calibrate(Pure(1), 1)(5, np.random.default_rng(1)), "noise= is a sfumato.Noise, not Generator"),
+        (lambda: calibrate(Pure(1), 1)(5, object()), "noise= is a sfumato.Noise, not object"),
     ],
 )
 def test_what_people_guess_is_answered_in_one_sentence(typed, says):

@@ -93,8 +93,10 @@ class Loss:
     def at(self, names: Iterable[str] | str | Everything) -> Cost:
         """Return the cost when only these attributes of one person change.
 
-        An attribute that the profile does not name costs nothing, and so does a name with a typing error: a loss
-        knows what was read, not the schema. Never more than group privacy over the single attributes gives (PDP:C-4). Under add-remove neighbours a
+        Where the profile lists what was read, any other name costs nothing, a misspelled one too: a loss does not know
+        the schema.
+
+        Never more than group privacy over the single attributes gives (PDP:C-4). Under add-remove neighbours a
         changed attribute is a record that leaves and another that enters, two steps, unless the profile states the
         change itself; then it may cost more than the person, whose cost is about being there.
         """

@@ -10,6 +10,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+from sfumato.errors import ParameterError
 from sfumato.exact import Infinity, to_text
 from sfumato.noise import Noise
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Attributes, Loss, Relation
@@ -113,6 +114,11 @@ class Mechanism(Promise):
 
     def __call__(self, exact: Any, noise: Noise | None = None) -> Any:
         """Draw the value, by default with noise that the operating system keys."""
+        if noise is not None and not isinstance(noise, Noise):
+            raise ParameterError(
+                f"noise= is a sfumato.Noise, not {type(noise).__name__}; leave it out, or write "
+                "noise=Noise(insecure_seed=7) in a test."
+            )
         return self.run(exact, Noise() if noise is None else noise)
 
 

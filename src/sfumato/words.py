@@ -56,6 +56,11 @@ KEYWORDS = guide(
         "argument: write curate(source, schema, sf.Pure(3))",
         "group_report.labels audit.labels audit.qualification": "what people deserved is one word everywhere: write "
         "label=",
+        "gaussian.sigma gaussian.std gaussian.scale gaussian.variance": "a Gaussian is priced by the square of "
+        "distance over deviation; where a person moves the number by 1 and the deviation is 4, write "
+        "Cost.gaussian('1/16')",
+        "Noise.seed Noise.random_state Noise.rng": "write Noise(insecure_seed=7), in tests only, because noise that "
+        "can be repeated is not private",
         "Pure.delta": "write Approximate(1, 1e-6) for an epsilon and a delta",
         "Schema.rows": "write rows_per_person=3",
         "categories.values": "write categories('F', 'M')",
@@ -78,6 +83,7 @@ EXAMPLES: Mapping[str, str] = {
     "GroupBy": "GroupBy('sex', [Count(), Mean('age')])",
     "Histogram": "Histogram('age')",
     "Mean": "Mean('age')",
+    "Noise": "Noise(), or Noise(insecure_seed=7) in a test",
     "Popular": "Popular(['street', 'job'])",
     "Pure": "Pure(0.1)",
     "Quantiles": "Quantiles('age', [0.25, 0.5, 0.75])",
@@ -144,7 +150,7 @@ def misfit(called: str, signature: inspect.Signature, given: tuple[Any, ...], na
         pass
     else:
         return None
-    known = {name: one for name, one in signature.parameters.items() if name != "self"}
+    known = {name: one for name, one in signature.parameters.items() if name not in ("self", "cls")}
     example = f"write {EXAMPLES[called]}" if called in EXAMPLES else f"it takes {_listed(known)}"
     for word in named:
         if word not in known:

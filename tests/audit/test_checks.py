@@ -163,3 +163,13 @@ def test_bad_input_is_refused_with_a_sentence(pairs, claim) -> None:
 def test_a_plain_function_needs_a_claim() -> None:
     with pytest.raises(ParameterError, match="claim=Pure"):
         audit.check(lambda bit, noise: bit, [(0, 1)])
+
+
+def test_an_outcome_that_only_one_input_has_is_called_that() -> None:
+    report = audit.check(lambda count, noise: count + noise.uniform(4), [(5, 6)], claim=Pure(1))
+    assert not report.ok
+    assert report.title.endswith(
+        "one input can give an outcome that the other never gives, which no finite loss allows"
+    )
+    nothing = audit.check(lambda bit, noise: bit if noise.bernoulli("3/4") else 1 - bit, [(0, 1)], claim=Pure(0))
+    assert nothing.title.endswith("a loss where none is claimed")

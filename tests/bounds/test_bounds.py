@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from sfumato import Truncated
@@ -106,6 +107,26 @@ def test_thresholds():
     assert threshold_people(1, rho=1, omega=3).value == 4
 
 
+def sampled_gaussian_at(order: float, rho: float, rate: float) -> float:
+    """The same divergence at any real order, by a sum over a fine grid."""
+    mu = math.sqrt(2 * rho)
+    x = np.linspace(-15, 15 + order * mu, 200_001)
+    logs = order * np.logaddexp(math.log1p(-rate), math.log(rate) + mu * x - rho) - x**2 / 2
+    top = logs.max()
+    summed = np.exp(logs - top).sum() * (x[1] - x[0]) / math.sqrt(2 * math.pi)
+    return float(top + math.log(summed)) / (order - 1)
+
+
+@pytest.mark.parametrize(("rho", "rate"), [(0.1, 0.1), (0.1, 0.01), (1.0, 0.1), (2.0, 0.2)])
+def test_the_sampled_gaussian_is_above_its_floor_just_beyond_the_ceiling(rho, rate):
+    ceiling = subsampled_order(rho, rate).value
+    assert ceiling == pytest.approx(1 + math.log(1 / rate) / (rho * (1 - 13 * rate**2)))
+    assert sampled_gaussian_at(2, rho, rate) == pytest.approx(sampled_gaussian(2, rho, rate))
+    for beyond in (0.001, 0.3, 0.999):
+        order = ceiling + beyond
+        assert sampled_gaussian_at(order, rho, rate) > 13 * rate**2 * rho * order
+
+
 def sampled_gaussian(order: int, rho: float, rate: float) -> float:
     """Exact divergence of the sampled Gaussian from the plain one at an integer order (TCDP:C-SUB15)."""
     logs = [
@@ -124,8 +145,8 @@ def test_no_theorem_beats_the_sampled_gaussian(rho, rate):
         last = 2
         while sampled_gaussian(last, rho, rate) <= factor * rate**2 * rho * last:
             last += 1
-        # It breaks at the integer `last`, so omega is at most that; the ceiling must not lie below.
-        assert last <= ceiling
+        # It breaks at the integer `last`, and at every one above the ceiling: none of those is passed.
+        assert last <= math.floor(ceiling) + 1
 
 
 def test_a_large_sample_has_no_ceiling():

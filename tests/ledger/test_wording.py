@@ -95,8 +95,9 @@ def test_refusals():
         )
     with ledger_with(Budget(Approximate(1, 1e-6, leaks=5e-7)), Cost.concentrated("1/100")) as ledger:
         assert ledger.preview(Loss.flat(Cost.concentrated("1/50"))).text == (
-            "Refused before the data were touched: person, epsilon infinity asked, closed; "
-            "order 23.25 0.47 asked, 0.3 left. A smaller spend may fit."
+            "Refused before the data were touched: person, epsilon is no longer counted, because an earlier answer did "
+            "not fit it; the Rényi loss of order 23.25 0.47 asked, 0.3 left (one of these ways of counting is enough). "
+            "A smaller spend may fit."
         )
         assert ledger.preview(Loss.flat(Cost.approximate("1/10", 1e-3))).text == (
             "Refused before the data were touched: person, leaks 0.001 asked, 5e-7 left "

@@ -12,7 +12,9 @@ import pytest
 
 from sfumato.errors import NotProvable, ParameterError, RelationMismatch, SfumatoError
 from sfumato.exact import INFINITY
+from sfumato.noise import Noise
 from sfumato.papers.truncated_cdp.report import account, frontier, group_report, omega_at, rho_at, to_rdp, to_truncated
+from sfumato.perturb import calibrate
 from sfumato.privacy import (
     ADD_REMOVE,
     REPLACE_ONE,
@@ -32,6 +34,7 @@ from sfumato.privacy import (
     curve_from_json,
     parallel,
     require_bound,
+    subsample_loss,
 )
 from sfumato.privacy.profile import profile_from_json
 from sfumato.privacy.readings import belief_change, guess, information, loss_tail, table_information
@@ -205,6 +208,13 @@ def test_relations_and_parts_that_do_not_fit():
         Loss.flat(Cost.pure(1), relation=REPLACE_ONE) + Loss.flat(Cost.pure(1), relation=ADD_REMOVE)
 
 
+def test_a_scheme_for_other_neighbours_names_what_can_be_written():
+    with pytest.raises(RelationMismatch, match=r"relation=ADD_REMOVE, or .* write 'without_replacement'"):
+        subsample_loss(Loss.flat(Cost.gaussian(1)), 10_000, 100, "poisson")
+    with pytest.raises(RelationMismatch, match=r"relation=REPLACE_ONE, or .* write 'poisson'"):
+        subsample_loss(Loss.flat(Cost.gaussian(1), relation=ADD_REMOVE), 10_000, 100, "without_replacement")
+
+
 def test_unknown_records():
     for read, record in (
         (bound_from_json, {"bound": "Quantum"}),
@@ -256,3 +266,30 @@ def test_large_groups_of_leaks_are_refused_at_once():
 def test_numbers_of_other_libraries():
     assert Pure(np.float64(0.1)) == Pure("1/10") == Pure(Decimal("0.1"))
     assert Pure(np.int64(3)) == Pure(3)
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        (lambda: Pure(1) + Concentrated(1), r"Cost\.of\(Pure\(1\)\) \+ "),
+        (lambda: sum([Pure(1), Pure(2)]), "Bounds are not added up"),
+        (lambda: Cost.gaussian(sigma=4), r"write Cost\.gaussian\('1/16'\)"),
+        (lambda: Cost.gaussian(), "needs amount"),
+        (lambda: Cost.pure(1) + 1, "A cost is added to a cost, not to 1"),
+        (lambda: 1 + Cost.pure(1), "A cost is added to a cost, not to 1"),
+        (lambda: Loss.flat(Cost.pure(1)) + Cost.pure(1), "A loss is added to a loss"),
+        (lambda: 0.0 + Loss.flat(Cost.pure(1)), "A loss is added to a loss"),
+        (lambda: Noise(seed=1), r"write Noise\(insecure_seed=7\)"),
+        (lambda: Noise(7), r"write Noise\(\), or Noise\(insecure_seed=7\)"),
+        (lambda: calibrate(Pure(1), 1)(5, object()), "noise= is a sfumato.Noise, not object"),
+    ],
+)
+def test_what_people_guess_is_answered_in_one_sentence(typed, says):
+    with pytest.raises(ParameterError, match=says) as said:
+        typed()
+    assert str(said.value).endswith(".") and "\n" not in str(said.value)
+
+
+def test_costs_and_losses_are_summed_by_sum():
+    assert sum([Cost.pure("1/10")] * 3) == 3 * Cost.pure("1/10")
+    assert sum([Loss.flat(Cost.pure("1/10"))] * 3) == 3 * Loss.flat(Cost.pure("1/10"))

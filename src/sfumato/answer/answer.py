@@ -272,8 +272,8 @@ class Answer(Exports, Viewed):
                 f"95 % interval ({self.question.covers}), for each row on its own; interval(0.95, together=True) holds "
                 "for all rows at once."
             )
-        if self.interval() == (None, None):
-            return ""  # a rule, say, has none
+        if self.interval() == (None, None) or not _has_ends(frame):
+            return ""  # a rule, say, has none, and a sketch has one for each query
         every = ", for all rows at once" if len(frame) > 1 else ""
         return f"95 % interval ({self.question.covers}){every}."
 
@@ -316,3 +316,8 @@ class Answer(Exports, Viewed):
             return self.frame.to_parquet(path, overwrite=overwrite)
         value.to_parquet(path, overwrite=overwrite, notes=self.notes)
         return Path(path)
+
+
+def _has_ends(frame: Frame) -> bool:
+    """Tell whether a table shows the ends of an interval."""
+    return any(name == "low" or name.endswith(", low") for name in frame.columns)

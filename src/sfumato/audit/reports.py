@@ -112,8 +112,15 @@ class Report:
         """What was found, in one sentence."""
         if self.ok:
             return f"{self.name} keeps its promise: {_percent(self.reach)} of the claimed loss is reached"
-        times = "a loss where none is claimed" if math.isinf(self.reach) else f"{self.reach:.3g} times the claimed loss"
-        return f"{self.name} breaks its promise: {times}"
+        return f"{self.name} breaks its promise: {self._excess()}"
+
+    def _excess(self) -> str:
+        """Say how far beyond its claim the worst finding lies."""
+        if self.worst.claimed == 0:
+            return "a loss where none is claimed"
+        if math.isinf(self.reach):
+            return "one input can give an outcome that the other never gives, which no finite loss allows"
+        return f"{self.reach:.3g} times the claimed loss"
 
     def table(self) -> str:
         """Return the findings as text for a terminal, the worst first."""

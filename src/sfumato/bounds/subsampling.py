@@ -28,11 +28,11 @@ def subsampled_order(rho: Number, rate: Number, factor: Number = 13) -> Floor:
     """Return a ceiling on the order omega up to which factor·rate²·rho can hold after sampling.
 
     To a planner: no theorem that covers all rho-concentrated mechanisms can promise a larger omega than
-    2 + log(1/rate)/(rho·(1 - factor·rate²)). The print has 1 in place of 2: its last step takes the order for the
-    order less 1.
+    1 + log(1/rate)/(rho·(1 - factor·rate²)), as printed: at every real order a, whole or not, Gaussian noise keeps
+    a·rho - a/(a - 1)·log(1/rate) (LB-SUB).
 
     >>> round(subsampled_order(0.1, 0.01).value, 2)
-    48.11
+    47.11
     """
     share = between_zero_and_one(rate, "rate")
     multiple = exact(factor, "factor")
@@ -43,4 +43,4 @@ def subsampled_order(rho: Number, rate: Number, factor: Number = 13) -> Floor:
     if kept <= 0:
         return Floor(math.inf, "nothing: the sample is too large")
     level = math.log(share.denominator) - math.log(share.numerator)
-    return Floor(2 + level / (price * float(kept)), "one integer order")
+    return Floor(1 + level / (price * float(kept)), "one order")

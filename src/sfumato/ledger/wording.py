@@ -148,7 +148,7 @@ def _route(meter: Meter) -> str:
 def refusal_text(breaks: Sequence[Break], largest: Bound | None = None) -> str:
     """Say which limits refuse, what was asked and what is left."""
     groups = [(name, list(rows)) for name, rows in groupby(breaks, key=lambda row: row.name)]
-    named = [f"{name}, {'; '.join(map(_asked, rows))}" for name, rows in groups[:SHOWN_BREAKS]]
+    named = [f"{name}, {'; '.join(map(_asked, rows))}{_any_of(rows)}" for name, rows in groups[:SHOWN_BREAKS]]
     more = len(groups) - SHOWN_BREAKS
     listed = "; ".join(named) + (f"; and {more} more" if more > 0 else "")
     text = f"Refused before the data were touched: {listed}."
@@ -182,13 +182,28 @@ def _asked(row: Break) -> str:
     if _is_other_kind(row):
         return f"a limit of {row.limit.bound}, cannot pay for this kind of spend"
     asked = f"{shown(row.asked, up=True)} asked"
-    left = "closed" if row.left is None else f"{shown(row.left, up=False)} left"
+    left = "nothing left for good" if row.left is None else f"{shown(row.left, up=False)} left"
     if row.meter.kind == "leak":
         made = " (the limit keeps too little of delta for leaks)" if row.asked > row.meter.ceiling else ""
         return f"leaks {asked}, {left}{made}"
-    if isinstance(row.limit.bound, Approximate):
-        return f"{_route(row.meter).lower().rstrip(':')} {asked}, {left}"
-    return f"{asked}, {left}"
+    if not isinstance(row.limit.bound, Approximate):
+        return f"{asked}, {left}"
+    if row.left is None:
+        return f"{_way(row.meter)} is no longer counted, because an earlier answer did not fit it"
+    return f"{_way(row.meter)} {asked}, {left}"
+
+
+def _way(meter: Meter) -> str:
+    """Name one of the ways in which an (epsilon, delta) limit is counted, as part of a sentence."""
+    if meter.kind == "tau":
+        assert isinstance(meter.order, Fraction)
+        return f"the Rényi loss of order {typed(meter.order)}"
+    return "squared distance over variance of Gaussian noise" if meter.kind == "gauss" else "epsilon"
+
+
+def _any_of(rows: Sequence[Break]) -> str:
+    ways = [row for row in rows if row.meter.kind != "leak"]
+    return " (one of these ways of counting is enough)" if len(ways) > 1 else ""
 
 
 def _room(rows: Sequence[Break]) -> bool:
@@ -198,7 +213,7 @@ def _room(rows: Sequence[Break]) -> bool:
 
 def fits_text(closes: Sequence[Closing]) -> str:
     """Say that a request fits, and which routes it would close for good."""
-    shut = [f"{row.name}, {_route(row.meter).lower().rstrip(':')}" for row in closes[:SHOWN_BREAKS]]
+    shut = [f"{row.name}, {_way(row.meter)}" for row in closes[:SHOWN_BREAKS]]
     return f"Fits. It would close for good: {'; '.join(shut)}." if shut else "Fits."
 
 

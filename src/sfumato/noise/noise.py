@@ -28,13 +28,14 @@ from sfumato.noise.samplers import SAMPLERS, Tally
 from sfumato.noise.source import KeyedSource, SeededSource, SystemSource, integer
 from sfumato.noise.table import Table
 from sfumato.noise.uniform import Uniform
+from sfumato.words import Understood
 
 Integers = NDArray[np.int64]
 
 NEGLIGIBLE = Fraction(1, 1 << 64)
 
 
-class Noise:
+class Noise(metaclass=Understood):
     """Exact random draws, keyed by the operating system anew for every call.
 
     Every probability is exactly right given uniform bits: no floating point takes part in a decision,

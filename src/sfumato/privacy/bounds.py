@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Literal, Self
+from typing import Any, Literal, NoReturn, Self
 
 from sfumato.errors import ParameterError
 from sfumato.exact import (
@@ -61,6 +61,14 @@ class Bound(metaclass=Understood):
     @abstractmethod
     def _part(self, count: int) -> Self:
         """Return the largest part that provably fits `count` times, of two or more."""
+
+    def __add__(self, other: object) -> NoReturn:
+        raise ParameterError(
+            "Bounds are not added up, because two kinds of them have no sum; add what is lost, as in "
+            "Cost.of(Pure(1)) + Cost.of(Concentrated(0.1)), and read it by epsilon_at(1e-6)."
+        )
+
+    __radd__ = __add__
 
     def explain(self) -> str:
         """Say in plain words what the bound means for somebody who is in the data: the odds of a yes-or-no guess.

@@ -29,6 +29,7 @@ from sfumato.privacy.derived import least
 from sfumato.privacy.forms import ZERO, LinearCurve, PureCurve
 from sfumato.privacy.gauss import NONE, UNKNOWN_GAUSS, Exactly, Gauss, Randomized, gauss_from_json, smallest
 from sfumato.privacy.gaussian import gaussian_delta, gaussian_epsilon, keeps
+from sfumato.words import understood
 
 if TYPE_CHECKING:
     from sfumato.privacy.fixed_list import FixedList
@@ -84,6 +85,7 @@ class Cost:
         return cls(INFINITY, LinearCurve(value)) if value else cls.zero()
 
     @classmethod
+    @understood
     def gaussian(cls, amount: Number) -> Cost:
         """Return the cost of rounded Gaussian noise of public width with mu² = amount: rho is half of it (AC-GAUSS).
 
@@ -149,10 +151,16 @@ class Cost:
         return self.curve.rho(omega)
 
     def __add__(self, other: Cost) -> Cost:
+        if not isinstance(other, Cost):
+            raise ParameterError(f"A cost is added to a cost, not to {other!r}; write for example Cost.pure(0.1).")
         leak = self.leak + other.leak
         if leak >= 1:
             raise ParameterError("These leaks add up to 1 or more: nothing would be promised any longer.")
         return Cost(self.epsilon + other.epsilon, self.curve + other.curve, leak, self.gauss + other.gauss)
+
+    def __radd__(self, other: int) -> Cost:
+        # What sum() begins with.
+        return self if type(other) is int and other == 0 else self + other  # type: ignore[operator]
 
     def __mul__(self, count: int) -> Cost:
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:

@@ -93,6 +93,9 @@ class Loss:
     def at(self, names: Iterable[str] | str | Everything) -> Cost:
         """Return the cost when only these attributes of one person change.
 
+        Where the profile lists what was read, any other name costs nothing, a misspelled one too: a loss does not know
+        the schema.
+
         Never more than group privacy over the single attributes gives (PDP:C-4). Under add-remove neighbours a
         changed attribute is a record that leaves and another that enters, two steps, unless the profile states the
         change itself; then it may cost more than the person, whose cost is about being there.
@@ -148,7 +151,13 @@ class Loss:
         return worst, self.at(worst).epsilon_at(delta)
 
     def __add__(self, other: Loss) -> Loss:
+        if not isinstance(other, Loss):
+            raise ParameterError(f"A loss is added to a loss, not to {other!r}; write Loss.flat(Cost.pure(0.1)).")
         return Loss(add(((1, self.profile), (1, other.profile))), self.relation.require(other.relation))
+
+    def __radd__(self, other: int) -> Loss:
+        # What sum() begins with.
+        return self if type(other) is int and other == 0 else self + other  # type: ignore[operator]
 
     def __mul__(self, count: int) -> Loss:
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:

@@ -153,7 +153,7 @@ def sampled_from_json(record: dict[str, Any]) -> Sampled:
 
 
 def subsample_loss(loss: Loss, population: int, sample: int, scheme: str | None = None) -> Loss:
-    """Return the loss of a mechanism run on a fresh, secret, uniform sample, for persons and attributes.
+    """Return the loss of a mechanism on a fresh, secret sample, for persons and attributes (AC-SAMPLE, TCDP-SUB).
 
     The mechanism must not depend on the order of the records, or see them in random order. Under
     add-remove neighbours, for Poisson samples, an attribute's change is two steps, or what the loss states for it.

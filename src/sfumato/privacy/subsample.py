@@ -288,9 +288,10 @@ def checked_scheme(scheme: str | None, relation: Relation, presence: bool = Fals
     if presence and scheme == "poisson" and relation is REPLACE_ONE:
         return scheme
     if not isinstance(relation, Relation) or relation is not RELATIONS[scheme]:
+        other = next(name for name in RELATIONS if name != scheme)
         raise RelationMismatch(
-            f"The scheme {scheme!r} is proved for {RELATIONS[scheme].value} neighbours; "
-            f"build the mechanism for them and write relation={RELATIONS[scheme].name}."
+            f"The scheme {scheme!r} is proved for {RELATIONS[scheme].value} neighbours; state the loss for them by "
+            f"relation={RELATIONS[scheme].name}, or draw the other kind of sample and write {other!r}."
         )
     return scheme
 

@@ -114,7 +114,7 @@ def choosing(
     relation: Relation = REPLACE_ONE,
     reads: Iterable[str] | str | Everything = EVERYTHING,
 ) -> Choosing:
-    """Return the choosing mechanism for an Approximate spend, split so that its threshold is lowest.
+    """Return the choosing mechanism for an Approximate spend, split so that its threshold is lowest (PL-CHOOSE).
 
     `growth` is the largest number of cells that one person is counted in. Takes a mapping whose keys may come
     from the data (a `Counter` of records), and also arrays and step functions.

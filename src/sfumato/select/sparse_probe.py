@@ -93,7 +93,7 @@ def sparse_vector(
     relation: Relation = REPLACE_ONE,
     reads: Iterable[str] | str | Everything = EVERYTHING,
 ) -> SparseVector:
-    """Return the sparse vector technique for a spend: any number of queries, `positives` of them above.
+    """Return the sparse vector technique for a spend: any number of queries, `positives` of them above (QR:C-13).
 
     `answers` is the share of the spend that buys fresh noisy answers for the positives (0: none). The rest is
     split 1 : (2c)^(2/3) between threshold and queries (1 : c^(2/3) if monotone), which is best.

@@ -90,7 +90,7 @@ def stable(
     relation: Relation = REPLACE_ONE,
     reads: Iterable[str] | str | Everything = EVERYTHING,
 ) -> Stable:
-    """Return the stable choice for an Approximate spend of delta below one half.
+    """Return the stable choice for an Approximate spend of delta below one half (PL-ADIST).
 
     >>> from sfumato import Approximate, Noise, select
     >>> pick = stable(Approximate(1, 1e-6))

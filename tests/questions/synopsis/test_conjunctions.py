@@ -214,3 +214,24 @@ def test_few_columns_are_said_to_be_better_made_up():
             return str(curator.synopsis(spend=Pure(9), options={"width": 1}))
 
     assert "write curator.synthesize" in said(4) and "curator.synthesize" not in said(25)
+
+
+@pytest.mark.parametrize("method", ["marginals", "fourier", "tree", "labels"])
+def test_a_printed_synopsis_says_what_its_errors_leave_out_and_shows_no_interval(method) -> None:
+    bits = BITS[:500, :5]
+    curator = curate(table_of(bits), schema_of(5), Pure(2))
+    answer = curator.ask(Synopsize(method, options={"width": 2}), Pure(1))
+    assert answer.value.unsaid in str(answer) and "stderr and interval" in answer.value.unsaid
+    assert "95 % interval" not in str(answer)  # the table has no such column; each query has one of its own
+
+
+def test_pairs_are_further_off_than_their_intervals_and_within_the_stated_bias() -> None:
+    # Columns of about one half that hang together: the weights draw pairs towards what independent columns would say.
+    noise = Noise(insecure_seed=5)
+    habits = np.array([[90, 80, 10, 20, 50, 70], [20, 10, 80, 70, 50, 30], [50] * 6])
+    bits = noise.uniform(100, 18_000).reshape(3000, 6) < habits[noise.uniform(3, 3000)]
+    sketch = drawn("marginals", Pure(1), bits=bits, width=2)
+    pairs = Conjunctions.every(6, 2)
+    off = np.abs(sketch._shares(pairs) - true_shares(bits, pairs))
+    assert (off <= sketch.bias(pairs) + 6 * sketch.stderr(pairs)).all()
+    assert (off > 1.96 * sketch.stderr(pairs)).mean() > 0.1

@@ -29,7 +29,7 @@ from sfumato.questions.synthesis.stack import TableStack
 from sfumato.table.gauge import Basis
 from sfumato.workload import Records, Space
 from sfumato.workload.builders import marginals
-from tests.imputed import categories, integers, text
+from tests.imputed import booleans, categories, integers, text
 
 PEOPLE = 20_000
 BITS = Schema({f"x{place}": integers(0, 1) for place in range(8)})
@@ -281,3 +281,13 @@ def test_what_cannot_be_done_is_said_before_it_costs() -> None:
         Synthesize().prepare(setting, Pure(0))
     with pytest.raises(SchemaError, match="other domains"):
         Synthesize(marginals(BITS, width=2)).canonical(WIDE)
+
+
+def test_a_model_whose_error_is_not_known_says_so() -> None:
+    table = pyarrow.table({"a": [True, False] * 50, "b": [True, True, False, False] * 25})
+    schema = Schema({"a": booleans(missing=False), "b": booleans(missing=False)})
+    curator = curate(table, schema, Pure(4))
+    unknown = curator.synthesize(spend=Pure(1), method="mwem")
+    assert unknown.error().between == (0.0, None)
+    assert "no error is stated for it; method='auto' states one." in str(unknown)
+    assert "no error is stated" not in str(curator.synthesize(spend=Pure(1)))

@@ -60,7 +60,7 @@ class BiasCertificate:
 def bias_bound(
     metric: Metric, first: object, second: object, *, distance: str = "tv", shuffles: int = 0
 ) -> BiasCertificate:
-    """Return the bias certificate of two groups (masks or indices).
+    """Return the bias certificate of two groups, given as masks or indices (FA-BIAS).
 
     Total variation: exactly the earthmover distance under min(d, 1) (F6'). Log ratios: the exact program for up to 400
     people (an upper bound if some are further than 13.8 apart), and the earthmover distance under min(d / 2, 1) beyond

@@ -120,7 +120,8 @@ def obvious(
 ) -> Obvious:
     """Return the obvious answer among a public number of candidates, for any kind of spend.
 
-    `method="optimal"` climbs as fast as the bound allows; `method="noise"` follows the printed curve of a noise.
+    `method="optimal"` climbs as fast as the bound allows (TCDP-OAM-OPT); `method="noise"` follows the printed curve of
+    a noise (TCDP-OAM).
     The chance of the winner ends at `1 - failure`; `gap(0.95)` is the lead that is named in 19 of 20 runs. Where scores
     are counts of a public number of `people`, to which each adds `sensitivity` at most, say so: no lead is larger than
     all of them together, and an `AccuracyWarning` tells if even that is not enough.

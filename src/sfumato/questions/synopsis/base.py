@@ -46,6 +46,8 @@ class Synopsis(ABC):
 
     kind: ClassVar[str]
     parts: ClassVar[Mapping[str, Form]] = {}
+    unsaid: ClassVar[str] = "stderr and interval cover the noise of a query, not what the sketch leaves out of it."
+    """What a reader of its errors should know, in one sentence."""
     columns: tuple[str, ...]
     people: float
 
@@ -76,7 +78,10 @@ class Synopsis(ABC):
         return self.answer(queries) * max(self.people, 0.0)
 
     def interval(self, queries: Any, confidence: Number = Fraction(95, 100)) -> tuple[Floats, Floats]:
-        """Return ends between which each share without noise lies with about this confidence, each on its own."""
+        """Return ends between which what the sketch says without noise lies with about this confidence, query by query.
+
+        The truth may lie outside: what the sketch leaves out is not in them, see `unsaid`.
+        """
         chance = between_zero_and_one(confidence, "confidence")
         reach = NormalDist().inv_cdf(float((1 + chance) / 2)) * self.stderr(queries)
         shares = self._shares(queries)

@@ -45,6 +45,10 @@ class FourierSynopsis(OfConjunctions):
     """
 
     kind: ClassVar[str] = "fourier"
+    unsaid: ClassVar[str] = (
+        "stderr and interval cover the noise of a query, not what the sketch leaves out of it, which is much more for "
+        "queries that are wider or narrower than those it was made for."
+    )
     parts: ClassVar[Mapping[str, Form]] = {
         "degree": WHOLE,
         "probability": REAL,

@@ -29,6 +29,10 @@ class MarginalSynopsis(OfConjunctions):
     """
 
     kind: ClassVar[str] = "marginals"
+    unsaid: ClassVar[str] = (
+        "stderr and interval cover the noise of a query, not how far the sketch is off without noise, which can be "
+        "more: it leaves wide sets out and weighs noisy ones less; bias(queries) says how far that is at worst."
+    )
     parts: ClassVar[Mapping[str, Form]] = {
         "order": WHOLE,
         "released": INTEGERS,

@@ -217,6 +217,15 @@ class Synthesize(Question):
         """Return the model; the same one however often it is read."""
         return model_from_json(released.made["model"], Schema.from_json(released.made["schema"]))
 
+    def doubts(self, released: Released) -> tuple[str, ...]:
+        """Return that no error is known, where none is."""
+        if released.made.get("check") is not None or released.made.get("error") is not None:
+            return ()
+        return (
+            "How far this model is from the data was not measured, and no error is stated for it; method='auto' "
+            "states one.",
+        )
+
     def interval(self, released: Released, confidence: Fraction) -> Any:
         """Return between which values the mean total variation of the widest tables lies, as far as it was measured.
 

@@ -65,6 +65,10 @@ class Labelled(Synopsis):
     """
 
     kind: ClassVar[str] = "labels"
+    unsaid: ClassVar[str] = (
+        "stderr and interval are the error of a random query like those that were asked to train on; others, such as "
+        "single columns, may be off by several times that."
+    )
     columns: tuple[str, ...]
     people: float
     queries: BinaryQueries

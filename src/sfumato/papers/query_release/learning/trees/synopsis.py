@@ -38,6 +38,10 @@ class TreeSynopsis(Synopsis):
     """
 
     kind: ClassVar[str] = "tree"
+    unsaid: ClassVar[str] = (
+        "stderr and interval cover the noise of a query's group, not how far the query is from the group's mean: a "
+        "single column may be off by twenty times that."
+    )
     parts: ClassVar[Mapping[str, Form]] = {
         "tree": (SetTree.to_json, SetTree.from_json),
         **dict.fromkeys(("values", "deviations"), (np.ndarray.tolist, np.array)),

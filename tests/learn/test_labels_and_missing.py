@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -14,6 +15,7 @@ from sfumato.domain import years
 from sfumato.errors import ParameterError
 from sfumato.learn import Learn, PrivateLinearClassifier
 from sfumato.learn.linear_rows import Rows
+from sfumato.learn.question import _label_codes
 from sfumato.table.data import open_table
 from sfumato.table.gauge import Basis
 
@@ -131,3 +133,37 @@ def test_a_feature_that_the_label_is_derived_from_moves_both(spend):
     moved = [abs(one - other) for one, other in zip(*read, strict=True)]
     claim = dict(plan.scale.by_attribute)["born"]
     assert sum(moved) <= claim.l1 < sum(moved) + 2 and sum(one**2 for one in moved) <= claim.l2_squared
+
+
+# A label whose cells may be missing
+
+GRADES = Schema({"age": integers(0, 99), "grade": categories("A", "B", "C")})
+
+
+def test_a_label_of_categories_is_among_the_columns_that_need_missing():
+    with pytest.raises(ParameterError, match="counts as: missing=") as refused:
+        Learn("PrivateLinearClassifier", "age", "grade").canonical(GRADES)
+    assert "missing={'age': 49, 'grade': 'A'} where it is learned" in str(refused.value)
+    Learn("PrivateLinearClassifier", "age", "grade", missing={"age": 49, "grade": "B"}).canonical(GRADES)
+
+
+@pytest.mark.parametrize(
+    ("label", "missing", "classes"),
+    [
+        (categories("A", "B", "C"), "B", None),
+        (categories("A", "B", "C"), "B", ("A", "B")),
+        (booleans(), True, None),
+        (booleans(), True, ("no", "yes")),
+    ],
+)
+def test_missing_labels_count_as_the_question_says(label, missing, classes):
+    schema = Schema({"age": integers(0, 99, missing=0), "label": label})
+    asked = Learn("PrivateLinearClassifier", "age", "label", classes, missing={"label": missing})
+    facts = asked.facts(schema, frozenset())
+    found = _label_codes(np.array([0, 1, label.missing_code]), label, facts.labels)
+    assert found.tolist() == [0, 1, 1]
+
+
+def test_a_number_is_sent_to_the_regression():
+    with pytest.raises(ParameterError, match="for a number take PrivateLinearRegressor, or say which are"):
+        Learn("PrivateLinearClassifier", "age", "hours", missing={"age": 1, "hours": 1}).canonical(SCHEMA)

@@ -219,4 +219,6 @@ def _label_codes(codes: Any, stored: Domain, labels: Domain) -> Any:
     chosen = np.zeros(len(codes), np.int64)
     for place, label in enumerate(listed(labels)):
         chosen[codes == column_code(stored, label)] = place
+    if stored.may_be_missing:
+        chosen[codes == stored.missing_code] = labels.missing_code
     return chosen

@@ -12,7 +12,7 @@ from sfumato import Concentrated, Pure, Schema, booleans, categories, curate, da
 from sfumato.cli.hints import in_shell
 from sfumato.curator.typed import read_question
 from sfumato.domain import years
-from sfumato.errors import ParameterError
+from sfumato.errors import ParameterError, SchemaError, UnsupportedSpend
 from sfumato.learn import Learn, PrivateLinearClassifier
 from sfumato.learn.linear_rows import Rows
 from sfumato.learn.question import _label_codes
@@ -167,3 +167,18 @@ def test_missing_labels_count_as_the_question_says(label, missing, classes):
 def test_a_number_is_sent_to_the_regression():
     with pytest.raises(ParameterError, match="for a number take PrivateLinearRegressor, or say which are"):
         Learn("PrivateLinearClassifier", "age", "hours", missing={"age": 1, "hours": 1}).canonical(SCHEMA)
+
+
+def test_a_mistyped_feature_is_told_before_what_its_missing_cells_count_as():
+    with pytest.raises(SchemaError, match="'agee'.*did you mean 'age'"):
+        Learn("PrivateLinearClassifier", "agee", "ill", missing={"age": 1}).canonical(SCHEMA)
+    with pytest.raises(ParameterError, match="speaks of 'hours', which is neither the target 'ill' nor .*'age'; name it"):
+        Learn("PrivateLinearClassifier", "age", "ill", missing={"age": 1, "hours": 1}).canonical(SCHEMA)
+
+
+def test_a_schema_with_several_rows_is_refused_together_with_what_is_missing():
+    several = Schema({"age": integers(0, 99), "ill": booleans()}, person="id", rows_per_person=2)
+    with pytest.raises(ParameterError, match=r"missing=\{'age': 49\}.*write rows_per_person = 1 there.*another ledger"):
+        Learn("PrivateLinearClassifier", "age", "ill").canonical(several)
+    with pytest.raises(UnsupportedSpend, match="the schema says rows_per_person = 2; write rows_per_person = 1"):
+        Learn("PrivateLinearClassifier", "age", "ill", missing={"age": 40}).canonical(several)

@@ -278,3 +278,9 @@ def test_a_look_says_which_rows_the_proposed_number_loses() -> None:
     people = [f"p{person}" for person in range(95) for _ in range(2)] + ["many"] * 10
     said = " ".join(sf.draft(pa.table({"patient_id": people, "age": [40] * 200}), look=True).notes[""])
     assert "rows_per_person = 2" in said and ": 4 % of all rows are lost, and none with 10" in said
+
+
+@pytest.mark.parametrize("look", [False, True])
+def test_the_number_of_rows_a_person_says_what_models_need(look: bool) -> None:
+    said = sf.draft(pandas.DataFrame(VISITS), look=look).to_toml()
+    assert "Models, learn(), need rows_per_person = 1 here before the ledger is made." in said

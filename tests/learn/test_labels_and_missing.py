@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato import Concentrated, Pure, Schema, booleans, categories, curate, dates, fixed, integers, text
+from sfumato import Concentrated, Noise, Pure, Schema, booleans, categories, curate, dates, fixed, integers, text
 from sfumato.cli.hints import in_shell
 from sfumato.curator.typed import read_question
 from sfumato.domain import years
-from sfumato.errors import ParameterError, SchemaError, UnsupportedSpend
-from sfumato.learn import Learn, PrivateLinearClassifier
+from sfumato.errors import AccuracyWarning, ParameterError, SchemaError, UnsupportedSpend
+from sfumato.learn import Learn, PrivateLinearClassifier, PrivateLinearRegressor, PrivateThreshold
 from sfumato.learn.linear_rows import Rows
 from sfumato.learn.question import _label_codes
 from sfumato.table.data import open_table
@@ -182,3 +183,41 @@ def test_a_schema_with_several_rows_is_refused_together_with_what_is_missing():
         Learn("PrivateLinearClassifier", "age", "ill").canonical(several)
     with pytest.raises(UnsupportedSpend, match="the schema says rows_per_person = 2; write rows_per_person = 1"):
         Learn("PrivateLinearClassifier", "age", "ill", missing={"age": 40}).canonical(several)
+
+
+# How good a model is, where it is printed
+
+NUMBERS = {"age": integers(0, 99, missing=0), "hours": integers(0, 99, missing=0), "ill": booleans(missing=False)}
+
+
+def learned(target, learner, values=None, **columns):
+    rows = PEOPLE if values is None else PEOPLE.set_column(2, "ill", pa.array(values))
+    with curate(rows, Schema({**NUMBERS, **columns}), Pure(5)) as curator:
+        return curator.learn(learner, features=["age"], target=target)
+
+
+def test_a_printed_classifier_says_its_area_and_warns_where_it_is_a_guess():
+    good = str(learned("ill", PrivateLinearClassifier(Pure(5))))
+    assert re.search(r"\(AUC\) among the people of the fit: (0\.9\d|1\.00), without noise between 0\.\d\d and", good)
+    assert "Warning" not in good
+    luck = Noise(insecure_seed=3).uniform(2, 6000).tolist()
+    assert "Warning: by this the model may be no better than a guess" in str(
+        learned("ill", PrivateLinearClassifier(Pure(5)), luck)
+    )
+    with pytest.warns(AccuracyWarning, match="do not show that anybody"):
+        nobody = str(learned("ill", PrivateLinearClassifier(Pure(5)), [0] * 6000))
+    assert "does not show that anybody has the label True. Warning" in nobody
+
+
+def test_a_printed_regression_says_what_it_explains():
+    target = {"hours": integers(0, 99, missing=0)}
+    good = str(learned("hours", PrivateLinearRegressor(Pure(5)), **target))
+    assert re.search(r"Explained share \(R²\) among the people of the fit: \d", good) and "Warning" not in good
+    wide = {"hours": integers(0, 10**6, missing=0)}
+    with pytest.warns(AccuracyWarning):
+        noisy = str(learned("hours", PrivateLinearRegressor(Pure("0.1")), **wide))
+    assert "R²): not known" in noisy
+
+
+def test_a_model_without_a_figure_says_that_nothing_measured_it():
+    assert "Nothing measured how good this model is" in str(learned("ill", PrivateThreshold(Pure(1))))

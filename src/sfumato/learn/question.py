@@ -176,6 +176,10 @@ class Learn(Question):
         """Return the rule."""
         return rule_from_json(released.made["rule"])
 
+    def doubts(self, released: Released) -> tuple[str, ...]:
+        """Say how good the model is, by the figures that were released with it."""
+        return self.value(released).quality()
+
     def interval(self, released: Released, confidence: Fraction) -> Any:
         """Return no interval: how often a rule errs is not known without asking again."""
         return (None, None)

@@ -216,6 +216,7 @@ class Curator(Shorthands):
         asked = planned(self.basis, question, require_bound(spend))
         seen = self.ledger.preview(asked.losses(spend), analyst)
         text = seen.text if len(asked.questions) == 1 else f"{seen.text} {asked.total(spend)}"
+        text = " ".join([text, *dict.fromkeys(said for one in asked.questions if (said := one.taken()))])
         expected = expected_of(self.basis, asked.questions, spend)
         return Foreseen(seen.fits, seen.breaks, seen.closes, text, expected)
 

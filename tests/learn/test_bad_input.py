@@ -176,7 +176,9 @@ def test_a_missing_package_is_named() -> None:
 
 def test_weights_are_refused_with_the_reason():
     model = PrivateLinearClassifier(Pure(1), integers(0, 9, missing=0), ("no", "yes"))
-    with pytest.raises(ParameterError, match=r"fit has no sample_weight=; a weight would let one person count for more"):
+    with pytest.raises(
+        ParameterError, match=r"fit has no sample_weight=; a weight would let one person count for more"
+    ):
         model.fit([[1], [2]], ["no", "yes"], sample_weight=[1, 2])
     with pytest.raises(ParameterError, match="a weight would let one person count for more"):
         PrivateLinearClassifier(Pure(1), class_weight="balanced")

@@ -171,9 +171,11 @@ def test_a_number_is_sent_to_the_regression():
 
 
 def test_a_mistyped_feature_is_told_before_what_its_missing_cells_count_as():
-    with pytest.raises(SchemaError, match="'agee'.*did you mean 'age'"):
+    with pytest.raises(SchemaError, match=r"'agee'.*did you mean 'age'"):
         Learn("PrivateLinearClassifier", "agee", "ill", missing={"age": 1}).canonical(SCHEMA)
-    with pytest.raises(ParameterError, match="speaks of 'hours', which is neither the target 'ill' nor .*'age'; name it"):
+    with pytest.raises(
+        ParameterError, match=r"speaks of 'hours', which is neither the target 'ill' nor .*'age'; name it"
+    ):
         Learn("PrivateLinearClassifier", "age", "ill", missing={"age": 1, "hours": 1}).canonical(SCHEMA)
 
 

@@ -134,8 +134,8 @@ def measured(name: str, figure: float, interval: tuple[float, float], trivial: f
     """Say a released figure with its interval, and warn where a trivial model's is within it."""
     low, high = interval
     said = (
-        f"{name} among the people of the fit: {figure:.2f}, without noise between {low:.2f} and {high:.2f} about 95 % of "
-        f"the time; {scale}."
+        f"{name} among the people of the fit: {figure:.2f}, without noise between {low:.2f} and {high:.2f} about 95 % "
+        f"of the time; {scale}."
     )
     return (said,) if low > trivial else (said, NO_BETTER)
 

@@ -36,8 +36,8 @@ _RULES: Registry[type[Learned]] = Registry(
 )
 
 UNMEASURED = (
-    "Nothing measured how good this model is: no figure of it was paid for. Try it on people who were set aside, and keep "
-    "what comes out to yourself."
+    "Nothing measured how good this model is: no figure of it was paid for. Try it on people who were set aside, and "
+    "keep what comes out to yourself."
 )
 """What is said of a model that came without a figure."""
 

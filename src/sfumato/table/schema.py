@@ -253,7 +253,7 @@ class Schema(Viewed, metaclass=Understood):
         >>> Schema.from_toml("columns.age = {type = 'integer', low = 17, high = 90}").names
         ('age',)
         """
-        if isinstance(text, Path) or ("=" not in text and text.strip().endswith(".toml")):
+        if "=" not in str(text) and str(text).strip().endswith(".toml"):
             raise SchemaError(f"from_toml reads the text of a schema, not its file; write Schema.load({str(text)!r}).")
         try:
             return cls.from_json(tomllib.loads(text))

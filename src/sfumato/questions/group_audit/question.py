@@ -32,11 +32,12 @@ MOST_CELLS = 4096
 LISTED = 10
 YES_OR_NO = {"yes": True, "true": True, "no": False, "false": False}
 """How people write a truth value; a column of yes and no may be drafted as one."""
-HARMS = frozenset(
-    "default defaulted denied denial rejected rejection refused refusal declined fraud fraudulent readmitted died death "
-    "dead deceased arrest arrested reoffended recidivism fired dismissed excluded flagged suspended evicted convicted "
-    "detained overdue delinquent churn churned failed failure ill sick".split()
+_HARMS = (
+    "default defaulted denied denial rejected rejection refused refusal declined fraud fraudulent readmitted died "
+    "death dead deceased arrest arrested reoffended recidivism fired dismissed excluded flagged suspended evicted "
+    "convicted detained overdue delinquent churn churned failed failure ill sick"
 )
+HARMS = frozenset(_HARMS.split())
 """Words in the name of a column whose 1 and true are no favour."""
 BINS = "derive coarser bins in the schema, or name fewer protected columns"
 
@@ -48,8 +49,9 @@ class GroupAudit(Question):
     The table counts people by all protected columns, decision and label together; every figure is arithmetic on it.
     Promise: a person is in one cell, so replacing one moves the table by 2 in total and adding or removing one by 1; an
     attribute that the table reads costs what a replaced person does. `favourable` is the good decision and `deserving`
-    the label of those who should get it; where a column holds 0 and 1, or false and true, they are 1 and true unless its
-    name is that of a harm, and of every other column they must be said. Time and memory: one pass, and one number for each cell.
+    the label of those who should get it; where a column holds 0 and 1, or false and true, they are 1 and true unless
+    its name is that of a harm, and of every other column they must be said. Time and memory: one pass, and one number
+    for each cell.
     """
 
     kind: ClassVar[str] = "GroupAudit"

@@ -69,6 +69,8 @@ KEYWORDS = guide(
         "Queries.projection answer.projection": "write method='none'",
         "SanitizeThenLearn.sanitizer": "write method='cells'",
         "expander_method.decoder ExpanderMethod.decoder": "write method='votes'",
+        "fit.sample_weight fit.weights class_weight": "a weight would let one person count for more than one, and "
+        "noise is made for one; leave it out, and move the cut by predict_proba where one label matters more",
         "fit.mode": "write method='threshold'",
         "reader.estimator": "write method='median'",
     }

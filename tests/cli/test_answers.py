@@ -125,6 +125,7 @@ def test_a_rule_is_learned_and_predicts(place: Place, tmp_path: Path) -> None:
     assert found.code == 0 and "otherwise" in found.out, found.err
     assert found.err.startswith("Warning: ") and len(found.err.splitlines()) == 1
     (tmp_path / "new.csv").write_text("name,age,hours\na,30,40\nb,70,10\n")
+    assert "Nothing measured how good this model is" in run("read", out).out
     assert run("read", out, f"predict {tmp_path / 'new.csv'}", "--out", told).code == 0
     predicted = pyarrow.csv.read_csv(told)
     assert predicted.column_names == ["name", "age", "hours", "predicted"] and predicted.num_rows == 2

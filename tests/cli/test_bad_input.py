@@ -11,7 +11,10 @@ import pytest
 from sfumato.cli.hints import in_shell
 from sfumato.curator.typed import read_question
 from sfumato.errors import ParameterError
+from sfumato.ledger import Budget, Ledger
 from sfumato.ledger.typed import read_bound, read_budget
+from sfumato.privacy import Pure
+from sfumato.table.schema import Schema
 from tests.cli.conftest import SCHEMA, Place, run
 
 
@@ -225,3 +228,18 @@ def test_words_of_other_tools_are_answered_with_ours(place: Place, typed: str, w
 def test_a_learner_speaks_the_shell_to_a_shell() -> None:
     assert in_shell("say which two by classes=('no', 'yes').") == "say which two by 'with threshold(classes=no|yes)'."
     assert in_shell("missing={'age': 0} where it is learned.") == "'missing age=0' behind the question."
+    told = "for a number take PrivateLinearRegressor, or say which are (from two to 32) meant by classes=(0, 9), say."
+    assert in_shell(told, "learn") == (
+        'for a number write --with regression, or say which are (from two to 32) meant by --with "linear(classes=0|9)", '
+        "say."
+    )
+    assert "write 'with regression', or say" in in_shell(told) and "'with linear(classes=0|9)'" in in_shell(told)
+
+
+def test_the_command_that_learns_is_told_its_own_options(place: Place) -> None:
+    place.schema.write_text(place.schema.read_text().replace("missing = 0", 'missing = "skip"'))
+    ledger = place.ledger.with_name("skip.ledger")
+    Ledger(ledger, Budget(Pure(2)), schema=Schema.load(place.schema).fingerprint).close()
+    asked = ("sex", "--from", "hours", "--ledger", ledger, "--spend", "Pure(1)")
+    found = place.run("learn", place.data, place.schema, *asked)
+    assert found.code == 2 and '--missing "hours=30"' in found.err and "behind the question" not in found.err

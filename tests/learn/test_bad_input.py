@@ -12,7 +12,14 @@ from scipy import sparse
 
 from sfumato import Approximate, Concentrated, Noise, Pure, Truncated, bins
 from sfumato.errors import AccuracyWarning, ParameterError, SfumatoError, UnsupportedSpend
-from sfumato.learn import ExponentialLearner, PrivateBox, PrivatePoint, PrivateThreshold, rule_from_json
+from sfumato.learn import (
+    ExponentialLearner,
+    PrivateBox,
+    PrivateLinearClassifier,
+    PrivatePoint,
+    PrivateThreshold,
+    rule_from_json,
+)
 from tests.imputed import fixed, integers, text
 
 X = [[value] for value in range(100)]
@@ -165,3 +172,18 @@ def test_a_missing_package_is_named() -> None:
     code = "import sys; sys.modules['sklearn'] = None\nimport sfumato as sf\ntry:\n    sf.learn.PrivateBox\nexcept ImportError as missing:\n    print(missing)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "Learners need scikit-learn; run pip install 'sfumato[learn]'.\n"
+
+
+def test_weights_are_refused_with_the_reason():
+    model = PrivateLinearClassifier(Pure(1), integers(0, 9, missing=0), ("no", "yes"))
+    with pytest.raises(
+        ParameterError, match=r"fit has no sample_weight=; a weight would let one person count for more"
+    ):
+        model.fit([[1], [2]], ["no", "yes"], sample_weight=[1, 2])
+    with pytest.raises(ParameterError, match="a weight would let one person count for more"):
+        PrivateLinearClassifier(Pure(1), class_weight="balanced")
+
+
+def test_what_a_fit_cost_prints_in_one_line():
+    model = PrivateLinearClassifier(Pure(1), integers(0, 9, missing=0), ("no", "yes"))
+    assert repr(model.mechanism(1000).loss()).startswith("<Loss: a person epsilon 1; x0 epsilon 0.")

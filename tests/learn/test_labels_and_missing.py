@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato import Concentrated, Pure, Schema, booleans, categories, curate, dates, fixed, integers, text
+from sfumato import Concentrated, Noise, Pure, Schema, booleans, categories, curate, dates, fixed, integers, text
 from sfumato.cli.hints import in_shell
 from sfumato.curator.typed import read_question
 from sfumato.domain import years
-from sfumato.errors import ParameterError
-from sfumato.learn import Learn, PrivateLinearClassifier
+from sfumato.errors import AccuracyWarning, ParameterError, SchemaError, UnsupportedSpend
+from sfumato.learn import Learn, PrivateLinearClassifier, PrivateLinearRegressor, PrivateThreshold
 from sfumato.learn.linear_rows import Rows
+from sfumato.learn.question import _label_codes
 from sfumato.table.data import open_table
 from sfumato.table.gauge import Basis
 
@@ -131,3 +134,92 @@ def test_a_feature_that_the_label_is_derived_from_moves_both(spend):
     moved = [abs(one - other) for one, other in zip(*read, strict=True)]
     claim = dict(plan.scale.by_attribute)["born"]
     assert sum(moved) <= claim.l1 < sum(moved) + 2 and sum(one**2 for one in moved) <= claim.l2_squared
+
+
+# A label whose cells may be missing
+
+GRADES = Schema({"age": integers(0, 99), "grade": categories("A", "B", "C")})
+
+
+def test_a_label_of_categories_is_among_the_columns_that_need_missing():
+    with pytest.raises(ParameterError, match="counts as: missing=") as refused:
+        Learn("PrivateLinearClassifier", "age", "grade").canonical(GRADES)
+    assert "missing={'age': 49, 'grade': 'A'} where it is learned" in str(refused.value)
+    Learn("PrivateLinearClassifier", "age", "grade", missing={"age": 49, "grade": "B"}).canonical(GRADES)
+
+
+@pytest.mark.parametrize(
+    ("label", "missing", "classes"),
+    [
+        (categories("A", "B", "C"), "B", None),
+        (categories("A", "B", "C"), "B", ("A", "B")),
+        (booleans(), True, None),
+        (booleans(), True, ("no", "yes")),
+    ],
+)
+def test_missing_labels_count_as_the_question_says(label, missing, classes):
+    schema = Schema({"age": integers(0, 99, missing=0), "label": label})
+    asked = Learn("PrivateLinearClassifier", "age", "label", classes, missing={"label": missing})
+    facts = asked.facts(schema, frozenset())
+    found = _label_codes(np.array([0, 1, label.missing_code]), label, facts.labels)
+    assert found.tolist() == [0, 1, 1]
+
+
+def test_a_number_is_sent_to_the_regression():
+    with pytest.raises(ParameterError, match="for a number take PrivateLinearRegressor, or say which are"):
+        Learn("PrivateLinearClassifier", "age", "hours", missing={"age": 1, "hours": 1}).canonical(SCHEMA)
+
+
+def test_a_mistyped_feature_is_told_before_what_its_missing_cells_count_as():
+    with pytest.raises(SchemaError, match=r"'agee'.*did you mean 'age'"):
+        Learn("PrivateLinearClassifier", "agee", "ill", missing={"age": 1}).canonical(SCHEMA)
+    with pytest.raises(
+        ParameterError, match=r"speaks of 'hours', which is neither the target 'ill' nor .*'age'; name it"
+    ):
+        Learn("PrivateLinearClassifier", "age", "ill", missing={"age": 1, "hours": 1}).canonical(SCHEMA)
+
+
+def test_a_schema_with_several_rows_is_refused_together_with_what_is_missing():
+    several = Schema({"age": integers(0, 99), "ill": booleans()}, person="id", rows_per_person=2)
+    with pytest.raises(ParameterError, match=r"missing=\{'age': 49\}.*write rows_per_person = 1 there.*another ledger"):
+        Learn("PrivateLinearClassifier", "age", "ill").canonical(several)
+    with pytest.raises(UnsupportedSpend, match="the schema says rows_per_person = 2; write rows_per_person = 1"):
+        Learn("PrivateLinearClassifier", "age", "ill", missing={"age": 40}).canonical(several)
+
+
+# How good a model is, where it is printed
+
+NUMBERS = {"age": integers(0, 99, missing=0), "hours": integers(0, 99, missing=0), "ill": booleans(missing=False)}
+
+
+def learned(target, learner, values=None, **columns):
+    rows = PEOPLE if values is None else PEOPLE.set_column(2, "ill", pa.array(values))
+    with curate(rows, Schema({**NUMBERS, **columns}), Pure(5)) as curator:
+        return curator.learn(learner, features=["age"], target=target)
+
+
+def test_a_printed_classifier_says_its_area_and_warns_where_it_is_a_guess():
+    good = str(learned("ill", PrivateLinearClassifier(Pure(5))))
+    assert re.search(r"\(AUC\) among the people of the fit: (0\.9\d|1\.00), without noise between 0\.\d\d and", good)
+    assert "Warning" not in good
+    luck = Noise(insecure_seed=3).uniform(2, 6000).tolist()
+    assert "Warning: by this the model may be no better than a guess" in str(
+        learned("ill", PrivateLinearClassifier(Pure(5)), luck)
+    )
+    with pytest.warns(AccuracyWarning, match="do not show that anybody"):
+        nobody = str(learned("ill", PrivateLinearClassifier(Pure(5)), [0] * 6000))
+    assert "does not show that anybody has the label True. Warning" in nobody
+
+
+def test_a_printed_regression_says_what_it_explains():
+    target = {"hours": integers(0, 99, missing=0)}
+    good = str(learned("hours", PrivateLinearRegressor(Pure(5)), **target))
+    assert re.search(r"Explained share \(R²\) among the people of the fit: \d", good) and "Warning" not in good
+    wide = {"hours": integers(0, 10**6, missing=0)}
+    with pytest.warns(AccuracyWarning):
+        noisy = str(learned("hours", PrivateLinearRegressor(Pure("0.1")), **wide))
+    assert "R²): not known" in noisy
+
+
+def test_a_model_without_a_figure_says_that_nothing_measured_it():
+    assert "Nothing measured how good this model is" in str(learned("ill", PrivateThreshold(Pure(1))))

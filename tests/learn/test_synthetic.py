@@ -79,3 +79,12 @@ def test_missing_cells_and_dates() -> None:
 def test_what_does_not_fit_is_said(given, said) -> None:
     with pytest.raises(ParameterError, match=said):
         fit_synthetic(*given)
+
+
+@pytest.mark.parametrize("label", [domain.booleans(), domain.categories("no", "yes")])
+def test_made_up_rows_without_a_label_are_left_out(label) -> None:
+    space = Space.of(Schema({"age": domain.integers(0, 9), "ill": label}), ("age", "ill"))
+    even = Factored(space, 900.0, (Component(("age", "ill"), np.zeros(space.sizes)),))
+    assert even.sample(900, Noise(insecure_seed=1)).column("ill").null_count > 0
+    fitted = fit_synthetic(LogisticRegression(), even, "ill", noise=Noise(insecure_seed=1))
+    assert fitted.classes_.tolist() == sorted(label.decode(code) for code in label.present)

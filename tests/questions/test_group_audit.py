@@ -263,3 +263,20 @@ def test_verdicts_are_the_same_whichever_intervals_are_shown(share):
     rule = "Verdicts hold for all impact ratios together at 95 %, whichever intervals are shown."
     assert rule in alone and rule in together
     assert answer.value.headline() in together
+
+
+@pytest.mark.parametrize("decision", [categories(0, 1), booleans()])
+def test_true_is_no_favour_in_a_column_that_is_named_like_a_harm(decision):
+    schema = Schema({"sex": categories("f", "m"), "loan_defaulted": decision})
+    with pytest.raises(ParameterError, match=r"which decision is the favourable one: write favourable=(0|False)"):
+        GroupAudit("loan_defaulted", "sex").canonical(schema)
+    good = decision.decode(0)
+    assert GroupAudit("loan_defaulted", "sex", favourable=good).canonical(schema).favourable == good
+
+
+def test_the_preview_says_which_decision_is_taken_for_the_good_one():
+    rows = pa.table({"sex": ["f", "m"] * 50, "given": [True, False] * 50})
+    with curate(rows, Schema({"sex": categories("f", "m"), "given": booleans()}), Pure(1)) as curator:
+        said = str(curator.preview(GroupAudit("given", "sex"), Pure(1)))
+        answer = str(curator.audit("given", "sex", spend=Pure(1)))
+    assert "The favourable decision is True of 'given'." in said and "The favourable decision is 'True'" in answer

@@ -208,3 +208,21 @@ def test_codes_and_quarters_are_no_numbers() -> None:
         assert found.record is not None and found.record["type"] == "category"
     assert ways({"3 kg": 70, **{f"{row} kg": 1 for row in range(90)}}) == [Figures(unit="kg")]
     assert FILL not in str(candidate_of("x", ["0.125", "0.250"] * 50).record)
+
+
+def test_a_draft_says_how_many_days_are_written_another_way() -> None:
+    days = pandas.date_range("2020-01-01", "2023-10-31")
+    usual = [f"{day:%Y-%m-%d}" for day in days for _ in range(6)]
+    other = [f"{day:%d/%m/%Y}" for day in days for _ in range(3)] + [f"{day:%b %d, %Y}" for day in days]
+    found = candidate_of("opened", usual + other)
+    assert found.record is not None and found.record["type"] == "date" and "format" not in found.record
+    assert any("40 % of the cells are not written as 2024-12-31 and would be missing" in said for said in found.notes)
+    assert not any("would be missing" in said for said in candidate_of("opened", usual).notes)
+    absent = candidate_of("opened", [*usual, *["k.A."] * 100])
+    assert any("1.2 % of the cells are not written as" in said for said in absent.notes)
+
+
+def test_a_draft_says_how_many_numbers_with_an_unclear_mark_cannot_be_read() -> None:
+    found = candidate_of("cost", [f"{row % 9 + 1}.{row % 900 + 100}" for row in range(980)] + ["see file 7"] * 20)
+    assert found.record is not None and found.record["decimal"] == FILL
+    assert "2 % of the cells are no numbers and would be missing." in found.notes

@@ -145,3 +145,9 @@ def test_a_draft_reads_types_only_and_must_be_filled_in() -> None:
     assert made.fill(person=None).record.get("person") is None
     with pytest.raises(SchemaError, match="did you mean 'age'"):
         made.fill(aeg={"low": 0})
+
+
+@pytest.mark.parametrize("given", ["loans.toml", "data/my loans.toml ", Path("loans.toml")])
+def test_a_file_given_for_its_text_is_told_how_files_are_read(given):
+    with pytest.raises(SchemaError, match=r"not its file; write Schema\.load\('"):
+        Schema.from_toml(given)

@@ -100,6 +100,10 @@ class Question(metaclass=Understood):
         """Return what a reader should know of the released numbers; computed from them, so it is free."""
         return ()
 
+    def taken(self) -> str:
+        """Say what this canonical question takes for granted that a reader should check before it is paid for."""
+        return ""
+
     def expected(self, basis: Basis, spend: Bound, prepared: Prepared | None = None) -> Expected | None:
         """Return the error that an answer at this spend is expected to have, None if it is not known beforehand.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -30,7 +30,7 @@ from sfumato.cli.outcome import REFUSED, emit, guarded
 from sfumato.show.progress import watched
 
 if TYPE_CHECKING:
-    from sfumato.cli.asking import Found
+    from sfumato.cli.asking import Desk, Found
 
 
 @guarded
@@ -62,18 +62,13 @@ def query_command(
     quantiles 0.1, 0.9 of age by sex | count, mean of hours by sex, race | distribution of age | popular town, job |
     tables 2 of age, sex | synthesize age, sex | synopsis of a, b | learn income from age, hours; or as JSON.
     """
-    from sfumato.cli.asking import Desk, ask, preview_text
-
     _check_files(question, schema, out, rows, plot, force=force)
-    desk = Desk(data, schema, ledger, snapshot, same_data, analyst, table, private, keep_head)
-    with watched("Working"):
-        found = ask(desk, question, spend, preview=preview, rehearse=rehearse, together=together)
-    if not found.answers:
-        emit(found.to_json(), lambda: preview_text(found), as_json)
-        raise typer.Exit(0 if found.fits else REFUSED)
+    desk = _desk(data, schema, ledger, snapshot, same_data, analyst, table, private, keep_head)
+    found = _answered(desk, question, spend, preview=preview, rehearse=rehearse, together=together, as_json=as_json)
     _show(found, out, rows, plot, as_json)
 
 
+@guarded
 def learn_command(
     data: Data,
     schema: SchemaPath,
@@ -100,10 +95,27 @@ def learn_command(
     The same as `sfumato query … "learn TARGET from FEATURES with LEARNER missing …"`.
     """
     question = f"learn {target} from {features} with {learner}{f' missing {missing}' if missing else ''}"
-    query_command(
-        data, schema, question, ledger=ledger, spend=spend, out=out, force=force, preview=preview, snapshot=snapshot,
-        same_data=same_data, analyst=analyst, table=table, private=private, keep_head=keep_head, as_json=as_json,
-    )  # fmt: skip
+    _check_files(question, schema, out, None, None, force=force)
+    desk = _desk(data, schema, ledger, snapshot, same_data, analyst, table, private, keep_head)
+    _show(_answered(desk, question, spend, preview=preview, as_json=as_json), out, None, None, as_json)
+
+
+def _desk(*opened: Any) -> Desk:
+    from sfumato.cli.asking import Desk
+
+    return Desk(*opened)
+
+
+def _answered(desk: Desk, question: str, spend: str | None, *, as_json: bool, **how: bool) -> Found:
+    """Return what was answered; a preview is shown, and ends the command."""
+    from sfumato.cli.asking import ask, preview_text
+
+    with watched("Working"):
+        found = ask(desk, question, spend, **how)
+    if not found.answers:
+        emit(found.to_json(), lambda: preview_text(found), as_json)
+        raise typer.Exit(0 if found.fits else REFUSED)
+    return found
 
 
 @guarded

@@ -6,6 +6,16 @@ import re
 from collections.abc import Callable
 
 _BOUND = r"((?:Pure|Concentrated|Truncated|Approximate)\([^()]*\)(?:\.per_attribute\(\))?)"
+_CLASSES = r"classes=\('?([^'(),]*)'?, '?([^'(),]*)'?\)"
+_LEARNING: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
+    # the same for `sfumato learn`, whose options say what stands behind a question elsewhere
+    (rf"(from two to \d+\) meant by ){_CLASSES}", r'\1--with "linear(classes=\2|\3)"'),
+    (_CLASSES, r'--with "threshold(classes=\1|\2)"'),
+    (r"\btake PrivateLinearRegressor\b", "write --with regression"),
+    (r"\btake PrivateLinearClassifier\b", "write --with linear"),
+    (r"missing=\{([^}]*)\} where it is learned", lambda found: f'--missing "{_fills(found[1])}"'),
+    (r"\bmissing=(?= speaks of)", "--missing"),
+]
 _HINTS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     # what a sentence says in Python: what is typed at a shell; the first lines are the most particular ones
     (r"(?:for example )?spend=Pure\(0\.1\), or curator\.share\(0\.1\)[^.;]*", '--spend "Pure(0.1)"'),
@@ -29,7 +39,10 @@ _HINTS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"\b(Sum|Mean|Variance|Histogram|Distribution)\('(\w+)'\)", lambda found: f"'{found[1].lower()} of {found[2]}'"),
     (r"Quantiles\('(\w+)', 0\.5\)", r"'median of \1'"),
     (r"curator\.(mean|sum|variance|histogram|median)\('(\w+)'[^)]*\)", r"'\1 of \2'"),
-    (r"classes=\('?([^'(),]*)'?, '?([^'(),]*)'?\)", r"'with threshold(classes=\1|\2)'"),
+    (rf"(from two to \d+\) meant by ){_CLASSES}", r"\1'with linear(classes=\2|\3)'"),
+    (_CLASSES, r"'with threshold(classes=\1|\2)'"),
+    (r"\btake PrivateLinearRegressor\b", "write 'with regression'"),
+    (r"\btake PrivateLinearClassifier\b", "write 'with linear'"),
     (r"missing=\{([^}]*)\} where it is learned", lambda found: f"'missing {_fills(found[1])}' behind the question"),
     (r"\b(group|favourable|deserving|metric|segments|label)=(?=[ .,;:])", r"--\1"),
     (r"\b(segments|label)='(\w+)'", r"--\1 \2"),
@@ -44,12 +57,12 @@ def _fills(pairs: str) -> str:
     return re.sub(r"'([^']*)'", r"\1", pairs).replace(": ", "=")
 
 
-def in_shell(sentence: str) -> str:
-    """Return a sentence with its hints in the language of the shell.
+def in_shell(sentence: str, command: str = "") -> str:
+    """Return a sentence with its hints in the language of the shell, and of a command with options of its own.
 
     >>> in_shell("Mean costs something; write spend=Pure(0.1).")
     'Mean costs something; write --spend "Pure(0.1)".'
     """
-    for python, shell in _HINTS:
+    for python, shell in [*(_LEARNING if command == "learn" else ()), *_HINTS]:
         sentence = re.sub(python, shell, sentence)
     return sentence

@@ -28,6 +28,7 @@ def guarded(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
 
     What it warns of is one sentence on standard error, said when it is known.
     """
+    name = command.__name__.removesuffix("_command")
 
     @wraps(command)
     def run(*arguments: Arguments.args, **options: Arguments.kwargs) -> None:
@@ -35,38 +36,38 @@ def guarded(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("always", AccuracyWarning)
-                warnings.showwarning = lambda message, *_, **__: _warn(str(message), as_json)
+                warnings.showwarning = lambda message, *_, **__: _warn(str(message), as_json, name)
                 command(*arguments, **options)
         except BudgetExceeded as refusal:
-            raise failed(str(refusal), REFUSED, as_json=as_json) from refusal
+            raise failed(str(refusal), REFUSED, as_json=as_json, command=name) from refusal
         except (Unfinished, FitError) as begun:
-            raise failed(str(begun), UNFINISHED, as_json=as_json) from begun
+            raise failed(str(begun), UNFINISHED, as_json=as_json, command=name) from begun
         except (SfumatoError, OSError) as problem:
-            raise failed(str(problem), BAD_INPUT, as_json=as_json) from problem
+            raise failed(str(problem), BAD_INPUT, as_json=as_json, command=name) from problem
         except (typer.Exit, typer.Abort, KeyboardInterrupt):
             raise
         except Exception as bug:
             # An engine's own message can quote a cell, so only its kind is shown.
             said = f"Something failed that should not have ({type(bug).__name__}); run again with SFUMATO_DEBUG=1."
-            raise failed(said, INTERNAL, as_json=as_json) from bug
+            raise failed(said, INTERNAL, as_json=as_json, command=name) from bug
 
     return run
 
 
-def failed(sentence: str, code: int, as_json: bool) -> typer.Exit:
+def failed(sentence: str, code: int, as_json: bool, command: str = "") -> typer.Exit:
     """Print an error to standard error and return the exit that ends the command."""
     if os.environ.get("SFUMATO_DEBUG") == "1":
         import traceback
 
         traceback.print_exc()
-    sentence = in_shell(sentence)
+    sentence = in_shell(sentence, command)
     shown = json.dumps({"error": sentence, "code": code}, ensure_ascii=False) if as_json else f"Error: {sentence}"
     typer.echo(shown, err=True)
     return typer.Exit(code)
 
 
-def _warn(sentence: str, as_json: bool) -> None:
-    sentence = in_shell(sentence)
+def _warn(sentence: str, as_json: bool, command: str) -> None:
+    sentence = in_shell(sentence, command)
     said = json.dumps({"warning": sentence}, ensure_ascii=False) if as_json else f"Warning: {sentence}"
     typer.echo(said, err=True)
 

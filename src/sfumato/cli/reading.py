@@ -36,14 +36,20 @@ class Reading:
     table: Any = None
     said: str = ""
     model: Model | None = None
+    notes: tuple[str, ...] = ()
 
     def to_json(self) -> Any:
         """Return the columns of the table, or the sentence."""
-        return {"text": self.said} if self.table is None else {"table": _frame(self.table).to_json()}
+        if self.table is None:
+            return {"text": self.said}
+        notes = {"notes": list(self.notes)} if self.notes else {}
+        return {"table": _frame(self.table).to_json(), **notes}
 
     def text(self) -> str:
         """Return it for people."""
-        return self.said if self.table is None else drawn(_frame(self.table), self.said or "Read from the answer, free")
+        if self.table is None:
+            return self.said
+        return "\n".join([drawn(_frame(self.table), self.said or "Read from the answer, free"), *self.notes])
 
     def write(self, out: Path) -> str:
         """Write the table, or the made-up rows that were asked for."""
@@ -88,7 +94,9 @@ def read_answer(answer: Answer, what: str | None) -> Reading:
     """Return what is asked of an answer; nothing that was not released can come out."""
     value = answer.value
     if what is None or not what.strip():
-        return Reading(None, described(value)) if is_sketch(value) else Reading(answer.frame.to_arrow())
+        if is_sketch(value):
+            return Reading(None, described(value))
+        return Reading(answer.frame.to_arrow(), notes=tuple(value.quality()) if hasattr(value, "quality") else ())
     verb = tokens(what)[0].lower()
     for kind, verbs in _VERBS.items():
         if isinstance(value, kind):

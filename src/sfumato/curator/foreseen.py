@@ -49,6 +49,7 @@ def foreseen(basis: Basis, asked: Asked, spend: Bound, seen: Preview) -> Foresee
     text = seen.text
     if len(found) > 1 and seen.fits:  # what is refused tells nothing
         text = f"{text} {asked.total(spend)}"
+    text = " ".join([text, *dict.fromkeys(said for question in asked.questions if (said := question.taken()))])
     return Foreseen(seen.fits, seen.breaks, seen.closes, text, largest, tuple(_said(asked, found, largest)))
 
 

@@ -92,6 +92,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
 
     # What a user calls
 
+    @understood
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
         """Learn a rule from rows X and labels y; `loss_` says what it cost."""
         facts, sample = self._read(X, y)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from sfumato.domain import Booleans, Categories, Domain
+from sfumato.domain import Booleans, Categories, Domain, FixedPoint, Integers
 from sfumato.errors import ParameterError
 from sfumato.learn.cells import label_domain, listed
 from sfumato.learn.facts import shown
+
+REGRESSION = "PrivateLinearRegressor"
 
 
 def labels_of_column(column: Domain, classes: Sequence[Any] | None, most: int) -> Booleans | Categories:
@@ -20,18 +23,29 @@ def labels_of_column(column: Domain, classes: Sequence[Any] | None, most: int) -
                 f"{'The two' if len(classes) == 2 else 'Two'} classes are one value of the label's column; write "
                 "classes=(False, True)."
             )
-        return labels
+        return _filled(labels, column)
     if isinstance(column, Booleans):
-        return label_domain((False, True))
-    few = isinstance(column, Categories) or column.size == 2
-    if column.size is None or column.size < 2 or column.size > most or not few:
+        return _filled(label_domain((False, True)), column)
+    values = range(0) if column.present is None else column.present
+    if not 2 <= len(values) <= (most if isinstance(column, Categories) else 2):
         which = "which two are" if most == 2 else f"which are (from two to {most})"
+        number = isinstance(column, (Integers, FixedPoint)) and most > 2
         raise ParameterError(
-            f"The label's column has {column.size or 'countless'} values; say {which} meant by "
+            f"The label's column has {len(values) or 'countless'} values; "
+            f"{f'for a number take {REGRESSION}, or ' if number else ''}say {which} meant by "
             f"classes={_two_of(column)}, say; whatever is {'neither' if most == 2 else 'none of them'} counts as the "
             "first."
         )
-    return label_domain([column.decode(column.first + place) for place in range(column.size)], most)
+    labels = label_domain([column.decode(code) for code in values], most)
+    return replace(labels, missing=None) if column.may_be_missing else _filled(labels, column)
+
+
+def _filled(labels: Booleans | Categories, column: Domain) -> Booleans | Categories:
+    """Return labels whose missing cells count as what the column says, where that is one of them."""
+    if column.may_be_missing:
+        return labels
+    found = [label for label in listed(labels) if column_code(column, label) == column.missing_code]
+    return replace(labels, missing=found[0]) if found else labels
 
 
 def _two_of(domain: Domain) -> str:

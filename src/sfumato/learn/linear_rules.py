@@ -67,6 +67,19 @@ class LinearRule(LinearModel, Rule):
         """Name the features that move the score most."""
         return f"a score of {strongest(self, [self.direction])} is high enough"
 
+    def quality(self) -> tuple[str, ...]:
+        """Say the area under the curve with its interval, and warn where a guess could have it by luck."""
+        if self.rare_label is not None:
+            return (
+                "Area under the curve (AUC): not known, since the released table does not show that anybody has the "
+                f"label {self.rare_label!r}. {NO_BETTER}",
+            )
+        if not self.deviation_of_count:
+            return (f"Area under the curve (AUC) among the people of the fit: about {self.area:.2f}; {SCALE_OF_AREA}.",)
+        losers, winners = self._counts.sum(axis=0)
+        luck = 2 * math.sqrt((losers + winners + 1) / (12 * losers * winners))  # of a guess, by who is in the table
+        return measured("Area under the curve (AUC)", self.area, self.area_interval, 0.5 + luck, SCALE_OF_AREA)
+
     @property
     def area(self) -> float:
         """The area under the curve among the people of the fit, from the noisy table (Mann and Whitney).
@@ -107,6 +120,24 @@ class LinearRule(LinearModel, Rule):
         area = float((winners * below).sum() / pairs)
         slopes = np.concatenate([above - area * winners.sum(), below - area * losers.sum()]) / pairs
         return min(1.0, max(0.0, area)), self.deviation_of_count * float(np.linalg.norm(slopes))
+
+
+SCALE_OF_AREA = "0.5 is a guess, 1 is perfect"
+SCALE_OF_SHARE = "0 is one number for everybody, 1 is perfect"
+NO_BETTER = (
+    "Warning: by this the model may be no better than a guess, or one number for everybody; spend more, or use fewer "
+    "features."
+)
+
+
+def measured(name: str, figure: float, interval: tuple[float, float], trivial: float, scale: str) -> tuple[str, ...]:
+    """Say a released figure with its interval, and warn where a trivial model's is within it."""
+    low, high = interval
+    said = (
+        f"{name} among the people of the fit: {figure:.2f}, without noise between {low:.2f} and {high:.2f} about 95 % "
+        f"of the time; {scale}."
+    )
+    return (said,) if low > trivial else (said, NO_BETTER)
 
 
 def calibrated(table: Floats, lean: float) -> tuple[float, float]:
@@ -203,6 +234,20 @@ class LinearNumber(LinearModel):
         below = -np.inf if low == 0 else edges[low]
         above = np.inf if high >= len(counts) - 1 else edges[high + 1]
         return np.stack([self._value(scores + below), self._value(scores + above)], axis=1)
+
+    def quality(self) -> tuple[str, ...]:
+        """Say which share of the spread is explained, by the released table, and warn where that may be none."""
+        _, deviation, doubt = self.scale
+        counts = np.array(self.table, np.float64)
+        if deviation**2 <= 2 * doubt * self.cell or counts.sum() < 2 * self.deviation_of_count * math.sqrt(len(counts)):
+            return (f"Explained share (R²): not known, since the noise is as large as what was measured. {NO_BETTER}",)
+        edges = np.linspace(-SPAN, SPAN, len(counts) + 1)
+        squares = ((edges[1:] + edges[:-1]) / 2) ** 2
+        missed = float((counts * squares).sum() / counts.sum())
+        moved = 2 * self.deviation_of_count * float(np.linalg.norm(squares - missed)) / float(counts.sum())
+        spread = 2 * doubt * self.cell / deviation**2  # by which part noise may have moved the spread of the target
+        interval = (max(-1.0, 1 - (missed + moved) / (1 - spread)), 1 - max(0.0, missed - moved) / (1 + spread))
+        return measured("Explained share (R²)", max(-1.0, 1 - missed), interval, 0.0, SCALE_OF_SHARE)
 
     def _value(self, scores: Floats) -> Floats:
         """Return scores in the units of the target, held within its range."""

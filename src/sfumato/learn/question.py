@@ -71,9 +71,6 @@ class Learn(Question):
         stored = [(kind.stored.get(name, name), value) for name, value in _pairs(options)]
         object.__setattr__(self, "options", _pairs(stored))
         object.__setattr__(self, "missing", _pairs(missing))
-        for name, _ in self.missing:
-            if name not in (*named, target):
-                raise ParameterError(f"missing= speaks of {name!r}, which is no feature; {nearest(name, named)}")
 
     @classmethod
     def of(
@@ -93,8 +90,17 @@ class Learn(Question):
         return Rows((*self.features, self.target))
 
     def canonical(self, schema: Schema) -> Self:
-        """Refuse columns that the schema does not have, and labels that its column cannot hold."""
-        self.facts(schema, frozenset())
+        """Refuse columns that the schema does not have, labels that its column cannot hold, and rows that are not one.
+
+        What is wrong with the columns and with the rows is said at once: each changed schema needs another ledger.
+        """
+        rows = _more_than_one_row(schema)
+        try:
+            self.facts(schema, frozenset())
+        except ParameterError as refused:
+            raise type(refused)(f"{refused} {rows}".rstrip()) from None
+        if rows:
+            raise UnsupportedSpend(rows)
         return self
 
     def to_json(self) -> dict[str, Any]:
@@ -113,10 +119,21 @@ class Learn(Question):
         """Return the public facts of the columns."""
         fill = dict(self.missing)
         domains = tuple(_feature(schema, name, fill) for name in self.features)
-        labels = _learner_class(self.learner).labels_in(_label_column(schema, self.target, fill), self.classes)
+        column = _label_column(schema, self.target, fill)
+        self._require_used(fill)
+        labels = _learner_class(self.learner).labels_in(column, self.classes)
         base = schema.base(self.target)
         behind = None if base == self.target else base
         return LearningFacts(self.features, domains, labels, self.target, reads, gaussians, behind)
+
+    def _require_used(self, missing: Mapping[str, Any]) -> None:
+        """Refuse to say what missing cells count as of a column that is not learned from."""
+        for name in missing:
+            if name not in (*self.features, self.target):
+                raise ParameterError(
+                    f"missing= speaks of {name!r}, which is neither the target {self.target!r} nor one of the features "
+                    f"{', '.join(map(repr, self.features))}; name it among the features, or leave it out."
+                )
 
     def plan(self, basis: Basis, spend: Bound) -> Prepared:
         """Prepare the learner's mechanism on whole rows of the columns."""
@@ -159,9 +176,23 @@ class Learn(Question):
         """Return the rule."""
         return rule_from_json(released.made["rule"])
 
+    def doubts(self, released: Released) -> tuple[str, ...]:
+        """Say how good the model is, by the figures that were released with it."""
+        return self.value(released).quality()
+
     def interval(self, released: Released, confidence: Fraction) -> Any:
         """Return no interval: how often a rule errs is not known without asking again."""
         return (None, None)
+
+
+def _more_than_one_row(schema: Schema) -> str:
+    """Say what to write where a schema lets a person count with several rows; nothing where one row counts."""
+    if schema.rows_per_person == 1:
+        return ""
+    return (
+        f"A model is learned from one row a person, and the schema says rows_per_person = {schema.rows_per_person}; "
+        "write rows_per_person = 1 there, and make another ledger for it, since a ledger is made for one schema."
+    )
 
 
 def _learner_class(name: Any) -> Any:
@@ -219,4 +250,6 @@ def _label_codes(codes: Any, stored: Domain, labels: Domain) -> Any:
     chosen = np.zeros(len(codes), np.int64)
     for place, label in enumerate(listed(labels)):
         chosen[codes == column_code(stored, label)] = place
+    if stored.may_be_missing:
+        chosen[codes == stored.missing_code] = labels.missing_code
     return chosen

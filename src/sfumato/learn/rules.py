@@ -35,6 +35,12 @@ _RULES: Registry[type[Learned]] = Registry(
     },
 )
 
+UNMEASURED = (
+    "Nothing measured how good this model is: no figure of it was paid for. Try it on people who were set aside, and "
+    "keep what comes out to yourself."
+)
+"""What is said of a model that came without a figure."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Learned(ABC):
@@ -61,6 +67,10 @@ class Learned(ABC):
     @abstractmethod
     def to_frame(self) -> Frame:
         """Return what was learned as a table, as answers are shown."""
+
+    def quality(self) -> tuple[str, ...]:
+        """Say how good it is by what was released with it, and warn where that is no better than a guess; free."""
+        return (UNMEASURED,)
 
     @property
     def classes(self) -> tuple[Any, ...]:

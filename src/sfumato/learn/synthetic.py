@@ -66,9 +66,15 @@ def fit_synthetic(
     )
     count = min(MOST_ROWS, max(1, round(model.total))) if rows is None else rows
     made = model.sample(count, noise).to_pandas().dropna(subset=[target])
-    if made[target].dtype == float and (made[target] % 1 == 0).all():
-        made[target] = made[target].astype(int)  # floats only because some were missing
+    made[target] = _as_if_none_were_missing(made[target], domains[target])
     return Pipeline([("columns", columns), ("model", clone(estimator))]).fit(made[chosen], made[target])
+
+
+def _as_if_none_were_missing(labels: Any, domain: Domain) -> Any:
+    """Return a target with the type that it has where no made-up cell is missing: pandas widens it where some are."""
+    if isinstance(domain, Booleans):
+        return labels.astype(bool)
+    return labels.astype(int) if labels.dtype == float and (labels % 1 == 0).all() else labels
 
 
 def _is_listed(domain: Domain) -> bool:

@@ -41,6 +41,9 @@ class Loss:
         if isinstance(self.profile, Stated):
             self.profile.relation.require(self.relation)
 
+    def __repr__(self) -> str:
+        return f"<Loss: {self}>"  # its parts are pages of fractions; .profile has them
+
     def __str__(self) -> str:
         parts = [f"{name} {self.at(name)}" for name in sorted(self.profile.names())]
         return "; ".join([f"a person {self.person}", *parts])

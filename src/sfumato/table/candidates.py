@@ -101,14 +101,16 @@ def _written(name: str, texts: Sequence[str], decimal: str | None) -> Candidate:
     absent = _stand_ins(words)
     words -= absent
     found = [] if any(_CODE.fullmatch(word) for word in words) else ways(words, decimal)
+    numbers = [number for text in texts if (number := found[0].read(text)) is not None] if found else []
     if len(found) > 1:
-        return _unclear(found)
+        unclear = _unclear(found)
+        odd = _unread(len(texts) - len(numbers), len(texts), "no numbers")
+        return replace(unclear, notes=(*unclear.notes, *odd, *_listed(absent)))
     if found:
-        numbers = [number for text in texts if (number := found[0].read(text)) is not None]
         drafted = _numbers(name, numbers, len(texts) - len(numbers))
         assert drafted.record is not None
         return Candidate({**drafted.record, **found[0].to_json()}, (*drafted.notes, *_listed(absent), *_said(found[0])))
-    days = _dates(words)
+    days = _dates(words, absent.total())
     if days is not None:
         return Candidate(days.record, (*days.notes, *_listed(absent)))
     return _categories(name, raw)  # categories match exactly, blanks too
@@ -171,6 +173,11 @@ def _said(way: Figures) -> tuple[str, ...]:
     return (f"Numbers are written as {example} {way.unit}".rstrip() + ", and what is written otherwise is missing.",)
 
 
+def _unread(unread: int, cells: int, why: str, instead: str = "") -> list[str]:
+    """Say which part of the cells the drafted lines would not read."""
+    return [f"{100 * unread / cells:.2g} % of the cells are {why} and would be missing{instead}."] if unread else []
+
+
 def _part(words: Counter[str], test: Callable[[str], Any]) -> float:
     """Return the part of the cells that pass a test."""
     return sum(count for word, count in words.items() if test(word)) / words.total()
@@ -197,10 +204,7 @@ def _numbers(name: str, numbers: Sequence[Fraction | float], unread: int = 0) ->
             f"{100 * outside / len(ordered):.2g} % of the cells lie outside and would be clamped; if these are codes "
             "such as 999 for a missing number, make them empty before."
         )
-    if unread:
-        notes.append(
-            f"{100 * unread / (unread + len(ordered)):.2g} % of the cells are no numbers and would be missing."
-        )
+    notes += _unread(unread, unread + len(ordered), "no numbers")
     step = bin_step(low, high)
     if places or step > 1:
         notes += [BINS, *bins_toml(name, step)]
@@ -285,22 +289,33 @@ def bin_step(low: int, high: int) -> int:
 # Days and moments
 
 
-def _dates(words: Counter[str]) -> Candidate | None:
-    """Return a column of days or moments, if one format reads nearly all cells; None otherwise."""
+def _dates(words: Counter[str], absent: int = 0) -> Candidate | None:
+    """Return a column of days or moments, if one format reads nearly all cells; None otherwise.
+
+    `absent` counts the cells of words that stand for a missing one, which no format reads.
+    """
     tried = Counter(dict(words.most_common(500)))
     if _reads(tried, ISO) >= SURE:
-        return _moments(list(_days(words, ISO)), None)
+        return _read_days(words, absent, ISO, None)
     forms = [day + clock for day in _DAYS for clock in _CLOCKS]
     scores = {form: _reads(tried, compiled(form, clock=True)) for form in forms}
     best = max(scores.values())
     if best < SURE:
         return None
     fitting = [form for form, score in scores.items() if score == best]
-    found = _moments(list(_days(words, compiled(fitting[0], clock=True))), fitting[0])
+    found = _read_days(words, absent, compiled(fitting[0], clock=True), fitting[0])
     if len(fitting) == 1 or found.record is None:
         return found
     said = f"Days and months cannot be told apart here: the format is one of {' and '.join(fitting)}."
     return Candidate({**found.record, "format": FILL}, (*found.notes, said))
+
+
+def _read_days(words: Counter[str], absent: int, written: Written, form: str | None) -> Candidate:
+    """Return a column of days in one format, and say which part of its cells that format does not read."""
+    found = _moments(list(_days(words, written)), form)
+    unread = absent + sum(count for word, count in words.items() if read_moment(word, written) is None)
+    said = _unread(unread, absent + words.total(), f"not written as {form or '2024-12-31'}", "; make days alike before")
+    return replace(found, notes=(*found.notes, *said))
 
 
 def _reads(words: Counter[str], written: Written) -> float:

@@ -21,6 +21,7 @@ from sfumato.table.names import (
     CODE_BYTES,
     CODE_IN_DECIMALS,
     FILL,
+    MODELS_NEED_ONE,
     ROWS_PROPOSED,
     blank,
     is_code,
@@ -43,7 +44,8 @@ _LOOKED = """\
 DRAFTED BY LOOKING AT THE DATA, a private act outside of every promise. The ranges, categories, formats and counts of
 rows below are candidates that were read from private cells: a range that is read from data is a fact about somebody.
 Compare each with what is publicly known about such data, change it where it says more, and only then remove the
-line that begins with "confirm". Ranges are rounded outward and rare categories are left out, which protects nobody.
+line that begins with "confirm". Ranges are rounded outward and categories in fewer than 10 rows are left out, which
+protects nobody.
 """
 _RULES = """\
 person names the column that tells people apart; remove its line if every row is one person. Columns that no question
@@ -278,7 +280,8 @@ def _by_name(kinds: Mapping[str, Any]) -> Draft:
         raise SchemaError("No column of this source has a type that a schema can describe.")
     if person != FILL:
         notes[""] = [
-            f"{person} tells people apart by its name; if a person may have several rows, write how many count."
+            f"{person} tells people apart by its name; if a person may have several rows, write how many count. "
+            f"{MODELS_NEED_ONE}"
         ]
     return Draft({"person": person, "rows_per_person": 1, "columns": columns}, notes)
 

@@ -12,7 +12,7 @@ from sfumato.errors import SchemaError
 from sfumato.table.candidates import Candidate, candidate_of
 from sfumato.table.engine import Source
 from sfumato.table.failures import guarded
-from sfumato.table.names import FILL, ROWS_PROPOSED, is_person, may_be_person, names_somebody
+from sfumato.table.names import FILL, MODELS_NEED_ONE, ROWS_PROPOSED, is_person, may_be_person, names_somebody
 from sfumato.table.reading import all_readable
 
 MOST_ROWS = 100_000
@@ -141,6 +141,6 @@ def _rows_a_person(name: str, people: int, counts: Mapping[int, int], notes: Not
     most = next((size for size in ROUND_ROWS if covered(size) >= COVERED), ROUND_ROWS[-1])
     notes[""].append(
         f"{ROWS_PROPOSED} {most} all rows count of {100 * covered(most):.0f} % of the people in {name}"
-        f"{_lost(most, counts)}; numbers of people, people(), need none."
+        f"{_lost(most, counts)}; numbers of people, people(), need none. {MODELS_NEED_ONE}"
     )
     return {"person": name, "rows_per_person": most}

@@ -11,6 +11,8 @@ FILL = "you must fill this in"
 """What a draft writes where only a person who knows the data can write."""
 ROWS_PROPOSED = "With rows_per_person ="
 """How a note begins that is about a proposed number of rows a person."""
+MODELS_NEED_ONE = "Models, learn(), need rows_per_person = 1 here before the ledger is made."
+"""What a draft says of rows a person to whoever wants to predict."""
 
 CODE = "A code of digits is no number: a mean of postcodes says nothing, and a leading zero would be lost."
 CODE_IN_DECIMALS = (CODE, "Its cells are decimals here, which no category reads: turn them into text before.")

@@ -252,6 +252,8 @@ class Schema(Viewed, metaclass=Understood):
         >>> Schema.from_toml("columns.age = {type = 'integer', low = 17, high = 90}").names
         ('age',)
         """
+        if "=" not in str(text) and str(text).strip().endswith(".toml"):
+            raise SchemaError(f"from_toml reads the text of a schema, not its file; write Schema.load({str(text)!r}).")
         return cls.from_json(read_toml(text, "schema"))
 
     @classmethod

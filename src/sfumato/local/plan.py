@@ -144,6 +144,15 @@ class Plan:
         return self.detectable_at(FOUND)
 
     @property
+    def expected_error(self) -> float:
+        """The largest standard error that the mean can have, whatever the numbers are, if all users report."""
+        from sfumato.local.means import expected_error
+
+        if not isinstance(self.method, MeanMethod):
+            raise ParameterError("Only a plan with numbers= has the error of a mean; ask this one for detectable.")
+        return expected_error(self)
+
+    @property
     def floor(self) -> float:
         """The share that no protocol can find: on some data every one of one round errs by as much (LB-BAYES)."""
         from sfumato.bounds import local_count_floor
@@ -312,6 +321,17 @@ class Plan:
             return f"{said}."
         return f"{said}; {self.forgeable:.2%} of all reports, made up, can list an item that nobody holds."
 
+    def _mean_said(self) -> str:
+        from sfumato.local.means import ends
+
+        low, high = ends(self)
+        error = self.expected_error
+        return (
+            f"The mean will have a standard error of at most {error:.3g}, which is {error / (high - low):.3%} of the "
+            f"range from {low:g} to {high:g}. A number that does not fit sends noise, which counts as "
+            f"{(low + high) / 2:g}: round numbers and cut them to the range on the device."
+        )
+
     def __str__(self) -> str:
         plural = "s" if self.reports > 1 else ""
         lines = [
@@ -324,6 +344,8 @@ class Plan:
                 lines.append(HOPEFUL)
             lines.append(f"No protocol can find a share below {self.floor:.3%} among so many users at this spend.")
             lines.append(self._forging())
+        else:
+            lines.append(self._mean_said())
         if self.why:
             lines.append(self.why)
         if self.valid.to_json():

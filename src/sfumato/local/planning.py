@@ -18,6 +18,7 @@ from sfumato.local.choice import METHOD_NAMES, choose
 from sfumato.local.coins import report_epsilon
 from sfumato.local.items import Items, composed
 from sfumato.local.listed import FALSE_ITEMS, list_method, mean_method
+from sfumato.local.means import mean_oracle
 from sfumato.local.method import Method
 from sfumato.local.plan import FOUND, Plan
 from sfumato.local.seed import Seed
@@ -243,13 +244,13 @@ def _weak_mean(made: Plan) -> str:
     """Say, from public facts, that a mean will be worth nothing, and how many users it takes."""
 
     def error(users: int) -> float:
-        return made.method.roles[0].oracle.deviation(users * made.reports) / (users * made.reports)
+        return mean_oracle(made).worst_error(users * made.reports)
 
     if error(made.users) <= 1:
         return ""
     needed = math.ceil(error(1) ** 2)
     return (
-        f"Among {made.users} users at {made.spend!r} the standard error of the mean is {error(made.users):.3g} times "
+        f"Among {made.users} users at {made.spend!r} the standard error of the mean may be {error(made.users):.3g} times "
         f"the whole range of the numbers; plan for at least {needed} users, or spend more."
     )
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.domain import Domain, Integers, Text, domain_from_json
+from sfumato.domain import Categories, Domain, Integers, Text, domain_from_json
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.exact import positive_integer
 
@@ -136,6 +136,9 @@ class Items:
     def code(self, value: Any) -> int | None:
         """Return the code of an item, or None if it does not fit; never raises, whatever the item."""
         try:
+            if isinstance(self.domain, Categories):
+                # Asking for the code of an unlisted one would search the list for what is spelled like it.
+                return self.domain.place(composed(str(value)) if isinstance(value, str) else value)
             return self.strict(value)
         except Exception:
             # An item may be any object, with any behaviour; whether it fits must not show.

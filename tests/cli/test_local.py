@@ -199,6 +199,8 @@ def test_lists_and_means(tmp_path: Path) -> None:
     shares = run("local", "simulate", plan, tmp_path / "items.txt", "--seed", 1, "--json").json
     assert [item["value"] for item in shares["items"]] == ["red", "green", "blue"] and shares["kind"] == "shares"
     assert shares["unfit"] == 0
+    shown = run("local", "simulate", plan, tmp_path / "items.txt", "--seed", 1).out
+    assert "low" in shown and "of 3 intervals, of 95 % each, hold the truth" in shown
     (tmp_path / "odd.txt").write_text("red\n" * 3000 + "https://a.org\n" * 1000)
     odd = run("local", "simulate", plan, tmp_path / "odd.txt", "--seed", 1)
     assert "1000 devices (25.000%) hold what does not fit the plan" in odd.out and "https://a.org (25.000%)" in odd.out
@@ -210,6 +212,13 @@ def test_lists_and_means(tmp_path: Path) -> None:
         ).code
         == 0
     )
+    shown = run("local", "simulate", plan, tmp_path / "numbers.txt", "--seed", 1).out
+    assert "In truth the mean of the numbers that fit is 12.5" in shown and "the interval holds it" in shown
+    assert "1 devices (0.033%) hold what does not fit the plan and sent noise, which counts as 30" in shown
+    record = run("local", "simulate", plan, tmp_path / "numbers.txt", "--seed", 1, "--json").json
+    assert record["truth"] == 12.5 and record["unfit"] == 1 and record["low"] < 12.5 < record["high"]
+    (tmp_path / "texts.txt").write_text("a\nb\n")
+    assert "No number fits the plan" in run("local", "simulate", plan, tmp_path / "texts.txt").out
     run("local", "randomize", plan, tmp_path / "numbers.txt", "--out", tmp_path / "r.jsonl")
     run("local", "collect", tmp_path / "c", tmp_path / "r.jsonl", "--plan", plan)
     mean = run("local", "decode", tmp_path / "c", "--json").json

@@ -120,9 +120,17 @@ class Decoded:
 
         record: dict[str, Any] = {"kind": self.kind, "intake": self.intake.to_json()}
         if isinstance(self.value, MeanEstimate):
-            low, high = self.value.interval()
+            low, high = self.interval
             return {**record, "value": self.value.value, "error": self.value.error, "low": low, "high": high}
         return {**record, "items": self.value.to_json(), "notes": list(self.value.notes)}
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The interval of a mean."""
+        from sfumato.local import MeanEstimate
+
+        assert isinstance(self.value, MeanEstimate)
+        return self.value.interval()
 
     def text(self) -> str:
         """Return it for people."""
@@ -131,12 +139,12 @@ class Decoded:
         from sfumato.show import table
 
         if isinstance(self.value, MeanEstimate):
-            low, high = self.value.interval()
             from sfumato.show.views import readable
 
+            low, high = self.interval
             ends = f"{readable(low, high - low)} to {readable(high, high - low)}"
             mean = readable(self.value.value, high - low)
-            return f"The mean is {mean}; 95 % interval (privacy noise only) {ends}.\n{self.intake}"
+            return f"The mean is {mean}; 95 % interval (all that devices draw) {ends}.\n{self.intake}"
         if not self.value:
             return "\n".join(["No item is popular enough to be told from noise.", *self.value.notes, str(self.intake)])
         rows = [

@@ -79,13 +79,20 @@ def plan_command(
 def _described(made: Plan, cautions: list[str]) -> dict[str, Any]:
     return {
         "plan": made.to_record(),
-        "detectable": made.detectable,
-        "floor": made.floor,
+        **_foreseen(made),
         "report_bytes": made.report_bytes,
         "sketch_bytes": made.sketch_bytes,
         "decoding_bytes": made.decoding_bytes,
         "warnings": cautions,
     }
+
+
+def _foreseen(made: Plan) -> dict[str, Any]:
+    from sfumato.local.listed import MeanMethod
+
+    if isinstance(made.method, MeanMethod):
+        return {"expected_error": made.expected_error}
+    return {"detectable": made.detectable, "floor": made.floor}
 
 
 @local_app.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -255,11 +256,22 @@ def test_domains_and_items_are_read_without_evaluating() -> None:
     assert item_reader(read_domain("integers(0, 9)", "--items"))("seven") == "seven"
 
 
-def test_serve_says_where_it_listens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[int] = []
-    monkeypatch.setattr("uvicorn.run", lambda app, **options: started.append(options["port"]))
+def test_serve_says_where_it_listens_once_it_does(tmp_path: Path) -> None:
     made = run("local", "plan", "--users", 1000, "--spend", "Pure(4)", "--items", "text(2)", "--out", tmp_path / "plan")
     assert made.code == 0, made.err
-    found = run("local", "serve", tmp_path / "collected", "--plan", tmp_path / "plan", "--port", 8765)
-    assert found.code == 0 and started == [8765]
-    assert found.err.startswith("Listening at http://127.0.0.1:8765 for reports")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        asked = [sys.executable, "-m", "sfumato.cli", "local", "serve", str(tmp_path / "collected")]
+        asked += ["--plan", str(tmp_path / "plan"), "--port", str(port)]
+        # A port that is taken is announced by nobody.
+        taken.listen()
+        refused = subprocess.run(asked, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        assert refused.returncode != 0 and "Listening" not in refused.stderr
+    with subprocess.Popen(asked, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            assert process.stderr.readline().startswith(f"Listening at http://127.0.0.1:{port} for reports")
+            socket.create_connection(("127.0.0.1", port), timeout=5).close()
+        finally:
+            process.terminate()

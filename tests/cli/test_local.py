@@ -131,7 +131,20 @@ def test_a_plan_for_long_items_says_that_it_may_be_too_hopeful() -> None:
     asked = ("local", "plan", "--users", 100000, "--spend", "Pure(4)", "--items")
     long, short = run(*asked, "text(24)").out, run(*asked, "text(12)").out
     assert "too hopeful" in long and "too hopeful" not in short
-    assert "no theorems" in long and "guarantees" not in long + short
+    assert "among rivals" in short and "among rivals" not in long
+    assert "no theorem" in long and "guarantees" not in long + short
+
+
+def test_a_plan_says_what_a_public_list_finds(tmp_path: Path) -> None:
+    asked = ("local", "plan", "--users", 100000, "--spend", "Pure(4)", "--items", "integers(0, 65535)")
+    record = run(*asked, "--json").json
+    assert 0 < record["detectable_listed"]["share"] < record["detectable"]
+    assert f"a public list of 1000 that is given at reading, one of {record['detectable_listed']['share']:.3%}" in run(
+        *asked
+    ).out.replace("\n", " ")
+    (tmp_path / "list.txt").write_text("red\ngreen\n")
+    options = ("local", "plan", "--users", 1000, "--spend", "Pure(4)", "--candidates", tmp_path / "list.txt")
+    assert "public list" not in run(*options).out and run(*options, "--json").json["detectable_listed"] is None
 
 
 def test_streams_in_other_formats(words: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,10 +89,12 @@ def _described(made: Plan, cautions: list[str]) -> dict[str, Any]:
 
 def _foreseen(made: Plan) -> dict[str, Any]:
     from sfumato.local.listed import MeanMethod
+    from sfumato.local.plan import LISTED
 
     if isinstance(made.method, MeanMethod):
         return {"expected_error": made.expected_error}
-    return {"detectable": made.detectable, "floor": made.floor}
+    listed = {"candidates": LISTED, "share": made.detectable_listed(LISTED)} if made.searches else None
+    return {"detectable": made.detectable, "detectable_listed": listed, "floor": made.floor}
 
 
 @local_app.command()

@@ -17,6 +17,9 @@ from sfumato.exact import positive_integer
 MOST_BITS = 1024
 """The longest item; what is longer has no chance to be found among any number of people."""
 
+LONG_ITEM_BITS = 12 * 8 + 1
+"""Up to this length of an item what is said of finding it was seen to hold; beyond it is said to be doubtful."""
+
 
 @dataclass(frozen=True)
 class Bytes(Domain):

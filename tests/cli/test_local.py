@@ -56,7 +56,12 @@ def test_plan_says_what_will_be_found_and_why(tmp_path: Path) -> None:
     ("wrong", "said"),
     [
         (["--spend", "4", "--items", "text(8)"], "must be a bound"),
-        (["--spend", "Pure(4)"], "Write one of items="),
+        (["--spend", "4", "--items", "text(8)"], "write for example Pure(4)."),
+        (["--spend", "Pure(4)"], "Write one of --items, --candidates and --numbers"),
+        (["--spend", "Pure(4)", "--items", "text(8)", "--numbers", "integers(0, 9)"], "Write one of --items"),
+        (["--items", "text(8)"], "Write --spend"),
+        (["--items", "text(8)", "--honest", "900", "--spend", "Pure(4)"], "--honest goes with --central"),
+        (["--items", "text(8)", "--central", "Pure(1)", "--honest", "900"], "Approximate(1, 1e-8)"),
         (["--spend", "Pure(4)", "--items", "words"], "must be a domain"),
         (["--spend", "Pure(4)", "--items", "text(x)"], "whole numbers"),
         (["--spend", "Pure(4)", "--items", "integers(3)"], "must be a domain"),
@@ -288,3 +293,26 @@ def test_serve_says_where_it_listens_once_it_does(tmp_path: Path) -> None:
             socket.create_connection(("127.0.0.1", port), timeout=5).close()
         finally:
             process.terminate()
+
+
+def test_a_plan_is_made_for_a_central_bound(tmp_path: Path) -> None:
+    asked = ("local", "plan", "--users", 100000, "--items", "integers(0, 65535)", "--honest", 80000)
+    made = run(*asked, "--central", "Approximate(1, 1e-8)")
+    assert made.code == 0 and "shuffled among 80000 honest devices" in made.out.replace("\n", " "), made.err
+
+
+def test_lists_and_places_that_are_wrong_are_named(tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").write_text("")
+    (tmp_path / "twice.txt").write_text("red\ngreen\nred\n")
+    asked = ("local", "plan", "--users", 1000, "--spend", "Pure(4)", "--candidates")
+    assert "'empty.txt' holds no candidates; write one a line" in run(*asked, tmp_path / "empty.txt").err
+    assert "'red' is listed twice, at place 1 and at place 3" in run(*asked, tmp_path / "twice.txt").err
+    (tmp_path / "a.plan").write_text("{}")
+    wrong = run("local", "decode", tmp_path / "a.plan")
+    assert wrong.code == 2 and "sfumato local collect" in wrong.err and "Server.save" not in wrong.err
+
+
+def test_help_names_what_there_is() -> None:
+    assert "python -m" not in run("local", "collect", "--help").out
+    said = " ".join(run("local", "plan", "--help").out.split())
+    assert "fixed(" in said and "dates(" in said

@@ -100,6 +100,12 @@ def _sketches(paths: list[Path]) -> tuple[Server, Intake]:
     for path in paths:
         if not path.is_file():
             raise ParameterError(f"{str(path)!r} is no collection, sketch or Parquet file; write another path.")
+        with path.open("rb") as file:
+            if file.read(1) == b"{":
+                raise ParameterError(
+                    f"{path.name!r} is a plan, or reports that were not collected yet; collect reports with `sfumato "
+                    "local collect`, and name the directory that it made."
+                )
     first, *others = (load(path) for path in paths)
     for server in others:
         first.merge(server)

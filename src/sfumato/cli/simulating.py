@@ -77,7 +77,9 @@ class Simulated:
             return "No number fits the plan, so what is shown is noise."
         low, high = self.found.interval
         within = "holds" if low <= self.mean <= high else "misses"
-        return f"In truth the mean of the numbers that fit is {readable(self.mean, high - low)}: the interval {within} it."
+        return (
+            f"In truth the mean of the numbers that fit is {readable(self.mean, high - low)}: the interval {within} it."
+        )
 
     def _items_beside(self) -> list[str]:
         from sfumato.local.popular import line
@@ -110,7 +112,9 @@ class Simulated:
         from sfumato.local.popular import line
 
         said = ", ".join(f"{line(item)} ({count / self.devices:.3%})" for item, count in self.unfit.most_common(3))
-        many = f"{self.unfit.total()} devices ({self.unfit.total() / self.devices:.3%}) hold what does not fit the plan "
+        many = (
+            f"{self.unfit.total()} devices ({self.unfit.total() / self.devices:.3%}) hold what does not fit the plan "
+        )
         if self.found.kind == "mean":
             low, high = ends(self.plan)
             return (

@@ -71,7 +71,9 @@ def _others(maker: Callable[[str], Method]) -> list[tuple[str, Method]]:
 
 
 def _why(name: str, method: Method, reports: int, bits: int, other: str) -> str:
-    first = f'Method "{name}", chosen automatically. It expects to find {method.expected(reports, GUARANTEED):.3%} where '
+    first = (
+        f'Method "{name}", chosen automatically. It expects to find {method.expected(reports, GUARANTEED):.3%} where '
+    )
     first += "popularity falls as 1/rank"
     if bits > LONG_ITEM_BITS:
         # What is stated of rivals was not seen to hold for long items; the plan says so.

@@ -336,7 +336,9 @@ class Plan:
             lines.append(HOPEFUL)
         if self.searches:
             listed = self.detectable_listed(LISTED)
-            lines.append(f"Of a public list of {LISTED} that is given at reading, one of {listed:.3%} is found as surely.")
+            lines.append(
+                f"Of a public list of {LISTED} that is given at reading, one of {listed:.3%} is found as surely."
+            )
         floor = f"No protocol can find a share below {self.floor:.3%} among so many users at this spend."
         return [*lines, floor, self._forging()]
 

@@ -184,7 +184,23 @@ def _candidates(given: Sequence[Any]) -> tuple[Any, ...]:
         raise ParameterError(
             f"candidates= is a list, not {type(given).__name__}; write for example ['red', 'green']."
         ) from None
-    return tuple(composed(label) if isinstance(label, str) else label for label in listed)
+    if not listed:
+        raise ParameterError("candidates= holds no candidates; write for example ['red', 'green'].")
+    made = tuple(composed(label) if isinstance(label, str) else label for label in listed)
+    _require_different(made)
+    return made
+
+
+def _require_different(labels: tuple[Any, ...]) -> None:
+    """Refuse a label that stands twice, and say where; what is no label at all is refused elsewhere."""
+    places: dict[str | int, int] = {}
+    for place, label in enumerate(labels, 1):
+        if isinstance(label, (str, int)) and (earlier := places.setdefault(label, place)) != place:
+            shown = repr(label) if len(repr(label)) <= 60 else f"{repr(label)[:60]}…"
+            raise ParameterError(
+                f"The candidate {shown} is listed twice, at place {earlier} and at place {place} (of a file: on these "
+                "lines); list each one once."
+            )
 
 
 def _method(
@@ -211,6 +227,10 @@ def _method(
 
 
 def _each(spend: Bound, reports: int) -> Pure:
+    if isinstance(spend, (int, float, Fraction, tuple, list)):
+        shown = f"the bare number {spend}" if isinstance(spend, (int, float, Fraction)) else "a pair"
+        number = spend if isinstance(spend, (int, float, Fraction)) else "epsilon"
+        raise ParameterError(f"spend must be a bound, not {shown}; a local report is pure, so write Pure({number}).")
     bound = require_bound(spend)
     each = bound.split(reports)
     report_epsilon(each)

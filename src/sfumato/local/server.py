@@ -236,7 +236,14 @@ def _asks(plan: Plan) -> str:
 
 
 def _codes(plan: Plan, items: Iterable[Any]) -> list[int]:
-    return [plan.items.strict(item) for item in _listed(items)]
+    return [_placed_code(plan, item, place) for place, item in enumerate(_listed(items), 1)]
+
+
+def _placed_code(plan: Plan, item: Any, place: int) -> int:
+    try:
+        return plan.items.strict(item)
+    except ParameterError as reason:
+        raise ParameterError(f"Item {place} of the list does not fit the plan. {reason}") from None
 
 
 def _listed(items: Iterable[Any]) -> Iterable[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -55,7 +56,12 @@ def test_plan_says_what_will_be_found_and_why(tmp_path: Path) -> None:
     ("wrong", "said"),
     [
         (["--spend", "4", "--items", "text(8)"], "must be a bound"),
-        (["--spend", "Pure(4)"], "Write one of items="),
+        (["--spend", "4", "--items", "text(8)"], "write for example Pure(4)."),
+        (["--spend", "Pure(4)"], "Write one of --items, --candidates and --numbers"),
+        (["--spend", "Pure(4)", "--items", "text(8)", "--numbers", "integers(0, 9)"], "Write one of --items"),
+        (["--items", "text(8)"], "Write --spend"),
+        (["--items", "text(8)", "--honest", "900", "--spend", "Pure(4)"], "--honest goes with --central"),
+        (["--items", "text(8)", "--central", "Pure(1)", "--honest", "900"], "Approximate(1, 1e-8)"),
         (["--spend", "Pure(4)", "--items", "words"], "must be a domain"),
         (["--spend", "Pure(4)", "--items", "text(x)"], "whole numbers"),
         (["--spend", "Pure(4)", "--items", "integers(3)"], "must be a domain"),
@@ -130,7 +136,20 @@ def test_a_plan_for_long_items_says_that_it_may_be_too_hopeful() -> None:
     asked = ("local", "plan", "--users", 100000, "--spend", "Pure(4)", "--items")
     long, short = run(*asked, "text(24)").out, run(*asked, "text(12)").out
     assert "too hopeful" in long and "too hopeful" not in short
-    assert "no theorems" in long and "guarantees" not in long + short
+    assert "among rivals" in short and "among rivals" not in long
+    assert "no theorem" in long and "guarantees" not in long + short
+
+
+def test_a_plan_says_what_a_public_list_finds(tmp_path: Path) -> None:
+    asked = ("local", "plan", "--users", 100000, "--spend", "Pure(4)", "--items", "integers(0, 65535)")
+    record = run(*asked, "--json").json
+    assert 0 < record["detectable_listed"]["share"] < record["detectable"]
+    assert f"a public list of 1000 that is given at reading, one of {record['detectable_listed']['share']:.3%}" in run(
+        *asked
+    ).out.replace("\n", " ")
+    (tmp_path / "list.txt").write_text("red\ngreen\n")
+    options = ("local", "plan", "--users", 1000, "--spend", "Pure(4)", "--candidates", tmp_path / "list.txt")
+    assert "public list" not in run(*options).out and run(*options, "--json").json["detectable_listed"] is None
 
 
 def test_streams_in_other_formats(words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,6 +218,8 @@ def test_lists_and_means(tmp_path: Path) -> None:
     shares = run("local", "simulate", plan, tmp_path / "items.txt", "--seed", 1, "--json").json
     assert [item["value"] for item in shares["items"]] == ["red", "green", "blue"] and shares["kind"] == "shares"
     assert shares["unfit"] == 0
+    shown = run("local", "simulate", plan, tmp_path / "items.txt", "--seed", 1).out
+    assert "low" in shown and "of 3 intervals, of 95 % each, hold the truth" in shown
     (tmp_path / "odd.txt").write_text("red\n" * 3000 + "https://a.org\n" * 1000)
     odd = run("local", "simulate", plan, tmp_path / "odd.txt", "--seed", 1)
     assert "1000 devices (25.000%) hold what does not fit the plan" in odd.out and "https://a.org (25.000%)" in odd.out
@@ -210,6 +231,13 @@ def test_lists_and_means(tmp_path: Path) -> None:
         ).code
         == 0
     )
+    shown = run("local", "simulate", plan, tmp_path / "numbers.txt", "--seed", 1).out
+    assert "In truth the mean of the numbers that fit is 12.5" in shown and "the interval holds it" in shown
+    assert "1 devices (0.033%) hold what does not fit the plan and sent noise, which counts as 30" in shown
+    record = run("local", "simulate", plan, tmp_path / "numbers.txt", "--seed", 1, "--json").json
+    assert record["truth"] == 12.5 and record["unfit"] == 1 and record["low"] < 12.5 < record["high"]
+    (tmp_path / "texts.txt").write_text("a\nb\n")
+    assert "No number fits the plan" in run("local", "simulate", plan, tmp_path / "texts.txt").out
     run("local", "randomize", plan, tmp_path / "numbers.txt", "--out", tmp_path / "r.jsonl")
     run("local", "collect", tmp_path / "c", tmp_path / "r.jsonl", "--plan", plan)
     mean = run("local", "decode", tmp_path / "c", "--json").json
@@ -246,11 +274,51 @@ def test_domains_and_items_are_read_without_evaluating() -> None:
     assert item_reader(read_domain("integers(0, 9)", "--items"))("seven") == "seven"
 
 
-def test_serve_says_where_it_listens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[int] = []
-    monkeypatch.setattr("uvicorn.run", lambda app, **options: started.append(options["port"]))
+def test_serve_says_where_it_listens_once_it_does(tmp_path: Path) -> None:
     made = run("local", "plan", "--users", 1000, "--spend", "Pure(4)", "--items", "text(2)", "--out", tmp_path / "plan")
     assert made.code == 0, made.err
-    found = run("local", "serve", tmp_path / "collected", "--plan", tmp_path / "plan", "--port", 8765)
-    assert found.code == 0 and started == [8765]
-    assert found.err.startswith("Listening at http://127.0.0.1:8765 for reports")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        asked = [sys.executable, "-m", "sfumato.cli", "local", "serve", str(tmp_path / "collected")]
+        asked += ["--plan", str(tmp_path / "plan"), "--port", str(port)]
+        # A port that is taken is announced by nobody.
+        taken.listen()
+        refused = subprocess.run(asked, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        assert refused.returncode != 0 and "Listening" not in refused.stderr
+    with subprocess.Popen(asked, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            assert process.stderr.readline().startswith(f"Listening at http://127.0.0.1:{port} for reports")
+            socket.create_connection(("127.0.0.1", port), timeout=5).close()
+        finally:
+            process.terminate()
+
+
+def test_a_plan_is_made_for_a_central_bound(tmp_path: Path) -> None:
+    asked = ("local", "plan", "--users", 100000, "--items", "integers(0, 65535)", "--honest", 80000)
+    made = run(*asked, "--central", "Approximate(1, 1e-8)")
+    assert made.code == 0 and "shuffled among 80000 honest devices" in made.out.replace("\n", " "), made.err
+
+
+def test_lists_and_places_that_are_wrong_are_named(tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").write_text("")
+    (tmp_path / "twice.txt").write_text("red\ngreen\nred\n")
+    asked = ("local", "plan", "--users", 1000, "--spend", "Pure(4)", "--candidates")
+    assert "'empty.txt' holds no candidates; write one a line" in run(*asked, tmp_path / "empty.txt").err
+    assert "'red' is listed twice, at place 1 and at place 3" in run(*asked, tmp_path / "twice.txt").err
+    (tmp_path / "a.plan").write_text("{}")
+    wrong = run("local", "decode", tmp_path / "a.plan")
+    assert wrong.code == 2 and "sfumato local collect" in wrong.err and "Server.save" not in wrong.err
+
+
+def test_help_names_what_there_is() -> None:
+    assert "python -m" not in run("local", "collect", "--help").out
+    said = " ".join(run("local", "plan", "--help").out.split())
+    assert "fixed(" in said and "dates(" in said
+
+
+def test_a_long_decoding_says_so_where_it_is_piped(words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.show.progress.PATIENCE", 0.0)
+    shown = run("local", "simulate", words / "words.plan", words / "items.txt", "--seed", 1, "--json")
+    assert shown.err.startswith("Decoding; a search") and shown.err.count("\n") == 1 and shown.json["items"]

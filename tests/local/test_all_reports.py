@@ -323,3 +323,31 @@ def test_epochs_are_combined_for_named_items():
     assert local.combine([plan_of().server()], [5])[0].interval() == (0.0, 1.0)
     with pytest.raises(ParameterError, match="list of servers"):
         local.combine(servers[0], [5])
+
+
+class TestAbsentItems:
+    """An estimate below zero is read as zero: its interval says how many devices may hold the item all the same."""
+
+    @pytest.mark.parametrize("share", [-0.5, -0.03, -0.001, 0.0])
+    def test_no_interval_is_a_point_below_zero(self, share: float) -> None:
+        item = local.PopularItem("a", share=share, error=0.01)
+        low, high = item.interval(0.95)
+        assert low == 0 and high == pytest.approx(1.96 * 0.01, rel=0.01)
+
+    def test_no_interval_is_a_point_above_one(self) -> None:
+        low, high = local.PopularItem("a", share=1.2, error=0.01).interval(0.95)
+        assert high == 1 and low == pytest.approx(1 - 1.96 * 0.01, rel=0.01)
+
+    def test_intervals_of_rare_items_hold_and_have_a_width(self) -> None:
+        names = [f"n{place}" for place in range(200)]
+        plan = local.plan(users=20_000, spend=Pure(1), candidates=names, seed=bytes(32))
+        held = [names[place % 100] for place in range(20_000)]
+        inside, widths = 0, []
+        for seed in range(5):
+            server = plan.server()
+            server.ingest(plan.client().reports(held, Noise(insecure_seed=seed)))
+            for place, item in enumerate(server.shares()):
+                inside += item.low <= 0.01 * (place < 100) <= item.high
+                widths.append(item.high - item.low)
+        assert min(widths) > 0
+        assert inside >= 0.93 * len(widths)

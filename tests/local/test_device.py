@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -180,3 +181,27 @@ class TestShown:
         server = COLOURS.server()
         server.ingest(COLOURS.client().reports(["red"] * 100, Noise(insecure_seed=1)))
         assert "green" in server.shares().html()
+
+
+def test_an_unlisted_item_costs_as_little_as_a_listed_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How long a report takes must not tell whether the item is on the list, nor may a device pay for it."""
+    plan = local.plan(users=1000, spend=Pure(4), candidates=[f"application-{n}" for n in range(1000)])
+
+    def refused(*_: object) -> str:
+        raise AssertionError("a device looked for a suggestion")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("sfumato.domain.labels.nearest", refused)
+        assert plan.items.code("application-7") == 7
+        assert plan.items.code("application-x") is None and plan.items.code(True) is None
+
+    def seconds(items: list[str]) -> float:
+        start = time.process_time()
+        for item in items:
+            plan.items.code(item)
+        return time.process_time() - start
+
+    listed, others = ([f"application-{letter}{n}" for n in range(1000)] for letter in ("", "x"))
+    assert min(seconds(others) for _ in range(5)) < 5 * min(seconds(listed) for _ in range(5))
+    with pytest.raises(ParameterError, match="is none of the categories"):
+        plan.check("application-x")

@@ -217,3 +217,31 @@ class TestMemory:
         tracemalloc.stop()
         assert peak <= plan.decoding_bytes <= 2.5 * peak
         assert f"at most {plan.decoding_bytes / 2**20:.0f} MiB more" in str(plan)
+
+
+class TestOneSentence:
+    """Each mistake says what to write instead."""
+
+    @pytest.mark.parametrize("spend", [4, 4.5, (4, 1e-6)])
+    def test_a_bare_spend_is_pure(self, spend: object) -> None:
+        with pytest.raises(ParameterError, match=r"write .*Pure\(") as told:
+            local.plan(users=1000, spend=spend, candidates=["a", "b"])  # type: ignore[arg-type]
+        assert "Concentrated" not in str(told.value) and "Approximate" not in str(told.value)
+
+    def test_a_candidate_that_stands_twice_is_named_with_its_places(self) -> None:
+        with pytest.raises(ParameterError, match="'a' is listed twice, at place 1 and at place 3"):
+            local.plan(users=1000, spend=Pure(4), candidates=["a", "b", "a"])
+        with pytest.raises(ParameterError, match="holds no candidates"):
+            local.plan(users=1000, spend=Pure(4), candidates=[])
+
+    def test_one_text_is_no_list_of_items(self) -> None:
+        client = local.plan(users=1000, spend=Pure(4), candidates=["a", "b"]).client()
+        for one in ("ab", b"ab"):
+            with pytest.raises(ParameterError, match="takes a list of items"):
+                client.reports(one)
+
+    def test_an_item_that_does_not_fit_is_told_by_its_place(self) -> None:
+        server = local.plan(**BASE, items=domain.text(max_bytes=2)).server()
+        with pytest.raises(ParameterError, match="Item 2 of the list") as told:
+            server.estimate(["a", "much too long"])
+        assert "longer than the 2 bytes" in str(told.value)

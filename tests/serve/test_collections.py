@@ -43,7 +43,7 @@ def test_two_processes_of_a_service_collect_into_one_place(tmp_path):
 
 def test_a_collection_that_anybody_may_send_to_is_warned_of(tmp_path, monkeypatch, capsys):
     house_with_words(tmp_path)
-    monkeypatch.setattr("uvicorn.run", lambda *given, **options: None)
+    monkeypatch.setattr("sfumato.serve.listening.listen", lambda *given, **options: None)
     monkeypatch.setattr("sfumato.serve.started._Path.set", lambda *given: None)  # it would outlive the test
     for host, warned in (("0.0.0.0", True), ("127.0.0.1", False)):
         serving._run(tmp_path / "house.toml", host, None, 1)

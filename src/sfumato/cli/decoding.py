@@ -12,6 +12,10 @@ from sfumato.errors import ParameterError
 if TYPE_CHECKING:
     from sfumato.local import Collected, Intake, MeanEstimate, Plan, Popular, Server, Shares
 
+DECODING = (
+    "Decoding; a search for popular items usually takes 5 to 40 seconds of one core, and longer on a busy machine."
+)
+"""What is said, once, where no bar can be drawn."""
 _PARQUET = (".parquet", ".pq")
 
 
@@ -100,6 +104,12 @@ def _sketches(paths: list[Path]) -> tuple[Server, Intake]:
     for path in paths:
         if not path.is_file():
             raise ParameterError(f"{str(path)!r} is no collection, sketch or Parquet file; write another path.")
+        with path.open("rb") as file:
+            if file.read(1) == b"{":
+                raise ParameterError(
+                    f"{path.name!r} is a plan, or reports that were not collected yet; collect reports with `sfumato "
+                    "local collect`, and name the directory that it made."
+                )
     first, *others = (load(path) for path in paths)
     for server in others:
         first.merge(server)
@@ -120,9 +130,17 @@ class Decoded:
 
         record: dict[str, Any] = {"kind": self.kind, "intake": self.intake.to_json()}
         if isinstance(self.value, MeanEstimate):
-            low, high = self.value.interval()
+            low, high = self.interval
             return {**record, "value": self.value.value, "error": self.value.error, "low": low, "high": high}
         return {**record, "items": self.value.to_json(), "notes": list(self.value.notes)}
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The interval of a mean."""
+        from sfumato.local import MeanEstimate
+
+        assert isinstance(self.value, MeanEstimate)
+        return self.value.interval()
 
     def text(self) -> str:
         """Return it for people."""
@@ -131,12 +149,12 @@ class Decoded:
         from sfumato.show import table
 
         if isinstance(self.value, MeanEstimate):
-            low, high = self.value.interval()
             from sfumato.show.views import readable
 
+            low, high = self.interval
             ends = f"{readable(low, high - low)} to {readable(high, high - low)}"
             mean = readable(self.value.value, high - low)
-            return f"The mean is {mean}; 95 % interval (privacy noise only) {ends}.\n{self.intake}"
+            return f"The mean is {mean}; 95 % interval (all that devices draw) {ends}.\n{self.intake}"
         if not self.value:
             return "\n".join(["No item is popular enough to be told from noise.", *self.value.notes, str(self.intake)])
         rows = [

@@ -60,6 +60,8 @@ def read_candidates(path: Path) -> list[str]:
     lines = read_bytes(path, "list of candidates, one a line").split(b"\n")
     if not lines[-1]:
         lines.pop()
+    if not lines:
+        raise ParameterError(f"{path.name!r} holds no candidates; write one a line.")
     found = []
     for number, line in enumerate(lines, 1):
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,7 @@ from sfumato.show.progress import watched
 
 if TYPE_CHECKING:
     from sfumato.local import Plan
+    from sfumato.privacy import Bound
 
 local_app = typer.Typer(
     help="Find popular items without collecting them: plan, randomize, collect, decode.",
@@ -36,12 +38,27 @@ Format = Annotated[str | None, typer.Option(help="json, binary or reports; by de
 def plan_command(
     *,
     users: Annotated[int, typer.Option(help="How many devices will report.")],
-    spend: Annotated[str, typer.Option(help="What a device may lose by all its reports, for example Pure(4).")],
+    spend: Annotated[
+        str | None, typer.Option(help="What a device may lose by all its reports, for example Pure(4).")
+    ] = None,
+    central: Annotated[
+        str | None,
+        typer.Option(help="Instead of --spend: what may be lost once a relay shuffles, Approximate(1, 1e-8)."),
+    ] = None,
+    honest: Annotated[
+        int | None, typer.Option(help="With --central: how many devices at least follow the plan in one batch.")
+    ] = None,
     items: Annotated[
-        str | None, typer.Option(help="What is looked for: text(24), bytes(8), integers(0, 65535).")
+        str | None,
+        typer.Option(
+            help="What is looked for: text(24), bytes(8), integers(0, 65535), fixed(0, 60, 0.5), "
+            "dates(2020-01-01, 2029-12-31)."
+        ),
     ] = None,
     candidates: Annotated[Path | None, typer.Option(help="A list to choose from: a file, one a line.")] = None,
-    numbers: Annotated[str | None, typer.Option(help="Numbers whose mean is asked: fixed(0, 60, 0.5).")] = None,
+    numbers: Annotated[
+        str | None, typer.Option(help="Numbers whose mean is asked: fixed(0, 60, 0.5), integers(0, 60).")
+    ] = None,
     reports: Annotated[int, typer.Option(help="How many reports a device sends.")] = 1,
     wanted: Annotated[str | None, typer.Option(help="The share you want to find, for example 0.001.")] = None,
     method: Annotated[str, typer.Option(help="auto, soft, prefix, treehist, expander or bitstogram.")] = "auto",
@@ -53,21 +70,14 @@ def plan_command(
 ) -> None:
     """Plan a collection and say what it will find, before anybody is asked."""
     from sfumato import local
-    from sfumato.cli.items import read_candidates, read_domain
-    from sfumato.ledger.typed import read_bound
 
     if out is not None and out.exists():
         raise ParameterError(f"{str(out)!r} exists already and is not overwritten; write another name after --out.")
     options: dict[str, Any] = {"reports": reports, "wanted": wanted, "method": method, "false_items": false_items}
-    if items is not None:
-        options["items"] = read_domain(items, "--items")
-    if candidates is not None:
-        options["candidates"] = read_candidates(candidates)
-    if numbers is not None:
-        options["numbers"] = read_domain(numbers, "--numbers")
+    options |= {**_asked(items, candidates, numbers), **_spent(spend, central, honest)}
     with watched("Planning"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", AccuracyWarning)
-        made = local.plan(users=users, spend=read_bound(spend), **options)
+        made = local.plan(users=users, **options)
     if out is not None:
         made.save(out)
     cautions = [str(one.message) for one in caught if issubclass(one.category, AccuracyWarning)]
@@ -76,16 +86,61 @@ def plan_command(
     emit(_described(made, cautions), lambda: text, as_json)
 
 
+def _asked(items: str | None, candidates: Path | None, numbers: str | None) -> dict[str, Any]:
+    """Return the one thing that is asked of the devices."""
+    from sfumato.cli.items import read_candidates, read_domain
+
+    if sum(part is not None for part in (items, candidates, numbers)) != 1:
+        raise ParameterError("Write one of --items, --candidates and --numbers: what is asked of the devices.")
+    if candidates is not None:
+        return {"candidates": read_candidates(candidates)}
+    return {"items": read_domain(items, "--items")} if items else {"numbers": read_domain(numbers or "", "--numbers")}
+
+
+def _spent(spend: str | None, central: str | None, honest: int | None) -> dict[str, Any]:
+    """Return what a device may lose, or what all of them may once a relay shuffles."""
+    from sfumato.ledger.typed import read_bound
+
+    if (spend is None) == (central is None):
+        raise ParameterError(
+            "Write --spend, for example Pure(4), what a device may lose by all its reports; or --central with --honest."
+        )
+    if central is not None:
+        return {"central": _bound(read_bound, central, "--central", "Approximate(1, 1e-8)"), "honest": honest}
+    if honest is not None:
+        raise ParameterError("--honest goes with --central; write --central 'Approximate(1, 1e-8)', or leave it out.")
+    return {"spend": _bound(read_bound, spend or "", "--spend", "Pure(4)")}
+
+
+def _bound(read: Callable[[str, str], Bound], text: str, name: str, example: str) -> Bound:
+    try:
+        return read(text, name)
+    except ParameterError:
+        # Only one kind of bound will do here, so no other one is proposed.
+        raise ParameterError(
+            f"{name} must be a bound, and {text[:60]!r} is none; write for example {example}."
+        ) from None
+
+
 def _described(made: Plan, cautions: list[str]) -> dict[str, Any]:
     return {
         "plan": made.to_record(),
-        "detectable": made.detectable,
-        "floor": made.floor,
+        **_foreseen(made),
         "report_bytes": made.report_bytes,
         "sketch_bytes": made.sketch_bytes,
         "decoding_bytes": made.decoding_bytes,
         "warnings": cautions,
     }
+
+
+def _foreseen(made: Plan) -> dict[str, Any]:
+    from sfumato.local.listed import MeanMethod
+    from sfumato.local.plan import LISTED
+
+    if isinstance(made.method, MeanMethod):
+        return {"expected_error": made.expected_error}
+    listed = {"candidates": LISTED, "share": made.detectable_listed(LISTED)} if made.searches else None
+    return {"detectable": made.detectable, "detectable_listed": listed, "floor": made.floor}
 
 
 @local_app.command()
@@ -150,7 +205,7 @@ def collect(
 ) -> None:
     """Collect reports durably; each counts once, and a file that was collected before is skipped.
 
-    For reports that come by HTTP: python -m sfumato.serve COLLECTION --plan PLAN.
+    For reports that come by HTTP: sfumato local serve COLLECTION --plan PLAN.
     """
     import sys
 
@@ -198,13 +253,13 @@ def decode(
     as_json: Json = False,
 ) -> None:
     """Merge what was collected, and say which items are popular and how popular."""
-    from sfumato.cli.decoding import decoded, merged
+    from sfumato.cli.decoding import DECODING, decoded, merged
     from sfumato.local import read_plan
 
     for path, endings in ((plot, (".svg", ".png")), (html, (".html",))):
         if path is not None and path.suffix.lower() not in endings:
             raise ParameterError(f"{path.name!r} does not end in {' or '.join(endings)}; write another name.")
-    with watched("Decoding"):
+    with watched("Decoding", piped=DECODING):
         server, intake = merged(places, None if plan is None else read_plan(plan), ids)
         if save is not None:
             server.save(save)

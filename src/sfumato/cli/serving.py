@@ -28,7 +28,7 @@ HousePath = Annotated[Path, typer.Option("--house", help="The house that the acc
 HOUSE = Path("house.toml")
 MISSING = "The service needs more packages; run pip install 'sfumato[serve]'."
 DEMO = """\
-The demo listens at {place}. Sign in there with one of these tokens, which are shown once:
+The demo will listen at {place}. Sign in there with one of these tokens, which are shown once:
 {tokens}
 Everything it keeps is in {folder}; start it again with --demo --folder {folder}. Ctrl-C ends it."""
 
@@ -77,6 +77,7 @@ def _run(path: Path, host: str | None, port: int | None, workers: int) -> None:
 
     from sfumato.serve.command import LOOPBACK
     from sfumato.serve.house import load_house
+    from sfumato.serve.listening import listen
     from sfumato.serve.started import PATH, checked
 
     found = load_house(path)
@@ -91,7 +92,6 @@ def _run(path: Path, host: str | None, port: int | None, workers: int) -> None:
         if one.tokens is None and service.host not in LOOPBACK:
             said = f"Warning: whoever reaches {service.host} can send made-up reports to {one.name}; add tokens."
             typer.echo(said, err=True)
-    typer.echo(f"Listening at {_place(house)}; Ctrl-C ends it, and what was asked is kept.", err=True)
     PATH.set(path, host, port)
     options: dict[str, Any] = {
         "host": service.host,
@@ -102,7 +102,12 @@ def _run(path: Path, host: str | None, port: int | None, workers: int) -> None:
         "limit_concurrency": 10 * service.waiting,
         "timeout_keep_alive": 20,
     }
-    uvicorn.run("sfumato.serve.started:app", factory=True, workers=workers, **options)
+    application, ends = "sfumato.serve.started:app", "Ctrl-C ends it, and what was asked is kept."
+    if workers == 1:
+        listen(application, f"Listening at {_place(house)}; {ends}", factory=True, **options)
+        return
+    typer.echo(f"Starting {workers} processes that will listen at {_place(house)}; {ends}", err=True)
+    uvicorn.run(application, factory=True, workers=workers, **options)
 
 
 @contextmanager

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfumato.cli.decoding import Decoded, decoded
+from sfumato.cli.decoding import DECODING, Decoded, decoded
 from sfumato.cli.items import CHUNK, counted_items, item_chunks, item_lines
 from sfumato.errors import ParameterError
+from sfumato.local.means import ends
+from sfumato.show.views import readable
 
 if TYPE_CHECKING:
     from sfumato.local import Plan
@@ -41,6 +43,14 @@ class Simulated:
         rest = [(item, count / self.devices) for item, count in self.truth.most_common() if item not in listed]
         return [pair for pair in rest if pair[0] is not None][:MISSES]
 
+    @property
+    def mean(self) -> float | None:
+        """The true mean of the numbers that fit; None where all sent noise, or items are asked."""
+        held = {number: count for number, count in self.truth.items() if number is not None}
+        if self.found.kind != "mean" or not held:
+            return None
+        return sum(float(number) * count for number, count in held.items()) / sum(held.values())
+
     def _items(self) -> Any:
         return () if self.found.kind == "mean" else self.found.value
 
@@ -50,28 +60,40 @@ class Simulated:
 
         record = self.found.to_json()
         for item, shown in zip(self._items(), record.get("items", ()), strict=True):
-            shown["truth"] = self.truth[item.value] / self.devices
+            shown["truth"] = self._true(item)
+        known: dict[str, Any] = {**record, "devices": self.devices, "unfit": self.unfit.total()}
+        if self.found.kind == "mean":
+            return {**known, "truth": self.mean, "expected_error": self.plan.expected_error}
         missed = [{"value": plain(item), "truth": share} for item, share in self.missed()]
-        return {
-            **record,
-            "devices": self.devices,
-            "detectable": self.plan.detectable,
-            "missed": missed,
-            "unfit": self.unfit.total(),
-        }
+        return {**known, "detectable": self.plan.detectable, "missed": missed}
 
     def text(self) -> str:
         """Return it for people."""
+        parts = [self.found.text(), self._mean_beside()] if self.found.kind == "mean" else self._items_beside()
+        return "\n\n".join([*parts, *([self._unfit()] if self.unfit else [])])
+
+    def _mean_beside(self) -> str:
+        if self.mean is None:
+            return "No number fits the plan, so what is shown is noise."
+        low, high = self.found.interval
+        within = "holds" if low <= self.mean <= high else "misses"
+        return (
+            f"In truth the mean of the numbers that fit is {readable(self.mean, high - low)}: the interval {within} it."
+        )
+
+    def _items_beside(self) -> list[str]:
         from sfumato.local.popular import line
         from sfumato.show import table
 
-        if self.found.kind == "mean":
-            return self.found.text()
         rows = [
-            [line(item.value), f"{item.share:.3%}", f"{self.truth[item.value] / self.devices:.3%}"]
+            [line(item.value), *(f"{part:.3%}" for part in (item.share, item.low, item.high, self._true(item)))]
             for item in self._items()
         ]
-        parts = [table("Found", ["item", "share", "in truth"], rows).text() if rows else "Nothing was found."]
+        columns = ["item", "share", "low", "high", "in truth"]
+        parts = [table("Found", columns, rows).text() if rows else "Nothing was found."]
+        if rows:
+            inside = sum(item.low <= self._true(item) <= item.high for item in self._items())
+            parts.append(f"{inside} of {len(rows)} intervals, of 95 % each, hold the truth.")
         above = [pair for pair in self.missed() if pair[1] >= self.plan.detectable]
         said = ", ".join(f"{line(item)} ({share:.3%})" for item, share in self.missed()[:5])
         parts.append(
@@ -80,17 +102,28 @@ class Simulated:
         )
         if said:
             parts.append(f"The most popular ones not found: {said}.")
-        if self.unfit:
-            parts.append(self._unfit())
-        return "\n\n".join(parts)
+        return parts
+
+    def _true(self, item: Any) -> float:
+        """Return the true share of an item."""
+        return self.truth[item.value] / self.devices
 
     def _unfit(self) -> str:
         from sfumato.local.popular import line
 
         said = ", ".join(f"{line(item)} ({count / self.devices:.3%})" for item, count in self.unfit.most_common(3))
-        return (
+        many = (
             f"{self.unfit.total()} devices ({self.unfit.total() / self.devices:.3%}) hold what does not fit the plan "
-            f"and sent noise, so it cannot be found: {said}. Shorten it on the device, or plan for such items, too."
+        )
+        if self.found.kind == "mean":
+            low, high = ends(self.plan)
+            return (
+                f"{many}and sent noise, which counts as {(low + high) / 2:g}, the middle of the range: {said}. Round "
+                "numbers and cut them to the range on the device, or plan for a wider range."
+            )
+        return (
+            f"{many}and sent noise, so it cannot be found: {said}. Shorten it on the device, or plan for such items, "
+            "too."
         )
 
 
@@ -113,7 +146,7 @@ def simulated(plan: Plan, items: str, counted: bool, seed: int | None) -> Simula
                 step(part)
     if not truth:
         raise ParameterError(f"{items!r} holds no items; write one a line.")
-    with watched("Decoding"):
+    with watched("Decoding", piped=DECODING):
         return Simulated(plan, decoded(server, Intake(server.accepted)), truth, unfit)
 
 

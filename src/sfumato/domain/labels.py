@@ -133,10 +133,15 @@ class Categories(Domain):
         """Return the category at a place."""
         return None if self.is_missing(code) else self.labels[self._check_code(code)]
 
+    def place(self, value: Any) -> int | None:
+        """Return the place of a listed category, and None of anything else, at the same price."""
+        fits = not isinstance(value, bool) and isinstance(value, (str, Integral))
+        return self._codes.get(value) if fits else None
+
     def code(self, value: Any) -> int:
         """Accept a listed category, and suggest the nearest one otherwise."""
-        if not isinstance(value, bool) and isinstance(value, (str, Integral)) and value in self._codes:
-            return self._codes[value]  # type: ignore[index]
+        if (found := self.place(value)) is not None:
+            return found
         hint = nearest(str(value), (str(label) for label in self.labels))
         kind = "text" if self.is_text else "a whole number"
         wrong = isinstance(value, str) is not self.is_text

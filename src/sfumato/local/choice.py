@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from sfumato.errors import DomainTooLarge
+from sfumato.local.items import LONG_ITEM_BITS
 from sfumato.local.method import Method
 from sfumato.local.tree import SEARCHES, tree_method
 from sfumato.privacy import Pure
@@ -46,18 +47,16 @@ def choose(spend: Pure, bits: int, reports: int, *, method: str, false_items: fl
     own = soft.expected(reports, GUARANTEED)
     # Nothing limits the soft tree but the noise, of which it uses every report, or its room.
     if own <= soft.detectable(reports, GUARANTEED):
-        return soft, _why("soft", soft, reports, "no other method here finds rarer items")
+        return soft, _why("soft", soft, reports, bits, "no other method here finds rarer items")
     others = _others(lambda name: make(name, spend, bits, reports, false_items))
     best = min(others, key=lambda one: one[1].expected(reports, GUARANTEED), default=None)
     if best is None:
-        return soft, _why("soft", soft, reports, "no other method takes items of this length")
+        return soft, _why("soft", soft, reports, bits, "no other method takes items of this length")
     name, other = best
     if other.expected(reports, GUARANTEED) < own:
-        less = f"the soft tree finds {soft.guaranteed(reports, GUARANTEED):.3%} there, because its search has no room"
-        return other, _why(
-            name, other, reports, f'{less} for more rivals. Write method="soft" if few items are popular'
-        )
-    return soft, _why("soft", soft, reports, f'"{name}" finds {other.guaranteed(reports, GUARANTEED):.3%} there')
+        less = f"the soft tree expects {own:.3%}, because its search has no room for more rivals"
+        return other, _why(name, other, reports, bits, f'{less}. Write method="soft" if few items are popular')
+    return soft, _why("soft", soft, reports, bits, f'"{name}" expects {other.expected(reports, GUARANTEED):.3%}')
 
 
 def _others(maker: Callable[[str], Method]) -> list[tuple[str, Method]]:
@@ -71,10 +70,15 @@ def _others(maker: Callable[[str], Method]) -> list[tuple[str, Method]]:
     return made
 
 
-def _why(name: str, method: Method, reports: int, other: str) -> str:
-    expected, guaranteed = method.expected(reports, GUARANTEED), method.guaranteed(reports, GUARANTEED)
+def _why(name: str, method: Method, reports: int, bits: int, other: str) -> str:
+    first = (
+        f'Method "{name}", chosen automatically. It expects to find {method.expected(reports, GUARANTEED):.3%} where '
+    )
+    first += "popularity falls as 1/rank"
+    if bits > LONG_ITEM_BITS:
+        # What is stated of rivals was not seen to hold for long items; the plan says so.
+        return f"{first}; {other}. That is a rule of the planner, tested by simulation; it is no theorem."
     return (
-        f'Method "{name}", chosen automatically. It expects to find {expected:.3%} where popularity falls as 1/rank, '
-        f"and {guaranteed:.3%} among rivals that are all as popular; {other}. Both are rules of the planner, tested by "
-        "simulation; they are no theorems."
+        f"{first}, and {method.guaranteed(reports, GUARANTEED):.3%} among rivals that are all as popular; {other}. Both "
+        "are rules of the planner, tested by simulation; they are no theorems."
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from sfumato.errors import ParameterError
 from sfumato.local.method import Encoder
 from sfumato.local.plan import Plan
 from sfumato.local.trust import now
@@ -96,6 +97,8 @@ class Client(Mechanism):
 
         For simulations, and for holders of many devices' items. The law of each row is that of `report`.
         """
+        if isinstance(items, (str, bytes, bytearray)):
+            raise ParameterError("reports() takes a list of items, one for each device; write report(item) for one.")
         source = Noise() if noise is None else noise
         plan = self.plan
         rows, fits = plan.items.rows(items)

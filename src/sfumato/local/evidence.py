@@ -70,10 +70,12 @@ class Evidence:
 
         For a listed item the lower limit allows for the selection: given that the item was listed, the true share is
         below it with at most half of what is left of the confidence. The upper limit is the plain one, which selection
-        can only make safer.
+        can only make safer. An estimate below zero is read as zero, and one above one as one: the interval only grows
+        by it, and does not claim to know to the last digit that nobody, or everybody, holds the item.
         """
         from scipy.special import ndtri
 
+        share = min(max(share, 0.0), 1.0)
         wanted = between_zero_and_one(confidence, "confidence")
         part = float(1 - wanted) / 2
         low, high = self.law.limits(share, float(-ndtri(part)))

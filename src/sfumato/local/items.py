@@ -10,12 +10,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.domain import Domain, Integers, Text, domain_from_json
+from sfumato.domain import Categories, Domain, Integers, Text, domain_from_json
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.exact import positive_integer
 
 MOST_BITS = 1024
 """The longest item; what is longer has no chance to be found among any number of people."""
+
+LONG_ITEM_BITS = 12 * 8 + 1
+"""Up to this length of an item what is said of finding it was seen to hold; beyond it is said to be doubtful."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,9 @@ class Items:
     def code(self, value: Any) -> int | None:
         """Return the code of an item, or None if it does not fit; never raises, whatever the item."""
         try:
+            if isinstance(self.domain, Categories):
+                # Asking for the code of an unlisted one would search the list for what is spelled like it.
+                return self.domain.place(composed(str(value)) if isinstance(value, str) else value)
             return self.strict(value)
         except Exception:
             # An item may be any object, with any behaviour; whether it fits must not show.

@@ -93,6 +93,10 @@ class MeanMethod(ListMethod):
 
     kind: ClassVar[str] = "mean"
 
+    def detectable(self, reports: int, probability: float) -> float:
+        """Refuse: there are no items to be found."""
+        raise ParameterError("A plan with numbers= has a mean and finds no items; ask for expected_error.")
+
     def search(self, server: Server, false_items: float) -> list[Find]:
         """Refuse: there are no items to be found."""
         raise ParameterError("A plan with numbers= has a mean and no items; ask for mean().")

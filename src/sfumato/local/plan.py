@@ -18,7 +18,7 @@ from sfumato.durable import UNREADABLE, read_bytes
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.exact.rational import show
-from sfumato.local.items import Items
+from sfumato.local.items import LONG_ITEM_BITS, Items
 from sfumato.local.listed import LIST_PART, ListMethod, MeanMethod
 from sfumato.local.method import METHODS, Encoder, Method
 from sfumato.local.seed import Seed
@@ -35,13 +35,13 @@ FORMAT, DATED_FORMAT = 1, 2
 """A plan that says when it is valid, or of which epoch it is, has the second one; every other plan the first."""
 FOUND = 0.9
 """The probability with which an item of the detectable share is found."""
-LONG_ITEM_BITS = 12 * 8 + 1
-"""Up to this length of an item what is said of finding it was seen to hold; beyond it is said to be doubtful."""
 HOPEFUL = (
-    "Items of more than 12 bytes: that is too hopeful where many items are all just popular enough (20 of 35 such "
-    "rivals were found in a simulation of 24 bytes), and intervals of what is found are not promised. Simulate your "
+    "As items may have more than 12 bytes, that is too hopeful where many of them are all just popular enough (20 of 35 "
+    "such rivals were found in a simulation of 24 bytes), and intervals of what is found are not promised. Simulate your "
     "own case, or plan for shorter items."
 )
+LISTED = 1000
+"""For a public list of so many candidates a printed plan says what it finds."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +144,15 @@ class Plan:
         return self.detectable_at(FOUND)
 
     @property
+    def expected_error(self) -> float:
+        """The largest standard error that the mean can have, whatever the numbers are, if all users report."""
+        from sfumato.local.means import expected_error
+
+        if not isinstance(self.method, MeanMethod):
+            raise ParameterError("Only a plan with numbers= has the error of a mean; ask this one for detectable.")
+        return expected_error(self)
+
+    @property
     def floor(self) -> float:
         """The share that no protocol can find: on some data every one of one round errs by as much (LB-BAYES)."""
         from sfumato.bounds import local_count_floor
@@ -165,8 +174,10 @@ class Plan:
         from sfumato.local.linear import LinearHash
 
         count, chance = positive_integer(candidates, "candidates"), between_zero_and_one(probability, "probability")
+        if isinstance(self.method, MeanMethod):
+            raise ParameterError("A plan with numbers= has a mean and lists no items; ask for expected_error.")
         oracle = self.method.roles[-1].oracle
-        if isinstance(self.method, ListMethod) or not isinstance(oracle, LinearHash):
+        if not self.searches or not isinstance(oracle, LinearHash):
             raise ParameterError("This plan has a list of its own; ask for detectable_at(probability).")
         log_chance = math.log(self.method.false_items * LIST_PART / count)
         return listed_share(oracle, self._counting, log_chance, float(chance))
@@ -186,6 +197,13 @@ class Plan:
         oracle = self.method.roles[-1].oracle
         used = self._counting / (self.users * self.reports)
         return 1 / (oracle.signal * used)
+
+    @property
+    def searches(self) -> bool:
+        """Whether popular items are searched for, so that a public list can be given when the reports are read."""
+        from sfumato.local.linear import LinearHash
+
+        return not isinstance(self.method, ListMethod) and isinstance(self.method.roles[-1].oracle, LinearHash)
 
     @property
     def hopeful(self) -> bool:
@@ -312,18 +330,36 @@ class Plan:
             return f"{said}."
         return f"{said}; {self.forgeable:.2%} of all reports, made up, can list an item that nobody holds."
 
+    def _items_said(self) -> list[str]:
+        lines = [f"An item of {self.detectable:.3%} of the users is found with probability {FOUND:.0%}."]
+        if self.hopeful:
+            lines.append(HOPEFUL)
+        if self.searches:
+            listed = self.detectable_listed(LISTED)
+            lines.append(
+                f"Of a public list of {LISTED} that is given at reading, one of {listed:.3%} is found as surely."
+            )
+        floor = f"No protocol can find a share below {self.floor:.3%} among so many users at this spend."
+        return [*lines, floor, self._forging()]
+
+    def _mean_said(self) -> str:
+        from sfumato.local.means import ends
+
+        low, high = ends(self)
+        error = self.expected_error
+        return (
+            f"The mean will have a standard error of at most {error:.3g}, which is {error / (high - low):.3%} of the "
+            f"range from {low:g} to {high:g}. A number that does not fit sends noise, which counts as "
+            f"{(low + high) / 2:g}: round numbers and cut them to the range on the device."
+        )
+
     def __str__(self) -> str:
         plural = "s" if self.reports > 1 else ""
         lines = [
             f"{self.users} users send {self.reports} report{plural} of {self.report_bytes} bytes each.",
             f"One device loses at most epsilon {show(self.loss().person.epsilon)}. {self.spend.explain()}",
         ]
-        if not isinstance(self.method, MeanMethod):
-            lines.append(f"An item of {self.detectable:.3%} of the users is found with probability {FOUND:.0%}.")
-            if self.hopeful:
-                lines.append(HOPEFUL)
-            lines.append(f"No protocol can find a share below {self.floor:.3%} among so many users at this spend.")
-            lines.append(self._forging())
+        lines += [self._mean_said()] if isinstance(self.method, MeanMethod) else self._items_said()
         if self.why:
             lines.append(self.why)
         if self.valid.to_json():

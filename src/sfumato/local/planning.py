@@ -18,6 +18,7 @@ from sfumato.local.choice import METHOD_NAMES, choose
 from sfumato.local.coins import report_epsilon
 from sfumato.local.items import Items, composed
 from sfumato.local.listed import FALSE_ITEMS, list_method, mean_method
+from sfumato.local.means import mean_oracle
 from sfumato.local.method import Method
 from sfumato.local.plan import FOUND, Plan
 from sfumato.local.seed import Seed
@@ -183,7 +184,23 @@ def _candidates(given: Sequence[Any]) -> tuple[Any, ...]:
         raise ParameterError(
             f"candidates= is a list, not {type(given).__name__}; write for example ['red', 'green']."
         ) from None
-    return tuple(composed(label) if isinstance(label, str) else label for label in listed)
+    if not listed:
+        raise ParameterError("candidates= holds no candidates; write for example ['red', 'green'].")
+    made = tuple(composed(label) if isinstance(label, str) else label for label in listed)
+    _require_different(made)
+    return made
+
+
+def _require_different(labels: tuple[Any, ...]) -> None:
+    """Refuse a label that stands twice, and say where; what is no label at all is refused elsewhere."""
+    places: dict[str | int, int] = {}
+    for place, label in enumerate(labels, 1):
+        if isinstance(label, (str, int)) and (earlier := places.setdefault(label, place)) != place:
+            shown = repr(label) if len(repr(label)) <= 60 else f"{repr(label)[:60]}…"
+            raise ParameterError(
+                f"The candidate {shown} is listed twice, at place {earlier} and at place {place} (of a file: on these "
+                "lines); list each one once."
+            )
 
 
 def _method(
@@ -210,6 +227,10 @@ def _method(
 
 
 def _each(spend: Bound, reports: int) -> Pure:
+    if isinstance(spend, (int, float, Fraction, tuple, list)):
+        shown = f"the bare number {spend}" if isinstance(spend, (int, float, Fraction)) else "a pair"
+        number = spend if isinstance(spend, (int, float, Fraction)) else "epsilon"
+        raise ParameterError(f"spend must be a bound, not {shown}; a local report is pure, so write Pure({number}).")
     bound = require_bound(spend)
     each = bound.split(reports)
     report_epsilon(each)
@@ -243,13 +264,13 @@ def _weak_mean(made: Plan) -> str:
     """Say, from public facts, that a mean will be worth nothing, and how many users it takes."""
 
     def error(users: int) -> float:
-        return made.method.roles[0].oracle.deviation(users * made.reports) / (users * made.reports)
+        return mean_oracle(made).worst_error(users * made.reports)
 
     if error(made.users) <= 1:
         return ""
     needed = math.ceil(error(1) ** 2)
     return (
-        f"Among {made.users} users at {made.spend!r} the standard error of the mean is {error(made.users):.3g} times "
+        f"Among {made.users} users at {made.spend!r} the standard error of the mean may be {error(made.users):.3g} times "
         f"the whole range of the numbers; plan for at least {needed} users, or spend more."
     )
 

@@ -18,6 +18,7 @@ from sfumato.local.evidence import Evidence, Law
 
 if TYPE_CHECKING:
     from sfumato.local.check import Check
+    from sfumato.local.means import Ones
     from sfumato.show import Drawing
 
 UNPROMISED = (
@@ -93,7 +94,7 @@ class PopularItem:
 
 @dataclass(frozen=True)
 class MeanEstimate:
-    """An unbiased mean and its standard error.
+    """An unbiased mean, and the largest standard error that it has whatever the numbers of the devices are.
 
     >>> low, high = MeanEstimate(20.0, error=1.0).interval(0.95)
     >>> round(low, 2), round(high, 2)
@@ -102,9 +103,16 @@ class MeanEstimate:
 
     value: float
     error: float
+    evidence: Ones | None = field(default=None, repr=False, compare=False)
+    """What the reports said; `interval` works with it."""
 
     def interval(self, confidence: Number = 0.95) -> tuple[float, float]:
-        """Return a range that holds the mean of the reports' numbers at least about this often."""
+        """Return a range that holds the mean of the reports' numbers at least this often, whatever they are.
+
+        It covers all that the devices draw: the rounding of each number to an end, and the noise of the reports.
+        """
+        if self.evidence is not None:
+            return self.evidence.interval(confidence)
         half = _half_width(self.error, confidence)
         return self.value - half, self.value + half
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -102,6 +103,20 @@ class MeanResponse(Response):
     def shape(self) -> dict[str, int]:
         """Return the number of steps."""
         return {"steps": self.steps}
+
+    def deviation(self, reports: float, count: float = 0) -> float:
+        """Return the largest standard error, over all populations, of a sum of numbers that is `count` whole ranges.
+
+        Rounding and response are both drawn by the device. For one chance of a 1 in the mean, the ones vary most where
+        every device has that chance.
+        """
+        share = min(max(count / reports, 0.0), 1.0)
+        chance = float(self.chance) / 2 + self.signal * share
+        return math.sqrt(reports * chance * (1 - chance)) / self.signal
+
+    def worst_error(self, reports: float) -> float:
+        """Return the largest standard error of a mean, as a part of the range: that of numbers in its middle."""
+        return self.deviation(reports, reports / 2) / reports
 
     def mix(self, point: Any, drawn: int, noise: Noise) -> int:
         """Round at random before the response."""

@@ -17,6 +17,7 @@ from sfumato.local.check import Check, check_reports
 from sfumato.local.finds import found_items, named_items, plain_items
 from sfumato.local.linear import LinearHash
 from sfumato.local.listed import LIST_PART, ListMethod, MeanMethod
+from sfumato.local.means import read_mean
 from sfumato.local.plan import Plan
 from sfumato.local.popular import MeanEstimate, Popular, PopularItem, Shares
 from sfumato.local.wire import Refused
@@ -184,16 +185,10 @@ class Server:
         return [item for item in found if item.listed or self.plan.items.strict(item.value) in known]
 
     def mean(self) -> MeanEstimate:
-        """Return the mean of the numbers, unbiased."""
-        method = self.plan.method
-        if not isinstance(method, MeanMethod):
+        """Return the mean of the numbers, unbiased if all of them fit; one that does not counts as the middle."""
+        if not isinstance(self.plan.method, MeanMethod):
             raise ParameterError(f"Only a plan with numbers= has a mean; {_asks(self.plan)}.")
-        reader = method.oracle.reader(self.tally(0))
-        high = float(reader.counts(np.array([1]))[0]) / max(1, self.accepted)
-        error = method.oracle.deviation(max(1, self.accepted), 0) / max(1, self.accepted)
-        low, top = self.plan.items.value(0), self.plan.items.value(method.oracle.shape()["steps"])
-        span = float(top) - float(low)
-        return MeanEstimate(float(low) + span * high, span * error)
+        return read_mean(self)
 
 
 def combine(servers: Sequence[Server], items: Iterable[Any]) -> Shares:
@@ -241,7 +236,14 @@ def _asks(plan: Plan) -> str:
 
 
 def _codes(plan: Plan, items: Iterable[Any]) -> list[int]:
-    return [plan.items.strict(item) for item in _listed(items)]
+    return [_placed_code(plan, item, place) for place, item in enumerate(_listed(items), 1)]
+
+
+def _placed_code(plan: Plan, item: Any, place: int) -> int:
+    try:
+        return plan.items.strict(item)
+    except ParameterError as reason:
+        raise ParameterError(f"Item {place} of the list does not fit the plan. {reason}") from None
 
 
 def _listed(items: Iterable[Any]) -> Iterable[Any]:

@@ -35,9 +35,10 @@ def serve(
     from sfumato.serve import MISSING
 
     try:
-        import uvicorn
+        import uvicorn  # noqa: F401
 
         from sfumato.serve.collector import collector_app, open_collector
+        from sfumato.serve.listening import listen
         from sfumato.serve.senders import Tokens
     except ImportError as missing:
         typer.echo(f"Error: {MISSING}", err=True)
@@ -65,8 +66,6 @@ def serve(
     if tokens is None and host not in LOOPBACK:
         typer.echo(f"Warning: whoever reaches {host} can send made-up reports; add --tokens.", err=True)
     where = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    typer.echo(
-        f"Listening at {where} for reports (POST {where}/reports); Ctrl-C ends it, and nothing is lost.", err=True
-    )
+    said = f"Listening at {where} for reports (POST {where}/reports); Ctrl-C ends it, and nothing is lost."
     # Who sent what, from where and when is nobody's business: no access log.
-    uvicorn.run(service, host=host, port=port, access_log=False, log_level="warning", timeout_graceful_shutdown=10)
+    listen(service, said, host=host, port=port, access_log=False, log_level="warning", timeout_graceful_shutdown=10)

@@ -1,0 +1,80 @@
+"""Means: intervals hold for every population, and what a plan says of its error is what comes out."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import sfumato as sf
+from sfumato import Noise, Pure, local
+from sfumato.errors import ParameterError
+
+NUMBERS = {
+    "the same for all, in the middle": [300],
+    "spread out": list(range(601)),
+    "mostly small": [0] * 20 + [30] * 8 + [600],
+    "at the ends": [0, 600],
+    "at one end": [0],
+}
+RUNS = 200
+
+
+def mean_plan(epsilon: int = 4, users: int = 2000) -> local.Plan:
+    return local.plan(users=users, spend=Pure(epsilon), numbers=sf.fixed(0, 600, step=1), seed=bytes(32))
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("epsilon", [1, 4, 8])
+def test_intervals_hold_whatever_the_numbers_are(name: str, epsilon: int) -> None:
+    plan = mean_plan(epsilon)
+    held = np.resize(NUMBERS[name], plan.users)
+    client, truth = plan.client(), float(held.mean())
+    inside = 0
+    for seed in range(RUNS):
+        server = plan.server()
+        server.ingest(client.reports(held, Noise(insecure_seed=seed)))
+        low, high = server.mean().interval(0.95)
+        assert 0 <= low < high <= 600
+        inside += low <= truth <= high
+    # So few hits have a chance below 10^-6 if each interval holds with 95 %.
+    assert inside >= binom.ppf(1e-6, RUNS, 0.95)
+
+
+def test_the_test_above_sees_intervals_of_the_response_alone() -> None:
+    plan = mean_plan()
+    held, misses = np.full(plan.users, 300), 0
+    oracle = plan.method.roles[0].oracle
+    narrow = 600 * local.response(Pure(4)).deviation(plan.users) / plan.users
+    for seed in range(RUNS):
+        server = plan.server()
+        server.ingest(plan.client().reports(held, Noise(insecure_seed=seed)))
+        misses += abs(server.mean().value - 300) > 1.96 * narrow
+    assert RUNS - misses < binom.ppf(1e-6, RUNS, 0.95)
+    assert oracle.deviation(plan.users, plan.users / 2) > 2 * oracle.deviation(plan.users, 0)
+
+
+def test_the_error_is_what_the_runs_spread() -> None:
+    plan = mean_plan()
+    held, found, errors = np.full(plan.users, 300), [], []
+    for seed in range(RUNS):
+        server = plan.server()
+        server.ingest(plan.client().reports(held, Noise(insecure_seed=seed)))
+        found.append(server.mean().value)
+        errors.append(server.mean().error)
+    # Everybody holds the middle, where the bound is the variance itself.
+    assert np.std(found) == pytest.approx(np.mean(errors), rel=0.25)
+    assert max(errors) <= plan.expected_error * (1 + 1e-9)
+
+
+def test_a_plan_for_a_mean_states_its_error_and_no_share() -> None:
+    plan = mean_plan(users=200_000)
+    assert plan.expected_error == pytest.approx(600 * 0.5 / np.sqrt(200_000) / plan.method.roles[0].oracle.signal)
+    assert "standard error of at most 0.696, which is 0.116% of the range from 0 to 600" in str(plan)
+    with pytest.raises(ParameterError, match="expected_error"):
+        _ = plan.detectable
+    with pytest.raises(ParameterError, match="detectable"):
+        _ = local.plan(users=1000, spend=Pure(4), candidates=["a", "b"]).expected_error
+
+
+def test_no_reports_have_no_mean() -> None:
+    with pytest.raises(ParameterError, match="no reports"):
+        mean_plan().server().mean()

@@ -72,3 +72,20 @@ def test_the_recursive_engine_is_kept_in_fixed_point() -> None:
     assert all(
         low < value < high for low, value, high in zip(ends["low"], answer.value["value"], ends["high"], strict=True)
     )
+
+
+@pytest.mark.parametrize(
+    "question, spend",
+    [
+        (Shaped(workload(), "box"), Pure(1000)),
+        (Shaped(workload(), "box"), Pure("1e-12")),
+        (sf.questions.Synopsize("tree"), Pure("1e-9")),
+        (sf.questions.Synopsize("tree"), Concentrated("1e-19")),
+    ],
+)
+def test_a_spend_whose_noise_cannot_be_drawn_is_refused_before_it_is_paid(question, spend) -> None:
+    """They were charged, and died in the draw."""
+    with curate(PEOPLE, SCHEMA, type(spend)(10**6)) as curator:
+        with pytest.raises(ParameterError, match="must lie between"):
+            curator.ask(question, spend)
+        assert not list(curator.ledger.history())

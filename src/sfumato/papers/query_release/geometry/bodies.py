@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,10 @@ class Body(ABC):
     @abstractmethod
     def gauge(self, points: Vectors) -> Fraction:
         """Return a number s such that all points lie in s·C, proved in exact arithmetic, and hardly above the least."""
+
+    @abstractmethod
+    def laws(self, rate: Fraction) -> list[Any]:
+        """Return the laws that a draw begins with; a rate that none of them has is refused here, before it is paid."""
 
     @abstractmethod
     def draw(self, rate: Fraction, noise: Noise) -> list[int]:
@@ -72,9 +77,13 @@ class Diamond(Body):
         most = max(sum(abs(entry) * step for entry, step in zip(point, steps, strict=True)) for point in points)
         return Fraction(most, unit)
 
+    def laws(self, rate: Fraction) -> list[DiscreteLaplace]:
+        """Return the noise of each coordinate."""
+        return [DiscreteLaplace(radius / rate) for radius in self.radii]
+
     def draw(self, rate: Fraction, noise: Noise) -> list[int]:
         """Draw each coordinate by itself."""
-        return [noise.draw(DiscreteLaplace(radius / rate)) for radius in self.radii]
+        return [noise.draw(law) for law in self.laws(rate)]
 
     def squares(self, rate: Fraction, basis: NDArray[np.float64]) -> float:
         """Return the sum of the variances of the coordinates, each as long as its basis vector."""
@@ -83,7 +92,7 @@ class Diamond(Body):
 
     def simulate(self, rate: Fraction, noise: Noise, count: int) -> Points:
         """Draw whole columns at once."""
-        return np.stack([noise.draw(DiscreteLaplace(radius / rate), count) for radius in self.radii], axis=1)
+        return np.stack([noise.draw(law, count) for law in self.laws(rate)], axis=1)
 
 
 @dataclass(frozen=True)
@@ -113,9 +122,13 @@ class Box(Body):
         most = max(abs(entry) * step for point in points for entry, step in zip(point, self.steps, strict=True))
         return Fraction(most, self.unit)
 
+    def laws(self, rate: Fraction) -> list[Geometric]:
+        """Return the law of which sizes are sums."""
+        return [Geometric(self.unit / rate)]
+
     def draw(self, rate: Fraction, noise: Noise) -> list[int]:
         """Draw the size of a box, then a point of it."""
-        law = Geometric(self.unit / rate)
+        (law,) = self.laws(rate)
         # 2·floor(m/step) + 1 <= (2/step)·(m + ahead) for every step, and a product of consecutive numbers dominates
         # the product of these: it is the weight of a sum of geometric numbers.
         ahead = -(-max(self.steps) // 2)

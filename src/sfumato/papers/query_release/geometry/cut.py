@@ -81,6 +81,10 @@ class Cut(Body):
         root = math.isqrt(square)
         return max(whole, Fraction(root + (root * root < square), self.unit))
 
+    def laws(self, rate: Fraction) -> list[DiscreteLaplace]:
+        """Return the diamond's noise along each coordinate."""
+        return [DiscreteLaplace(self.unit / (rate * weight)) for weight in self.weights]
+
     def draw(self, rate: Fraction, noise: Noise) -> list[int]:
         """Propose from the diamond until one point is kept."""
         for points in self._kept(rate, noise):
@@ -90,7 +94,7 @@ class Cut(Body):
 
     def simulate(self, rate: Fraction, noise: Noise, count: int) -> Points:
         """Draw many points at once, kept by floats: for predictions."""
-        laws = [DiscreteLaplace(self.unit / (rate * weight)) for weight in self.weights]
+        laws = self.laws(rate)
         found: list[Points] = []
         while sum(map(len, found)) < count:
             proposed = np.stack([noise.draw(law, SIMULATED_AT_ONCE) for law in laws], axis=1)
@@ -100,7 +104,7 @@ class Cut(Body):
         return np.asarray(np.concatenate(found)[:count], dtype=np.int64)
 
     def _kept(self, rate: Fraction, noise: Noise) -> Iterator[Points]:
-        laws = [DiscreteLaplace(self.unit / (rate * weight)) for weight in self.weights]
+        laws = self.laws(rate)
         tries = 0
         while not self.attempts or tries < self.attempts:
             tries += 1

@@ -75,6 +75,10 @@ class Fan(Body):
             best = max(best, Fraction(int(np.abs(rows @ listed.T).max()), volume))
         return best
 
+    def laws(self, rate: Fraction) -> list[Geometric]:
+        """Return how many times each corner of a cone is added."""
+        return [Geometric(1 / rate)]
+
     def draw(self, rate: Fraction, noise: Noise) -> list[int]:
         """Draw a cell, then how often each corner of its cone is added."""
         cells = self.cells
@@ -83,7 +87,7 @@ class Fan(Body):
         cell = start + noise.uniform(self._lengths[level])
         cone = int(cells.cones[cell])
         volume = int(self.facets.volumes[cone])
-        times = noise.draw(Geometric(1 / rate), self.rank).tolist()
+        times = noise.draw(self.laws(rate)[0], self.rank).tolist()
         weights = [int(share) + volume * time for share, time in zip(cells.shares[cell], times, strict=True)]
         corners = self.facets.corners[cone].tolist()
         return [
@@ -99,7 +103,7 @@ class Fan(Body):
         drawn = noise.uniform(2**53, count) / 2.0**53
         chosen = np.minimum(np.searchsorted(reached, drawn * reached[-1]), len(reached) - 1)
         cones = cells.cones[chosen]
-        times = noise.draw(Geometric(1 / rate), count * self.rank).reshape(count, self.rank)
+        times = noise.draw(self.laws(rate)[0], count * self.rank).reshape(count, self.rank)
         weights = cells.shares[chosen] + volumes[chosen][:, None] * times
         total: Points = (weights[:, :, None] * self.facets.corners[cones]).sum(axis=1)
         points: Points = total // volumes[chosen][:, None]

@@ -67,6 +67,7 @@ class ShapedNoise(Mechanism):
                 f"The body has {self.body.rank} directions, the lattice {self.lattice.rank} directions and "
                 f"{self.lattice.dimension} answers, the origin {len(self.origin)}; they must fit."
             )
+        self.body.laws(self.rate)  # a spend whose noise cannot be drawn is refused before it is paid
 
     def run(self, exact: Any, noise: Noise) -> Any:
         """Add one lattice point to the answers."""

@@ -85,6 +85,8 @@ class TreeRelease(Mechanism):
             raise ParameterError("A tree of several leaves is grown by tests; give probe=, or most_leaves=1.")
         if self.probe is not None and self.probe.positives != self.most_leaves - 1:
             raise ParameterError("Every positive test makes one leaf more; give the probe most_leaves - 1 positives.")
+        # The widest noise that a leaf of any tree may need is refused here, before anything is paid.
+        self._law(Fraction(PARTS - self.most_leaves, PARTS * (LEAST + 1) * self.most_leaves))
 
     def loss(self) -> Loss:
         """Return the sum of the structure, the leaves and the number of rows."""
@@ -129,16 +131,14 @@ class TreeRelease(Mechanism):
 
     def laws(self, tree: SetTree) -> list[Priced | None]:
         """Return the noise of every leaf, from the released tree alone; None where no query comes."""
+        parts = shares(self.about.reach(tree), 1 / 3 if self.pure else 1 / 2)
+        return [self._law(share) if share else None for share in parts]
+
+    def _law(self, share: Fraction) -> Priced:
         move = self.about.value_move
-        found: list[Priced | None] = []
-        for share in shares(self.about.reach(tree), 1 / 3 if self.pure else 1 / 2):
-            if share == 0:
-                found.append(None)
-            elif self.pure:
-                found.append(DiscreteLaplace(max(move / (share * self.leaf_budget), SMALLEST_SCALE)))
-            else:
-                found.append(DiscreteGaussian(max(move**2 / (2 * share * self.leaf_budget), SMALLEST_SCALE**2)))
-        return found
+        if self.pure:
+            return DiscreteLaplace(max(move / (share * self.leaf_budget), SMALLEST_SCALE))
+        return DiscreteGaussian(max(move**2 / (2 * share * self.leaf_budget), SMALLEST_SCALE**2))
 
     def event(self) -> Event:
         """Return the public parameters, the law with its name."""

@@ -316,3 +316,9 @@ def test_help_names_what_there_is() -> None:
     assert "python -m" not in run("local", "collect", "--help").out
     said = " ".join(run("local", "plan", "--help").out.split())
     assert "fixed(" in said and "dates(" in said
+
+
+def test_a_long_decoding_says_so_where_it_is_piped(words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.show.progress.PATIENCE", 0.0)
+    shown = run("local", "simulate", words / "words.plan", words / "items.txt", "--seed", 1, "--json")
+    assert shown.err.startswith("Decoding; a search") and shown.err.count("\n") == 1 and shown.json["items"]

@@ -71,3 +71,16 @@ def test_duckdb_says_how_far_it_is() -> None:
     engine = duckdb_engine()
     assert engine.con.execute("SELECT current_setting('enable_progress_bar')").fetchone() == (True,)
     assert engine.con.execute("SELECT current_setting('enable_progress_bar_print')").fetchone() == (False,)
+
+
+def test_long_work_says_one_line_where_it_is_piped(monkeypatch, capsys) -> None:
+    monkeypatch.setattr(progress, "PATIENCE", 0.01)
+    with progress.watched("Working", piped="It works on it."):
+        time.sleep(0.2)
+    assert capsys.readouterr().err == "It works on it.\n" and not progress._drawn
+    with progress.watched("Working"):
+        time.sleep(0.05)
+    monkeypatch.setattr(progress, "PATIENCE", 60.0)
+    with progress.watched("Working", piped="It works on it."):
+        pass
+    assert capsys.readouterr().err == ""

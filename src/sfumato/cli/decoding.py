@@ -12,6 +12,10 @@ from sfumato.errors import ParameterError
 if TYPE_CHECKING:
     from sfumato.local import Collected, Intake, MeanEstimate, Plan, Popular, Server, Shares
 
+DECODING = (
+    "Decoding; a search for popular items usually takes 5 to 40 seconds of one core, and longer on a busy machine."
+)
+"""What is said, once, where no bar can be drawn."""
 _PARQUET = (".parquet", ".pq")
 
 

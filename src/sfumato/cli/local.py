@@ -253,13 +253,13 @@ def decode(
     as_json: Json = False,
 ) -> None:
     """Merge what was collected, and say which items are popular and how popular."""
-    from sfumato.cli.decoding import decoded, merged
+    from sfumato.cli.decoding import DECODING, decoded, merged
     from sfumato.local import read_plan
 
     for path, endings in ((plot, (".svg", ".png")), (html, (".html",))):
         if path is not None and path.suffix.lower() not in endings:
             raise ParameterError(f"{path.name!r} does not end in {' or '.join(endings)}; write another name.")
-    with watched("Decoding"):
+    with watched("Decoding", piped=DECODING):
         server, intake = merged(places, None if plan is None else read_plan(plan), ids)
         if save is not None:
             server.save(save)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfumato.cli.decoding import Decoded, decoded
+from sfumato.cli.decoding import DECODING, Decoded, decoded
 from sfumato.cli.items import CHUNK, counted_items, item_chunks, item_lines
 from sfumato.errors import ParameterError
 from sfumato.local.means import ends
@@ -146,7 +146,7 @@ def simulated(plan: Plan, items: str, counted: bool, seed: int | None) -> Simula
                 step(part)
     if not truth:
         raise ParameterError(f"{items!r} holds no items; write one a line.")
-    with watched("Decoding"):
+    with watched("Decoding", piped=DECODING):
         return Simulated(plan, decoded(server, Intake(server.accepted)), truth, unfit)
 
 

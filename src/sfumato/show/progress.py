@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from threading import Event, Thread
+from threading import Event, Thread, Timer
 from typing import Any, TypeVar
 
 PATIENCE = 2.0
@@ -25,14 +25,16 @@ def quiet(_: float) -> None:
 
 
 @contextmanager
-def watched(words: str, part: Part | None = None) -> Iterator[Callable[[float], None]]:
+def watched(words: str, part: Part | None = None, *, piped: str = "") -> Iterator[Callable[[float], None]]:
     """Yield a function that takes the part done; after two seconds a bar stands on a terminal's error stream.
 
     Work that cannot call it hands in `part`, which is asked now and then how far the work is; where neither is known
-    the bar pulses beside the seconds.
+    the bar pulses beside the seconds. Where the error stream is no terminal the sentence `piped`, if there is one, is
+    written there once, after the same two seconds.
     """
     if not sys.stderr.isatty():
-        yield quiet
+        with _said_once(piped):
+            yield quiet
         return
     done: list[float] = []
     ended = Event()
@@ -51,6 +53,20 @@ def tracked(things: Iterable[Thing], words: str, total: int) -> Iterator[Thing]:
         for number, thing in enumerate(things):
             yield thing
             step((number + 1) / total)
+
+
+@contextmanager
+def _said_once(sentence: str) -> Iterator[None]:
+    if not sentence:
+        yield
+        return
+    timer = Timer(PATIENCE, lambda: print(sentence, file=sys.stderr, flush=True))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _draw(words: str, part: Part | None, done: list[float], ended: Event) -> None:

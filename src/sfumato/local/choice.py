@@ -71,14 +71,12 @@ def _others(maker: Callable[[str], Method]) -> list[tuple[str, Method]]:
 
 
 def _why(name: str, method: Method, reports: int, bits: int, other: str) -> str:
-    first = (
-        f'Method "{name}", chosen automatically. It expects to find {method.expected(reports, GUARANTEED):.3%} where '
-    )
-    first += "popularity falls as 1/rank"
+    expected = method.expected(reports, GUARANTEED)
+    first = f'Method "{name}", chosen automatically. It expects to find {expected:.3%} where popularity falls as 1/rank'
     if bits > LONG_ITEM_BITS:
         # What is stated of rivals was not seen to hold for long items; the plan says so.
         return f"{first}; {other}. That is a rule of the planner, tested by simulation; it is no theorem."
     return (
-        f"{first}, and {method.guaranteed(reports, GUARANTEED):.3%} among rivals that are all as popular; {other}. Both "
-        "are rules of the planner, tested by simulation; they are no theorems."
+        f"{first}, and {method.guaranteed(reports, GUARANTEED):.3%} among rivals that are all as popular; {other}. "
+        "Both are rules of the planner, tested by simulation; they are no theorems."
     )

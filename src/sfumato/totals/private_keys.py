@@ -14,6 +14,7 @@ from sfumato.exact import Number, between_zero_and_one
 from sfumato.exact.search import smallest_between
 from sfumato.mechanism import Mechanism
 from sfumato.noise import DiscreteLaplace, Noise
+from sfumato.noise.laws.base import SMALLEST_SCALE
 from sfumato.privacy import Approximate, Bound, Cost, Loss, Relation
 from sfumato.privacy.attributes import EVERYTHING, Attributes
 from sfumato.privacy.relations import REPLACE_ONE
@@ -48,6 +49,7 @@ class StableHistogram(Mechanism):
             raise ParameterError(
                 f"Whoever is in {self.groups} groups has as many rows, and {self.rows} are allowed; raise rows=."
             )
+        self.law  # noqa: B018  noise that cannot be drawn is refused before it is paid
 
     @property
     def law(self) -> DiscreteLaplace:
@@ -115,7 +117,7 @@ def stable_histogram(
             f"Keys that are found in the data need a delta, and {spend!r} has none; write "
             "Approximate(epsilon, delta), or list the keys in the schema."
         )
-    scale = Fraction(rows * (2 if relation is REPLACE_ONE else 1)) / spend.epsilon
+    scale = max(Fraction(rows * (2 if relation is REPLACE_ONE else 1)) / spend.epsilon, SMALLEST_SCALE)
     low = rows
     high = rows + rare_level(scale, spend.delta / groups)
 

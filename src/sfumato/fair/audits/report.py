@@ -127,7 +127,7 @@ class AuditReport:
         if self.bias is None:
             return "Without a metric nobody can say who is similar; give metric= for certificates."
         if not self.only_decisions or self.bias_gap <= self.bias.value:
-            return self.bias.verdict(self.bias_gap)
+            return self.bias.verdict(self.bias_gap, self.alpha)
         # Decisions are draws: their gap is above its own expectation as often as below.
         low, high = self.parity.interval
         beyond = (
@@ -169,6 +169,7 @@ class AuditReport:
                 "value": self.bias.value,
                 "exact": self.bias.exact,
                 "null": None if self.bias.null is None else vars(self.bias.null),
+                "separates": self.bias.separates(self.alpha),
                 "people": self.bias_people,
                 "gap": self.bias_gap,
             }

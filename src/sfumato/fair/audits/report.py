@@ -140,7 +140,9 @@ class AuditReport:
 
     def __str__(self) -> str:
         figures = [self.figures().text(), self.summary().text()]
-        groups = [] if self.begins_with_groups else [self.by_group.headline(), ""]
+        said = [] if self.begins_with_groups else [self.by_group.headline()]
+        said += [self.by_group.counted()] if self.by_group.favourable else []
+        groups = [" ".join(said), ""] if said else []
         return "\n".join([
             self.headline(), "", *groups, self.by_group.text_of_tables(), "", self.verdict(), "", *figures,
         ])  # fmt: skip

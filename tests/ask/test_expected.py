@@ -106,9 +106,10 @@ def test_a_preview_of_an_audit_says_how_well_rates_will_be_known() -> None:
     )
     schema = sf.Schema({"group": sf.categories("a", "b", other="b", missing="b"), "given": sf.booleans(missing=False)})
     with sf.curate(table, schema, Pure(9)) as curator:
-        seen = curator.preview(sf.questions.GroupAudit("given", "group"), Pure("1/2"))
-        rows = curator.audit("given", "group", spend=Pure("1/2")).frame
-        few, poor = (curator.preview(sf.questions.GroupAudit("given", "group"), Pure(one)) for one in ("1/25", "1/900"))
+        audit = sf.questions.GroupAudit("given", "group", favourable=True)
+        seen = curator.preview(audit, Pure("1/2"))
+        rows = curator.ask(audit, Pure("1/2")).frame
+        few, poor = (curator.preview(audit, Pure(one)) for one in ("1/25", "1/900"))
     assert "The selection rate of a group of 100 people is known to within 0.1" in seen.error
     assert ", and of 1,000 people to within 0.03" in seen.error
     assert "95 % of the time (privacy noise and the luck of who is in the table)" in seen.error

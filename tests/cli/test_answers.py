@@ -272,5 +272,6 @@ def test_decisions_are_audited_privately_at_the_shell(place: Place, tmp_path: Pa
     assert place.query(asked, "--json", spend="Pure(1)").json["reused"]
     listed = run("ledger", "show", place.ledger)
     assert "fairness audit of sex by decade" in listed.out and "GroupAudit" not in listed.out
-    for wrong, said in (("audit of sex", "by protected columns"), ("audit of sex by decade with labl=age", "label")):
+    for wrong, said in (("audit of sex", "by protected columns"), ("audit of sex by decade with labl=age", "label"),
+                        ("audit of sex by decade", "write 'with favourable=")):  # fmt: skip
         assert said in place.query(wrong, spend="Pure(1)").err

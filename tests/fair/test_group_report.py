@@ -426,3 +426,28 @@ def test_calibration_raises_no_false_alarm():
         report = fair.group_report(None, ["f", "m", "x", "y"] * 100, label=luck < score, scores=score)
         alarms += report.calibration_verdict.verdict == "differs"
     assert alarms <= 6, "at 95 % two of forty are expected; more than six happen once in a hundred"
+
+
+@pytest.mark.parametrize(
+    ("decisions", "options", "taken"),
+    [
+        ([1, 0] * 20, {}, "1"),
+        ([1, 0] * 20, {"favourable": 0}, "0"),
+        ([1.0, 0.0] * 20, {}, "1"),
+        ([True, False] * 20, {}, "True"),
+        (["yes", "no"] * 20, {"favourable": "no"}, "no"),
+        ([0.3, 0.6] * 20, {}, ""),
+    ],
+)
+def test_reports_say_which_decision_they_took_for_the_good_one(decisions, options, taken):
+    people = {"sex": ["f", "f", "m", "m"] * 10}
+    report = fair.group_report(decisions, people, **options)
+    whole = fair.audit(np.array(decisions), people, "sex", **options)
+    assert report.favourable == taken and whole.by_group.favourable in (taken, f"{taken}.0")
+    said = f"The favourable decision is '{taken}"
+    for text in (str(report), str(whole), whole.to_html().replace("&#x27;", "'")):
+        assert (said in text) is bool(taken) and ("The favourable decision" in text) is bool(taken)
+    rate = report.tallied.groups[0].chosen.value
+    assert rate == pytest.approx(
+        np.mean([value == options.get("favourable", 1) for value in decisions]) if taken else 0.45
+    )

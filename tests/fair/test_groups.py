@@ -85,7 +85,7 @@ def test_the_papers_example():
     assert best.objective == 0 and best.certificate.ratio == 1.0
     aff = fair.affirmative_mapping(figure_metric(), figure_loss(), S, T)
     assert np.isclose(aff.moved, 0.8) and aff.parity < 1e-12
-    assert "see affirmative_mapping" in fair.bias_bound(figure_metric(), S, T).verdict(0.8)
+    assert "see affirmative_mapping" in fair.bias_bound(figure_metric(), S, T, shuffles=40).verdict(0.8)
 
 
 def test_a_gap_beyond_the_bound_convicts():
@@ -179,9 +179,55 @@ def test_shuffles_say_what_chance_alone_gives():
     assert found.null is not None and found.null.people == 120
     assert np.isclose(found.null.observed, found.value, atol=1e-9)
     assert found.null.high < found.value and np.isclose(found.null.p_value, 1 / 201)
+    assert found.separates() and found.null.unlike_chance(0.001) is None, "200 shuffles show no 0.001"
     overlapping = fair.bias_bound(apart, np.arange(120), np.arange(60), shuffles=5).null
     assert overlapping is not None and 0 < overlapping.observed < found.value
     assert fair.bias_bound(apart, np.arange(60), np.arange(60, 120)).null is None
+
+
+def drawn(seed: int, people: int, features: int, shift: float) -> tuple[fair.Metric, np.ndarray, np.ndarray]:
+    """A metric of some features, and two groups of which one is shifted in the first feature, or neither."""
+    points, half = normal(seed, people, features), people // 2
+    points[:half, 0] += shift
+    metric = fair.Metric.from_features(points, [0.5 / features**0.5] * features)
+    return metric, np.arange(half), np.arange(half, people)
+
+
+def said_of(seed: int, people: int, features: int, shift: float) -> bool:
+    """Return whether the sentence says that the metric separates the groups, and that the shuffles say the same."""
+    bound = fair.bias_bound(*drawn(seed, people, features, shift), shuffles=200)
+    said = "The metric separates the groups" in bound.verdict(0.0)
+    assert bound.null is not None and said is bound.separates()
+    assert said == (bound.null.p_value <= 0.05) == (bound.null.observed > bound.null.high)
+    assert said == ("see affirmative_mapping" in bound.verdict(0.0)) != ("It is not shown" in bound.verdict(0.0))
+    return said
+
+
+@pytest.mark.parametrize("features", [1, 6])
+def test_groups_drawn_alike_are_rarely_said_to_be_separated(features):
+    """With six features the bound is 0.7 for any two groups of 40 people; a limit on it would convict every metric."""
+    seen = [said_of(seed, 40, features, 0.0) for seed in range(7000, 7030)]
+    # Thirty tables at 0.05: eleven or more come with probability 1e-7.
+    assert sum(seen) <= 10
+    if features == 6:
+        assert all(fair.bias_bound(*drawn(seed, 40, 6, 0.0)).value > 0.5 for seed in range(7000, 7010))
+
+
+@pytest.mark.parametrize(("people", "features", "shift"), [(40, 1, 3.0), (200, 6, 2.0), (600, 1, 1.0)])
+def test_groups_that_are_planted_apart_are_said_to_be_separated(people, features, shift):
+    assert all(said_of(seed, people, features, shift) for seed in range(8000, 8003))
+
+
+def test_without_enough_shuffles_nothing_is_said_of_the_metric():
+    metric, first, second = drawn(1, 40, 1, 3.0)
+    bare, few = (fair.bias_bound(metric, first, second, shuffles=shuffles) for shuffles in (0, 12))
+    assert bare.separates() is few.separates() is None
+    assert "shuffles=200" in bare.verdict(0.0) and "shuffles=20)" in few.verdict(0.0)
+    assert not any("The metric separates" in one.verdict(0.0) for one in (bare, few))
+    assert few.separates(0.1) and "probability 0.1 at most" in few.verdict(0.0, 0.1)
+    scores = np.full(40, 0.5)
+    assert "The metric separates" in fair.read_bias(scores, metric, first, second).verdict
+    assert "shuffles=200" in fair.read_bias(scores, metric, first, second, shuffles=0).verdict
 
 
 def far_apart(apart: float) -> tuple[fair.Metric, np.ndarray]:

@@ -45,9 +45,9 @@ def test_figures_are_near_those_of_the_rows():
     rows = applicants()
     plain = group_report(rows["hired"], {"sex": rows["sex"], "race": rows["race"]}, label=rows["good"])
     with curate(pa.table(rows), described(), Pure(20)) as curator:
-        report = curator.audit("hired", ["sex", "race"], "good", spend=Pure(10)).value
-        again = curator.audit("hired", ["sex", "race"], "good", favourable=True, spend=Pure(10))
-    assert again.reused, "the good value that is taken by default is the same question"
+        report = curator.audit("hired", ["sex", "race"], "good", favourable=True, deserving=True, spend=Pure(10)).value
+        again = curator.audit("hired", ["sex", "race"], "good", favourable="yes", deserving="yes", spend=Pure(10))
+    assert again.reused, "a good value is the same question however it is written"
     assert [one.group for one in report.tallied.groups] == [one.group for one in plain.tallied.groups]
     for mine, truth in zip(report.tallied.groups, plain.tallied.groups, strict=True):
         assert abs(mine.people - truth.people) < 20
@@ -61,7 +61,7 @@ def test_figures_are_near_those_of_the_rows():
 def test_what_it_costs(relation, person, attribute):
     options = {} if relation is None else {"relation": relation}
     with curate(pa.table(applicants()), described(), Pure(5), **options) as curator:
-        answer = curator.audit("hired", "sex", spend=Pure(1))
+        answer = curator.audit("hired", "sex", favourable=True, spend=Pure(1))
     assert answer.loss.person.epsilon == Fraction(person)
     assert answer.loss.at("sex").epsilon == answer.loss.at("hired").epsilon == attribute
     assert answer.loss.at("race").is_zero
@@ -69,14 +69,14 @@ def test_what_it_costs(relation, person, attribute):
 
 def test_a_limit_on_the_protected_column_is_charged_in_full():
     with curate(pa.table(applicants()), described(), Budget(Pure(5), each_attribute=Pure(1))) as curator:
-        curator.audit("hired", "sex", spend=Pure(1))
+        curator.audit("hired", "sex", favourable=True, spend=Pure(1))
         with pytest.raises(BudgetExceeded, match="sex"):
             curator.histogram("sex", spend=Pure("0.01"))
 
 
 def test_tables_and_intervals():
     with curate(pa.table(applicants()), described(), Pure(5)) as curator:
-        answer = curator.audit("hired", ["sex"], spend=Pure(1))
+        answer = curator.audit("hired", ["sex"], favourable=True, spend=Pure(1))
     narrow, wide = answer.interval(0.5), answer.interval(0.99)
     assert narrow.columns["rate, high"][0] < wide.columns["rate, high"][0]
     assert answer.to_pandas().shape[0] == len(answer.value.tallied.groups)
@@ -88,7 +88,7 @@ def test_people_with_several_rows_and_a_condition():
     rows["id"] = np.arange(PEOPLE) // 2
     schema = described(person="id", rows_per_person=2)
     with curate(pa.table(rows), schema, Pure(10)) as curator:
-        report = curator.audit("hired", "sex", where="race = 'a'", spend=Pure(5)).value
+        report = curator.audit("hired", "sex", favourable=True, where="race = 'a'", spend=Pure(5)).value
     truth = group_report(rows["hired"][rows["race"] == "a"], rows["sex"][rows["race"] == "a"])
     for mine, real in zip(report.tallied.groups, truth.tallied.groups, strict=True):
         assert abs(mine.chosen.value - real.chosen.value) < 0.05
@@ -100,7 +100,7 @@ def test_levels_of_missing_cells_are_the_unknown_group():
     sex[:400] = None
     schema = Schema({"sex": categories("f", "m"), "hired": booleans()})
     with curate(pa.table({"sex": pa.array(sex, pa.string()), "hired": rows["hired"]}), schema, Pure(9)) as curator:
-        report = curator.audit("hired", "sex", spend=Pure(5)).value
+        report = curator.audit("hired", "sex", favourable=True, spend=Pure(5)).value
     found = {one.group.name: one.people for one in report.tallied.groups}
     assert abs(found["unknown"] - 400) < 10
     assert all(not one.group.group.unknown for one in report.comparisons)
@@ -113,8 +113,8 @@ def test_levels_of_missing_cells_are_the_unknown_group():
         (lambda: GroupAudit("hired", ("hired",)), ParameterError, "each column once"),
         (lambda: GroupAudit("hired", "sex", intersections=9), ParameterError, "intersections"),
         (lambda: GroupAudit("hired", "sex", favourable="perhaps"), ParameterError, "no value 'perhaps'"),
-        (lambda: GroupAudit("hired", "gender"), SchemaError, "gender"),
-        (lambda: GroupAudit("hired", "age"), DomainTooLarge, "bins"),
+        (lambda: GroupAudit("hired", "gender", favourable=True), SchemaError, "gender"),
+        (lambda: GroupAudit("hired", "age", favourable=True), DomainTooLarge, "bins"),
     ],
 )
 def test_what_cannot_be_audited_says_what_to_write(question, error, words):
@@ -157,14 +157,25 @@ def test_which_word_is_good_is_never_guessed_and_nothing_is_charged():
     assert rates["eu"] < rates["home"], "those of whom fewer are approved come out worse"
 
 
+@pytest.mark.parametrize("name", ["hired", "approved", "loan_defaulted", "ended"])
 @pytest.mark.parametrize("decision", [categories(0, 1), integers(0, 1), booleans()])
-def test_one_and_true_are_good_by_themselves(decision):
+def test_what_one_and_true_mean_is_never_guessed_of_a_name(decision, name):
     rows = applicants()
-    table = pa.table({"sex": rows["sex"], "hired": rows["hired"].astype(int)})
-    with curate(table, Schema({"sex": categories("f", "m"), "hired": decision}), Pure(5)) as curator:
-        report = curator.audit("hired", "sex", spend=Pure(5)).value
-    rates = {one.group.name: one.chosen.value for one in report.tallied.groups}
-    assert rates["f"] < rates["m"] and report.favourable in ("1", "True")
+    table = pa.table({"sex": rows["sex"], name: rows["hired"].astype(int), "good": rows["good"]})
+    schema = Schema({"sex": categories("f", "m"), name: decision, "good": booleans()})
+    bad, good = decision.decode(0), decision.decode(1)
+    with curate(table, schema, Pure(10)) as curator:
+        listed = rf"write favourable={bad!r}, if that is the good one; the values of '{name}' are {bad!r}, {good!r}"
+        for ask in (curator.ask, curator.preview):
+            with pytest.raises(ParameterError, match=listed):
+                ask(GroupAudit(name, "sex"), Pure(5))
+        with pytest.raises(ParameterError, match=r"which label is that of the deserving: write deserving=False"):
+            curator.audit(name, "sex", "good", favourable=good, spend=Pure(5))
+        # The budget is that of both audits, so nothing was charged before.
+        found = [curator.audit(name, "sex", favourable=one, spend=Pure(5)).value for one in (good, bad)]
+    rates = [{one.group.name: one.chosen.value for one in report.tallied.groups} for report in found]
+    assert rates[0]["f"] < rates[0]["m"] and rates[1]["f"] > rates[1]["m"]
+    assert [report.favourable for report in found] == [str(good), str(bad)]
 
 
 def test_intervals_say_what_they_cover_and_nobody_is_too_few():
@@ -197,7 +208,7 @@ def test_an_audit_is_drawn_and_every_ratio_stands_beside_its_own_group(tmp_path:
     rows = {"group": ["a", "b"] * 300, "given": [True, False, True, True] * 150}
     schema = Schema({"group": categories("a", "b"), "given": booleans()})
     with curate(pa.table(rows), schema, Pure(5)) as curator:
-        answer = curator.audit("given", "group", spend=Pure(2))
+        answer = curator.audit("given", "group", favourable=True, spend=Pure(2))
     drawing = answer.plot(tmp_path / "audit.svg")
     assert "<svg" in (tmp_path / "audit.svg").read_text() and "nan" not in str(answer)
     rate, ratio = drawing.rows
@@ -240,7 +251,7 @@ def test_a_missing_label_is_left_out_of_error_rates_of_a_private_audit_too():
     }
     table = pa.table({"sex": rows["sex"], "good": labels, "hired": rows["hired"]})
     with curate(table, Schema(columns), Pure(20)) as curator:
-        report = curator.audit("hired", "sex", "good", spend=Pure(10)).value
+        report = curator.audit("hired", "sex", "good", favourable=True, deserving=True, spend=Pure(10)).value
     for mine, truth in zip(report.tallied.groups, plain.tallied.groups, strict=True):
         assert abs(mine.alarms.total - truth.alarms.total) < 20 and abs(mine.right.value - truth.right.value) < 0.03
         assert mine.people > truth.people + 400
@@ -252,7 +263,7 @@ def test_verdicts_are_the_same_whichever_intervals_are_shown(share):
     rows = applicants()
     rows["hired"] = Noise(insecure_seed=5).uniform(100, PEOPLE) < np.where(rows["sex"] == "f", share, 48)
     with curate(pa.table(rows), described(), Pure(20)) as curator:
-        answer = curator.audit("hired", ["sex", "race"], "good", spend=Pure(1))
+        answer = curator.audit("hired", ["sex", "race"], "good", favourable=True, deserving=True, spend=Pure(1))
 
     def verdicts(text: str) -> list[str]:
         return re.findall(r"\) (raised|watch|clear|cannot say)(, differs)?", text)
@@ -265,18 +276,9 @@ def test_verdicts_are_the_same_whichever_intervals_are_shown(share):
     assert answer.value.headline() in together
 
 
-@pytest.mark.parametrize("decision", [categories(0, 1), booleans()])
-def test_true_is_no_favour_in_a_column_that_is_named_like_a_harm(decision):
-    schema = Schema({"sex": categories("f", "m"), "loan_defaulted": decision})
-    with pytest.raises(ParameterError, match=r"which decision is the favourable one: write favourable=(0|False)"):
-        GroupAudit("loan_defaulted", "sex").canonical(schema)
-    good = decision.decode(0)
-    assert GroupAudit("loan_defaulted", "sex", favourable=good).canonical(schema).favourable == good
-
-
 def test_the_preview_says_which_decision_is_taken_for_the_good_one():
     rows = pa.table({"sex": ["f", "m"] * 50, "given": [True, False] * 50})
     with curate(rows, Schema({"sex": categories("f", "m"), "given": booleans()}), Pure(1)) as curator:
-        said = str(curator.preview(GroupAudit("given", "sex"), Pure(1)))
-        answer = str(curator.audit("given", "sex", spend=Pure(1)))
+        said = str(curator.preview(GroupAudit("given", "sex", favourable=True), Pure(1)))
+        answer = str(curator.audit("given", "sex", favourable=True, spend=Pure(1)))
     assert "The favourable decision is True of 'given'." in said and "The favourable decision is 'True'" in answer

@@ -40,7 +40,9 @@ def audit_command(
     decision: Annotated[
         str, typer.Option(help="The column of decisions, or of the chance of the good one.")
     ] = "decision",
-    favourable: Annotated[str | None, typer.Option(help="The good decision, where it is not 1 or True.")] = None,
+    favourable: Annotated[
+        str | None, typer.Option(help="The good decision; must be said unless it is 1 or True.")
+    ] = None,
     group: Annotated[
         str | None, typer.Option(help="The protected value; by default the smaller of two groups.")
     ] = None,

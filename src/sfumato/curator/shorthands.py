@@ -203,7 +203,10 @@ class Shorthands(Guided, Viewed, ABC):
         spend: Bound,
         analyst: str | None = None,
     ) -> Answer:
-        """Compare groups: selection rates, impact ratios and, with a label, error rates, as one private release."""
+        """Compare groups: selection rates, impact ratios and, with a label, error rates, as one private release.
+
+        `favourable` is the good decision and, with a label, `deserving` the good label: neither is guessed.
+        """
         question = questions.GroupAudit(
             decision, protected, label, favourable=favourable, deserving=deserving, intersections=intersections,
             where=where,

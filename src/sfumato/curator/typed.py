@@ -159,8 +159,7 @@ def _audit(phrase: Phrase, _: Schema) -> Question:
     known = ("label", "favourable", "deserving", "intersections")
     if phrase.method is not None or not phrase.by:
         raise ParameterError(
-            "An audit is of decisions by protected columns; write 'audit of hired by sex, race with label=skilled, "
-            "favourable=yes'."
+            "An audit is of decisions by protected columns; write 'audit of hired by sex, race with favourable=yes'."
         )
     for name in phrase.options:
         if name not in known:

@@ -224,8 +224,9 @@ class Journal:
     def mark(self) -> str | None:
         """Return what no other ledger has, None in one of an earlier version that nobody has written to since."""
         if self._mark is None:
-            with self.session(write=False):
-                pass  # reads what somebody may have written
+            # Of an earlier version: it is marked by whoever writes first, perhaps another process since.
+            with self.session(write=False) as session:
+                self._read_rules(session)
         return self._mark
 
     @property

@@ -55,6 +55,8 @@ class Case:
     """Columns that do not describe people: the protected one, the label, and what was not named."""
     rows: Integers | None = None
     """Which rows of the table these people are, where they are a part of it."""
+    good: str = ""
+    """What the good outcome is called; nothing where there are only chances of it."""
 
     @property
     def protected_name(self) -> str:
@@ -130,7 +132,7 @@ def make_case(
     name, labels, inside, names = _protected(people, protected, group, count)
     ask = _asker(model, people)
     raw = ask(people) if ask is not None else model
-    probabilities, only_decisions, place = _treatment(raw, model, favourable, count)
+    probabilities, only_decisions, place, good = _treatment(raw, model, favourable, count)
     bound = None if metric is None else _bound_metric(metric, people, count)
     if bound is not None and name is not None and name in bound.columns:
         warnings.warn(
@@ -144,7 +146,7 @@ def make_case(
         _both_labelled(_merit(people, label, deserving, count), inside, names),
         _segments(people, segments, count), name, known(labels),
         ask if name is not None else None,
-        apart=_apart(people, name, label, features, () if bound is None else bound.columns),
+        apart=_apart(people, name, label, features, () if bound is None else bound.columns), good=good,
     )  # fmt: skip
 
 
@@ -237,16 +239,17 @@ def _asker(model: Any, people: Any) -> Callable[[Any], Floats] | None:
     return None
 
 
-def _treatment(raw: Any, model: Any, favourable: Any, count: int) -> tuple[Floats, bool, int]:
+def _treatment(raw: Any, model: Any, favourable: Any, count: int) -> tuple[Floats, bool, int, str]:
     array = np.asarray(raw)
     if array.ndim == 2:
         rows = check_probabilities(array, count)
         classes = list(getattr(model, "classes_", range(rows.shape[1])))
         if favourable is not None and favourable not in classes:
             raise ParameterError(f"No outcome is called {favourable!r}; the outcomes are {classes}.")
-        return rows, False, classes.index(favourable) if favourable is not None else len(classes) - 1
+        place = classes.index(favourable) if favourable is not None else len(classes) - 1
+        return rows, False, place, str(classes[place])
     if array.dtype.kind == "f" and not np.all((array == 0) | (array == 1)):
-        return check_probabilities(array, count), False, 1
+        return check_probabilities(array, count), False, 1, ""
     labels = as_text(array)
     if len(labels) != count:
         raise ParameterError(f"There are {len(labels)} decisions for {count} people; give one a person.")
@@ -261,7 +264,7 @@ def _treatment(raw: Any, model: Any, favourable: Any, count: int) -> tuple[Float
             f"Say which decision is the favourable one, with favourable=; the decisions are {known.tolist()[:10]}."
         )
     good = (labels == wanted).astype(np.float64)
-    return np.stack([1.0 - good, good], axis=1), True, 1
+    return np.stack([1.0 - good, good], axis=1), True, 1, wanted
 
 
 def _bound_metric(metric: Metric, people: Any, count: int) -> Metric:

@@ -9,6 +9,7 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.answer import Frame
 from sfumato.errors import ParameterError
@@ -387,7 +388,7 @@ def group_report(
         raise ParameterError("There is nothing to compare; give decisions, or scores=.")
     columns = protected_columns(protected)
     people = len(next(iter(columns.values())))
-    chances, decided = (None, True) if decisions is None else _chances(decisions, favourable, people)
+    chances, decided, good = (None, True, "") if decisions is None else _chances(decisions, favourable, people)
     edges = tuple(np.linspace(0, 1, BINS + 1).tolist())
     labels, labelled = (None, None) if label is None else _labels(label, people)
     treatment = Treatment(chances, decided, labels, _scores(scores, people), edges, labelled)
@@ -396,29 +397,31 @@ def group_report(
     for name in named:
         if not any(name in one.group.values for one in tallied.groups):
             raise ParameterError(f"No group is called {name!r}; write one of {_names(tallied)} as reference=.")
-    return GroupReport(
-        tallied, named, confidence, period, source, favourable="" if favourable is None else str(favourable)
-    )
+    return GroupReport(tallied, named, confidence, period, source, favourable=good)
 
 
-def _chances(decisions: Any, favourable: Any, people: int) -> tuple[Floats, bool]:
+def _chances(decisions: Any, favourable: Any, people: int) -> tuple[Floats, bool, str]:
+    """Return everybody's chance of the good decision, whether it was decided, and what the good one is called then."""
     array = np.asarray(decisions)
     if array.shape != (people,):
         raise ParameterError(f"There are {array.size} decisions for {people} people; give one a person.")
     if array.dtype.kind == "f" and favourable is None:
         if not np.all(np.isfinite(array)) or array.min() < 0 or array.max() > 1:
             raise ParameterError("Decisions that are numbers are 0 and 1, or probabilities between them.")
-        return np.asarray(array, dtype=np.float64), bool(np.all((array == 0) | (array == 1)))
-    return _binary(array, favourable, "decisions", "favourable").astype(np.float64), True
+        decided = bool(np.all((array == 0) | (array == 1)))
+        return np.asarray(array, dtype=np.float64), decided, "1" if decided else ""
+    chosen, good = _binary(array, favourable)
+    return chosen.astype(np.float64), True, good
 
 
-def _binary(array: Any, good: Any, what: str, option: str) -> Any:
+def _binary(array: Any, good: Any) -> tuple[NDArray[np.bool_], str]:
+    """Return who got the good decision, and what it is called."""
     words = as_text(array)
     known = sorted(set(words.tolist()))
     wanted = str(good) if good is not None else {"0": "1", "False": "True", "0.0": "1.0"}.get(known[0], known[-1])
     if (good is None and not set(known) <= {"0", "1", "0.0", "1.0", "False", "True"}) or wanted not in known:
-        raise ParameterError(f"Say which of the {what} is the good one, with {option}=; they are {known[:10]}.")
-    return words == wanted
+        raise ParameterError(f"Say which of the decisions is the good one, with favourable=; they are {known[:10]}.")
+    return words == wanted, wanted
 
 
 def _labels(labels: Any, people: int) -> tuple[Any, Any]:

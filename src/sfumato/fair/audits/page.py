@@ -52,7 +52,8 @@ def page(report: AuditReport) -> str:
     parts: list[Shown] = [Words(_warning(report), "loud"), *_lead(report)]
     for shown in report.by_group.tables():
         parts += [Words(shown.title, "heading"), shown]
-    parts += [Words(said) for said in (report.by_group.labelled(), report.by_group.together()) if said]
+    groups = report.by_group
+    parts += [Words(said) for said in (groups.counted(), groups.labelled(), groups.together()) if said]
     parts += [Words("Figures", "heading"), Words(report.verdict(), "lead"), report.figures()]
     parts += [
         Words("Nine checks", "heading"),

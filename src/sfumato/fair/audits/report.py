@@ -127,7 +127,7 @@ class AuditReport:
         if self.bias is None:
             return "Without a metric nobody can say who is similar; give metric= for certificates."
         if not self.only_decisions or self.bias_gap <= self.bias.value:
-            return self.bias.verdict(self.bias_gap)
+            return self.bias.verdict(self.bias_gap, self.alpha)
         # Decisions are draws: their gap is above its own expectation as often as below.
         low, high = self.parity.interval
         beyond = (
@@ -140,7 +140,9 @@ class AuditReport:
 
     def __str__(self) -> str:
         figures = [self.figures().text(), self.summary().text()]
-        groups = [] if self.begins_with_groups else [self.by_group.headline(), ""]
+        said = [] if self.begins_with_groups else [self.by_group.headline()]
+        said += [self.by_group.counted()] if self.by_group.favourable else []
+        groups = [" ".join(said), ""] if said else []
         return "\n".join([
             self.headline(), "", *groups, self.by_group.text_of_tables(), "", self.verdict(), "", *figures,
         ])  # fmt: skip
@@ -169,6 +171,7 @@ class AuditReport:
                 "value": self.bias.value,
                 "exact": self.bias.exact,
                 "null": None if self.bias.null is None else vars(self.bias.null),
+                "separates": self.bias.separates(self.alpha),
                 "people": self.bias_people,
                 "gap": self.bias_gap,
             }

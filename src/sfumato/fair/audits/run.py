@@ -103,7 +103,7 @@ def _group_report(case: Case, alpha: float) -> GroupReport:
         labelled=labelled,
     )  # fmt: skip
     tallied = tally({case.protected_name: case.labels}, 1, treatment)
-    return GroupReport(tallied, (), 1 - alpha, checks=NEED_A_LABEL)
+    return GroupReport(tallied, (), 1 - alpha, checks=NEED_A_LABEL, favourable=case.good)
 
 
 def run_checks(case: Case) -> list[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,8 +19,8 @@ from sfumato.fair.metric.matrix import MatrixMetric
 from sfumato.fair.pairs.certificate import certify
 from sfumato.fair.pairs.divergence import check_distance
 
-SEPARATED = 0.2
 EXACT_LOG_RATIO = 400
+SHUFFLES = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,19 +39,46 @@ class BiasCertificate:
     transport: Earthmover
     null: ShuffledBias | None = None
 
-    def verdict(self, observed: float) -> str:
-        """Return what an observed parity gap means."""
+    def separates(self, alpha: float = 0.05) -> bool | None:
+        """Return whether the shuffles show that the metric tells the groups apart, None if they cannot say.
+
+        They say so of groups that are drawn alike with probability alpha at most: a permutation test. The value alone
+        shows nothing: between two samples of one population it is the larger the fewer people and the more features.
+        """
+        return None if self.null is None else self.null.unlike_chance(alpha)
+
+    def verdict(self, observed: float, alpha: float = 0.05) -> str:
+        """Return what an observed parity gap means, and what the shuffles say of the metric with an error of alpha."""
         if observed > self.value + 1e-9:
             return (
                 f"The gap {observed:.3g} exceeds {self.value:.3g}, the most that any mapping fair under this metric "
                 "can have: the model provably treats some similar people differently."
             )
-        if self.value > SEPARATED:
+        possible = f"The gap {observed:.3g} is consistent with fairness; no fair mapping can exceed {self.value:.3g}."
+        return f"{possible} {self._separation(alpha)}"
+
+    def _separation(self, alpha: float) -> str:
+        shown = self.separates(alpha)
+        if self.null is None:
             return (
-                f"The gap {observed:.3g} is possible under this metric, which separates the groups (up to "
-                f"{self.value:.3g}): individual fairness alone cannot give parity here; see affirmative_mapping."
+                f"Write bias_bound(…, shuffles={SHUFFLES}) to learn whether the metric separates the groups or chance "
+                "alone gives as much."
             )
-        return f"The gap {observed:.3g} is consistent with fairness; no fair mapping can exceed {self.value:.3g}."
+        if shown is None:
+            return (
+                f"Whether the metric separates the groups cannot be said with an error of {alpha:g} from "
+                f"{self.null.shuffles} shuffles; write bias_bound(…, shuffles={math.ceil(1 / alpha)})."
+            )
+        seen = (
+            f"among {self.null.people} people the most is {self.null.observed:.3g}, and {self.null.mean:.3g} on "
+            f"average if the groups are shuffled (p = {self.null.p_value:.2g}, {self.null.shuffles} shuffles)"
+        )
+        if shown:
+            return (
+                f"The metric separates the groups: {seen}. Of groups drawn alike this is said with probability "
+                f"{alpha:g} at most. Individual fairness alone does not give parity here; see affirmative_mapping."
+            )
+        return f"It is not shown that the metric separates the groups: {seen}; saying so takes p = {alpha:g} or less."
 
     def added(self, observed: float) -> float:
         """Return how much of an observed gap the metric cannot explain."""
@@ -113,8 +141,12 @@ class BiasReading:
     fair: bool
 
 
-def read_bias(probabilities: object, metric: Metric, first: object, second: object) -> BiasReading:
+def read_bias(
+    probabilities: object, metric: Metric, first: object, second: object, *, shuffles: int = SHUFFLES
+) -> BiasReading:
     """Compare a model's parity gap with the most that fairness under the metric allows (F8).
+
+    The verdict says by `shuffles` of the groups whether the metric separates them; 0 leaves that out.
 
     >>> reading = read_bias([0.0, 1.0], Metric.from_scores([0.0, 0.25]), [0], [1])
     >>> reading.observed, reading.possible, reading.added
@@ -122,5 +154,5 @@ def read_bias(probabilities: object, metric: Metric, first: object, second: obje
     """
     rows = check_probabilities(probabilities, metric.size)
     gap = parity_gap(rows, first, second).value
-    bound = bias_bound(metric, first, second)
+    bound = bias_bound(metric, first, second, shuffles=shuffles)
     return BiasReading(gap, bound.value, bound.added(gap), bound.verdict(gap), certify(metric, rows).ok)

@@ -22,7 +22,8 @@ class ShuffledBias:
     """The bound for random groups of the same proportions, next to that of the true ones among the same people.
 
     The bound of a sample falls as the sample grows, so `observed` is computed on the `people` that are shuffled: all of
-    them, or an even sample of at most 400 of both groups in proportion. `high` is what 95% of shuffles stay below.
+    them, or an even sample of at most 400 of both groups in proportion. `high` is what the true groups must exceed
+    for a `p_value` of 0.05 or less.
     """
 
     shuffles: int
@@ -32,10 +33,14 @@ class ShuffledBias:
     high: float
     p_value: float
 
+    def unlike_chance(self, alpha: float) -> bool | None:
+        """Return whether random groups are so far apart with probability alpha at most, None if they are too few."""
+        return self.p_value <= alpha if alpha * (1 + self.shuffles) >= 1 else None
+
     def __str__(self) -> str:
         return (
-            f"{self.mean:.4f} on average, 95% below {self.high:.4f}; these groups {self.observed:.4f} "
-            f"({self.shuffles} shuffles of {self.people} people)"
+            f"{self.mean:.4f} on average, 95% below {self.high:.4f}; these groups {self.observed:.4f}, "
+            f"p = {self.p_value:.2g} ({self.shuffles} shuffles of {self.people} people)"
         )
 
 
@@ -57,9 +62,9 @@ def shuffled_bias(metric: Metric, one: Floats, two: Floats, shuffles: int) -> Sh
         for order in (np.argsort(noise.uniform(1 << 62, len(chosen))) for _ in range(shuffles))
     ])  # fmt: skip
     p_value = (1 + int((values >= observed - 1e-12).sum())) / (1 + shuffles)
-    return ShuffledBias(
-        shuffles, len(chosen), observed, float(values.mean()), float(np.quantile(values, 0.95)), p_value
-    )
+    # The quantile that belongs to the p-value, so that the two never disagree: 19 in 20 of the shuffles and the truth.
+    high = float(np.sort(values)[min(shuffles, -(-19 * (1 + shuffles) // 20)) - 1])
+    return ShuffledBias(shuffles, len(chosen), observed, float(values.mean()), high, p_value)
 
 
 def _sample(one: Floats, two: Floats) -> Integers:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -38,13 +37,6 @@ VERDICTS = 0.95
 """How sure verdicts are, whichever intervals somebody asks for."""
 YES_OR_NO = {"yes": True, "true": True, "no": False, "false": False}
 """How people write a truth value; a column of yes and no may be drafted as one."""
-_HARMS = (
-    "default defaulted denied denial rejected rejection refused refusal declined fraud fraudulent readmitted died "
-    "death dead deceased arrest arrested reoffended recidivism fired dismissed excluded flagged suspended evicted "
-    "convicted detained overdue delinquent churn churned failed failure ill sick"
-)
-HARMS = frozenset(_HARMS.split())
-"""Words in the name of a column whose 1 and true are no favour."""
 BINS = "derive coarser bins in the schema, or name fewer protected columns"
 
 
@@ -55,9 +47,8 @@ class GroupAudit(Question):
     The table counts people by all protected columns, decision and label together; every figure is arithmetic on it.
     Promise: a person is in one cell, so replacing one moves the table by 2 in total and adding or removing one by 1; an
     attribute that the table reads costs what a replaced person does. `favourable` is the good decision and `deserving`
-    the label of those who should get it; where a column holds 0 and 1, or false and true, they are 1 and true unless
-    its name is that of a harm, and of every other column they must be said. Time and memory: one pass, and one number
-    for each cell.
+    the label of those who should get it. Both must be said, of 0 and 1 too: whether 1 is a loan or a default is known
+    to whoever asks, not to a schema. Time and memory: one pass, and one number for each cell.
     """
 
     kind: ClassVar[str] = "GroupAudit"
@@ -86,7 +77,7 @@ class GroupAudit(Question):
         if not columns or len(set(named)) != len(named):
             raise ParameterError(
                 "An audit needs a decision and protected columns, each column once; write "
-                "curator.audit(decision='hired', protected=['sex'])."
+                "curator.audit('hired', ['sex'], favourable='yes')."
             )
         column_sets(columns, intersections)
         for name, value in (
@@ -222,16 +213,13 @@ def _words(level: Any) -> str:
 
 
 def _value_of(schema: Schema, column: str, value: Any, option: str) -> Any:
-    """Return a value of a column as the released table shows it; which one is good is known of 0 and 1 alone."""
+    """Return a value of a column as the released table shows it; which one is good is never guessed."""
     domain = schema.domain(column)
     if domain.last is None or domain.size is None or domain.size > MOST_CELLS:
         raise DomainTooLarge(f"{column!r} has too many values to be a decision or a label; {BINS}.", method="bins")
     found = [domain.decode(code) for code in range(domain.first, domain.last + 1)]
     known = [level for level in found if level is not None]
     if value is None:
-        ordered = [level for level in known if str(level) != OTHER]
-        if [str(level) for level in ordered] in (["0", "1"], ["False", "True"]) and not _is_harm(column):
-            return ordered[1]
         what = "decision is the favourable one" if option == "favourable" else "label is that of the deserving"
         raise ParameterError(
             f"Say which {what}: write {option}={_shown(known[0])}, if that is the good one; the values of {column!r} "
@@ -244,11 +232,6 @@ def _value_of(schema: Schema, column: str, value: Any, option: str) -> Any:
     if truth is not None and truth in known and {str(level) for level in known} <= {"False", "True", OTHER}:
         return truth
     raise ParameterError(f"{column!r} has no value {value!r}; {nearest(str(value), [str(level) for level in known])}")
-
-
-def _is_harm(column: str) -> bool:
-    """Tell whether a column says by its name that 1 and true are no favour."""
-    return bool(HARMS & set(re.findall(r"[^\W_]+", column.lower())))
 
 
 def _shown(level: Any) -> str:

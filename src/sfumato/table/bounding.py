@@ -21,6 +21,7 @@ from sfumato.domain import Text
 from sfumato.errors import ParameterError
 from sfumato.exact import positive_integer
 from sfumato.table.order import engine_text_number, keyed_hash, limbs, person_limbs
+from sfumato.table.owners import Owners
 from sfumato.table.repair import KEY, PERSON
 from sfumato.table.schema import Schema
 
@@ -116,17 +117,13 @@ def weighed(coded: ir.Table, counted: ir.Table, rule: Bounding) -> ir.Table:
     return joined.select(*coded.columns, **{WEIGHT: weight})
 
 
-def weigh_in_memory(table: Any, rule: Bounding) -> Any:
-    """Add the same weights to an Arrow table: the twin of `weighed`, thrice as fast."""
+def weigh_in_memory(table: Any, owners: Owners, rule: Bounding) -> Any:
+    """Add the same weights to an Arrow table whose rows these people own: the twin of `weighed`, thrice as fast."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    people = pc.dictionary_encode(table.column(PERSON).combine_chunks())
-    places = people.indices.to_numpy(zero_copy_only=False)
-    counts = np.bincount(places, minlength=len(people.dictionary)).astype(np.int64)
-    shares = np.where(counts > rule.rows, rule.rows * rule.scale // np.maximum(counts, 1), rule.scale)
-    weights = pa.array(shares.astype(np.int32)[places])
-    return table.append_column(WEIGHT, weights)
+    many = owners.counts > rule.rows
+    shares = np.where(many, rule.rows * rule.scale // np.maximum(owners.counts, 1), rule.scale)
+    return table.append_column(WEIGHT, pa.array(shares.astype(np.int32)).take(owners.places))
 
 
 def told_apart(coded: ir.Table, schema: Schema, links: Sequence[str] = ()) -> ir.Table:

@@ -24,6 +24,7 @@ from sfumato.table.bounding import (
 from sfumato.table.engine import Plan, Source
 from sfumato.table.failures import guarded
 from sfumato.table.identity import Files, files_of
+from sfumato.table.owners import Owners, owners_of
 from sfumato.table.periods import Span
 from sfumato.table.reading import readable
 from sfumato.table.repair import KEY, PERSON, check_columns, repaired
@@ -213,10 +214,10 @@ class Table:
             unread = [name for name in self.schema.names if name not in names]
             return self._picked(rule, [*hidden, *unread])
         rows = self._coded.select(*names, PERSON)
-        if not self._fits_memory(len(names)):
+        found = self._owned(rows) if self._fits_memory(len(names)) else None
+        if found is None:
             return self._cached(weighed(rows, self._rows_by_person, rule).drop(*hidden))
-        weighted = weigh_in_memory(self.run(rows), rule)
-        shown = self._source.registered(weighted.drop_columns(hidden))
+        shown = self._source.registered(weigh_in_memory(*found, rule).drop_columns(hidden))
         kept = self._cached(shown)
         self._source.forget(shown.get_name())
         return kept
@@ -280,7 +281,25 @@ class Table:
 
     @cached_property
     def _rows_by_person(self) -> ir.Table:
-        return self._cached(rows_by_person(self._coded))
+        if self._owners is None:
+            return self._cached(rows_by_person(self._coded))
+        return self._source.registered(self._owners.counted())
+
+    @cached_property
+    def _owners(self) -> Owners | None:
+        """Whose rows they are, None where the engine tells people apart: too many rows, or rows that nobody weighs."""
+        if self.rule().way is not Way.WEIGH or not self._fits_memory(1):
+            return None
+        return owners_of(self.run(self._coded.select(PERSON)).column(PERSON))
+
+    def _owned(self, query: ir.Table) -> tuple[Any, Owners] | None:
+        """Return rows as an Arrow table and who owns them, None where the engine tells people apart."""
+        if self._owners is None:
+            return None
+        rows = self.run(query)
+        ids = rows.column(PERSON)
+        owners = self._owners if self._owners.own(ids) else owners_of(ids)
+        return None if owners is None else (rows, owners)
 
     def _cached(self, table: ir.Table) -> ir.Table:
         with watched("Bounding what a person adds", self._source.part_done):
@@ -327,7 +346,7 @@ class Table:
         """Let go of the source and of what was kept."""
         self._kept.clear()
         self._plans.clear()
-        for name in ("_rows_by_person", "_coded"):
+        for name in ("_rows_by_person", "_owners", "_coded"):
             self.__dict__.pop(name, None)
         self._source.close()
 

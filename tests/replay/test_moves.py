@@ -93,8 +93,8 @@ def _some_pairs(draw, world, rows, tries):
 def test_two_attributes_at_once_tell_no_more_than_is_stated(world, made, spends):
     cells: list[harness.Cell] = []
     with harness.opened(WORLDS[world], seed=60, tries=2, made=made) as tables:
-        for name, question in every_question(WORLDS[world].schema).items():
-            for relation in RELATIONS:
+        for place, (name, question) in enumerate(every_question(WORLDS[world].schema).items()):
+            for relation in RELATIONS if spends > 1 else RELATIONS[place % 2 :][:1]:
                 cells += harness.survey(name, question, tables, relation, spends)
         told = harness.shown(cells, tables)
     assert not told, told

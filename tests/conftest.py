@@ -24,25 +24,36 @@ for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 collect_ignore = ["privacy/oracle/make.py", "run_audit.py"]
 
 
-class OneSpark(LoadScopeScheduling):
-    """Give all that needs Spark to one worker: starting it twice takes longer than all that is asked of it.
+class Shared(LoadScopeScheduling):
+    """Give tests that share something dear to one worker, so that it is made once.
 
-    By what the files say and not by `xdist_group`, which this pytest does not hand on to the workers.
+    All that needs Spark, since starting it twice takes longer than all that is asked of it; and a file whose tests share
+    a fixture or a cache. By what the files say and not by `xdist_group`, which this pytest does not hand on to the
+    workers.
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        return "spark" if _asks_spark(nodeid.partition("::")[0]) else nodeid
+        file = nodeid.partition("::")[0]
+        return _shares(file) or nodeid
+
+
+SPARK = re.compile(r"^ *def test_\w+\(.*\bspark\b", re.MULTILINE)
+ONCE = re.compile(r"^@pytest\.fixture\(scope=\"module\"|^pytestmark = pytest\.mark\.xdist_group\(", re.MULTILINE)
 
 
 @cache
-def _asks_spark(file: str) -> bool:
+def _shares(file: str) -> str | None:
+    """Return what the tests of a file share, with other files or with each other."""
     path = ROOT / file
-    return path.is_file() and re.search(r"^ *def test_\w+\(.*\bspark\b", path.read_text(), re.MULTILINE) is not None
+    text = path.read_text() if path.is_file() and path.suffix == ".py" else ""
+    if SPARK.search(text):
+        return "spark"
+    return file if ONCE.search(text) else None
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneSpark:
-    """Hand out tests one by one, but for those that share a Spark."""
-    return OneSpark(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Shared:
+    """Hand out tests one by one, but for those that share something."""
+    return Shared(config, log)
 
 
 @pytest.fixture(scope="session")

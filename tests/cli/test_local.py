@@ -108,6 +108,7 @@ def test_items_go_all_the_way_to_the_list(words: Path) -> None:
     assert "add --plan" in run("local", "decode", words / "a.parquet").err
 
 
+@pytest.mark.audit
 def test_a_public_list_is_read_from_the_same_reports(words: Path) -> None:
     reports, sketch = words / "day1.bin", words / "a.sketch"
     options = ["--format", "reports", "--out", reports]
@@ -318,6 +319,7 @@ def test_help_names_what_there_is() -> None:
     assert "fixed(" in said and "dates(" in said
 
 
+@pytest.mark.audit
 def test_a_long_decoding_says_so_where_it_is_piped(words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sfumato.show.progress.PATIENCE", 0.0)
     shown = run("local", "simulate", words / "words.plan", words / "items.txt", "--seed", 1, "--json")

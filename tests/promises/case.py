@@ -55,7 +55,8 @@ class PromiseCase:
 
     `tail` bounds the mass that each draw from an infinite law leaves out (by default 1e-9, or a thousandth of
     the claimed leak), `paths` the number of runs of one law. A `long` case runs in the audit only: it repeats at length
-    what another one of the same mechanism shows in the gate.
+    what another one of the same mechanism shows in the gate. Of a `slow` case the gate looks at the first mutant, and
+    the audit at the others.
     """
 
     name: str
@@ -66,6 +67,7 @@ class PromiseCase:
     tail: float | None = None
     paths: int = 2_000_000
     long: bool = False
+    slow: bool = False
 
     def __post_init__(self) -> None:
         if not self.pairs:

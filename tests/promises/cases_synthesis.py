@@ -279,6 +279,7 @@ CASES = [
             ),
         },
         tail=1e-3,
+        slow=True,
     ),
     PromiseCase(
         # The same law with so little left out that all of the claim is seen.
@@ -317,6 +318,7 @@ CASES = [
             ),
         },
         tail=1e-3,
+        slow=True,
     ),
     PromiseCase(
         name="pair contrasts of bits, a row replaced",

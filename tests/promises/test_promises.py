@@ -17,9 +17,11 @@ def _marks(case: PromiseCase) -> tuple[pytest.MarkDecorator, ...]:
 
 CASES = [pytest.param(case, id=case.name, marks=_marks(case)) for case in every_case()]
 MUTANTS = [
-    pytest.param(case, mutant, id=f"{case.name}: {name}", marks=_marks(case))
+    pytest.param(
+        case, mutant, id=f"{case.name}: {name}", marks=(pytest.mark.audit,) if case.slow and place else _marks(case)
+    )
     for case in every_case()
-    for name, mutant in case.mutants.items()
+    for place, (name, mutant) in enumerate(case.mutants.items())
 ]
 
 

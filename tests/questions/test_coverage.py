@@ -75,8 +75,17 @@ def rows_of(table: Any) -> list[tuple[Any, ...]]:
     return table.rows() if isinstance(table, Frame) else [tuple(table)]
 
 
-@pytest.mark.parametrize("spend", SPENDS, ids=repr)
-@pytest.mark.parametrize("setting", [ONE, replace(ONE, relation=ADD_REMOVE), MANY], ids=["one", "add", "many"])
+@pytest.mark.parametrize(
+    "spend", [SPENDS[0], *(pytest.param(one, marks=pytest.mark.audit) for one in SPENDS[1:])], ids=repr
+)
+@pytest.mark.parametrize(
+    "setting",
+    [
+        pytest.param(ONE, id="one"),
+        pytest.param(replace(ONE, relation=ADD_REMOVE), id="add", marks=pytest.mark.audit),
+        pytest.param(MANY, id="many", marks=pytest.mark.audit),
+    ],
+)
 @pytest.mark.parametrize(
     "question", [Count("side = 1"), Sum("value"), Mean("value", "side = 1"), Variance("value")], ids=lambda q: q.kind
 )
@@ -100,7 +109,7 @@ def test_numbers(question: Question, setting: Basis, spend: Bound) -> None:
     assert np.median(widths) <= wide * 1.15 * max(np.quantile(errors, 0.95), 1)
 
 
-@pytest.mark.parametrize("spend", SPENDS[:2], ids=repr)
+@pytest.mark.parametrize("spend", [SPENDS[0], pytest.param(SPENDS[1], marks=pytest.mark.audit)], ids=repr)
 def test_tables(spend: Bound) -> None:
     for question in (Histogram("key"), GroupBy("key", [Count(), Mean("value")])):
         prepared = question.prepare(ONE, spend)
@@ -145,7 +154,7 @@ def _rank_error(values: Any, code: int, chance: float) -> float:
     [
         (Histogram("value", keys="private"), ONE, Approximate(1, 1e-3)),
         (Histogram("value", keys="private"), ONE, Pure(1)),
-        (Histogram("value", keys="private"), ONE, Concentrated("0.1")),
+        pytest.param(Histogram("value", keys="private"), ONE, Concentrated("0.1"), marks=pytest.mark.audit),
     ],
     ids=["found", "large, pure", "large, concentrated"],
 )

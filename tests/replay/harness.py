@@ -71,17 +71,18 @@ def opened(
     """
     draw = Draws(seed)
     rows = base(draw, world)
+    patch = seam.remembering()
+    found: Tables | None = None
     with TemporaryDirectory() as place:
-        found = Tables(world, rows, seam.open_rows(world, rows, Path(place)), [])
-        patch = seam.remembering()
         try:
+            found = Tables(world, rows, seam.open_rows(world, rows, Path(place)), [])
             for one in made(draw, world, rows, tries):
                 if only is None or one.name in only:
                     found.others.append((one, seam.open_rows(world, one.rows, Path(place))))
             yield found
         finally:
             patch.undo()
-            for table in (found.base, *(other for _, other in found.others)):
+            for table in () if found is None else (found.base, *(other for _, other in found.others)):
                 table.close()
 
 
@@ -174,13 +175,13 @@ def measure(cell: Cell, plan: seam.Plan, tables: Tables) -> None:
     cell.free = plan.loss.person.is_zero
     beside = tables.beside(plan.relation)
     exact = plan.read(tables.base)
-    readings = [(one, plan.read(table)) for one, table in beside]
+    read = ((one, plan.read(table)) for one, table in beside)
+    # What is not told apart moves nowhere, and is not told.
+    readings = [(one, reading) for one, reading in read if not same(exact, reading)]
     cell.breaches += [str(move) for move in moves(plan, exact, iter(readings)) if move.too_far]
     with taped():
         first = recorded(plan.mechanism, exact, SEED)
         for neighbour, reading in readings:
-            if same(exact, reading):
-                continue  # what is not told apart is not told
             try:
                 second = replayed(plan.mechanism, reading, first)
             except (ArithmeticError, LookupError, TypeError, ValueError) as impossible:
@@ -211,15 +212,16 @@ def same(one: Any, other: Any) -> bool:
 def _compare(cell: Cell, plan: seam.Plan, neighbour: Neighbour, first: Tape, second: Tape) -> None:
     """Compare what a pair loses with what is stated; where people are replaced, whoever changes an attribute is one."""
     lost = list(losses.losses(first, second))
-    _against(cell, plan, neighbour, lost, first)
+    cost = total([one.cost for one in lost])
+    _against(cell, plan, neighbour, lost, cost, first)
     if neighbour.changed is not None and plan.relation is REPLACE_ONE:
-        _against(cell, plan, replace(neighbour, changed=None), lost, first)
+        _against(cell, plan, replace(neighbour, changed=None), lost, cost, first)
 
 
-def _against(cell: Cell, plan: seam.Plan, neighbour: Neighbour, lost: list[Lost], first: Tape) -> None:
+def _against(cell: Cell, plan: seam.Plan, neighbour: Neighbour, lost: list[Lost], cost: Cost, first: Tape) -> None:
     claim = claimed(plan, neighbour)
     change = "person" if neighbour.changed is None else ", ".join(sorted(neighbour.changed))
-    whole = losses.ratio(total([one.cost for one in lost]), claim)
+    whole = losses.ratio(cost, claim)
     if whole > 1 + SLACK:
         cell.breaches.append(f"{change} loses {whole:.4g} times what is stated ({neighbour.name})")
     # What draws once in a run has a share of its own; what draws again and again shares the loss of the whole.
@@ -247,7 +249,7 @@ def _share(lost: Lost, neighbour: Neighbour) -> float:
 
 def claimed(plan: seam.Plan, neighbour: Neighbour) -> Cost:
     """Return what is stated for a change."""
-    return plan.loss.person if neighbour.changed is None else plan.loss.at(neighbour.changed)
+    return plan.cost_of(neighbour.changed)
 
 
 def miscounted(tables: Tables) -> list[str]:

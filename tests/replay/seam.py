@@ -7,15 +7,19 @@ no other tests.
 
 from __future__ import annotations
 
+import itertools
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
+from ibis.backends.duckdb import Backend
 from pyarrow import parquet
 
 from sfumato.ask.prepared import Exact, Prepared, Several
@@ -26,7 +30,7 @@ from sfumato.papers.query_release.geometry.recursive import RecursiveNoise
 from sfumato.papers.query_release.geometry.shaped import ShapedNoise
 from sfumato.papers.query_release.synopses.hubs import Edges
 from sfumato.perturb import AdditiveNoise
-from sfumato.privacy import ADD_REMOVE, EVERYTHING, REPLACE_ONE, Bound, Loss, Relation
+from sfumato.privacy import ADD_REMOVE, EVERYTHING, REPLACE_ONE, Bound, Cost, Loss, Relation
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.questions.distribution.medians import MedianTree
 from sfumato.questions.distribution.nodes import NodeTree
@@ -34,7 +38,9 @@ from sfumato.questions.quantiles import JointQuantiles
 from sfumato.questions.quantiles.quantile_choice import QuantileChoice
 from sfumato.questions.synopsis.binary import Rows
 from sfumato.questions.synthesis.stack import TableStack
+from sfumato.table import engine
 from sfumato.table.data import Table, open_table
+from sfumato.table.engine import Source
 from sfumato.table.gauge import Basis
 from sfumato.table.view import View
 from sfumato.table.where import read_where
@@ -52,6 +58,8 @@ NOTHING_MOVES = Sensitivity(Fraction(0), Fraction(0), Fraction(0), 0)
 
 GROUP = 4
 """How many rows of a file share their statistics: cells of several people, and several groups a file."""
+FAR = 10**9
+"""Where the numbers in the names of tables begin; those of the process never come so far."""
 WHOLE = "whole rows"
 """The payload of mechanisms that count rows one by one: they have no unit but the row."""
 
@@ -97,9 +105,19 @@ class Plan:
         """Whether rows are told apart by what no attribute decides."""
         return self.prepared.gauge.matched
 
+    def cost_of(self, changed: Changed) -> Cost:
+        """Return what is stated for a change; added up once, because every neighbour asks."""
+        if changed not in self._costs:
+            self._costs[changed] = self.loss.person if changed is None else self.loss.at(changed)
+        return self._costs[changed]
+
+    @cached_property
+    def _costs(self) -> dict[Changed, Cost]:
+        return {}
+
     def charged(self, name: str) -> bool:
         """Tell whether an attribute is stated to cost anything."""
-        return not self.loss.at(frozenset({name})).is_zero
+        return not self.cost_of(frozenset({name})).is_zero
 
 
 def open_rows(world: World, rows: list[dict[str, Any]], place: Path) -> Table:
@@ -113,7 +131,7 @@ def open_rows(world: World, rows: list[dict[str, Any]], place: Path) -> Table:
 
 def remembering() -> pytest.MonkeyPatch:
     """Ask the engine the same query of the same table once only: questions, spends and relations share readings."""
-    patch, ask, count = pytest.MonkeyPatch(), View._ask, View.people_in
+    patch, ask, counted = pytest.MonkeyPatch(), View._ask, View.people_in
 
     def once(view: View, keys: Any, measures: Any, where: Any, *, as_cells: bool) -> Any:
         kept = view.table.__dict__.setdefault("replayed", {})
@@ -126,12 +144,43 @@ def remembering() -> pytest.MonkeyPatch:
         kept = view.table.__dict__.setdefault("replayed", {})
         query = ("people", view.rule, view.columns, tuple(keys), read_where(where, view.table.schema))
         if query not in kept:
-            kept[query] = count(view, keys, where)
+            kept[query] = counted(view, keys, where)
         return kept[query]
 
     patch.setattr(View, "_ask", once)
     patch.setattr(View, "people_in", people_once)
+    _write_queries_once(patch)
     return patch
+
+
+def _write_queries_once(patch: pytest.MonkeyPatch) -> None:
+    """Let Ibis write equal queries of different tables as SQL once: that takes longer than to run them.
+
+    Each table has an engine of its own, so that names need only differ inside of one; then what is equal is called
+    equally everywhere. A query that depends on cells is another one, and is written by itself.
+    """
+    written: dict[Any, str] = {}
+    numbers: WeakKeyDictionary[Any, Iterator[int]] = WeakKeyDictionary()
+    plain = Backend.compile
+
+    def compiled(backend: Any, query: Any, /, **options: Any) -> str:
+        asked = (query.op(), *sorted(options.items(), key=repr))
+        if asked not in written:
+            written[asked] = plain(backend, query, **options)
+        return written[asked]
+
+    def numbered(method: Any) -> Any:
+        def named(source: Source, *given: Any, **more: Any) -> Any:
+            with pytest.MonkeyPatch.context() as inside:
+                # Far from the numbers of what was there before, or comes after.
+                inside.setattr(engine, "_names", numbers.setdefault(source.engine.con, itertools.count(FAR)))
+                return method(source, *given, **more)
+
+        return named
+
+    patch.setattr(Backend, "compile", compiled)
+    for name in ("stored", "planned", "registered", "_viewed"):
+        patch.setattr(Source, name, numbered(getattr(Source, name)))
 
 
 def people_of(table: Table) -> int:

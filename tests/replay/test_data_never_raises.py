@@ -107,8 +107,8 @@ def cell_of(name: str) -> tuple[str, str, Relation]:
 
 
 def test_questions_are_answered_or_refused_by_public_facts(tables):
-    """A third of all questions, each in one way and of one source."""
-    names = [name for name in every_question(WORLDS["no person"].schema) if sampled(name)]
+    """A sixth of all questions, each in one way and of one source."""
+    names = [name for name in every_question(WORLDS["no person"].schema) if sampled(name)][::2]
     told = [one for name in names for one in differing(tables, name, *cell_of(name), spends=1)]
     assert not told, "\n".join(told)
 

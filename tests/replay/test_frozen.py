@@ -48,14 +48,17 @@ def _some(draw, world, rows, tries):
     return islice(neighbours(draw, world, rows, tries), 0, None, 4)
 
 
-LONG = [pytest.param(name, neighbours, marks=pytest.mark.audit) for name in ("no person", "two keyed", "keyed groups")]
+SAMPLE = 4
+"""One question in so many is looked at in the gate."""
+AUDITED = ("no person", "one row", "two keyed", "keyed groups")
+LONG = [pytest.param(name, neighbours, marks=pytest.mark.audit) for name in AUDITED]
 
 
 @pytest.mark.parametrize(("world", "made"), [("one row", _some), *LONG])
 def test_all_but_the_noisy_values_is_the_same_on_neighbouring_tables(world, made):
     with harness.opened(WORLDS[world], seed=90, made=made) as tables:
         asked = list(every_question(tables.world.schema))
-        told = list(_differences(tables, asked[::2] if made is _some else asked))
+        told = list(_differences(tables, asked[::SAMPLE] if made is _some else asked))
     assert not told, "\n".join(told)
 
 

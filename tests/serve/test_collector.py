@@ -193,6 +193,7 @@ def ended(process: subprocess.Popen[bytes], how: signal.Signals) -> bytes:
     return bytes(said)
 
 
+@pytest.mark.audit
 def test_a_real_server_with_many_senders_that_is_killed(place: Path) -> None:
     plan = SMALL.save(place.parent / "small.plan")
     process, address = started(place, "--plan", str(plan))

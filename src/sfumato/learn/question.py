@@ -150,7 +150,7 @@ class Learn(Question):
         stored = basis.schema.domain(self.target)
 
         def finish(raw: Any) -> Released:
-            return Released((), made={"rule": estimator.rule(facts, raw).to_json()})
+            return Released((), made={"rule": estimator.rule(facts, raw).known_by(mechanism).to_json()})
 
         return Prepared(
             gauge,

@@ -166,6 +166,36 @@ def test_missing_labels_count_as_the_question_says(label, missing, classes):
     assert found.tolist() == [0, 1, 1]
 
 
+@pytest.mark.parametrize(
+    ("label", "missing", "classes"),
+    [
+        (categories("no", "yes"), "yes", ("no", "yes")),
+        (categories("no", "yes"), "other", ("no", "yes", "other")),
+        (categories("no", "yes", missing="other"), None, ("no", "yes", "other")),
+        (categories("no", "yes", other="yes"), "no", ("no", "yes")),
+    ],
+)
+def test_the_labels_are_those_that_the_schema_lists(label, missing, classes):
+    schema = Schema({"age": integers(0, 99, missing=0), "label": label})
+    fill = {} if missing is None else {"label": missing}
+    facts = Learn("PrivateLinearClassifier", "age", "label", missing=fill).facts(schema, frozenset())
+    assert facts.classes == classes
+    unlisted = _label_codes(np.array([label.encode("perhaps"), label.encode(None)]), label, facts.labels).tolist()
+    first = 0 if "other" not in classes and label.other is None else facts.labels.encode(label.other or "other")
+    assert unlisted == [first, classes.index(missing or "other")]
+
+
+def test_a_list_of_two_labels_is_learned_as_two_and_the_answer_says_what_others_count_as():
+    schema = Schema({"age": integers(0, 99, missing=0), "label": categories("no", "yes")})
+    rows = pa.table({"age": AGES, "label": ["yes" if age >= 50 else "no" for age in AGES]})
+    with curate(rows, schema, Pure(5)) as curator:
+        learner = PrivateLinearClassifier(Pure(5))
+        answer = curator.learn(learner, features="age", target="label", missing={"label": "yes"})
+    assert learner.classes_.tolist() == ["no", "yes"] and learner.auc_ > 0.9
+    assert "One that is there and none of 'no', 'yes' counts as 'no'." in str(answer)
+    Learn("PrivateThreshold", "age", "label", missing={"label": "no"}).canonical(schema)
+
+
 def test_a_number_is_sent_to_the_regression():
     with pytest.raises(ParameterError, match="for a number take PrivateLinearRegressor, or say which are"):
         Learn("PrivateLinearClassifier", "age", "hours", missing={"age": 1, "hours": 1}).canonical(SCHEMA)

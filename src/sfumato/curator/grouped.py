@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
 from itertools import product
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 MOST_GROUPS = 1000
 """Each group of quantiles is a question of its own, with a part of the spend."""
 USUAL = Fraction(95, 100)
+NEEDED = "rows needed"
+"""The column that says how many rows a group must have for its values to tell something."""
 Group = tuple[Any, ...]
 
 
@@ -75,13 +77,13 @@ def _lost(groups: Sequence[Group], of: int) -> tuple[str, ...]:
 
 
 def _needed(errors: Sequence[int]) -> tuple[str, ...]:
-    """Say how many rows a group needs so that its values tell something, by the largest rank error."""
+    """Say that no group is shown to have the rows that its values need, by the largest rank error."""
     if not errors or not max(errors):
         return ()
     return (
-        f"Where a group has fewer than {2 * max(errors):,} rows, its values may tell nothing: a rank error of "
-        f"{max(errors):,} rows, the largest of these groups, reaches from the middle to both ends. A count by group "
-        "says how many rows there are.",
+        "No count is released with quantiles: this answer does not say how many rows a group has, if any. "
+        f"Where a group has fewer than {NEEDED!r} says (up to {2 * max(errors):,}), its values may tell nothing, and "
+        "may be anything in the range: a rank error reaches from the middle to both ends. Ask for a count by group.",
     )
 
 
@@ -100,8 +102,9 @@ class ByGroup:
         return self._stacked([answer.value for answer in self.answers])
 
     def interval(self, released: Released, confidence: Fraction) -> Frame:
-        """Return the rank error of every group, each of which holds with this confidence."""
-        return self._stacked([answer.interval(confidence) for answer in self.answers])
+        """Return the rank error of every group, each of which holds with this confidence, and the rows it needs."""
+        errors = self._stacked([answer.interval(confidence) for answer in self.answers])
+        return replace(errors, columns={**errors.columns, NEEDED: tuple(2 * one for one in errors["rank error"])})
 
     def separate_intervals(self, released: Released) -> int:
         """Return how many groups there are: the quantiles of one hold together, those of different groups do not."""

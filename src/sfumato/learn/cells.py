@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.domain import Booleans, Categories, Domain, FixedPoint, Integers
 from sfumato.domain.numbers import double_ends
-from sfumato.errors import ParameterError
+from sfumato.errors import AccuracyWarning, ParameterError
 
 Codes = NDArray[Any]
 """Integer codes, 64 bits wide where the domain allows it, Python integers elsewhere."""
@@ -74,8 +74,7 @@ def check_label_type(labels: Any, wanted: Domain) -> None:
 
     Lists and object arrays declare none. Truth values are read from text and from numbers.
     """
-    declared = getattr(labels, "dtype", None) or getattr(labels, "type", "")
-    name = str(getattr(declared, "name", declared)).lower()
+    name = _type_name(getattr(labels, "dtype", None) or getattr(labels, "type", ""))
     text, number = name.startswith(TEXT_TYPES), name.startswith(NUMBER_TYPES)
     if isinstance(wanted, Booleans):
         return
@@ -90,6 +89,34 @@ def check_label_type(labels: Any, wanted: Domain) -> None:
         f"The classes are {meant} and y is declared as {found}, so that every label would count as the first class; "
         f"write the labels as they stand in y, for example {example}."
     )
+
+
+def warn_of_text(rows: Any, domains: Sequence[Domain]) -> None:
+    """Warn where features are numbers and X is declared as text; no cell is looked at."""
+    if hasattr(rows, "column_names"):
+        types = rows.schema.types
+    else:
+        types = getattr(rows, "dtypes", [getattr(rows, "dtype", "")] * len(domains))
+    found = [
+        place
+        for place, (declared, domain) in enumerate(zip(types, domains, strict=True))
+        if _type_name(declared).startswith(TEXT_TYPES) and isinstance(domain, (Integers, FixedPoint))
+    ]
+    if found:
+        mark = domains[found[0]].decimal  # type: ignore[attr-defined]
+        other = "," if mark == "." else "."
+        warnings.warn(
+            f"Column {found[0]} of X is declared as text, and its domain is one of numbers: digits with {mark!r} "
+            "before decimals are read, and every other cell counts as the missing value. Write X.astype(float), or "
+            f"decimal={other!r} in the domain where numbers are written like 3{other}5.",
+            AccuracyWarning,
+            stacklevel=5,
+        )
+
+
+def _type_name(declared: Any) -> str:
+    """Return how the type of an array or a column is called, in small letters."""
+    return str(getattr(declared, "name", declared)).lower()
 
 
 def encoded(column: NDArray[Any], domain: Domain) -> Codes:

@@ -19,7 +19,15 @@ from sfumato.ask.question import fits
 from sfumato.domain import Booleans, Categories, Derived, Domain, nearest
 from sfumato.errors import AccuracyWarning, CertificationError, ParameterError, SchemaError
 from sfumato.exact import Number, between_zero_and_one, positive_integer
-from sfumato.learn.cells import check_label_type, encoded, feature_columns, label_column, label_domain, listed
+from sfumato.learn.cells import (
+    check_label_type,
+    encoded,
+    feature_columns,
+    label_column,
+    label_domain,
+    listed,
+    warn_of_text,
+)
 from sfumato.learn.facts import LearningFacts, Sample, joined
 from sfumato.learn.labels import labels_of_column
 from sfumato.learn.rules import Learned
@@ -103,7 +111,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         spend = self._spend()
         self._warn(facts, sample.people, spend)
         mechanism = settled(self._plan_for(facts, sample, spend), spend)
-        return self.keep(facts, mechanism.loss(), self.rule(facts, mechanism(sample, deepcopy(self.noise))))
+        value = mechanism(sample, deepcopy(self.noise))
+        return self.keep(facts, mechanism.loss(), self.rule(facts, value).known_by(mechanism))
 
     def keep(self, facts: LearningFacts, loss: Loss, rule: Learned) -> Self:
         """Become fitted: with a rule that was drawn here, or that a ledger stored."""
@@ -222,6 +231,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         self._domains(len(columns))  # arrays have their own, whatever a curator's schema said before
         facts = self.facts(getattr(self, "feature_names_in_", len(columns)), _target(labels))
         check_label_type(labels, facts.labels)
+        warn_of_text(rows, facts.domains)
         codes = joined(
             [encoded(column, domain) for column, domain in zip(columns, facts.domains, strict=True)], facts.domains
         )

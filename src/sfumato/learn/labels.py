@@ -26,7 +26,7 @@ def labels_of_column(column: Domain, classes: Sequence[Any] | None, most: int) -
         return _filled(labels, column)
     if isinstance(column, Booleans):
         return _filled(label_domain((False, True)), column)
-    values = range(0) if column.present is None else column.present
+    values = _written(column)
     if not 2 <= len(values) <= (most if isinstance(column, Categories) else 2):
         which = "which two are" if most == 2 else f"which are (from two to {most})"
         number = isinstance(column, (Integers, FixedPoint)) and most > 2
@@ -38,6 +38,14 @@ def labels_of_column(column: Domain, classes: Sequence[Any] | None, most: int) -
         )
     labels = label_domain([column.decode(code) for code in values], most)
     return replace(labels, missing=None) if column.may_be_missing else _filled(labels, column)
+
+
+def _written(column: Domain) -> range:
+    """Return the codes of the labels that a schema writes down; unlisted cells have a level, which is no label."""
+    if column.present is None:
+        return range(0)
+    # A list whose missing cells are apart has its own categories first, and the level of unlisted cells behind them.
+    return range(len(column.values)) if isinstance(column, Categories) and column.may_be_missing else column.present
 
 
 def _filled(labels: Booleans | Categories, column: Domain) -> Booleans | Categories:

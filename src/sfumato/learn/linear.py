@@ -23,6 +23,7 @@ from sfumato.learn.linear_rows import BINS, coordinates_of
 from sfumato.learn.linear_rules import (
     Floats,
     LinearLabels,
+    LinearModel,
     LinearNumber,
     LinearRule,
     calibrated,
@@ -58,6 +59,12 @@ class Linear:
                 AccuracyWarning,
                 stacklevel=4,
             )
+
+    def _keep_doubts(self, rule: LinearModel) -> None:
+        """Say which coefficients are known, and warn of features that the released numbers show in one place only."""
+        self.coef_known_ = np.array([one.place not in rule.faint for one in rule.axes()])
+        for said in rule.narrow_features():
+            warnings.warn(said, AccuracyWarning, stacklevel=5)
 
 
 def _ratio(facts: LearningFacts, people: int, spend: Bound) -> float:
@@ -98,7 +105,8 @@ class PrivateLinearClassifier(Linear, PrivateLearner):
         score by label: a rough figure. nan, with a warning, where that table does not show both labels.
     auc_interval_ : where that area lies without noise, about 95 % of the time (privacy noise only).
     coef_, intercept_ : the log-odds (of several labels the score of each) in the units of the features, without the
-        clipping of far values; `coordinate_names_` says which coefficient is whose.
+        clipping of far values; `coordinate_names_` says which coefficient is whose, `coef_known_` where people have
+        more say in it than noise, by the released numbers.
 
     >>> from sfumato import Noise, Pure, integers
     >>> people = [[age, hours] for age in range(20, 80) for hours in range(0, 60)] * 3
@@ -144,6 +152,7 @@ class PrivateLinearClassifier(Linear, PrivateLearner):
         else:
             heads, constants = _heads(rule)
         self.coordinate_names_, self.coef_, self.intercept_ = coefficients(rule, heads, constants)
+        self._keep_doubts(rule)
         return self
 
     def _keep_area(self, rule: LinearRule) -> None:
@@ -190,7 +199,7 @@ class PrivateLinearRegressor(RegressorMixin, Linear, PrivateModel):  # type: ign
     Attributes
     ----------
     coef_, intercept_ : in the units of the target for a unit of each feature, without the clipping of far values;
-        `coordinate_names_` says which coefficient is whose.
+        `coordinate_names_` says which coefficient is whose, `coef_known_` where people have more say in it than noise.
     rule_, loss_ : the model, frozen, readable, JSON, and what the fit cost.
 
     >>> from sfumato import Noise, Pure, integers
@@ -261,6 +270,7 @@ class PrivateLinearRegressor(RegressorMixin, Linear, PrivateModel):  # type: ign
         constants = low + unit * (rule.cell + mean + SPAN * deviation * constants)
         self.coordinate_names_, found, intercept = coefficients(rule, unit * SPAN * deviation * heads, constants)
         self.coef_, self.intercept_ = found[0], float(intercept[0])
+        self._keep_doubts(rule)
         return self
 
     def predict_interval(self, X: Any, confidence: Number = Fraction(9, 10)) -> NDArray[np.float64]:  # noqa: N803

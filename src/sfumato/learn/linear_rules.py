@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,18 +16,102 @@ from sfumato.exact import Number, between_zero_and_one
 from sfumato.learn.cells import Codes
 from sfumato.learn.linear_aims import SCORE_BITS, SPAN, row_scores
 from sfumato.learn.linear_rows import BINS, Coordinates, Grid, Integers, standardised_cells
-from sfumato.learn.rules import Learned, Rule
+from sfumato.learn.linear_steps import LinearSteps
+from sfumato.learn.rules import UNMEASURED, Learned, Rule
+from sfumato.mechanism import Mechanism
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
 class LinearModel(Learned):
-    """What every linear model keeps: how coordinates are scaled."""
+    """What every linear model keeps: how coordinates are scaled, and where noise has more say than people."""
 
     cell: int
     centre: tuple[int, ...]
     deviation: tuple[int, ...]
+    faint: tuple[int, ...] = ()
+    """The coordinates of which the released numbers show too few people, or too little spread, for a coefficient."""
+    narrow: tuple[int, ...] = ()
+    """The numbers that are not shown to spread over what was declared of them, though noise would let it be seen."""
+
+    def known_by(self, mechanism: Mechanism) -> Self:
+        """Return the model with its faint and narrow coordinates."""
+        assert isinstance(mechanism, LinearSteps)
+        scale = (self.centre, self.deviation)
+        return replace(self, faint=mechanism.faint(*scale), narrow=mechanism.narrow(*scale))
+
+    def quality(self) -> tuple[str, ...]:
+        """Say how good it is, which features hardly spread over their ranges, and which coefficients are noise."""
+        return (*self.figures(), *self.narrow_features(), *self._faint_words())
+
+    def figures(self) -> tuple[str, ...]:
+        """Say how good it is by what was released with it."""
+        return (UNMEASURED,)
+
+    def narrow_features(self) -> tuple[str, ...]:
+        """Say of which numbers the released mean and spread show hardly more than one value."""
+        named = [
+            f"{one.feature!r} ({one.low:g} to {one.high:g}, mean about {one.mean(self):.3g})"
+            for one in self.axes()
+            if one.place in self.narrow
+        ]
+        if not named:
+            return ()
+        return (
+            f"The released numbers do not show that people spread over the declared range of {some_of(named)}. "
+            f"{OUT_OF_RANGE}",
+        )
+
+    def _faint_words(self) -> tuple[str, ...]:
+        names = [one.name for one in self.axes() if one.place in self.faint]
+        if not names:
+            return ()
+        return (
+            f"Not known are the coefficients of {some_of(names)}: by the released numbers noise has more say in them "
+            "than the people they speak of. Join rare categories, or spend more.",
+        )
+
+    def axes(self) -> list[Axis]:
+        """Return the coordinates in their order; a category lies between 0 and 1."""
+        found: list[Axis] = []
+        for name, domain in zip(self.features, self.domains, strict=True):
+            one = Coordinates.of(name, domain)
+            if one.levels:
+                shown = [f"{name}={domain.decode(code)}" for code in range(one.first, one.last + 1)]
+                found += [Axis(len(found) + level, name, said, 0.0, 1.0, False) for level, said in enumerate(shown)]
+            else:
+                low, high = (_number(domain.decode(code), code) for code in (one.first, one.last))
+                found.append(Axis(len(found), name, name, low, high, one.numeric))
+        return found
+
+
+MOST_NAMED = 5
+OUT_OF_RANGE = (
+    "Were cells scaled before (a StandardScaler), written in another unit, or as text that is not read (a "
+    "decimal comma)? Hand over what the domain declares, without a scaler, or declare the range of what is handed over."
+)
+
+
+def some_of(names: Sequence[str]) -> str:
+    """Return the first of some names, and how many more there are."""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{', '.join(names[:MOST_NAMED])}{more}"
+
+
+class Axis(NamedTuple):
+    """One coordinate of a linear model: whose it is, under which name, and between which numbers it lies."""
+
+    place: int
+    feature: str
+    name: str
+    low: float
+    high: float
+    numeric: bool
+
+    def mean(self, model: LinearModel) -> float:
+        """Return the released mean in the units of the feature."""
+        return self.low + (self.high - self.low) * (model.centre[self.place] + model.cell) / (2 * model.cell)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +151,7 @@ class LinearRule(LinearModel, Rule):
         """Name the features that move the score most."""
         return f"a score of {strongest(self, [self.direction])} is high enough"
 
-    def quality(self) -> tuple[str, ...]:
+    def figures(self) -> tuple[str, ...]:
         """Say the area under the curve with its interval, and warn where a guess could have it by luck."""
         if self.rare_label is not None:
             return (
@@ -125,8 +209,8 @@ class LinearRule(LinearModel, Rule):
 SCALE_OF_AREA = "0.5 is a guess, 1 is perfect"
 SCALE_OF_SHARE = "0 is one number for everybody, 1 is perfect"
 NO_BETTER = (
-    "Warning: by this the model may be no better than a guess, or one number for everybody; spend more, or use fewer "
-    "features."
+    "Warning: by this the model may be no better than a guess, or one number for everybody; spend more, use fewer "
+    "features, or look whether features and labels lie in what was declared of them."
 )
 
 
@@ -235,7 +319,7 @@ class LinearNumber(LinearModel):
         above = np.inf if high >= len(counts) - 1 else edges[high + 1]
         return np.stack([self._value(scores + below), self._value(scores + above)], axis=1)
 
-    def quality(self) -> tuple[str, ...]:
+    def figures(self) -> tuple[str, ...]:
         """Say which share of the spread is explained, by the released table, and warn where that may be none."""
         _, deviation, doubt = self.scale
         counts = np.array(self.table, np.float64)
@@ -290,12 +374,10 @@ def _scores(model: LinearModel, weights: Sequence[int], codes: Codes) -> Floats:
 
 def strongest(model: LinearModel, heads: Any) -> str:
     """Name the features that move scores most."""
-    size: dict[str, int] = {}
-    place = 0
-    for name, domain in zip(model.features, model.domains, strict=True):
-        width = Coordinates.of(name, domain).width
-        size[name] = max((abs(int(weight)) for head in heads for weight in head[place : place + width]), default=0)
-        place += width
+    size = dict.fromkeys(model.features, 0)
+    for one in model.axes():
+        if one.place not in model.faint:
+            size[one.feature] = max(size[one.feature], *(abs(int(head[one.place])) for head in heads))
     first = sorted(size, key=lambda name: -size[name])[:3]
     return f"{', '.join(first)}{' and others' if len(size) > 3 else ''}"
 
@@ -305,25 +387,15 @@ def coefficients(model: LinearModel, heads: Floats, constants: Floats) -> tuple[
 
     `heads` has one row a score and one column a coordinate, in units a deviation.
     """
-    names: list[str] = []
     columns: list[Floats] = []
-    intercept, place = constants.astype(np.float64), 0
-    for name, domain in zip(model.features, model.domains, strict=True):
-        one = Coordinates.of(name, domain)
-        for level in range(one.width):
-            each = heads[:, place] / model.deviation[place]
-            intercept = intercept - each * model.centre[place]
-            if one.levels:
-                names.append(f"{name}={domain.decode(domain.first + level)}")
-                columns.append(2 * model.cell * each)
-                intercept = intercept - model.cell * each
-            else:
-                names.append(name)
-                low, high = (_number(domain.decode(code), code) for code in (one.first, one.last))
-                columns.append(2 * model.cell * each / (high - low) if high > low else 0 * each)
-                intercept = intercept - (model.cell * each * (high + low) / (high - low) if high > low else 0 * each)
-            place += 1
-    return names, np.stack(columns, axis=1), intercept
+    intercept = constants.astype(np.float64)
+    for one in model.axes():
+        each = heads[:, one.place] / model.deviation[one.place]
+        width = one.high - one.low
+        columns.append(2 * model.cell * each / width if width else 0 * each)
+        middle = (one.high + one.low) / width if width else 0
+        intercept = intercept - each * model.centre[one.place] - model.cell * each * middle
+    return [one.name for one in model.axes()], np.stack(columns, axis=1), intercept
 
 
 def _number(value: Any, code: int) -> float:

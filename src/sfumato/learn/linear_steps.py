@@ -71,6 +71,52 @@ class LinearSteps(Mechanism):
         scale = (start.scale,) if start.scale else ()
         return (self.grid.cell, tuple(centre.tolist()), tuple(deviation.tolist()), tuple(kept), counts, *scale)
 
+    def faint(self, centre: Sequence[int], deviation: Sequence[int]) -> tuple[int, ...]:
+        """Return the coordinates whose weights noise moves further than people could, by what was released of them.
+
+        People of a share s move the mean gradient of their coordinate by at most s times the distance from the others,
+        where every one of them has the largest residual; the rate of the walk is the same for them and for the noise.
+        """
+        cell, half = self.grid.cell, self.steps // 2
+        held = np.array([self.steps - max(turn, half) for turn in range(self.steps)], np.float64)
+        noise = 2 * self.step.law.deviation() / (self.people * self.grid.both) * np.linalg.norm(held) / held.sum()
+        found = []
+        for place, (mean, spread, number) in enumerate(zip(centre, deviation, self._numeric(), strict=True)):
+            share = (cell - abs(mean)) / (2 * cell)
+            apart = min(2.0, 2 * cell * (1 - share) / spread) + 2 * cell * share / spread
+            unseen = spread**2 < self._unseen(mean) if number else cell - abs(mean) < 2 * self._doubt()
+            if unseen or (1.0 if number else share * apart) < noise:
+                found.append(place)
+        return tuple(found)
+
+    def narrow(self, centre: Sequence[int], deviation: Sequence[int]) -> tuple[int, ...]:
+        """Return the numbers that are released as hardly more than one value: everywhere, or at an end of their range.
+
+        What lies outside of a range is moved to its ends. Away from them a spread that noise hides is no sign of that.
+        """
+        cell = self.grid.cell
+        each = enumerate(zip(centre, deviation, self._numeric(), strict=True))
+        return tuple(
+            place
+            for place, (mean, spread, number) in each
+            if number
+            and (
+                50 * spread <= cell
+                or (spread**2 < self._unseen(mean) <= (cell / 4) ** 2 and cell - abs(mean) < cell / 16)
+            )
+        )
+
+    def _doubt(self) -> float:
+        """Return the deviation of a released mean, in cells."""
+        return float(self.scale.law.deviation()) / (self.people * self.grid.cell)
+
+    def _unseen(self, mean: int) -> float:
+        """Return below which square a released spread may be noise alone: two deviations of it."""
+        return 2 * self._doubt() * math.hypot(self.grid.cell, 2 * mean)
+
+    def _numeric(self) -> list[bool]:
+        return [one.numeric for one in self.coordinates for _ in range(one.width)]
+
     def _scale(self, totals: Any) -> tuple[Integers, Integers, Start]:
         """Return means, deviations and where the walk begins from the noisy totals; public arithmetic on them."""
         cell, width = self.grid.cell, sum(one.width for one in self.coordinates)

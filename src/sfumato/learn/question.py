@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -150,7 +150,7 @@ class Learn(Question):
         stored = basis.schema.domain(self.target)
 
         def finish(raw: Any) -> Released:
-            return Released((), made={"rule": estimator.rule(facts, raw).to_json()})
+            return Released((), made={"rule": estimator.rule(facts, raw).known_by(mechanism).to_json()})
 
         return Prepared(
             gauge,
@@ -170,6 +170,9 @@ class Learn(Question):
             first, *others = (repr(label) for label in facts.classes)
             named = others[0] if len(others) == 1 else f"one of {', '.join(others)}"
             found[self.target] = f"A cell of {self.target!r} that is not {named} counts as {first}."
+        elif isinstance(label, Categories) and label.may_be_missing and label.labels != facts.classes:
+            named = ", ".join(repr(label) for label in facts.classes)
+            found[self.target] += f" One that is there and none of {named} counts as {facts.classes[0]!r}."
         return found
 
     def value(self, released: Released) -> Learned:
@@ -229,7 +232,12 @@ def _feature(schema: Schema, name: str, missing: Mapping[str, Any]) -> Domain:
 
 def _label_column(schema: Schema, name: str, missing: Mapping[str, Any]) -> Domain:
     """Return what the label's column holds; its missing cells count as the first label, or as the question says."""
-    return _feature(schema, name, missing) if name in missing else schema.domain(name)
+    domain = schema.domain(name)
+    if name not in missing:
+        return domain
+    filled = _feature(schema, name, missing)
+    # A list that says what missing cells are has no level for unlisted ones, which nobody declared as a label.
+    return replace(domain, missing=filled.missing) if isinstance(domain, Categories) else filled
 
 
 def _sample(found: Distinct, facts: LearningFacts, schema: Schema) -> Sample:

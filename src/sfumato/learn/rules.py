@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from sfumato.domain import Domain, domain_from_json
 from sfumato.errors import ParameterError
 from sfumato.learn.cells import Codes, encoded, feature_columns, listed
 from sfumato.learn.facts import LearningFacts, joined
+from sfumato.mechanism import Mechanism
 from sfumato.registry import Registry
 
 _RULES: Registry[type[Learned]] = Registry(
@@ -71,6 +72,10 @@ class Learned(ABC):
     def quality(self) -> tuple[str, ...]:
         """Say how good it is by what was released with it, and warn where that is no better than a guess; free."""
         return (UNMEASURED,)
+
+    def known_by(self, mechanism: Mechanism) -> Self:
+        """Return it with what the public numbers of the mechanism that drew it say of its parts."""
+        return self
 
     @property
     def classes(self) -> tuple[Any, ...]:

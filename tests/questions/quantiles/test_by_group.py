@@ -21,7 +21,10 @@ def test_quantiles_by_group_are_the_list_that_the_shell_asks(tmp_path: Path) -> 
     with sf.curate(ROWS, SCHEMA, Pure(5)) as curator:
         answer = curator.quantiles("cost", (0.25, 0.5), where="cost > 20", by="ward", spend=Pure(2))
         assert answer.value["ward"] == ("a", "a", "b", "b")
-        assert list(answer.frame) == ["ward", "probability", "cost", "rank error"] and answer.loss.person.epsilon == 2
+        assert (
+            list(answer.frame) == ["ward", "probability", "cost", "rank error", "rows needed"]
+            and answer.loss.person.epsilon == 2
+        )
         asked = read_request("quantiles 0.25, 0.5 of cost by ward where cost > 20", SCHEMA).asked
         again = curator.ask(asked, Pure(2))
         assert all(one.reused for one in again) and [row for one in again for row in one.value["cost"]] == [
@@ -42,6 +45,8 @@ def test_groups_of_which_nothing_is_known_are_named_and_the_others_say_how_many_
         assert lost.count("not known") == 2 and "In 2 of 2 groups" in lost and "(a; b)" in lost
         answer = curator.quantiles("cost", by="ward", spend=Pure(2))
         assert "not known" not in str(answer)
-        assert f"fewer than {2 * max(answer.frame['rank error']):,} rows, its values may tell nothing" in str(answer)
+        assert answer.frame["rows needed"] == tuple(2 * error for error in answer.frame["rank error"])
+        assert f"(up to {max(answer.frame['rows needed']):,}), its values may tell nothing" in str(answer)
+        assert "does not say how many rows a group has, if any" in str(answer), "no count is released with them"
         alone = curator.ask(Quantiles("cost", where="ward = 'a'"), Pure(1))
         assert "by group" not in str(alone)

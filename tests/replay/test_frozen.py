@@ -6,9 +6,10 @@ from itertools import islice
 
 import pytest
 
+from sfumato.errors import SfumatoError
 from sfumato.privacy import ADD_REMOVE, REPLACE_ONE
 from sfumato.table.gauge import Basis
-from tests.replay import harness
+from tests.replay import harness, seam
 from tests.replay.extreme import neighbours
 from tests.replay.frozen import differing, drawn, seen
 from tests.replay.questions import every_question
@@ -28,6 +29,15 @@ def _beside(tables, relation, name):
     return [people[turn % len(people)], attributes[turn % len(attributes)]][:SHOWN]
 
 
+def _wants_a_crowd(question, tables, relation, spend):
+    """Tell whether a question is refused for want of people; then nobody can be answered here."""
+    try:
+        seam.plan(question, tables.world, tables.people, relation, spend)
+    except SfumatoError:
+        return True
+    return False
+
+
 def _differences(tables, names, relations=(REPLACE_ONE, ADD_REMOVE)):
     asked = every_question(tables.world.schema)
     for name in names:
@@ -37,6 +47,8 @@ def _differences(tables, names, relations=(REPLACE_ONE, ADD_REMOVE)):
                 kept = []
                 with drawn(type(plan.mechanism), kept):
                     first = seen(tables.base, question, spend, relation)
+                    if '"refused"' in first and not _wants_a_crowd(question, tables, relation, spend):
+                        yield f"{name}, {relation.value}, {spend!r} is planned, and refused when it is asked"
                     for neighbour, table in _beside(tables, relation, name):
                         second = seen(table, question, spend, relation)
                         if first != second:

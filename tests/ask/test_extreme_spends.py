@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato import Approximate, Concentrated, Pure
-from sfumato.errors import SfumatoError
+from sfumato import Approximate, Concentrated, Pure, curate
+from sfumato.errors import LedgerError, SfumatoError, Unfinished
 from sfumato.noise import Noise
 from sfumato.privacy import ADD_REMOVE, REPLACE_ONE, Bound, Relation
 from sfumato.table.data import Table
 from sfumato.table.gauge import Basis
-from tests.questions.every_question import PEOPLE, QUESTIONS, SCHEMA, table
+from tests.questions.every_question import PEOPLE, QUESTIONS, SCHEMA, rows, table
+
+pytestmark = pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
 
 SPENDS: list[Bound] = [
     Pure("1e-9"),
@@ -43,6 +45,21 @@ def lost(opened: Table, name: str, spend: Bound, relation: Relation) -> str | No
     except Exception as error:
         return f"{name}, {spend!r}, {relation.value}: {type(error).__name__} {error}"
     return None
+
+
+@pytest.mark.parametrize("relation", [REPLACE_ONE, ADD_REMOVE], ids=lambda relation: relation.value)
+def test_a_conversation_is_refused_before_it_is_paid_or_begins(relation: Relation) -> None:
+    opened = 0
+    for spend in SPENDS:
+        with curate(rows(), SCHEMA, Approximate(10**6, "1e-3"), relation=relation) as curator:
+            try:
+                curator.converse(domain=["ill", "job"], spend=spend).ask("ill = true")
+                opened += 1
+            except (LedgerError, Unfinished):
+                raise
+            except SfumatoError:
+                assert curator.ledger.history() == []
+    assert opened > 1
 
 
 FEW = ("Count(where)", "Mean", "Histogram private text", "GroupBy private", "Quantiles of one", "Popular stability")

@@ -10,14 +10,15 @@ from typing import TypeVar
 
 from sfumato.errors import CertificationError, ParameterError, UnsupportedSpend
 from sfumato.exact import Number, between_zero_and_one, positive_integer
+from sfumato.exact.rational import show
 from sfumato.exact.search import narrowed
 from sfumato.mechanism import Mechanism, Promise
+from sfumato.noise.laws.base import LARGEST_SCALE, SMALLEST_SCALE
 from sfumato.privacy import ADD_REMOVE, Approximate, Bound, Concentrated, Cost, Pure, Relation, Truncated, require_bound
 
 Settled = TypeVar("Settled", bound=Promise)
 
 DOUBLINGS = 32
-SMALLEST_SCALE = Fraction(1, 100)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +126,14 @@ def range_epsilon(spend: Bound) -> Fraction:
 
 
 def drawable(scale: Fraction) -> Fraction:
-    """Return the scale, or the smallest that the sampler draws: more noise than was asked for."""
+    """Return the scale of Laplace noise, or the smallest that is drawn: more noise than was asked for.
+
+    A spend that asks for more noise than can be drawn is refused here, before it is paid.
+    """
+    if scale > LARGEST_SCALE:
+        raise UnsupportedSpend(
+            f"This spend asks for noise of scale {show(scale, 2)}, beyond what is drawn; spend more."
+        )
     return max(scale, SMALLEST_SCALE)
 
 

@@ -14,10 +14,10 @@ from sfumato.exact import Number, between_zero_and_one
 from sfumato.exact.search import smallest_between
 from sfumato.mechanism import Mechanism
 from sfumato.noise import DiscreteLaplace, Noise
-from sfumato.noise.laws.base import SMALLEST_SCALE
 from sfumato.privacy import Approximate, Bound, Cost, Loss, Relation
 from sfumato.privacy.attributes import EVERYTHING, Attributes
 from sfumato.privacy.relations import REPLACE_ONE
+from sfumato.select.fit import drawable
 from sfumato.select.threshold import exceedance, rare_level
 from sfumato.table.sparse import Sparse
 
@@ -117,7 +117,7 @@ def stable_histogram(
             f"Keys that are found in the data need a delta, and {spend!r} has none; write "
             "Approximate(epsilon, delta), or list the keys in the schema."
         )
-    scale = max(Fraction(rows * (2 if relation is REPLACE_ONE else 1)) / spend.epsilon, SMALLEST_SCALE)
+    scale = drawable(Fraction(rows * (2 if relation is REPLACE_ONE else 1)) / spend.epsilon)
     low = rows
     high = rows + rare_level(scale, spend.delta / groups)
 

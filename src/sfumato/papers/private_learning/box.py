@@ -79,6 +79,14 @@ class BoxSides(Mechanism):
     sizes: tuple[int, ...]
     counted: Attributes
 
+    def __post_init__(self) -> None:
+        self.law  # noqa: B018  noise that cannot be drawn is refused before it is paid
+
+    @property
+    def law(self) -> DiscreteLaplace:
+        """The noise on the count."""
+        return DiscreteLaplace(self.scale)
+
     def loss(self) -> Loss:
         """Return the loss of the count and of the sides."""
         total = Loss.flat(Cost.pure(1 / self.scale), self.counted)
@@ -90,7 +98,7 @@ class BoxSides(Mechanism):
         """Count first, then choose the sides."""
         chosen = exact.labels == 1
         counts = exact.counts[chosen]
-        if int(counts.sum()) + noise.draw(DiscreteLaplace(self.scale)) < self.least:
+        if int(counts.sum()) + noise.draw(self.law) < self.least:
             return NOTHING
         box = []
         for place, (side, first, size) in enumerate(zip(self.sides, self.firsts, self.sizes, strict=True)):

@@ -13,13 +13,14 @@ from sfumato.errors import UnsupportedSpend
 from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import DiscreteGaussian, Noise, Priced
+from sfumato.noise.laws.base import SMALLEST_SCALE
 from sfumato.noise.laws.chosen import law_of
 from sfumato.papers.private_learning.enough_people import said_of_promise
 from sfumato.privacy import EVERYTHING, Attributes, Bound, Concentrated, Everything, Loss, Truncated, attributes
 from sfumato.privacy.calibrate import choose
 from sfumato.privacy.sensitivity import sensitivity
 from sfumato.select.exponential_choice import Exponential, exponential
-from sfumato.select.fit import drawable, positive_spend, settle, shortfall
+from sfumato.select.fit import positive_spend, settle, shortfall
 from sfumato.select.quasiconcave.heaviest_cell import HeaviestCell
 from sfumato.select.quasiconcave.interior_point import SHARES, part_of
 from sfumato.select.quasiconcave.tree import clamped
@@ -207,7 +208,7 @@ def _interior(spend: Bound, last: int, total: int, *, depth: int, step: int, nam
         step=moved,
         level_choice=level_choice,
         node_choice=HeaviestCell(law=law_of(choose(second, moves, draws=1 << bits)), moves=moves, reads=names),
-        end_law=DiscreteGaussian(drawable(Fraction(moved**2) / (2 * third.rho))),
+        end_law=DiscreteGaussian(max(SMALLEST_SCALE, Fraction(moved**2) / (2 * third.rho))),
         reads=names,
     )
     return settle(mechanism, bound)

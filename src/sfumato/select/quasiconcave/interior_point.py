@@ -12,6 +12,7 @@ from sfumato.errors import UnsupportedSpend
 from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import DiscreteGaussian, Noise, Priced
+from sfumato.noise.laws.base import SMALLEST_SCALE
 from sfumato.noise.laws.chosen import law_of
 from sfumato.privacy import (
     EVERYTHING,
@@ -27,7 +28,7 @@ from sfumato.privacy import (
 from sfumato.privacy.calibrate import Gaussians, choose
 from sfumato.privacy.sensitivity import sensitivity
 from sfumato.select.exponential_choice import Exponential, exponential
-from sfumato.select.fit import drawable, positive_spend, settle, shortfall
+from sfumato.select.fit import positive_spend, settle, shortfall
 from sfumato.select.quasiconcave.heaviest_cell import HeaviestCell
 from sfumato.select.quasiconcave.tree import clamped, fullest, node_counts
 from sfumato.select.scores import StepFunction
@@ -166,7 +167,7 @@ def interior_point(
         bits=width,
         level_choice=exponential(first, reads=names),
         node_choice=HeaviestCell(law=node_law, moves=NODE_MOVES, reads=names),
-        end_law=DiscreteGaussian(drawable(2 / third.rho)),
+        end_law=DiscreteGaussian(max(SMALLEST_SCALE, 2 / third.rho)),
         low=0,
         high=0,
         relation=REPLACE_ONE,

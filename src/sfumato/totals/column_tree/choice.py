@@ -11,6 +11,7 @@ from typing import Any
 from sfumato.answer import NoisyPart, Released
 from sfumato.ask.prepared import Prepared
 from sfumato.errors import DomainTooLarge, NotProvable, UnsupportedSpend
+from sfumato.exact.search import smallest_between
 from sfumato.privacy import Bound, Pure
 from sfumato.select.threshold import exceedance
 from sfumato.table.gauge import Basis
@@ -63,10 +64,17 @@ def plan_tree(basis: Basis, spend: Bound, columns: Sequence[str], smallest: int 
 
 def shown_from(mechanism: PopularCounts, keep: int) -> int:
     """Return the count from which a record is found, and its noisy count is at least `keep`, at the confidence."""
-    count = mechanism.hitters.smallest_found(CONFIDENCE)
-    while mechanism.hitters.missed(count) + exceedance(mechanism.scale, count - keep + 1) > 1 - CONFIDENCE:
-        count += 1
-    return count
+
+    def surely(count: int) -> bool:
+        return mechanism.hitters.missed(count) + exceedance(mechanism.scale, count - keep + 1) <= 1 - CONFIDENCE
+
+    low = mechanism.hitters.smallest_found(CONFIDENCE)
+    if surely(low):
+        return low
+    high = 2 * low + 1
+    while not surely(high):
+        low, high = high, 2 * high
+    return smallest_between(low, high, surely)
 
 
 def plan_cells(basis: Basis, spend: Bound, columns: Sequence[str]) -> Prepared:

@@ -51,6 +51,7 @@ class PopularCounts(Mechanism):
         object.__setattr__(self, "scale", above_zero(self.scale, "scale"))
         object.__setattr__(self, "reads", self.hitters.reads)
         object.__setattr__(self, "relation", REPLACE_ONE)
+        self.law  # noqa: B018  noise that cannot be drawn is refused before it is paid
 
     @property
     def law(self) -> DiscreteLaplace:

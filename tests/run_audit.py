@@ -1,8 +1,8 @@
 """`make audit`: the long checks, and their table in docs/audit.md, which is also where the next run goes on.
 
-A result holds as long as no file of `src` and `tests` changes, nor what is installed; then a run that was cut short, here
-or on another machine, asks only what the page does not have. What a run finds is kept as it comes
-(`out/audit-CONTENT.jsonl`); `make audit-page` writes the page from it without running anything.
+A result holds as long as no file that its check can reach changes (`tests.reach`), nor what is installed; so a run that
+was cut short, here or on another machine, and one after a change asks only what the page does not have. What a run finds
+is kept as it comes (`out/audit-CONTENT.jsonl`); `make audit-page` writes the page from it without running anything.
 """
 
 from __future__ import annotations
@@ -13,84 +13,118 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 from tests.kept_results import VARIABLE, Results, kept
+from tests.reach import House
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "audit.md"
-DECIDING = ("src", "tests", "pyproject.toml", "requirements.lock")
-"""What results depend on, but for what keeps them."""
-KEEPING = ("tests/run_audit.py", "tests/kept_results.py", "tests/test_run_audit.py")
+KEEPING = ("tests/run_audit.py", "tests/kept_results.py", "tests/reach.py", "tests/test_run_audit.py", "docs/audit.md")
+"""Files that keep results and do not decide them."""
 NO_TESTS = 5
 """Pytest's word for a run that had nothing left to do."""
-ROW = re.compile(r"\| (\S+) \| (.+) \| (passed|skipped|failed) \| ([0-9.]+) \|")
+ROW = re.compile(r"\| (\S+) \| (.+) \| (passed|skipped|failed) \| ([0-9.]+) \| ([0-9a-f]+) \|")
+
+State = Callable[[str], str]
+"""A name for the content of all files that decide the checks of a test file."""
 
 
-def content() -> str:
-    """Return a name for all that decides results; with a plus sign if it differs from what is committed."""
-    listed = [line for line in _git("ls-tree", "-r", "HEAD", "--", *DECIDING) if line.split("\t")[1] not in KEEPING]
-    changed = any(line[3:] not in KEEPING for line in _git("status", "--porcelain", "--", *DECIDING))
-    return hashlib.sha256("\n".join(listed).encode()).hexdigest()[:12] + ("+" if changed else "")
+def states(house: House) -> State:
+    """Return how to name what decides a test file: what it reaches, and what all tests share."""
+    texts = cache(lambda path: hashlib.sha256(path.read_bytes()).hexdigest())
+    shared = frozenset(_shared(house.root))
+
+    @cache
+    def state(file: str) -> str:
+        deciding = {path.relative_to(house.root).as_posix(): path for path in house.reached(file) | shared}
+        lines = [f"{name} {texts(path)}" for name, path in sorted(deciding.items()) if name not in KEEPING]
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12]
+
+    return state
 
 
-def _git(*words: str) -> list[str]:
-    done = subprocess.run(["git", *words], capture_output=True, text=True, cwd=ROOT, check=True)
-    return done.stdout.splitlines()
+def _shared(root: Path) -> Iterator[Path]:
+    """Yield what every check may depend on: the set-up, fixtures for all, and data beside the code."""
+    yield from (root / "pyproject.toml", root / "requirements.lock", *root.glob("tests/**/conftest.py"))
+    for folder in ("src", "tests"):
+        for path in (root / folder).rglob("*"):
+            if path.is_file() and path.suffix not in (".py", ".pyc") and ".egg-info" not in path.as_posix():
+                yield path
 
 
-def on_page(text: str, name: str) -> Results:
-    """Return the results of a page, nothing if they are of other files."""
-    if f"Files {name}," not in text:
-        return {}
+def content(house: House) -> str:
+    """Return a name for all files that decide anything."""
+    lines = [
+        f"{path.relative_to(house.root)} {hashlib.sha256(path.read_bytes()).hexdigest()}"
+        for path in sorted({*house.modules.values(), *_shared(house.root)})
+        if path.relative_to(house.root).as_posix() not in KEEPING
+    ]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12]
+
+
+def on_page(text: str, state: State) -> Results:
+    """Return the results of a page that still hold."""
     rows = [found.groups() for found in map(ROW.fullmatch, text.splitlines()) if found]
     return {
         f"tests/{area}::{check.replace(chr(92) + '|', '|')}": (outcome, float(seconds))
-        for area, check, outcome, seconds in rows
+        for area, check, outcome, seconds, of in rows
+        if state(f"tests/{area}") == of
     }
 
 
-def page(results: Results, name: str, whole: bool) -> str:
+def page(results: Results, state: State, whole: bool) -> str:
     """Return the table of what was seen."""
     passed, failed = (sum(outcome == word for outcome, _ in results.values()) for word in ("passed", "failed"))
     minutes = sum(seconds for _, seconds in results.values()) / 60
-    state = "complete" if whole else "**cut short: run `make audit` to go on**"
-    rows = [(*check.removeprefix("tests/").split("::", 1), *found) for check, found in sorted(results.items())]
+    said = "complete" if whole else "**cut short: run `make audit` to go on**"
     return "\n".join(
         [
             "# The last audit",
             "",
             "What takes too long for the gate: fits of 10⁷ draws with their power twins, adversarial dynamic programmes,",
-            "writers killed at random. Written by `make audit`.",
+            "writers killed at random. Written by `make audit`. The last column names the content of all files that the",
+            "check can reach: as long as that is the same, the result holds, and is not asked again.",
             "",
-            f"Files {name}, {state}: {passed} of {len(results)} checks passed, {failed} failed, the others are skipped or",
-            f"expected to fail; {minutes:.0f} minutes of one core.",
+            f"Audit {said}: {passed} of {len(results)} checks passed, {failed} failed, the others are skipped or expected",
+            f"to fail; {minutes:.0f} minutes of one core.",
             "",
-            "| where | check | outcome | seconds |",
-            "|---|---|---|---|",
-            *(
-                f"| {area} | {check.replace('|', chr(92) + '|')} | {word} | {time:.1f} |"
-                for area, check, word, time in rows
-            ),
+            "| where | check | outcome | seconds | of |",
+            "|---|---|---|---|---|",
+            *_rows(results, state),
             "",
         ]
     )
 
 
+def _rows(results: Results, state: State) -> Iterable[str]:
+    for name, (outcome, seconds) in sorted(results.items()):
+        area, check = name.removeprefix("tests/").split("::", 1)
+        shown = check.replace("|", chr(92) + "|")
+        yield f"| {area} | {shown} | {outcome} | {seconds:.1f} | {state(f'tests/{area}')} |"
+
+
 def main(run: bool) -> int:
     """Run what is left, write the table, and return pytest's exit code."""
-    name = content()
+    house = House(ROOT)
+    state, name = states(house), content(house)
     results = ROOT / "out" / f"audit-{name}.jsonl"
     results.parent.mkdir(exist_ok=True)
-    if name.endswith("+"):
-        results.unlink(missing_ok=True)
-    known = {**on_page(PAGE.read_text(encoding="utf-8"), name), **kept(results)}
+    known = {**on_page(PAGE.read_text(encoding="utf-8"), state), **kept(results)}
     results.write_text("".join(f"{json.dumps([check, *found])}\n" for check, found in known.items()), encoding="utf-8")
+    for check in _files():
+        state(check)  # as the files are now, whatever is edited while checks run
     code = _asked(results) if run else NO_TESTS
     found = kept(results)
     whole = run and code in (0, NO_TESTS) and bool(found)
-    PAGE.write_text(page(found, name, whole), encoding="utf-8")
+    PAGE.write_text(page(found, state, whole), encoding="utf-8")
     return 0 if whole or not run else code
+
+
+def _files() -> list[str]:
+    return [path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/**/test_*.py")]
 
 
 def _asked(results: Path) -> int:

@@ -1,7 +1,14 @@
-"""The page of the last audit is read as it was written, so that a run goes on where another one was cut short."""
+"""The page of the last audit is read as it was written, and a result outlives changes that its check cannot reach."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
 
 from tests.kept_results import Results
-from tests.run_audit import on_page, page
+from tests.reach import House
+from tests.run_audit import on_page, page, states
 
 SEEN: Results = {
     "tests/ask/test_lists.py::test_counts[Pure(1)|a b]": ("passed", 1.5),
@@ -11,12 +18,81 @@ SEEN: Results = {
 
 
 def test_a_page_is_read_as_it_was_written() -> None:
-    text = page(SEEN, "0123456789ab", whole=False)
-    assert on_page(text, "0123456789ab") == SEEN
+    text = page(SEEN, lambda file: "0123456789ab", whole=False)
+    assert on_page(text, lambda file: "0123456789ab") == SEEN
     assert "cut short" in text and "1 of 3 checks passed, 1 failed" in text
-    assert "complete" in page(SEEN, "0123456789ab", whole=True)
+    assert "Audit complete" in page(SEEN, lambda file: "0123456789ab", whole=True)
 
 
 def test_results_of_other_files_are_not_taken() -> None:
-    assert on_page(page(SEEN, "0123456789ab", whole=True), "ba9876543210") == {}
-    assert on_page(page(SEEN, "0123456789ab", whole=True), "0123456789ab+") == {}
+    text = page(SEEN, lambda file: "0123456789ab", whole=True)
+    others = on_page(text, lambda file: "ba9876543210" if "spark" in file else "0123456789ab")
+    assert set(others) == {name for name in SEEN if "spark" not in name}
+
+
+FILES = {
+    "pyproject.toml": "",
+    "requirements.lock": "",
+    "docs/guide.md": "",
+    "src/sfumato/__init__.py": """
+from sfumato.errors import Wrong
+_HOMES = {"sfumato.ask": "Count", "sfumato.local": "Plan"}
+_ELSEWHERE = {}
+def __getattr__(name):
+    return import_module(f"sfumato.{name}")
+""",
+    "src/sfumato/errors.py": "",
+    "src/sfumato/ask.py": "def ask():\n    from sfumato import noise\nROOMS = {'shaped': 'sfumato.papers.shapes'}",
+    "src/sfumato/noise.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from sfumato.local import Plan",
+    "src/sfumato/local.py": "",
+    "src/sfumato/papers/__init__.py": "HOMES = {'Box': f'{__name__}.boxes'}",
+    "src/sfumato/papers/boxes.py": "",
+    "src/sfumato/papers/shapes.py": "",
+    "src/sfumato/serve.py": "",
+    "tests/conftest.py": "",
+    "tests/__init__.py": "",
+    "tests/shared.py": "from sfumato.papers.shapes import Shape",
+    "tests/test_names.py": "import sfumato as sf\nsf.Count()",
+    "tests/test_shared.py": "from .shared import Shape\nfrom sfumato import Plan",
+    "tests/test_whole.py": "import sfumato\nprint(dir(sfumato))",
+    "tests/test_program.py": "import subprocess",
+    "tests/test_guide.py": 'PAGE = ROOT / "docs" / "guide.md"',
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def test_a_check_reaches_what_it_imports_by_any_way(root: Path) -> None:
+    house = House(root)
+
+    def reached(file: str) -> set[str]:
+        return {path.stem for path in house.reached(f"tests/{file}.py") if path.stem != "__init__"}
+
+    rooms = {"boxes", "shapes"}  # a package that makes names up reaches all of its modules
+    assert reached("test_names") == {"test_names", "errors", "ask", "noise"} | rooms
+    assert reached("test_shared") == {"test_shared", "shared", "errors", "local"} | rooms
+    assert reached("test_guide") == {"test_guide", "guide"}
+    for whole in ("test_whole", "test_program"):
+        assert {"ask", "noise", "local", "serve"} | rooms < reached(whole)
+
+
+def test_a_result_outlives_changes_that_its_check_cannot_reach(root: Path) -> None:
+    files = [f"tests/{name}.py" for name in ("test_names", "test_shared", "test_program", "test_guide")]
+
+    def after(name: str) -> list[bool]:
+        before = [states(House(root))(file) for file in files]
+        (root / name).write_text((root / name).read_text(encoding="utf-8") + "\n", encoding="utf-8")
+        return [states(House(root))(file) == one for file, one in zip(files, before, strict=True)]
+
+    assert after("src/sfumato/serve.py") == [True, True, False, True]
+    assert after("src/sfumato/local.py") == [True, False, False, True]
+    assert after("src/sfumato/noise.py") == [False, True, False, True]
+    assert after("docs/guide.md") == [True, True, True, False]
+    for shared in ("tests/conftest.py", "requirements.lock"):
+        assert after(shared) == [False] * 4

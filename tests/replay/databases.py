@@ -274,25 +274,24 @@ def opened(
     """Open a base and its neighbours; `only` tells by name which are wanted."""
     draw = Draws(seed)
     data = base(draw, world)
-    patch = seam.remembering()
     opened_here = []
 
     def open_one(cells: Data) -> Any:
         opened_here.append(opened_data(world, cells))
         return opened_here[-1]
 
-    try:
-        first = open_one(data)
-        # What was read from the public tables is part of the database from here on.
-        found = harness.Tables(replace(world, schema=first.database), [data], first, [])  # type: ignore[arg-type, list-item]
-        for one in made(draw, world, data):
-            if only(one.name):
-                found.others.append((one, open_one(one.rows)))
-        yield found
-    finally:
-        patch.undo()
-        for table in opened_here:
-            table.close()
+    with seam.remembering():
+        try:
+            first = open_one(data)
+            # What was read from the public tables is part of the database from here on.
+            found = harness.Tables(replace(world, schema=first.database), [data], first, [])  # type: ignore[arg-type, list-item]
+            for one in made(draw, world, data):
+                if only(one.name):
+                    found.others.append((one, open_one(one.rows)))
+            yield found
+        finally:
+            for table in opened_here:
+                table.close()
 
 
 PLACES = "visits {join} JOIN places ON visits.place = places.place"

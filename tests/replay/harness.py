@@ -71,9 +71,8 @@ def opened(
     """
     draw = Draws(seed)
     rows = base(draw, world)
-    patch = seam.remembering()
     found: Tables | None = None
-    with TemporaryDirectory() as place:
+    with seam.remembering(), TemporaryDirectory() as place:
         try:
             found = Tables(world, rows, seam.open_rows(world, rows, Path(place)), [])
             for one in made(draw, world, rows, tries):
@@ -81,7 +80,6 @@ def opened(
                     found.others.append((one, seam.open_rows(world, one.rows, Path(place))))
             yield found
         finally:
-            patch.undo()
             for table in () if found is None else (found.base, *(other for _, other in found.others)):
                 table.close()
 

@@ -47,13 +47,16 @@ def plans(world: World, names: Sequence[str] | None = None) -> Iterator[tuple[st
 
 def differing(world: World, one: Any, other: Any, names: Sequence[str] | None = None, **options: Any) -> list[str]:
     """Return the questions of which two sources give different numbers."""
-    patch, found = seam.remembering(), []
-    with open_table(one, world.schema) as first, open_table(other, world.schema, **options) as second:
+    found = []
+    with (
+        seam.remembering(),
+        open_table(one, world.schema) as first,
+        open_table(other, world.schema, **options) as second,
+    ):
         for name, plan in plans(world, names):
             laid = [[dict(part.vector) for part in plan.parts(plan.read(table))] for table in (first, second)]
             if laid[0] != laid[1]:
                 found.append(name)
-    patch.undo()
     return found
 
 

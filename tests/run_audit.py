@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.kept_results import VARIABLE, Results, kept
-from tests.reach import House
+from tests.reach import PACKAGE, House
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "audit.md"
@@ -51,7 +51,8 @@ def _shared(root: Path) -> Iterator[Path]:
     yield from (root / "pyproject.toml", root / "requirements.lock", *root.glob("tests/**/conftest.py"))
     for folder in ("src", "tests"):
         for path in (root / folder).rglob("*"):
-            if path.is_file() and path.suffix not in (".py", ".pyc") and ".egg-info" not in path.as_posix():
+            made = {"__pycache__", f"{PACKAGE}.egg-info"} & set(path.parts)
+            if path.is_file() and path.suffix != ".py" and not made:
                 yield path
 
 

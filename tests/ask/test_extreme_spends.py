@@ -23,6 +23,7 @@ SPENDS: list[Bound] = [
     Approximate("1e-9", "1e-12"),
     Approximate(500, "1e-9"),
     Approximate(100_000, "1e-9"),
+    Approximate(1, "1e-1300"),
 ]
 
 

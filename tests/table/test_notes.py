@@ -10,7 +10,7 @@ from sfumato.domain import bins, booleans, categories, fixed, integers
 from sfumato.errors import AccuracyWarning
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Found, Ordered, People, Rows, Totals
-from sfumato.table.statistics import Part, Power
+from sfumato.table.statistics import COUNT, Part, Power
 from sfumato.table.where import read_where
 
 COLUMNS = {
@@ -31,6 +31,7 @@ def notes(schema: Schema, measure: object) -> tuple[str, ...]:
 def test_values_that_are_added_up_are_clamped_and_skipped() -> None:
     sums = Totals((), (Part(Power.SUM, "age"), Part(Power.SUM, "pay")), read_where("ill = true", ONE))
     assert notes(ONE, sums) == (
+        "Only rows count where ill is true.",
         "Values of 'age' are clamped to 0 … 99.",
         "Values of 'pay' are clamped to 0 … 10.",
         "Cells of 'age' that are missing or cannot be read are left out.",
@@ -113,3 +114,12 @@ def test_the_mean_of_truth_values_is_a_share_and_moves_as_zeros_and_ones_do() ->
     for changed in (None, {"ill"}):
         moved = [Basis(one, 9).gauge(Totals((), (part,))).sensitivity(part, changed) for one in (truth, number)]
         assert moved[0] == moved[1] and moved[0].l1 > 0
+
+
+def test_a_condition_is_said_and_so_is_what_becomes_of_numbers_beyond_the_range() -> None:
+    counts = Totals((), (COUNT,), read_where("age > 64 AND (ill = true OR pay IS NULL)", ONE))
+    said = notes(ONE, counts)
+    assert said[0].startswith("Only rows count where ") and "age is 65 or more" in said[0]
+    assert "Values of 'age' are clamped to 0 … 99." in said
+    assert notes(ONE, Totals((), (COUNT,), read_where("age > 200", ONE)))[0] == "No row fulfils the condition."
+    assert "Values of 'age' are clamped to 0 … 99." in notes(ONE, Totals(("age",)))

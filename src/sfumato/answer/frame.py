@@ -58,10 +58,16 @@ class Frame(Exports, Viewed):
         return {name: [_json(cell) for cell in column] for name, column in self.columns.items()}
 
     def to_arrow(self) -> Any:
-        """Return an Arrow table; exact fractions become floats, and with one float in it a whole column does."""
+        """Return an Arrow table; exact fractions become floats, and with one float in it a whole column does.
+
+        Of numbers that print leaves out where nothing is known of them, a last column says which are known.
+        """
         import pyarrow
 
-        return noted(pyarrow.table({name: _column(column) for name, column in self.columns.items()}), self.notes)
+        columns = {name: _column(column) for name, column in self.columns.items()}
+        for name, marks in self.unknown.items():
+            columns[f"{name}, known"] = pyarrow.array([not mark for mark in marks])
+        return noted(pyarrow.table(columns), self.notes)
 
     def to_csv(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write a CSV file and return its path; a key that is missing is called so, as it is in print."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from sfumato.errors import CertificationError
+from sfumato.errors import CertificationError, UnsupportedSpend
 from sfumato.exact import rational_ball, significant_up
 from sfumato.exact.enclosure import Ball
+from sfumato.exact.rational import show
 
 LEAST = Fraction(1, 2**4096)
 """A chance that is smaller still is stated as this one: the ledger writes all digits down, and would never end."""
@@ -40,6 +41,8 @@ def rare_level(scale: Fraction, delta: Fraction) -> int:
     >>> rare_level(Fraction(2), Fraction(1, 1000))
     13
     """
+    if delta < LEAST:
+        raise UnsupportedSpend(f"A delta of {show(delta, 2)} is smaller than any that is certified; write 1e-12, say.")
     width = float(scale)
     estimate = width * (math.log(delta.denominator) - math.log(delta.numerator) - math.log1p(math.exp(-1 / width)))
     level = max(1, math.floor(estimate) - 1)

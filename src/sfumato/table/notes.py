@@ -6,7 +6,7 @@ became of cells that are missing or not listed. The rules follow from the schema
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -15,12 +15,15 @@ from sfumato.domain import Booleans, Categories, Derived, Domain
 from sfumato.domain.labels import OTHER
 from sfumato.table.bounding import Way
 from sfumato.table.measure import Found, Occurring, Ordered, People, Totals
-from sfumato.table.predicate import EVERY_ROW
+from sfumato.table.predicate import EVERY_ROW, All, Codes, Predicate, Some, Texts
 from sfumato.table.predicate import columns as predicate_columns
 
 if TYPE_CHECKING:
     from sfumato.table.gauge import Gauge
+    from sfumato.table.schema import Schema
 
+MOST_SAID = 6
+"""Of a long list of values a note names so many."""
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -35,8 +38,9 @@ def notes_of(gauge: Gauge, told: Mapping[str, str] = NOTHING) -> tuple[str, ...]
         return tuple(written)  # a statement knows its columns; its flat table has only values
     valued, bases = _valued(gauge), _bases(gauge)
     return (
+        *_condition(gauge),
         *_people(gauge),
-        *(note for name in valued for note in _clamped(name, gauge.schema.domain(name))),
+        *(note for name in dict.fromkeys([*valued, *bases]) for note in _clamped(name, gauge.schema.domain(name))),
         *(note for name in bases for note in _missing(gauge, name, name in valued, told)),
         *(note for name in bases for note in _unlisted(name, gauge.schema.domain(name))),
     )
@@ -52,6 +56,83 @@ def _valued(gauge: Gauge) -> tuple[str, ...]:
 
 def _bases(gauge: Gauge) -> list[str]:
     return sorted({gauge.schema.base(name) for name in gauge.columns})
+
+
+def _condition(gauge: Gauge) -> list[str]:
+    where = _where(gauge)
+    if where == EVERY_ROW:
+        return []
+    said = in_words(where, gauge.schema)
+    return [f"Only rows count where {said}." if said else "No row fulfils the condition."]
+
+
+def _where(gauge: Gauge) -> Predicate:
+    found: Predicate = getattr(gauge.measure, "where", EVERY_ROW)
+    return found
+
+
+def in_words(predicate: Predicate, schema: Schema) -> str:
+    """Return a condition as a person would say it.
+
+    >>> from sfumato.domain import categories, integers
+    >>> from sfumato.table.where import read_where
+    >>> schema = Schema({"age": integers(0, 120), "sex": categories("F", "M")})
+    >>> in_words(read_where("age > 64 and sex = 'F'", schema), schema)
+    "age is 65 or more and sex is 'F'"
+    """
+    match predicate:
+        case Codes():
+            return _codes_in_words(predicate, schema.domain(predicate.column))
+        case Texts():
+            listed = [repr(value) for value in predicate.values]
+            if predicate.included:
+                return f"{predicate.column} is {_one_of([*listed, *(['missing'] if predicate.missing else [])])}"
+            if not listed:
+                return f"{predicate.column} is not missing"
+            return f"{predicate.column} is not {_one_of(listed)}{'' if predicate.missing else ', and not missing'}"
+        case All():
+            return " and ".join(_in_brackets(part, schema) for part in predicate.parts)
+        case Some():
+            return " or ".join(_in_brackets(part, schema) for part in predicate.parts)
+
+
+def _in_brackets(predicate: Predicate, schema: Schema) -> str:
+    said = in_words(predicate, schema)
+    return f"({said})" if isinstance(predicate, (All, Some)) else said
+
+
+def _codes_in_words(codes: Codes, domain: Domain) -> str:
+    """Say a set of codes: single values one by one, and ranges by their ends. Missing cells have the last code."""
+    last = domain.highest
+    assert last is not None
+    missing = codes.intervals[-1][1] > last
+    if codes.intervals == ((domain.first, last),) and domain.may_be_missing:
+        return f"{codes.column} is not missing"
+    shown = [(low, min(high, last)) for low, high in codes.intervals if low <= last]
+    said = [part for low, high in shown for part in _range_in_words(low, high, domain)]
+    return f"{codes.column} is {_one_of([*said, *(['missing'] if missing else [])])}"
+
+
+def _range_in_words(low: int, high: int, domain: Domain) -> list[str]:
+    if low == high or isinstance(domain, (Booleans, Categories)):
+        return [_quoted(domain.decode(code)) for code in range(low, high + 1)]
+    first, last = _shown(domain.decode(low)), _shown(domain.decode(high))
+    if high == domain.highest:
+        return [f"{first} or more"]
+    return [f"{last} or less" if low == domain.first else f"from {first} to {last}"]
+
+
+def _one_of(said: Sequence[str]) -> str:
+    """Return a list with "or" before its last part; of a long one the first parts and how many more there are."""
+    if len(said) > MOST_SAID:
+        return f"{', '.join(said[:MOST_SAID])} or one of {len(said) - MOST_SAID} more"
+    return " or ".join([", ".join(said[:-1]), said[-1]]) if len(said) > 1 else "".join(said)
+
+
+def _quoted(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(value) if isinstance(value, str) else _shown(value)
 
 
 def _people(gauge: Gauge) -> list[str]:
@@ -126,7 +207,7 @@ def _missing(gauge: Gauge, name: str, valued: bool, told: Mapping[str, str]) -> 
         if domain.missing is None:
             return []
         return [f"Missing cells of {name!r} count as {_shown(domain.missing)}, as the schema says."]
-    used = {gauge.schema.base(one) for one in predicate_columns(getattr(gauge.measure, "where", EVERY_ROW))}
+    used = {gauge.schema.base(one) for one in predicate_columns(_where(gauge))}
     if valued:
         return [f"Cells of {name!r} that are missing or cannot be read are left out."]
     if name in used:

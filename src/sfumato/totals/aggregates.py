@@ -263,7 +263,8 @@ class ColumnAggregate(Aggregate):
 
 
 def middle_code(schema: Schema, column: str) -> int:
-    """Return the code in the middle of a column's range."""
+    """Return the code in the middle of a numeric column's range."""
+    number_step(schema, column)  # which says what to ask about where there are no numbers
     domain = schema.domain(column)
     assert domain.highest is not None
     return (domain.first + domain.highest) // 2

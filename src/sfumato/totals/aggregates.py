@@ -138,7 +138,7 @@ def doubts_of_means(aggregates: Sequence[Aggregate], released: Released) -> tupl
     more = f" and {len(empty) - 3} more" if len(empty) > 3 else ""
     return (
         f"In {len(empty)} of {len(released.cells)} groups there may be no row to average, or too few for this spend "
-        f"({'; '.join(named)}{more}): what was drawn there tells nothing, its interval says what is possible.",
+        f"({'; '.join(named)}{more}): what was drawn there tells nothing, and its interval is all that is known.",
     )
 
 

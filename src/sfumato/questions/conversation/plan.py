@@ -79,9 +79,10 @@ class ConversationPlan:
                 "curator.answer."
             )
         if self.verdict == "synthesize":
+            instead = "or spend more" if self.practical else "spend more, or set practical=True"
             return (
-                f"With {self.people} people and this spend a conversation may err by {min(self.error, 1):.3g}, which "
-                "says next to nothing; write curator.synthesize(…), spend more, or set practical=True."
+                f"With {self.people} rows and this spend a conversation may err by {min(self.error, 1):.3g}, which "
+                f"says next to nothing; write curator.synthesize(…), {instead}."
             )
         return f"Each of {self.queries} answers errs by {self.error:.3g} at most, while corrections are left."
 

@@ -280,6 +280,16 @@ def test_a_look_says_which_rows_the_proposed_number_loses() -> None:
     assert "rows_per_person = 2" in said and ": 4 % of all rows are lost, and none with 10" in said
 
 
+def test_a_look_proposes_rows_a_person_that_lose_no_more_than_noise_moves() -> None:
+    sizes = [1 + place % 8 for place in range(4000)]  # as many visits as a hospital's patients have
+    people = [place for place, size in enumerate(sizes) for _ in range(size)]
+    drafted = sf.draft(pa.table({"patient_id": people, "age": [40] * len(people)}), look=True)
+    assert drafted.record["rows_per_person"] == 8
+    # One with a thousand rows is not worth the noise for everybody.
+    drafted = sf.draft(pa.table({"patient_id": [*people, *[-1] * 1000], "age": [40] * (len(people) + 1000)}), look=True)
+    assert drafted.record["rows_per_person"] == 8
+
+
 def test_a_draft_says_in_whole_words_what_to_fill_in(tmp_path: Path) -> None:
     file = tmp_path / "visits.csv"
     file.write_text("number,age,sex,note,weight,born\n1,33,f,hello,70.5,1990-01-02\n")

@@ -19,8 +19,8 @@ MOST_ROWS = 100_000
 """Of a longer table every k-th row is looked at, so that about as many are."""
 
 ROUND_ROWS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 100, 200, 500, 1000)
-COVERED = 0.9
-"""The part of the people whose rows all count, at the number of rows a person that is proposed."""
+NOISE = 2
+"""What noise moves a count by at epsilon 1, for every row that a person may have: 2 rows, where people are replaced."""
 DIFFERS = 0.95
 """A key that differs in so many rows tells rows apart, not people."""
 
@@ -119,8 +119,7 @@ def _rows_by_person(table: Any, name: str) -> tuple[int, dict[int, int]]:
 
 def _lost(most: int, counts: Mapping[int, int]) -> str:
     """Say which part of the rows a number of rows a person loses, and which number loses none."""
-    rows = sum(size * people for size, people in counts.items())
-    lost = sum((size - most) * people for size, people in counts.items() if size > most)
+    rows, lost = sum(size * people for size, people in counts.items()), _rows_lost(most, counts)
     if not lost:
         return ", and none is lost"
     return (
@@ -128,6 +127,10 @@ def _lost(most: int, counts: Mapping[int, int]) -> str:
         "are weighed down, so totals of rows come out too low, by more than their intervals say. A larger number "
         "counts more rows and means more noise"
     )
+
+
+def _rows_lost(most: int, counts: Mapping[int, int]) -> int:
+    return sum((size - most) * people for size, people in counts.items() if size > most)
 
 
 def _rows_a_person(name: str, people: int, counts: Mapping[int, int], notes: Notes) -> dict[str, Any]:
@@ -138,7 +141,8 @@ def _rows_a_person(name: str, people: int, counts: Mapping[int, int], notes: Not
     def covered(most: int) -> float:
         return sum(found for size, found in counts.items() if size <= most) / people
 
-    most = next((size for size in ROUND_ROWS if covered(size) >= COVERED), ROUND_ROWS[-1])
+    # Rows that are lost and noise both move a count; together they move it least.
+    most = min(ROUND_ROWS, key=lambda size: _rows_lost(size, counts) + NOISE * size)
     notes[""].append(
         f"{ROWS_PROPOSED} {most} all rows count of {100 * covered(most):.0f} % of the people in {name}"
         f"{_lost(most, counts)}; numbers of people, people(), need none. {MODELS_NEED_ONE}"

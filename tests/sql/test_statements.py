@@ -427,6 +427,8 @@ def test_explain_costs_nothing_and_reads_nothing(curator: Any) -> None:
     # Laplace noise of scale 2 * 8 rows * 100 / 1, whose median size is ln 2 times that.
     assert told.noise["sum of visits.cost"] == pytest.approx(2 * 8 * 100 * 0.6931, rel=1e-2)
     assert told.free == ("HAVING",) and "a person" in told.costs
+    assert "Values of 'visits.cost' are clamped to 0 … 100." in told.rules
+    assert any(said.startswith("Values of 'visits.kind' that are not listed count as") for said in told.rules)
     assert curator.remaining() == before
 
 

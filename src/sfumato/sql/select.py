@@ -26,7 +26,7 @@ from sfumato.table.database import Database, database_of
 from sfumato.table.expression import Expression
 from sfumato.table.flat import FlatSchema
 from sfumato.table.gauge import Basis
-from sfumato.table.notes import weighed_rows
+from sfumato.table.notes import clamped, unlisted, weighed_rows
 from sfumato.table.schema import Schema
 from sfumato.table.statistics import COUNT, Part, Power
 from sfumato.totals.aggregates import Count, doubts_of_means, unknown_cells
@@ -240,6 +240,9 @@ def rules_of(plan: Plan, totals: Sequence[Total], database: Database) -> tuple[s
         found.append("What is computed for a person is clamped to its public range; how much that cuts is unknown.")
     if any(total.of is not None and total.of.nullable for total in totals):
         found.append("Values that are missing are left out.")
+    for name in sorted(plan.reads):
+        domain = database.domain(name)
+        found += [*clamped(name, domain), *unlisted(name, domain)]
     return tuple(found)
 
 

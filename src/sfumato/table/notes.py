@@ -40,9 +40,9 @@ def notes_of(gauge: Gauge, told: Mapping[str, str] = NOTHING) -> tuple[str, ...]
     return (
         *_condition(gauge),
         *_people(gauge),
-        *(note for name in dict.fromkeys([*valued, *bases]) for note in _clamped(name, gauge.schema.domain(name))),
+        *(note for name in dict.fromkeys([*valued, *bases]) for note in clamped(name, gauge.schema.domain(name))),
         *(note for name in bases for note in _missing(gauge, name, name in valued, told)),
-        *(note for name in bases for note in _unlisted(name, gauge.schema.domain(name))),
+        *(note for name in bases for note in unlisted(name, gauge.schema.domain(name))),
     )
 
 
@@ -188,7 +188,8 @@ def _number(count: int, word: str) -> str:
     return f"{count} {word}{'s' if count > 1 else ''}"
 
 
-def _clamped(name: str, domain: Domain) -> list[str]:
+def clamped(name: str, domain: Domain) -> list[str]:
+    """Say between which values the numbers or dates of a column are taken, if it holds any."""
     if domain.highest is None or isinstance(domain, (Booleans, Categories, Derived)):
         return []
     low, high = domain.decode(domain.first), domain.decode(domain.highest)
@@ -215,7 +216,8 @@ def _missing(gauge: Gauge, name: str, valued: bool, told: Mapping[str, str]) -> 
     return [f"Missing cells of {name!r} are a value of their own."]
 
 
-def _unlisted(name: str, domain: Domain) -> list[str]:
+def unlisted(name: str, domain: Domain) -> list[str]:
+    """Say what becomes of cells that are none of the listed categories, where that is a level of its own."""
     if not isinstance(domain, Categories) or domain.other_code is None:
         return []
     if domain.other is None and OTHER in domain.values and domain.labels[domain.other_code] == OTHER:

@@ -28,6 +28,8 @@ from sfumato.show.progress import watched
 if TYPE_CHECKING:
     from sfumato.ledger import Ledger
 
+NO_END = "No end of the chain is shown, because none was verified."
+
 ledger_app = typer.Typer(
     help="Make and read the ledger of a population: its limits, and what has been used of them.",
     no_args_is_help=True,
@@ -87,8 +89,10 @@ def verify(
     compared = (
         _not_compared(ledger, found.head) if head is None else f"Its chain goes on from the end that you kept, {head}."
     )
-    record = {"ok": found.ok, "rows": found.rows, "head": found.head, "problems": list(found.problems)}
-    end = [f"End of the chain: {found.head}", *([compared] if found else [])]
+    # What a changed file says of its own end is the end of the good one: it must not be kept as if it were.
+    kept = found.head if found else None
+    record = {"ok": found.ok, "rows": found.rows, "head": kept, "problems": list(found.problems)}
+    end = [f"End of the chain: {kept}", compared] if found else [NO_END]
     emit({**record, "compared_with": head}, lambda: "\n".join([said, *found.problems, *end]), as_json)
     if not found:
         raise typer.Exit(CHECK_FAILED)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -119,6 +120,20 @@ def test_previews_and_rehearsals_cost_nothing(place: Place) -> None:
     played = place.query("histogram of sex", "--rehearse")
     assert played.code == 0 and "made-up rows" in played.out and "Nothing was spent" in played.out
     assert place.spent() == before
+
+
+@pytest.mark.parametrize(
+    "asked", ["median of age by sex", "histogram of age", "synthesize age, sex", "count, mean of hours by sex"]
+)
+@pytest.mark.parametrize("spend", ["Pure(0.5)", "Pure(1)"])
+def test_a_preview_and_its_answer_name_one_price(place: Place, asked: str, spend: str) -> None:
+    """A preview said 0.41 at delta 1e-6, a limit was charged 0.5, and the answer cost 0.5."""
+    before = place.query(asked, "--preview", spend=spend).out
+    assert " is charged " not in before
+    (price,) = re.findall(r"would cost (a person epsilon [^;]*);", before)
+    played = place.query(asked, "--rehearse", spend=spend).out
+    assert "by sex" in asked or f"It would cost {price};" in played
+    assert f"It cost {price};" in place.query(asked, spend=spend).out
 
 
 def test_a_refusal_ends_with_1_and_says_what_fits(place: Place) -> None:

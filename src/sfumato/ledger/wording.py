@@ -253,11 +253,13 @@ def list_text(epsilon: Extended, delta: Fraction, pure: Extended, questions: int
     """Say what the questions of a list tell together; no delta is said where `pure`, without one, is the same.
 
     >>> list_text(Fraction("1.13244"), Fraction(1, 10**6), Fraction(2), 20)
-    'Together the 20 questions tell at most epsilon 1.133 at delta 1e-6 about a person.'
+    'Together the 20 questions tell at most epsilon 1.133 at delta 1e-6 about a person, and epsilon 2 without a delta.'
     """
-    total = _rounded_up(epsilon)
-    chance = "" if total == _rounded_up(pure) else f" at delta {typed(delta)}"
-    return f"Together the {questions} questions tell at most epsilon {total}{chance} about a person."
+    total, whole = _rounded_up(epsilon), _rounded_up(pure)
+    chance = "" if total == whole else f" at delta {typed(delta)}"
+    # What is charged is told without a delta where that is finite; both figures are named, so that neither is a riddle.
+    also = f", and epsilon {whole} without a delta" if chance and not isinstance(pure, Infinity) else ""
+    return f"Together the {questions} questions tell at most epsilon {total}{chance} about a person{also}."
 
 
 def _rounded_up(epsilon: Extended) -> str:
@@ -279,12 +281,11 @@ def by_curve_text(names: Sequence[str]) -> str:
 
 
 def cost_text(loss: Loss) -> str:
-    """Return a loss in a few words, the person first.
+    """Return a loss in a few words, the person first: the same before a question is paid and after.
 
     >>> from sfumato import Cost, Loss
     >>> cost_text(Loss.flat(Cost.pure("1/10"), reads={"age"}))
-    'a person epsilon 0.1 at delta 1e-6; it reads age'
+    'a person epsilon 0.1; it reads age'
     """
-    person = shown(loss.person.epsilon_at(Fraction(1, 10**6)), up=True)
     names = sorted(loss.profile.names())
-    return f"a person epsilon {person} at delta 1e-6" + (f"; it reads {', '.join(names)}" if names else "")
+    return f"a person {loss.person}" + (f"; it reads {', '.join(names)}" if names else "")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow
 import pytest
 
 from sfumato import Budget, Histogram, Pure, Schema, curate
-from sfumato.domain import bins, booleans, categories, fixed, integers
+from sfumato.domain import bins, booleans, categories, fixed, integers, text
 from sfumato.errors import AccuracyWarning
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Found, Ordered, People, Rows, Totals
@@ -113,3 +115,19 @@ def test_the_mean_of_truth_values_is_a_share_and_moves_as_zeros_and_ones_do() ->
     for changed in (None, {"ill"}):
         moved = [Basis(one, 9).gauge(Totals((), (part,))).sensitivity(part, changed) for one in (truth, number)]
         assert moved[0] == moved[1] and moved[0].l1 > 0
+
+
+def test_an_empty_text_that_stands_for_missing_cells_is_seen() -> None:
+    """It read "count as , as the schema says"."""
+    for fill, seen in (("", "''"), (" ", "' '"), ("Ulm", "Ulm")):
+        schema = Schema({"city": text(max_bytes=9, missing=fill)})
+        told = notes(schema, Found(("city",)))
+        assert f"Missing cells of 'city' count as {seen}, as the schema says." in told
+
+
+def test_the_page_on_learning_says_what_becomes_of_people_with_several_rows() -> None:
+    """It spoke of a row that is picked, which is true without `row_key = []` only."""
+    page = " ".join((Path(__file__).parents[2] / "docs/jobs/learning.md").read_text(encoding="utf-8").split())
+    alone = Schema(COLUMNS, "id", 1, row_key=())
+    (said,) = [note for note in notes(alone, Rows(("ill",))) if "more than one row" in note]
+    assert said.partition(" counts ")[2].removesuffix(".") in page.partition("with `row_key = []`")[2]

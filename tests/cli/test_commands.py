@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -54,7 +55,9 @@ def test_check_reads_text_cells_dates_and_people(tmp_path: Path) -> None:
     assert (found["rows"], found["rows_without_person"], found["people"]) == (4, 1, 1)
     assert found["people_with_more_rows_than_count"] == 1
     counts = {column["name"]: (column["missing"], column["outside"]) for column in found["columns"]}
-    assert counts == {"n": (1, 1), "d": (2, 1), "b": (0, 1), "t": (1, 1)}
+    assert counts == {"n": (1, 1), "d": (2, 1), "b": (1, 0), "t": (1, 1)}, (
+        "a word that is neither true nor false is missing"
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,6 +122,20 @@ def test_previews_and_rehearsals_cost_nothing(place: Place) -> None:
     assert place.spent() == before
 
 
+@pytest.mark.parametrize(
+    "asked", ["median of age by sex", "histogram of age", "synthesize age, sex", "count, mean of hours by sex"]
+)
+@pytest.mark.parametrize("spend", ["Pure(0.5)", "Pure(1)"])
+def test_a_preview_and_its_answer_name_one_price(place: Place, asked: str, spend: str) -> None:
+    """A preview said 0.41 at delta 1e-6, a limit was charged 0.5, and the answer cost 0.5."""
+    before = place.query(asked, "--preview", spend=spend).out
+    assert " is charged " not in before
+    (price,) = re.findall(r"would cost (a person epsilon [^;]*);", before)
+    played = place.query(asked, "--rehearse", spend=spend).out
+    assert "by sex" in asked or f"It would cost {price};" in played
+    assert f"It cost {price};" in place.query(asked, spend=spend).out
+
+
 def test_a_refusal_ends_with_1_and_says_what_fits(place: Place) -> None:
     before = place.spent()
     refused = place.query("histogram of age", spend="Pure(3)")
@@ -157,7 +174,8 @@ def test_ledgers_are_made_shown_and_verified(place: Place, tmp_path: Path) -> No
     assert "Not checked: that it is the newest one" in alone.out and f"--head {made.json['head']}" in alone.out
     elsewhere = f"{made.json['head'].split(':')[0]}:{'0' * 64}"
     rolled = run("ledger", "verify", new, "--head", elsewhere)
-    assert rolled.code == 3 and "rolled back" in rolled.out
+    assert rolled.code == 3 and "rolled back" in rolled.out and "or what was kept of it was mistyped" in rolled.out
+    assert "4:deadbeef" in run("ledger", "verify", new, "--head", "4:deadbeef").out
     again = run("ledger", "create", new, "--person", "Pure(3)")
     assert again.code == 2 and "exists already" in again.err
 
@@ -180,8 +198,23 @@ def test_a_changed_ledger_is_found_out(place: Place) -> None:
     raw.close()
     found = run("ledger", "verify", place.ledger)
     assert found.code == 3 and "hash chain is broken" in found.out
+    assert "End of the chain:" not in found.out and "none was verified" in found.out, "it looked like the good one's"
+    assert run("ledger", "verify", place.ledger, "--json").json["head"] is None
     for shown in (run("ledger", "show", place.ledger), run("report", place.ledger)):
         assert "changed outside it" in shown.err and "`sfumato ledger verify LEDGER`" in shown.err
+
+
+def test_a_row_that_is_no_json_any_more_is_a_sentence(place: Place, tmp_path: Path) -> None:
+    import sqlite3
+
+    place.query("count where age > 40")
+    with sqlite3.connect(place.ledger) as raw:
+        raw.execute("UPDATE sfumato_row SET body = 'x' || body WHERE kind = 'reserved'")
+    raw.close()
+    out = tmp_path / "t.html"
+    for shown in (run("ledger", "show", place.ledger), run("report", place.ledger, "--out", out)):
+        assert shown.code == 2 and "The history cannot be read; `sfumato ledger verify LEDGER` says" in shown.err
+    assert not out.exists()
 
 
 def test_the_report_is_printed_and_written(place: Place, tmp_path: Path) -> None:

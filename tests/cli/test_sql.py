@@ -93,7 +93,9 @@ def test_numbers_of_a_statement_are_shown_with_their_intervals(place: Path) -> N
     assert all(wide > narrow for narrow, wide in zip(*widths, strict=True))
     out = place / "answer.csv"
     assert run(place, text, "--spend", "Pure(1)", "--out", str(out)).exit_code == 0
-    assert out.read_text().splitlines()[0].replace('"', "") == "sex,n,paid,n, low,n, high,paid, low,paid, high,paid, known"
+    assert (
+        out.read_text().splitlines()[0].replace('"', "") == "sex,n,paid,n, low,n, high,paid, low,paid, high,paid, known"
+    )
     outer = "SELECT SUM(n) AS total FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS t"
     told = run(place, outer, "--spend", "Pure(1)").output
     assert "An outer select has no intervals" in told and "95 %" not in told

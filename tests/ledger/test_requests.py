@@ -302,7 +302,7 @@ def test_a_preview_says_which_route_would_close():
     with Ledger(None, Budget(Approximate(1, 1e-6))) as ledger:
         seen = ledger.preview(Loss.flat(Cost.concentrated("1/1000")))
         assert seen.fits
-        assert seen.text == "Fits. It would close for good: person, epsilon."
+        assert seen.text == "Fits. For experts: these ways of counting would end with it: person, epsilon."
 
 
 def test_later_limits_are_summed_over_the_past_and_promise_nothing(open_ledger):

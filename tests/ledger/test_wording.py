@@ -13,8 +13,9 @@ from sfumato.errors import BudgetExceeded, ParameterError
 from sfumato.exact import INFINITY
 from sfumato.exact.written import shown, typed
 from sfumato.ledger import UNBOUNDED, Budget, Ledger
-from sfumato.ledger.wording import used_text
+from sfumato.ledger.wording import ROOM, used_text
 from sfumato.privacy.filters import Meter
+from sfumato.report.figures import metered
 
 from .conftest import SECRETS
 
@@ -59,17 +60,18 @@ def test_spent():
 
 def test_spent_of_an_approximate_limit_has_no_single_number():
     with ledger_with(Budget(Approximate(1, 1e-6, leaks=5e-7)), *[Cost.pure("1/10")] * 8) as ledger:
-        assert (
-            ledger.spent().text
-            == f"Used so far: Epsilon 0.8 of 1. Order 23.25: 0.58 of 0.53. Leaks 0 of 5e-7. {METER}".replace(
-                "0.58 of 0.53", "closed"
-            )
+        assert ledger.spent().text == (
+            "Used so far 80 % of the limit. For experts: Epsilon 0.8 of 1. Order 23.25: no longer counted. Leaks 0 of "
+            f"5e-7. {ROOM} {METER}"
         )
         assert ledger.spent().percent == 80
     with ledger_with(Budget(Approximate(1, 1e-6, leaks=5e-7)), Cost.concentrated("1/75")) as ledger:
-        assert (
-            ledger.spent().text == f"Used so far: Epsilon closed. Order 23.25: 0.32 of 0.53. Leaks 0 of 5e-7. {METER}"
+        assert ledger.spent().text == (
+            "Used so far 59 % of the limit. For experts: Epsilon no longer counted. Order 23.25: 0.32 of 0.53. Leaks 0 "
+            f"of 5e-7. {ROOM} {METER}"
         )
+        # What the per cent are of: at 59 % the epsilon at the delta of the limit is well above 59 % of its epsilon.
+        assert metered(ledger.spent()).epsilon_at(Fraction(1, 10**6)) > Fraction(59, 100)
         assert ledger.spent().percent == 59
     with ledger_with(Budget(Approximate(1, 1e-6, leaks=5e-7)), Cost.approximate("1/10", "49/100000000")) as ledger:
         assert ledger.spent().percent == 98
@@ -79,7 +81,9 @@ def test_a_route_that_is_used_up_does_not_read_as_overspent():
     meter = Meter("tau", Fraction(997, 1000), Fraction(9))
     meters = (Meter("leak", Fraction(1, 10**7)), Meter("epsilon", Fraction(1, 3)), meter)
     said = used_text(meters, (Fraction(0), Fraction(1, 3), Fraction(996, 1000)))
-    assert said == "Used so far: Epsilon all of 1/3. Order 9: all of 0.99. Leaks 0 of 1e-7."
+    assert said == (
+        "Used so far 100 % of the limit. For experts: Epsilon all of 1/3. Order 9: all of 0.99. Leaks 0 of 1e-7."
+    )
     assert "Order 9: 0.5 of 0.99." in used_text(meters, (Fraction(0), Fraction(0), Fraction(1, 2)))
 
 
@@ -95,13 +99,13 @@ def test_refusals():
         )
     with ledger_with(Budget(Approximate(1, 1e-6, leaks=5e-7)), Cost.concentrated("1/100")) as ledger:
         assert ledger.preview(Loss.flat(Cost.concentrated("1/50"))).text == (
-            "Refused before the data were touched: person, epsilon is no longer counted, because an earlier answer did "
-            "not fit it; the Rényi loss of order 23.25 0.47 asked, 0.3 left (one of these ways of counting is enough). "
-            "A smaller spend may fit."
+            "Refused before the data were touched: more is asked than is left for person. A smaller spend may fit. For "
+            "experts: person, epsilon is no longer counted, because an earlier answer did not fit it; the Rényi loss "
+            "of order 23.25: 0.47 asked, 0.3 left (one of these ways of counting is enough)."
         )
         assert ledger.preview(Loss.flat(Cost.approximate("1/10", 1e-3))).text == (
-            "Refused before the data were touched: person, leaks 0.001 asked, 5e-7 left "
-            "(the limit keeps too little of delta for leaks)."
+            "Refused before the data were touched: more is asked than is left for person. For experts: person, leaks "
+            "0.001 asked, 5e-7 left (the limit keeps too little of delta for leaks)."
         )
 
 
@@ -113,14 +117,15 @@ def test_a_limit_says_that_its_first_question_divides_delta():
         )
         assert ledger.spent().percent == 0
         assert ledger.preview(Loss.flat(Cost.approximate(2, 1e-3))).text == (
-            "Refused before the data were touched: person, leaks 0.001 asked, 1e-6 left "
-            "(the limit keeps too little of delta for leaks)."
+            "Refused before the data were touched: more is asked than is left for person. For experts: person, leaks "
+            "0.001 asked, 1e-6 left (the limit keeps too little of delta for leaks)."
         )
     with ledger_with(Budget(Approximate(1, 1e-6)), Cost.gaussian("0.021")) as ledger:
         said = (
-            "Used so far: Gaussian 0.021 of 0.054 (39 %). Epsilon closed. Order 26.25: 0.28 of 0.52. Leaks 0 of 5e-8."
+            "Used so far 39 % of the limit. For experts: Gaussian 0.021 of 0.054 (39 %). Epsilon no longer counted. "
+            "Order 26.25: 0.28 of 0.52. Leaks 0 of 5e-8."
         )
-        assert ledger.spent().text == f"{said} {METER}"
+        assert ledger.spent().text == f"{said} {ROOM} {METER}"
         assert ledger.spent().percent == 39
 
 

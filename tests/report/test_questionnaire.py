@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.exact import INFINITY
-from sfumato.report.questionnaire import NAMES, QUESTIONS, Level, findings, size_finding
+from sfumato.ledger import Budget, Ledger
+from sfumato.privacy import Pure
+from sfumato.report import threats
+from sfumato.report.questionnaire import LARGE_EPSILON, NAMES, QUESTIONS, Level, findings, size_finding
 
 ALL_NO = dict.fromkeys(NAMES, False) | {"heterogeneous": True}
 
@@ -83,14 +87,26 @@ def test_listed_sets_answer_the_warning_about_identity() -> None:
 
 def test_a_large_or_infinite_figure_per_person_warns() -> None:
     text = (
-        "The figure per person is above 20: that it is uncomfortably large but not crazy no longer holds, and no "
-        "figure per attribute makes up for it."
+        "The epsilon promised to a person is above 10: a guess at a yes-or-no fact about somebody may be right nearly "
+        "always, so the promise is weak, and no figure per attribute makes up for it."
     )
-    for epsilon in (Fraction(201, 10), INFINITY):
+    for epsilon in (Fraction(101, 10), INFINITY):
         found = size_finding(epsilon)
         assert found is not None
         assert (found.about, found.level, found.text) == ("size", Level.WARN, text)
-    assert size_finding(Fraction(20)) is None
+    assert size_finding(Fraction(10)) is None
+
+
+def test_the_pages_and_the_report_warn_from_one_epsilon_on_and_call_nothing_fine_beside_it() -> None:
+    """The guide said 10, the code 20, and a green "Fine" stood beside a guess that is right 100.0 % of the time."""
+    docs = Path(__file__).parents[2] / "docs"
+    guide, said = (" ".join((docs / name).read_text(encoding="utf-8").split()) for name in ("budget.md", "report.md"))
+    assert f"up to {LARGE_EPSILON} appears in large official releases" in guide
+    assert f"A figure per person above epsilon {LARGE_EPSILON}, or infinite, is a warning" in said
+    for epsilon, weak in ((12, True), (3, False)):
+        with Ledger(None, Budget(person=Pure(epsilon))) as ledger:
+            page = threats(ledger, ALL_NO | {"heterogeneous": True}).html()
+        assert (f"above {LARGE_EPSILON}" in page) is weak and (">Fine<" in page) is not weak
 
 
 def test_wrong_answers_are_refused() -> None:

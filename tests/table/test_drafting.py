@@ -13,6 +13,7 @@ import pytest
 
 import sfumato as sf
 from sfumato import Pure
+from sfumato.cli.checking import check_table
 from sfumato.errors import SchemaError
 from sfumato.table.candidates import RARE, candidate_of, outward
 from sfumato.table.names import FILL, is_person, names_somebody
@@ -121,7 +122,8 @@ def test_one_row_a_person_is_noticed() -> None:
     [
         ([f"{row % 28 + 1}.03.24" for row in range(90)], "two digits for the year"),
         ([f"word {row}" for row in range(90)], "nearly every cell differs"),
-        ([None, "", "n/a"] * 30, "every cell is missing"),
+        ([None] * 30, "every cell is missing"),
+        ([None, "n/a"] * 30, "every cell is empty or says 'n/a'"),
     ],
 )
 def test_what_would_be_missing_is_left_out_and_said(cells: list[Any], words: str) -> None:
@@ -243,6 +245,33 @@ def test_a_word_between_numbers_or_days_is_a_missing_cell_however_often_it_stand
     )
     jobs = candidate_of("job", ["nurse"] * 90 + [f"team {row % 30}" for row in range(300)])
     assert jobs.record is not None and "nurse" in jobs.record["values"]
+
+
+def test_a_word_that_may_mean_missing_is_shown_with_what_reading_makes_of_it() -> None:
+    """A job called "none" is a category that a draft once left out without a word."""
+    cells = {
+        "job": ["nurse"] * 140 + ["none"] * 60,
+        "pay": [str(row) for row in range(140)] + ["none"] * 60,
+        "insured": ["yes", "no"] * 70 + ["none"] * 60,
+        "team": [f"t{row % 100}" for row in range(140)] + ["none"] * 60,
+    }
+    draft = sf.draft(pa.table(cells), look=True)
+    assert draft.record["columns"]["job"]["values"] == ["nurse"]
+    for shown in (draft.to_toml(), " ".join(str(draft).split())):
+        assert "Not listed is 'none', 30 % of the cells: it counts as 'other'" in shown.replace("\n# ", " ")
+    assert "add it to values" in " ".join(draft.notes["job"])
+    for name in ("pay", "insured"):
+        assert "Missing would be the cells with 'none', 30 % of the cells." in draft.notes[name]
+    assert "'none', 30 % of the cells, is a text like any other" in " ".join(draft.notes["team"])
+    schema = draft.confirm().schema()
+    job, pay, insured, team = check_table(pa.table(cells), schema).columns
+    assert (job.missing, job.outside) == (0, 60) and (pay.missing, insured.missing) == (60, 60)
+    assert (insured.outside, team.missing, team.outside) == (0, 0, 0)
+    with sf.curate(pa.table(cells), schema, sf.Pure(10**4)) as curator:
+        read = {name: curator.histogram(name, spend=sf.Pure(1000)).value for name in ("job", "insured")}
+    assert dict(zip(read["job"]["job"], read["job"]["count"], strict=True)) == {"nurse": 140, "other": 60, None: 0}
+    assert read["insured"]["count"] == (70, 70, 60), "false, true and missing, as the check counts them"
+    assert candidate_of("x", ["unknown", None]).notes == ("every cell is empty or says 'unknown'.",)
 
 
 def test_bins_are_added_to_a_draft_as_it_says_and_replaced_proposals_are_not_spoken_of(tmp_path: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow
 import pytest
 
 from sfumato import Budget, Histogram, Pure, Schema, curate
-from sfumato.domain import bins, booleans, categories, fixed, integers
+from sfumato.domain import bins, booleans, categories, fixed, integers, text
 from sfumato.errors import AccuracyWarning
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Found, Ordered, People, Rows, Totals
@@ -123,3 +125,19 @@ def test_a_condition_is_said_and_so_is_what_becomes_of_numbers_beyond_the_range(
     assert "Values of 'age' are clamped to 0 … 99." in said
     assert notes(ONE, Totals((), (COUNT,), read_where("age > 200", ONE)))[0] == "No row fulfils the condition."
     assert "Values of 'age' are clamped to 0 … 99." in notes(ONE, Totals(("age",)))
+
+
+def test_an_empty_text_that_stands_for_missing_cells_is_seen() -> None:
+    """It read "count as , as the schema says"."""
+    for fill, seen in (("", "''"), (" ", "' '"), ("Ulm", "Ulm")):
+        schema = Schema({"city": text(max_bytes=9, missing=fill)})
+        told = notes(schema, Found(("city",)))
+        assert f"Missing cells of 'city' count as {seen}, as the schema says." in told
+
+
+def test_the_page_on_learning_says_what_becomes_of_people_with_several_rows() -> None:
+    """It spoke of a row that is picked, which is true without `row_key = []` only."""
+    page = " ".join((Path(__file__).parents[2] / "docs/jobs/learning.md").read_text(encoding="utf-8").split())
+    alone = Schema(COLUMNS, "id", 1, row_key=())
+    (said,) = [note for note in notes(alone, Rows(("ill",))) if "more than one row" in note]
+    assert said.partition(" counts ")[2].removesuffix(".") in page.partition("with `row_key = []`")[2]

@@ -160,11 +160,8 @@ def drawn(frame: Frame, title: str) -> str:
 
 
 def preview_text(found: Found) -> str:
-    """Say whether a question fits, what it would cost, and what a pure limit is charged where that differs."""
-    person = found.loss.person
-    pure, cost = shown(person.epsilon, up=True), shown(person.epsilon_at(DELTA), up=True)
-    charged = "" if person.leak or pure in ("infinity", cost) else f" A limit such as Pure(3) is charged {pure}."
-    return f"{found.said} It would cost {cost_text(found.loss)}.{charged}"
+    """Say whether a question fits, and what it would cost, in the words in which its answer will say it."""
+    return f"{found.said} It would cost {cost_text(found.loss)}."
 
 
 def ask(

@@ -28,6 +28,8 @@ from sfumato.show.progress import watched
 if TYPE_CHECKING:
     from sfumato.ledger import Ledger
 
+NO_END = "No end of the chain is shown, because none was verified."
+
 ledger_app = typer.Typer(
     help="Make and read the ledger of a population: its limits, and what has been used of them.",
     no_args_is_help=True,
@@ -87,8 +89,10 @@ def verify(
     compared = (
         _not_compared(ledger, found.head) if head is None else f"Its chain goes on from the end that you kept, {head}."
     )
-    record = {"ok": found.ok, "rows": found.rows, "head": found.head, "problems": list(found.problems)}
-    end = [f"End of the chain: {found.head}", *([compared] if found else [])]
+    # What a changed file says of its own end is the end of the good one: it must not be kept as if it were.
+    kept = found.head if found else None
+    record = {"ok": found.ok, "rows": found.rows, "head": kept, "problems": list(found.problems)}
+    end = [f"End of the chain: {kept}", compared] if found else [NO_END]
     emit({**record, "compared_with": head}, lambda: "\n".join([said, *found.problems, *end]), as_json)
     if not found:
         raise typer.Exit(CHECK_FAILED)
@@ -178,17 +182,21 @@ def _described(book: Ledger) -> dict[str, Any]:
 
 
 def _shown(book: Ledger) -> str:
-    from sfumato.ledger.wording import METER, spent_text
+    from sfumato.ledger.wording import EXPERTS, METER, ROOM, used_text
+    from sfumato.privacy import Approximate
     from sfumato.report.releases import releases_table
     from sfumato.show import table
 
     rows = []
     for reading in book.readings():
-        used = spent_text(reading.meters, reading.sums).removesuffix(METER).strip()
+        used = used_text(reading.meters, reading.sums).split(f"{EXPERTS} ")[
+            -1
+        ]  # the part stands in a column of its own
         kind = "guarantee" if reading.rule.promises else "declared late" if reading.rule.late else "quota"
         rows.append([reading.name, str(reading.rule.limit.bound), kind, f"{reading.percent} %", used])
-    drawn = table("Limits", ["on", "limit", "is a", "used", "meters"], rows)
+    drawn = table("Limits", ["on", "limit", "is a", "used", "meters, for experts"], rows)
+    parts = [ROOM] if any(isinstance(reading.rule.limit.bound, Approximate) for reading in book.readings()) else []
     history = book.history()
     listed = releases_table(history).text() if history else "Nothing was charged yet."
     end = f"End of the chain: {book.head}"
-    return "\n".join([book.guarantee_text(), METER, "", drawn.text(), "", listed, "", end])
+    return "\n".join([book.guarantee_text(), METER, *parts, "", drawn.text(), "", listed, "", end])

@@ -73,7 +73,7 @@ def read_cells(data: Any, schema: Schema, table: str | None = None) -> tuple[int
 
 def _listed(domain: Domain) -> bool:
     """Tell whether what lies outside of a domain is lost; a number or a day is moved to the nearest end."""
-    return isinstance(domain, (Categories, Booleans))
+    return isinstance(domain, Categories)
 
 
 def _counted(table: Any, schema: Schema) -> Check:
@@ -128,7 +128,7 @@ def _tests(cell: Any, domain: Domain) -> tuple[Any, Any]:
     if isinstance(domain, Categories):
         return cell.isnull(), cell.cast("string").notin([str(value) for value in domain.values])
     if isinstance(domain, Booleans):
-        return cell.isnull(), _no_boolean(cell)
+        return cell.isnull() | _no_boolean(cell), cell.isnull() & False  # a word that is neither is read as missing
     if isinstance(domain, Times):
         return moment_code(cell, domain).isnull(), cell.isnull() & False
     if isinstance(domain, Dates) and domain.format is not None and cell.type().is_string():

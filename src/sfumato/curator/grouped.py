@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 MOST_GROUPS = 1000
 """Each group of quantiles is a question of its own, with a part of the spend."""
-USUAL = Fraction(95, 100)
 NEEDED = "rows needed"
 """The column that says how many rows a group must have for its values to tell something."""
 Group = tuple[Any, ...]
@@ -76,14 +75,17 @@ def _lost(groups: Sequence[Group], of: int) -> tuple[str, ...]:
     )
 
 
-def _needed(errors: Sequence[int]) -> tuple[str, ...]:
-    """Say that no group is shown to have the rows that its values need, by the largest rank error."""
-    if not errors or not max(errors):
+def _needed(groups: int) -> tuple[str, ...]:
+    """Say that no group is shown to have the rows that its values need.
+
+    How many these are stands in the table alone, which knows whether its errors hold one by one or together.
+    """
+    if not groups:
         return ()
     return (
         "No count is released with quantiles: this answer does not say how many rows a group has, if any. "
-        f"Where a group has fewer than {NEEDED!r} says (up to {2 * max(errors):,}), its values may tell nothing, and "
-        "may be anything in the range: a rank error reaches from the middle to both ends. Ask for a count by group.",
+        f"Where a group has fewer than {NEEDED!r} says, its values may tell nothing, and may be anything in the "
+        "range: a rank error reaches from the middle to both ends. Ask for a count by group.",
     )
 
 
@@ -114,12 +116,7 @@ class ByGroup:
         """Return of which groups nothing is known, how many rows the others need, and that the spend was divided."""
         marks = [any(any(one) for one in answer.question.unknown(answer.released).values()) for answer in self.answers]
         lost = [group for group, mark in zip(self.groups, marks, strict=True) if mark]
-        errors = [
-            answer.interval(USUAL)["rank error"][0]
-            for answer, mark in zip(self.answers, marks, strict=True)
-            if not mark
-        ]
-        return (*_lost(lost, len(marks)), *_needed(errors), *divided(len(self.answers)))
+        return (*_lost(lost, len(marks)), *_needed(marks.count(False)), *divided(len(self.answers)))
 
     def unknown(self, released: Released) -> Mapping[str, tuple[bool, ...]]:
         """Mark the values of the groups of which nothing is known."""

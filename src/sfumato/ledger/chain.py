@@ -110,6 +110,7 @@ class Head:
         return cls(int(length), seal)
 
 
+UNREADABLE_HISTORY = "The history cannot be read; ledger.verify() says which row was changed."
 CHANGED_SUMS = (
     "The sums of the ledger at {place} were changed outside it; run ledger.verify(). Nothing was charged and nothing "
     "is answered. Restore the newest copy."

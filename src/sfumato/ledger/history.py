@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import LedgerError
 from sfumato.exact import to_text
-from sfumato.ledger.chain import Row
+from sfumato.ledger.chain import UNREADABLE_HISTORY, Row
 from sfumato.ledger.reservation import State
 from sfumato.privacy import EVERYTHING, Attributes, Bound, Cost, Loss, bound_from_json
 from sfumato.privacy.attributes import attributes_to_json
@@ -99,7 +99,7 @@ def entries(session: Session) -> list[Entry]:
     try:
         return [_entry(row, states) for row, _ in session.rows("reserved")]
     except (KeyError, TypeError, ValueError) as problem:
-        raise LedgerError("The history cannot be read; ledger.verify() says which row was changed.") from problem
+        raise LedgerError(UNREADABLE_HISTORY) from problem
 
 
 def entry(session: Session, request_id: str) -> Entry | None:

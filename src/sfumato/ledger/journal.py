@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.errors import LedgerError, SfumatoError
 from sfumato.ledger.amounts import ranges_to_text, sums_to_text
-from sfumato.ledger.chain import CHANGED_SUMS, FIRST, ROLLED_BACK, Head, canonical, digest, new_mark
+from sfumato.ledger.chain import CHANGED_SUMS, FIRST, ROLLED_BACK, UNREADABLE_HISTORY, Head, canonical, digest, new_mark
 from sfumato.ledger.keeping import Keep, Keeper
 from sfumato.ledger.rules import LimitRule, Rulebook, Verdict, first_rules, rules_from_json, rules_to_json, settlements
 from sfumato.ledger.slots import Directory, SlotBook, limit_sums, with_slots
@@ -219,7 +219,10 @@ class Journal:
     def history(session: Session) -> list[tuple[tuple[Loss, ...], str | None]]:
         """Return all losses ever charged; for reports and later limits, never for a check."""
         bodies = (json.loads(row.body) for row, _ in session.rows("reserved"))
-        return [(tuple(map(Loss.from_json, body["loss"])), body["analyst"]) for body in bodies]
+        try:
+            return [(tuple(map(Loss.from_json, body["loss"])), body["analyst"]) for body in bodies]
+        except (KeyError, TypeError, ValueError) as problem:
+            raise LedgerError(UNREADABLE_HISTORY) from problem
 
     def mark(self) -> str | None:
         """Return what no other ledger has, None in one of an earlier version that nobody has written to since."""

@@ -56,12 +56,7 @@ class Reading:
     @property
     def percent(self) -> int:
         """How much of the limit is used, in per cent, rounded up: leaks, or the best of the open routes."""
-        gate = self.gate
-        split = len(gate.required)
-        parts = [_percent(used, meter.ceiling) for used, meter in zip(self.sums, gate.meters, strict=True)]
-        leaks = [100 if part is None else part for part in parts[:split]]
-        routes = [part for part in parts[split:] if part is not None]
-        return max([*leaks, min(routes, default=100)])
+        return wording.percent_used(self.meters, self.sums)
 
     @property
     def brief(self) -> str:
@@ -96,17 +91,6 @@ class Reading:
             "cap": None if self.cap is None else self.cap.limit.bound.to_json(),
             "text": self.text,
         }
-
-
-def _percent(used: Extended, ceiling: Fraction) -> int | None:
-    """Return how much of a ceiling is used, rounded up, None if it is passed; every answer says it of all limits."""
-    if isinstance(used, Infinity):
-        return None
-    part = used.numerator * ceiling.denominator
-    whole = used.denominator * ceiling.numerator
-    if part > whole:
-        return None
-    return -(-100 * part // whole) if whole else 0
 
 
 @dataclass(frozen=True, init=False)

@@ -99,7 +99,10 @@ def verify(session: Session, head: Head | None) -> Verification:
         _compare_slots(audit, session, slots_said(stored))
         _compare_states(audit, list(session.reservations()))
     if head is not None and not session.holds(head):
-        audit.problems.append(f"The ledger was rolled back: it does not hold row {head.length} as it was kept.")
+        audit.problems.append(
+            f"The ledger does not hold row {head.length} as {head.to_text()!r} says: it was rolled back to an older "
+            "copy or written anew, or what was kept of it was mistyped."
+        )
     return Verification(number, len(audit.states), session.head.to_text(), tuple(audit.problems))
 
 

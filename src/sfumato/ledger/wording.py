@@ -21,6 +21,12 @@ METER = (
     "The guarantee is the limit, not what is used so far: questions were chosen after seeing answers, so that number "
     "is no guarantee of its own."
 )
+ROOM = (
+    "Per cent say which part is used of what adds up from answer to answer. Where a limit has a delta, that is not "
+    "epsilon: epsilon rises fast at first and slowly later, so a quarter used can be half of the epsilon, and one "
+    "large spend can use more than several small ones that sum to it."
+)
+EXPERTS = "For experts:"
 DEAD = "This request ended without an answer. What it reserved stays spent; ask again as a new request."
 UNREAD = (
     "The table could not be read. Nothing was drawn, and what was reserved is kept for this question: ask it again, it "
@@ -108,7 +114,27 @@ def undivided_text(bound: Bound, meters: Sequence[Meter]) -> str:
 
 def spent_text(meters: Sequence[Meter], sums: Sequence[Extended]) -> str:
     """Say what the meters of one limit show, and that the limit is the guarantee."""
-    return f"{used_text(meters, sums)} {METER}"
+    said = used_text(meters, sums)
+    return f"{said} {ROOM} {METER}" if EXPERTS in said else f"{said} {METER}"
+
+
+def percent_used(meters: Sequence[Meter], sums: Sequence[Extended]) -> int:
+    """Return how much of a limit is used, in per cent, rounded up: leaks, or the best of the open routes."""
+    parts = [(meter.kind == "leak", _percent(used, meter.ceiling)) for meter, used in zip(meters, sums, strict=True)]
+    leaks = [100 if part is None else part for leak, part in parts if leak]
+    routes = [part for leak, part in parts if not leak and part is not None]
+    return max([*leaks, min(routes, default=100)])
+
+
+def _percent(used: Extended, ceiling: Fraction) -> int | None:
+    """Return how much of a ceiling is used, rounded up, None if it is passed; every answer says it of all limits."""
+    if isinstance(used, Infinity):
+        return None
+    part = used.numerator * ceiling.denominator
+    whole = used.denominator * ceiling.numerator
+    if part > whole:
+        return None
+    return -(-100 * part // whole) if whole else 0
 
 
 def used_text(meters: Sequence[Meter], sums: Sequence[Extended]) -> str:
@@ -121,12 +147,12 @@ def used_text(meters: Sequence[Meter], sums: Sequence[Extended]) -> str:
         return f"Used so far {shown(used, up=True)} of {_ceiling(meter)}."
     parts = [f"{_route(meter)} {_used(meter, used)}." for meter, used in readings]
     parts += [f"Leaks {shown(used, up=True)} of {typed(meter.ceiling)}." for meter, used in leaks]
-    return " ".join(["Used so far:", *parts])
+    return " ".join([f"Used so far {percent_used(meters, sums)} % of the limit.", EXPERTS, *parts])
 
 
 def _used(meter: Meter, used: Extended) -> str:
     if isinstance(used, Infinity) or used > meter.ceiling:
-        return "closed"
+        return "no longer counted"
     above, ceiling = shown(used, up=True), _ceiling(meter)
     # Rounded to the safe side each, a sum just below its ceiling would read as one above it.
     said = f"{'all' if Fraction(above) > Fraction(ceiling) else above} of {ceiling}"
@@ -151,14 +177,23 @@ def refusal_text(breaks: Sequence[Break], largest: Bound | None = None) -> str:
     named = [f"{name}, {'; '.join(map(_asked, rows))}{_any_of(rows)}" for name, rows in groups[:SHOWN_BREAKS]]
     more = len(groups) - SHOWN_BREAKS
     listed = "; ".join(named) + (f"; and {more} more" if more > 0 else "")
-    text = f"Refused before the data were touched: {listed}."
+    said = "Refused before the data were touched:"
     if kinds := {type(row.limit.bound).__name__ for row in breaks if _is_other_kind(row)}:
-        return f"{text} {_other_kind(kinds)}"
+        return f"{said} {listed}. {_other_kind(kinds)}"
+    fits = _what_fits(breaks, largest, room=all(_room(rows) for _, rows in groups))
+    if not any(isinstance(row.limit.bound, Approximate) for row in breaks):
+        return f"{said} {listed}.{fits}"
+    names = ", ".join(name for name, _ in groups[:SHOWN_BREAKS]) + (f" and {more} more" if more > 0 else "")
+    return f"{said} more is asked than is left for {names}.{fits} {EXPERTS} {listed}."
+
+
+def _what_fits(breaks: Sequence[Break], largest: Bound | None, *, room: bool) -> str:
+    """Say what could be asked in place of what was refused, nothing if that is not known."""
     if largest is not None:
-        return f"{text} The largest that fits is {largest}."
+        return f" The largest that fits is {largest}."
     if any(row.sample for row in breaks):
-        return f"{text} {SAMPLE}"
-    return f"{text} A smaller spend may fit." if all(_room(rows) for _, rows in groups) else text
+        return f" {SAMPLE}"
+    return " A smaller spend may fit." if room else ""
 
 
 def _is_other_kind(row: Break) -> bool:
@@ -190,7 +225,8 @@ def _asked(row: Break) -> str:
         return f"{asked}, {left}"
     if row.left is None:
         return f"{_way(row.meter)} is no longer counted, because an earlier answer did not fit it"
-    return f"{_way(row.meter)} {asked}, {left}"
+    colon = ":" if row.meter.kind == "tau" else ""  # or two numbers would stand side by side
+    return f"{_way(row.meter)}{colon} {asked}, {left}"
 
 
 def _way(meter: Meter) -> str:
@@ -214,7 +250,7 @@ def _room(rows: Sequence[Break]) -> bool:
 def fits_text(closes: Sequence[Closing]) -> str:
     """Say that a request fits, and which routes it would close for good."""
     shut = [f"{row.name}, {_way(row.meter)}" for row in closes[:SHOWN_BREAKS]]
-    return f"Fits. It would close for good: {'; '.join(shut)}." if shut else "Fits."
+    return f"Fits. {EXPERTS} these ways of counting would end with it: {'; '.join(shut)}." if shut else "Fits."
 
 
 def odometer_text(log_odds: Fraction, delta: Fraction, presence: bool = False) -> str:
@@ -253,11 +289,13 @@ def list_text(epsilon: Extended, delta: Fraction, pure: Extended, questions: int
     """Say what the questions of a list tell together; no delta is said where `pure`, without one, is the same.
 
     >>> list_text(Fraction("1.13244"), Fraction(1, 10**6), Fraction(2), 20)
-    'Together the 20 questions tell at most epsilon 1.133 at delta 1e-6 about a person.'
+    'Together the 20 questions tell at most epsilon 1.133 at delta 1e-6 about a person, and epsilon 2 without a delta.'
     """
-    total = _rounded_up(epsilon)
-    chance = "" if total == _rounded_up(pure) else f" at delta {typed(delta)}"
-    return f"Together the {questions} questions tell at most epsilon {total}{chance} about a person."
+    total, whole = _rounded_up(epsilon), _rounded_up(pure)
+    chance = "" if total == whole else f" at delta {typed(delta)}"
+    # What is charged is told without a delta where that is finite; both figures are named, so that neither is a riddle.
+    also = f", and epsilon {whole} without a delta" if chance and not isinstance(pure, Infinity) else ""
+    return f"Together the {questions} questions tell at most epsilon {total}{chance} about a person{also}."
 
 
 def _rounded_up(epsilon: Extended) -> str:
@@ -279,12 +317,11 @@ def by_curve_text(names: Sequence[str]) -> str:
 
 
 def cost_text(loss: Loss) -> str:
-    """Return a loss in a few words, the person first.
+    """Return a loss in a few words, the person first: the same before a question is paid and after.
 
     >>> from sfumato import Cost, Loss
     >>> cost_text(Loss.flat(Cost.pure("1/10"), reads={"age"}))
-    'a person epsilon 0.1 at delta 1e-6; it reads age'
+    'a person epsilon 0.1; it reads age'
     """
-    person = shown(loss.person.epsilon_at(Fraction(1, 10**6)), up=True)
     names = sorted(loss.profile.names())
-    return f"a person epsilon {person} at delta 1e-6" + (f"; it reads {', '.join(names)}" if names else "")
+    return f"a person {loss.person}" + (f"; it reads {', '.join(names)}" if names else "")

@@ -28,6 +28,7 @@ def evidence_page(evidence: Evidence) -> str:
         if checked.ok
         else "The ledger does not verify: " + " ".join(checked.problems)
     )
+    end = checked.head if checked.ok else "not shown, because none was verified"
     told = [[name.replace("_", " "), _text(evidence.about.get(name)), said] for name, said in ABOUT.items()]
     parts = [
         f"<style>{STYLE}</style><h1>{TITLE}</h1>",
@@ -52,7 +53,7 @@ def evidence_page(evidence: Evidence) -> str:
         "<h2>Questions of a review</h2>",
         paragraph("After NIST SP 800-226. Each level rests on those below it.", "quiet"),
         scrolled(_questions(evidence)),
-        f"<footer>Ledger: {escape(report.place)}<br>End of its chain: {escape(checked.head)}</footer>",
+        f"<footer>Ledger: {escape(report.place)}<br>End of its chain: {escape(end)}</footer>",
     ]
     return whole_page(TITLE, f'<main class="sfumato">{"".join(parts)}</main>')
 

@@ -7,7 +7,7 @@ A small number next to the name of a column is easy to misread. Each answer belo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -118,8 +118,8 @@ CONTEXTS = (
     "public profiles. Nothing improves on the figure per person in every context."
 )
 
-LARGE_EPSILON = 20
-"""Above this a figure per person is no longer merely uncomfortable."""
+LARGE_EPSILON = 10
+"""Above this a figure per person promises little, and the report says so; docs/budget.md and docs/report.md name it."""
 
 NAMES = tuple(question.name for question in QUESTIONS)
 
@@ -157,17 +157,24 @@ def findings(answers: Mapping[str, bool], groups: Sequence[str] = (), sets: Sequ
     return found
 
 
+def weighed(found: Sequence[Finding], large: Finding | None) -> list[Finding]:
+    """Return all findings; beside a promise that is weak nothing is called fine."""
+    if large is None:
+        return list(found)
+    return [*(replace(one, level=Level.INFO) if one.level is Level.OK else one for one in found), large]
+
+
 def size_finding(epsilon: Extended) -> Finding | None:
     """Return the warning about a figure per person that is very large, or infinite.
 
     >>> from fractions import Fraction
-    >>> size_finding(Fraction(20)) is None, size_finding(Fraction(21)).level.name
+    >>> size_finding(Fraction(10)) is None, size_finding(Fraction(11)).level.name
     (True, 'WARN')
     """
     if epsilon <= LARGE_EPSILON:
         return None
     told = (
-        f"The figure per person is above {LARGE_EPSILON}: that it is uncomfortably large but not crazy no longer "
-        "holds, and no figure per attribute makes up for it."
+        f"The epsilon promised to a person is above {LARGE_EPSILON}: a guess at a yes-or-no fact about somebody may be "
+        "right nearly always, so the promise is weak, and no figure per attribute makes up for it."
     )
     return Finding("size", Level.WARN, told)

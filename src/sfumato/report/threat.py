@@ -15,7 +15,7 @@ from sfumato.ledger import Entry, Ledger
 from sfumato.privacy import Approximate
 from sfumato.report.account import LARGEST_SIZE, Account
 from sfumato.report.figures import ReportLine
-from sfumato.report.questionnaire import CONTEXTS, EXPLANATION, Finding, Level, findings, size_finding
+from sfumato.report.questionnaire import CONTEXTS, EXPLANATION, Finding, Level, findings, size_finding, weighed
 from sfumato.report.releases import asked_in_words
 from sfumato.report.worst import Worst
 
@@ -181,7 +181,7 @@ def threats(
         sets=tuple(account.row(names, subject=label) for label, names in named.items()),
         families=tuple(account.row(people=size) for size in _families(ledger, families)),
         worst=tuple(account.worst(size) for size in range(1, min(len(classes), LARGEST_SIZE) + 1)),
-        findings=(*found, large) if large is not None else tuple(found),
+        findings=tuple(weighed(found, large)),
         place=ledger.place,
         head=ledger.head,
         odometer=None if odometer is None else odometer.text,

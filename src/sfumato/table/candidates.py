@@ -6,7 +6,7 @@ import math
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -66,8 +66,16 @@ def candidate_of(name: str, values: Sequence[Any], decimal: str | None = None) -
     {'type': 'fixed', 'low': 0, 'high': 90, 'step': '0.01', 'missing': 'skip'}
     """
     present = [value for value in values if not _absent(value)]
+    spelled = Counter(value for value in values if isinstance(value, str) and _absent(value))
     if not present:
-        return Candidate(None, ("every cell is missing.",))
+        said = f"every cell is empty or says {_either(spelled)}." if spelled else "every cell is missing."
+        return Candidate(None, (said,))
+    found = _of_present(name, present, decimal)
+    return replace(found, notes=(*found.notes, *_may_be_missing(found.record, spelled, len(values))))
+
+
+def _of_present(name: str, present: Sequence[Any], decimal: str | None) -> Candidate:
+    """Return what a column could be, given the cells that say something."""
     if all(isinstance(value, bool) for value in present):
         return Candidate({"type": "boolean", "missing": SKIP})
     if is_code(name) and all(isinstance(value, int) for value in present):
@@ -84,6 +92,25 @@ def _absent(value: Any) -> bool:
     if isinstance(value, str):
         return value.strip().lower() in _ABSENT
     return value is None or (isinstance(value, float) and not math.isfinite(value))
+
+
+def _either(words: Iterable[str]) -> str:
+    return " or ".join(map(repr, sorted(words)))
+
+
+def _may_be_missing(record: dict[str, Any] | None, spelled: Counter[str], cells: int) -> tuple[str, ...]:
+    """Say how cells are read whose word may mean that nobody filled them in, or be a category like any other."""
+    if record is None or not spelled:
+        return ()
+    words, part = _either(spelled), f"{100 * spelled.total() / cells:.2g} % of the cells"
+    if record["type"] == "category":
+        return (
+            f"Not listed is {words}, {part}: it counts as 'other', not as missing. If it is a category, add it to "
+            "values; if it means that nobody filled in the cell, make these cells empty before.",
+        )
+    if record["type"] == "text":
+        return (f"{words}, {part}, is a text like any other; make these cells empty before if nobody filled them in.",)
+    return (f"Missing would be the cells with {words}, {part}.",)
 
 
 def _written(name: str, texts: Sequence[str], decimal: str | None) -> Candidate:
@@ -146,7 +173,7 @@ def _listed(absent: Counter[str]) -> tuple[str, ...]:
     """Say which words would be missing cells."""
     if not absent:
         return ()
-    return (f"Missing would be the cells with {' or '.join(map(repr, sorted(absent)))}.",)
+    return (f"Missing would be the cells with {_either(absent)}.",)
 
 
 def _unclear(found: Sequence[Figures]) -> Candidate:

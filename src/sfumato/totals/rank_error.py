@@ -130,8 +130,9 @@ def is_measured(released: Released) -> bool:
 def stated_error(released: Released, confidence: Fraction) -> int:
     """Return how many rows every cut is off at most, with at least this probability and for any data.
 
-    The noise hides a larger error only if it is below -t.
+    The noise hides a larger error only if it is below -t. A number below 0 says that noise took much away, not that
+    the cuts are right: it is taken as 0, so that no luck states less than what the noise alone can hide.
     """
     part = released.part(PART)
     assert part.law is not None
-    return max(part.released[0] + one_sided_width(part.law, confidence), 0)
+    return max(part.released[0], 0) + one_sided_width(part.law, confidence)

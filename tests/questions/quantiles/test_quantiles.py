@@ -10,10 +10,12 @@ from math import exp, factorial
 from typing import Any
 
 import numpy as np
+import pyarrow
 import pytest
 
+import sfumato as sf
 from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Truncated, audit
-from sfumato.errors import ParameterError, UnsupportedSpend
+from sfumato.errors import ParameterError, SchemaError, UnsupportedSpend
 from sfumato.questions import Quantiles
 from sfumato.questions.quantiles import JointQuantiles, QuantileFacts, choose_quantiles
 from sfumato.questions.quantiles.choice import joint_rank_error
@@ -390,3 +392,25 @@ with sf.curate(rows, sf.Schema({"age": sf.integers(0, 99)}), sf.Pure(9)) as cura
 """
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert said.split() == ["numba", "0"]
+
+
+def test_categories_have_no_median_and_nothing_is_paid_for_one() -> None:
+    """A median of own, rent and free was answered with "own", and charged."""
+    rows = pyarrow.table({"home": ["own", "rent"] * 50, "mark": [1, 5] * 50, "grade": [1, 3] * 50})
+    columns = {
+        "home": sf.categories("rent", "own", "free"),
+        "mark": sf.categories(1, 5),
+        "grade": sf.categories(1, 2, 3, other=1, missing=1),
+    }
+    with sf.curate(rows, sf.Schema(columns), Pure(5)) as curator:
+        for asked in (
+            lambda: curator.median("home", spend=Pure(1)),
+            lambda: curator.quantiles("home", by="mark", spend=Pure(1)),
+            lambda: curator.preview(Quantiles("home"), Pure(1)),
+        ):
+            with pytest.raises(SchemaError, match=r"'home' lists categories, which have no order.*ask for a histogram"):
+                asked()
+        with pytest.raises(SchemaError, match="declare it as whole numbers"):  # 'other' stands behind 1 and 5
+            curator.median("mark", spend=Pure(1))
+        assert not curator.ledger.history()
+        assert curator.median("grade", spend=Pure(1)).value["grade"][0] in (1, 2, 3)

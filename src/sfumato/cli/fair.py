@@ -44,7 +44,7 @@ def audit_command(
         str | None, typer.Option(help="The good decision; must be said unless it is 1 or True.")
     ] = None,
     group: Annotated[
-        str | None, typer.Option(help="The protected value; by default the smaller of two groups.")
+        str | None, typer.Option(help="The group to ask about; without it both of two groups are.")
     ] = None,
     label: Annotated[
         str | None, typer.Option(help="A column of what people deserved: 0 and 1, two words, or a score.")

@@ -59,7 +59,7 @@ def page(report: AuditReport) -> str:
         Words("Nine checks", "heading"),
         Words(
             f"A check is raised if it is significant after control of all of them (Benjamini and Hochberg at "
-            f"{report.alpha:g}) and its effect is larger than tolerated."
+            f"{report.alpha:g}) and its effect is larger than tolerated. {report.asked()}"
         ),
         report.summary(),
     ]

@@ -79,6 +79,26 @@ def test_words_as_qualification_and_named_features(decisions: Path) -> None:
     assert not any(word in str(named) for word in ("merit ≤", "merit >", "chance ≤", "chance >", "said ="))
 
 
+def test_people_without_a_decision_were_not_refused(decisions: Path) -> None:
+    noise = Noise(insecure_seed=4)
+    rows = ["sex,experience,decision\n"]
+    for experience, coin, pending in zip(
+        noise.uniform(20, 900), noise.uniform(10, 900), noise.uniform(10, 900), strict=True
+    ):
+        sex = "fm"[len(rows) % 2]
+        decision = "" if sex == "f" and pending < 4 else "approved" if coin < 6 else "refused"
+        rows.append(f"{sex},{experience},{decision}\n")
+    (decisions / "pending.csv").write_text("".join(rows))
+    found = audit(decisions, "--favourable", "approved", file="pending.csv")
+    assert found.code == 0 and "of 900 people have no decision (f " in found.out and ", m 0); everything" in found.out
+    record = audit(decisions, "--favourable", "approved", "--json", file="pending.csv").json
+    assert record["by_group"]["without_decision"] == 900 - record["people"] > 100
+    numbers = "".join(rows).replace("approved", "1").replace("refused", "0")
+    (decisions / "numbers.csv").write_text(numbers)
+    again = audit(decisions, "--favourable", "1", "--json", file="numbers.csv").json
+    assert again["parity"] == record["parity"] and again["rates"] == record["rates"]
+
+
 def test_words_as_decisions(decisions: Path) -> None:
     found = audit(decisions, "--decision", "said", "--favourable", "yes", "--group", "f", "--json")
     assert found.code == 0 and found.json["groups"] == ["f", "m"]
@@ -132,8 +152,8 @@ def test_bad_input_is_one_sentence(
         ("twice.csv", "sex,sex,decision\nf,f,1\n", "same name"),
         ("odd.parquet", "not parquet", "cannot be read as PARQUET"),
         ("holes.csv", "sex,experience,decision\nf,1,1\nm,,0\nf,2,0\nm,3,1\n", "missing"),
-        ("unknown.csv", "sex,experience,decision\nf,1,1\nm,2,\nf,2,0.5\nm,3,1\n", "NaN"),
-        ("sure.csv", "sex,experience,decision\nf,1,1.5\nm,2,0\nf,2,0.5\nm,3,1\n", "negative"),
+        ("unknown.csv", "sex,experience,decision\nf,1,1\nm,2,\nf,2,0.5\nm,3,1\n", "2 of f and 1 of m have a decision"),
+        ("sure.csv", "sex,experience,decision\nf,1,1.5\nm,2,0\nf,2,0.5\nm,3,1\n", "between them"),
     ],
 )
 def test_bad_files(decisions: Path, name: str, content: str, hint: str) -> None:

@@ -120,6 +120,41 @@ def test_people_without_a_label_are_left_out_of_error_rates_and_that_is_said(abs
     assert "have no label" not in str(within) + str(whole)
 
 
+@pytest.mark.parametrize("absent", MISSING.values(), ids=MISSING)
+def test_people_without_a_decision_were_not_refused_and_that_is_said(absent):
+    decisions, protected, labels, scores = people(1000)
+    known = (np.arange(1000) % 5 > 0) | (protected["sex"] == "m")
+    given = [int(one) if here else absent for one, here in zip(decisions, known, strict=True)]
+    kind = np.asarray(given) if isinstance(absent, float) else np.asarray(given, dtype=object)
+    report = fair.group_report(kind, protected["sex"], label=labels, favourable=1)
+    within = fair.group_report(decisions[known], protected["sex"][known], label=labels[known], favourable=1)
+    for one, other in zip(report.tallied.groups, within.tallied.groups, strict=True):
+        assert replace(one, undecided=0) == other
+    absent_women = int((~known).sum())
+    said = f"{absent_women} of 1,000 people have no decision (f {absent_women}, m 0); everything about decisions leaves them"
+    assert said in str(report) and said in report.model_card() and "have no decision" not in str(within)
+    assert report.to_json()["without_decision"] == absent_women == report.to_json()["groups"][0]["undecided"]
+    assert [row[1] for row in report.ll144()[0].rows] == [row[1] for row in within.ll144()[0].rows]
+    metric, table = fair.Metric.from_scores(scores), {"sex": protected["sex"], "score": scores}
+    whole = fair.audit(kind, table, "sex", metric=metric, favourable=1)
+    rest = {name: values[known] for name, values in table.items()}
+    part = fair.audit(
+        decisions[known], rest, "sex", metric=metric.subset(np.flatnonzero(known)), favourable=1
+    )  # fmt: skip
+    assert str(whole.summary()) == str(part.summary()) and str(whole.figures()) == str(part.figures())
+    assert said in str(whole) and said in whole.to_html() and whole.people == part.people
+
+
+def test_chances_that_are_missing_are_left_out_too():
+    chances = np.where(np.arange(40) % 4, 0.5, np.nan)
+    report = fair.group_report(chances, ["f", "m"] * 20)
+    assert report.tallied.without_decision == 10 and "10 of 40 people have no decision (f 10, m 0)" in str(report)
+    with pytest.raises(ParameterError, match="Nobody has a decision"):
+        fair.group_report([None] * 4, ["f", "m"] * 2)
+    with pytest.raises(ParameterError, match="0 of f and 20 of m have a decision"):
+        fair.audit(np.where(np.arange(40) % 2, 0.5, np.nan), {"age": np.arange(40)}, ["f", "m"] * 20)
+
+
 def test_an_audit_leaves_people_without_a_label_out_of_the_checks_that_need_one():
     decisions, protected, labels, scores = people(600)
     known = np.arange(600) % 10 > 0

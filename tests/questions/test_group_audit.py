@@ -258,6 +258,25 @@ def test_a_missing_label_is_left_out_of_error_rates_of_a_private_audit_too():
     assert "Error rates and precision leave out people whose label is missing." in str(report)
 
 
+def test_a_missing_decision_is_no_refusal_of_a_private_audit():
+    rows = applicants()
+    known = (np.arange(PEOPLE) % 3 > 0) | (rows["sex"] == "m")
+    plain = group_report(rows["hired"][known], {"sex": rows["sex"][known]}, label=rows["good"][known], favourable=True)
+    columns = {"sex": categories("f", "m"), "good": booleans(), "hired": booleans()}
+    table = pa.table({"sex": rows["sex"], "good": rows["good"], "hired": pa.array(rows["hired"], mask=~known)})
+    with curate(table, Schema(columns), Pure(20)) as curator:
+        answer = curator.audit("hired", "sex", "good", favourable=True, deserving=True, spend=Pure(10))
+    report = answer.value
+    assert answer.loss.person.epsilon == 10, "one table, whatever is read from it"
+    for truth in plain.tallied.groups:
+        mine = next(one for one in report.tallied.groups if one.group == truth.group)
+        assert abs(mine.people - truth.people) < 20
+        for figure in ("chosen", "hits", "alarms", "right"):
+            assert abs(getattr(mine, figure).value - getattr(truth, figure).value) < 0.03, (mine.group, figure)
+    assert "Rates leave out people whose decision is missing." in str(answer) and "no decision (" not in str(answer)
+    assert report.to_json()["without_decision"] is None and report.to_json()["groups"][0]["undecided"] is None
+
+
 @pytest.mark.parametrize("share", [36, 38, 40])
 def test_verdicts_are_the_same_whichever_intervals_are_shown(share):
     rows = applicants()

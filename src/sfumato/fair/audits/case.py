@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError, SchemaError
+from sfumato.fair.audits.decisions import read_decisions
 from sfumato.fair.audits.group_counts import UNKNOWN, known, noted
 from sfumato.fair.audits.nearby import Matched, match, positions, smooth
 from sfumato.fair.caution import FairnessWarning
@@ -169,10 +170,12 @@ def make_case(
     """Return a checked case; see `audit` for what each argument may be."""
     count = people_count(people)
     name, labels, inside, names = _protected(people, protected, group, count)
-    outside = ~inside & (labels != UNKNOWN)
     ask = _asker(model, people)
     raw = ask(people) if ask is not None else model
     probabilities, only_decisions, place, good = _treatment(raw, model, favourable, count)
+    judged = ~np.isnan(probabilities[:, place])
+    groups = inside & judged, ~inside & (labels != UNKNOWN) & judged
+    _both_decided(groups, names)
     bound = None if metric is None else _bound_metric(metric, people, count)
     if bound is not None and name is not None and name in bound.columns:
         warnings.warn(
@@ -183,7 +186,7 @@ def make_case(
         )
     return Case(
         people, inside, names, probabilities, probabilities[:, place], only_decisions, bound,
-        _both_labelled(_merit(people, label, deserving, count), (inside, outside), names),
+        _both_labelled(_merit(people, label, deserving, count), groups, names),
         _segments(people, segments, count), name, labels,
         ask if name is not None else None,
         apart=_apart(people, name, label, features, () if bound is None else bound.columns), good=good,
@@ -192,8 +195,11 @@ def make_case(
 
 
 def only_compared(case: Case) -> Case:
-    """Return the case of those whose group is known: whom nobody noted is neither inside the group nor outside."""
-    return _part(case, case.labels != UNKNOWN)
+    """Return the case of those whose group and decision are known.
+
+    Whom nobody noted is neither inside the group nor outside, and who waits for a decision was not refused.
+    """
+    return _part(case, (case.labels != UNKNOWN) & ~np.isnan(case.favourable))
 
 
 def only_labelled(case: Case) -> Case:
@@ -213,6 +219,15 @@ def _part(case: Case, kept: NDArray[np.bool_]) -> Case:
         segments=None if case.segments is None else case.segments[rows],
         labels=case.labels[rows], rows=case.rows_of(kept),
     )  # fmt: skip
+
+
+def _both_decided(groups: tuple[NDArray[np.bool_], NDArray[np.bool_]], names: tuple[str, str]) -> None:
+    first, second = (int(here.sum()) for here in groups)
+    if min(first, second) < SMALLEST_GROUP:
+        raise ParameterError(
+            f"{first} of {names[0]} and {second} of {names[1]} have a decision, and both groups need at least "
+            f"{SMALLEST_GROUP}; name a column that is filled in."
+        )
 
 
 def _both_labelled(
@@ -303,23 +318,8 @@ def _treatment(raw: Any, model: Any, favourable: Any, count: int) -> tuple[Float
             raise ParameterError(f"No outcome is called {favourable!r}; the outcomes are {classes}.")
         place = classes.index(favourable) if favourable is not None else len(classes) - 1
         return rows, False, place, str(classes[place])
-    if array.dtype.kind == "f" and not np.all((array == 0) | (array == 1)):
-        return check_probabilities(array, count), False, 1, ""
-    labels = as_text(array)
-    if len(labels) != count:
-        raise ParameterError(f"There are {len(labels)} decisions for {count} people; give one a person.")
-    known = np.unique(labels)
-    wanted = (
-        str(favourable) if favourable is not None else {"0": "1", "0.0": "1.0", "False": "True"}.get(str(known[0]), "")
-    )
-    if favourable is not None and wanted not in known:
-        raise ParameterError(f"No decision is called {wanted!r}; {nearest(wanted, known.tolist())}")
-    if wanted not in known:
-        raise ParameterError(
-            f"Say which decision is the favourable one, with favourable=; the decisions are {known.tolist()[:10]}."
-        )
-    good = (labels == wanted).astype(np.float64)
-    return np.stack([1.0 - good, good], axis=1), True, 1, wanted
+    chances, decided, good = read_decisions(array, favourable, count)
+    return np.stack([1.0 - chances, chances], axis=1), decided, 1, good
 
 
 def _bound_metric(metric: Metric, people: Any, count: int) -> Metric:

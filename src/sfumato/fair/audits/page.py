@@ -53,7 +53,9 @@ def page(report: AuditReport) -> str:
     for shown in report.by_group.tables():
         parts += [Words(shown.title, "heading"), shown]
     groups = report.by_group
-    parts += [Words(said) for said in (groups.counted(), groups.labelled(), groups.together()) if said]
+    parts += [
+        Words(said) for said in (groups.counted(), groups.pending(), groups.labelled(), groups.together()) if said
+    ]
     parts += [Words("Figures", "heading"), Words(report.verdict(), "lead"), report.figures()]
     parts += [
         Words("Nine checks", "heading"),

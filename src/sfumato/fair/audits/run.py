@@ -12,7 +12,7 @@ from sfumato.errors import ParameterError
 from sfumato.fair.audits import evils, evils_merit, evils_segment
 from sfumato.fair.audits.case import Case, make_case, only_compared, only_labelled
 from sfumato.fair.audits.findings import LIPSCHITZ, Finding, either
-from sfumato.fair.audits.group_counts import Treatment, tally
+from sfumato.fair.audits.group_counts import UNKNOWN, Treatment, tally
 from sfumato.fair.audits.group_report import GroupReport
 from sfumato.fair.audits.lipschitz import LipschitzReport, lipschitz_audit
 from sfumato.fair.audits.report import AuditReport
@@ -58,9 +58,10 @@ def audit(
     is counted and left out of all comparisons. `favourable` is the good outcome, by default the last one. `metric` says
     who is similar to whom; without it only group figures are possible. `label` (true merit) and `segments` (such as the
     zip code) name columns or are arrays, for the checks that need them; where the label is one of two words,
-    `deserving` is the good one. Whose label is missing is left out of what needs one, and the report says how many that
-    are. `features` names the columns that describe people, by default all but the protected one and the label (unless
-    the metric reads it): leave out what the rule itself made, such as its score.
+    `deserving` is the good one. Whose decision or chance is missing was not refused, and is left out too. Whose label
+    is missing is left out of what needs one, and the report says how many that are. `features` names the columns that
+    describe people, by default all but the protected one and the label (unless the metric reads it): leave out what the
+    rule itself made, such as its score.
     `alpha` is the share of false alarms tolerated among what is raised.
 
     >>> import numpy as np
@@ -93,7 +94,7 @@ def audit(
     return AuditReport(
         case.size, case.group_names, (int(case.inside.sum()), int(outside.sum())), rates, gap, tuple(findings),
         tuple(raised), alpha, lipschitz, bias, used, seen, repair, _side_by_side(case, lipschitz), case.only_decisions,
-        groups, case.both, whole.size - case.size,
+        groups, case.both, int((whole.labels == UNKNOWN).sum()),
     )  # fmt: skip
 
 

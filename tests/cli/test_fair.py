@@ -39,7 +39,11 @@ def decisions(tmp_path: Path) -> Path:
 
 def audit(place: Path, *options: object, file: str = "decisions.csv", protected: str = "sex") -> Result:
     given = () if "--metric" in options else ("--metric", place / "metric.toml")
-    return run("fair", "audit", place / file, "--protected", protected, *given, *options)
+    chances = "chance" in options or "--favourable" in options
+    return run(
+        "fair", "audit", place / file, "--protected", protected, *given, *options,
+        *(() if chances else ("--favourable", "1")),
+    )  # fmt: skip
 
 
 def test_an_unfair_file_is_raised_and_ends_with_three(decisions: Path) -> None:
@@ -77,6 +81,14 @@ def test_words_as_qualification_and_named_features(decisions: Path) -> None:
     assert "did you mean 'town'?" in audit(decisions, "--features", "twon").err
     named = audit(decisions, "--features", "experience,town", "--json").json["findings"]
     assert not any(word in str(named) for word in ("merit ≤", "merit >", "chance ≤", "chance >", "said ="))
+
+
+@pytest.mark.parametrize(
+    ("column", "line"), [("decision", "--favourable 1 if it is 1"), ("said", "--favourable 'no' if")]
+)
+def test_which_decision_is_good_is_never_guessed(decisions: Path, column: str, line: str) -> None:
+    found = run("fair", "audit", decisions / "decisions.csv", "--protected", "sex", "--decision", column)
+    assert found.code == 2 and line in found.err and found.err.count("\n") == 1
 
 
 def test_people_without_a_decision_were_not_refused(decisions: Path) -> None:
@@ -121,7 +133,6 @@ def test_a_metric_that_reads_the_protected_column_is_warned_about(decisions: Pat
         ("decisions.csv", "sex,town", (), "one protected column at a time; run it once with each: sex, then town."),
         ("decisions.csv", "sex", ("--decision", "said", "--favourable", "Yes"), "did you mean 'yes'?"),
         ("decisions.csv", "sex", ("--group", "x"), "at least 2 people"),
-        ("decisions.csv", "sex", ("--decision", "said"), "with --favourable;"),
         ("decisions.csv", "sex", ("--label", "town"), "holds text"),
         ("decisions.csv", "sex", ("--label", "merrit"), "'merrit'"),
         ("decisions.csv", "sex", ("--segments", "county"), "'county'"),

@@ -40,7 +40,7 @@ class Population:
         label = None if self.merit is None else (self.merit > 0).astype(float)
         return make_case(
             decisions, self.people, self.inside, metric=metric, label=label, segments=self.segments,
-            group="True", favourable=None,
+            group="True", favourable=1,
         )  # fmt: skip
 
 

@@ -43,7 +43,7 @@ def described(**options: object) -> Schema:
 
 def test_figures_are_near_those_of_the_rows():
     rows = applicants()
-    plain = group_report(rows["hired"], {"sex": rows["sex"], "race": rows["race"]}, label=rows["good"])
+    plain = group_report(rows["hired"], {"sex": rows["sex"], "race": rows["race"]}, label=rows["good"], favourable=True)
     with curate(pa.table(rows), described(), Pure(20)) as curator:
         report = curator.audit("hired", ["sex", "race"], "good", favourable=True, deserving=True, spend=Pure(10)).value
         again = curator.audit("hired", ["sex", "race"], "good", favourable="yes", deserving="yes", spend=Pure(10))
@@ -89,7 +89,7 @@ def test_people_with_several_rows_and_a_condition():
     schema = described(person="id", rows_per_person=2)
     with curate(pa.table(rows), schema, Pure(10)) as curator:
         report = curator.audit("hired", "sex", favourable=True, where="race = 'a'", spend=Pure(5)).value
-    truth = group_report(rows["hired"][rows["race"] == "a"], rows["sex"][rows["race"] == "a"])
+    truth = group_report(rows["hired"][rows["race"] == "a"], rows["sex"][rows["race"] == "a"], favourable=True)
     for mine, real in zip(report.tallied.groups, truth.tallied.groups, strict=True):
         assert abs(mine.chosen.value - real.chosen.value) < 0.05
 
@@ -243,7 +243,7 @@ def test_a_missing_label_is_left_out_of_error_rates_of_a_private_audit_too():
     rows = applicants()
     known = np.arange(PEOPLE) % 4 > 0
     labels = pa.array(rows["good"], mask=~known)
-    plain = group_report(rows["hired"][known], rows["sex"][known], label=rows["good"][known])
+    plain = group_report(rows["hired"][known], rows["sex"][known], label=rows["good"][known], favourable=True)
     columns = {
         "sex": categories("f", "m", other="f", missing="f"),
         "good": booleans(),

@@ -41,7 +41,7 @@ def audit_command(
         str, typer.Option(help="The column of decisions, or of the chance of the good one.")
     ] = "decision",
     favourable: Annotated[
-        str | None, typer.Option(help="The good decision; must be said unless it is 1 or True.")
+        str | None, typer.Option(help="The good decision, such as 1 or yes; chances of it need none.")
     ] = None,
     group: Annotated[
         str | None, typer.Option(help="The group to ask about; without it both of two groups are.")

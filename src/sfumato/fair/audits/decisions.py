@@ -28,6 +28,8 @@ class Decisions(NamedTuple):
 def read_decisions(raw: Any, favourable: Any, people: int) -> Decisions:
     """Return what a column of decisions, or of chances of the good one, says; empty cells say nothing.
 
+    Which decision is the good one is never guessed; chances are those of the good one.
+
     >>> read_decisions(["yes", "", "no"], "yes", 3).chances.tolist()
     [1.0, nan, 0.0]
     """
@@ -67,12 +69,13 @@ def _words(values: NDArray[Any]) -> NDArray[np.str_]:
 def _good(known: list[str], favourable: Any) -> str:
     """Return the decision that was named as the good one, as the column writes it."""
     if favourable is None:
-        guessed = {"0": "1", "False": "True"}.get(known[0], "")
-        if guessed not in known:
-            raise ParameterError(
-                f"Say which decision is the favourable one, with favourable=; the decisions are {known[:LISTED]}."
-            )
-        return guessed
+        # Whether 1 is a loan or a default is known to whoever asks, not to a column.
+        first = known[-1] if known[-1] in ("1", "True") else known[0]
+        shown = first if first in ("0", "1", "False", "True") else repr(first)
+        raise ParameterError(
+            f"Say which decision is the good one: write favourable={shown} if it is {first}; the decisions are "
+            f"{', '.join(known[:LISTED])}{', …' if len(known) > LISTED else ''}."
+        )
     wanted = str(_words(np.asarray([favourable]))[0])
     if set(known) <= {"False", "True"}:
         wanted = _TRUTH.get(wanted.lower(), wanted)

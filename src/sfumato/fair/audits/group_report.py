@@ -382,15 +382,16 @@ def group_report(
 ) -> GroupReport:
     """Compare groups: selection rates and impact ratios, with a `label` error rates, with `scores` their calibration.
 
-    `decisions` are 0 and 1, True and False, words (then say which one is `favourable`), probabilities, or None where
-    there are scores alone. `protected` is a column, or a table of several; groups are made of each and of
-    `intersections` of them together. A missing value makes the group "unknown", which is counted and not compared.
-    `reference` names the group to compare with; by default the one with the largest rate that has at least 2 % of all.
-    Whose decision is missing is left out of everything about decisions, and the report says how many of each group that
-    are. Whose label is missing is left out of error rates, precision and calibration, and the report says how many that
-    are.
+    `decisions` are 0 and 1, True and False, or words, of which `favourable` is the good one; or probabilities of the
+    good one; or None where there are scores alone. `protected` is a column, or a table of several; groups are made of
+    each and of `intersections` of them together. A missing value makes the group "unknown", which is counted and not
+    compared. `reference` names the group to compare with; by default the one with the largest rate that has at least 2
+    % of all. Whose decision is missing is left out of everything about decisions, and the report says how many of each
+    group that are. Whose label is missing is left out of error rates, precision and calibration, and the report says
+    how many that are.
 
-    >>> report = group_report([1, 0, 0, 0] * 100 + [1, 1, 1, 0] * 100, ["f"] * 400 + ["m"] * 400)
+    >>> decisions, sex = [1, 0, 0, 0] * 100 + [1, 1, 1, 0] * 100, ["f"] * 400 + ["m"] * 400
+    >>> report = group_report(decisions, sex, favourable=1)
     >>> print(report.headline())
     Selection rate of f is 0.33 of that of m (0.28 to 0.40): below four fifths.
     >>> report.ok, report.raised

@@ -301,3 +301,25 @@ def test_the_preview_says_which_decision_is_taken_for_the_good_one():
         said = str(curator.preview(GroupAudit("given", "sex", favourable=True), Pure(1)))
         answer = str(curator.audit("given", "sex", favourable=True, spend=Pure(1)))
     assert "The favourable decision is True of 'given'." in said and "The favourable decision is 'True'" in answer
+
+
+def test_noisy_numbers_of_people_are_shown_with_an_interval():
+    rows = applicants()
+    covered = []
+    for seed in range(40):
+        noise = CellNoise(8.0, heavy=True)
+        drawn = Noise(insecure_seed=seed).uniform(1 << 40, 4) / 2.0**40 - 0.5
+        laplace = -2 * np.sign(drawn) * np.log1p(-2 * np.abs(drawn))
+        low, high = noise.around(30 + float(laplace.sum()), 4)
+        covered.append(low <= 30 <= high)
+    assert sum(covered) >= 36
+    with curate(pa.table(rows), described(), Pure(20)) as curator:
+        answer = curator.audit("hired", "sex", favourable=True, spend=Pure(0.1))
+        report = answer.value
+    women = int((rows["sex"] == "f").sum())
+    found = re.search(r"f +about ([\d,]+) \(([\d,]+) to ([\d,]+)\)", str(answer))
+    assert found is not None
+    about, low, high = (int(part.replace(",", "")) for part in found.groups())
+    assert low < about < high and abs(about - women) < 300
+    assert "about" in report.ll144()[0].rows[0][1] and "about" in report.ll144()[0].rows[0][2]
+    assert "about" not in str(group_report(rows["hired"], rows["sex"], favourable=True))

@@ -203,12 +203,26 @@ class GroupReport:
             head += [RATES[figure], "impact ratio" if figure in IMPACT else "difference"]
         rows = []
         for one in groups:
-            row = [one.group.name, _people(one)]
+            row = [one.group.name, self._people(one)]
             for figure in shown:
                 row += self._cells(one, figure, compared.get((figure, one.group)))
             rows.append(row)
         title = "Error rates by" if shown[0] in ERRORS else "Rates by"
         return table(f"{title} {' and '.join(columns)}", head, rows)
+
+    def _people(self, one: GroupCounts) -> str:
+        return self._count(one.people, 1 if one.chosen is None else sum(one.chosen.cells))
+
+    def _selected(self, share: Share | None) -> str:
+        return "" if share is None else self._count(share.part, share.cells[0])
+
+    def _count(self, people: float, cells: int) -> str:
+        """Return a number of people; a noisy one with the interval of the true one, which it is not."""
+        shown = f"{max(0.0, people):,.0f}"
+        if not self.tallied.noise.variance:
+            return shown
+        low, high = self.tallied.noise.around(people, cells, self._shown)
+        return f"about {shown} ({low:,.0f} to {high:,.0f})"
 
     def _cells(self, one: GroupCounts, figure: str, compared: Comparison | None) -> list[str]:
         share: Share | None = getattr(one, figure)
@@ -271,7 +285,7 @@ class GroupReport:
         for one in self.tallied.of(columns):
             share: Share | None = getattr(one, figure)
             ratio = compared[one.group].ratio if one.group in compared else 1.0
-            number = [_people(one)] if figure == "high" else [_people(one), _count(share)]
+            number = [self._people(one)] if figure == "high" else [self._people(one), self._selected(share)]
             shown = "not shown" if one.group.unknown else f"{ratio:.3f}"
             rows.append([one.group.name, *number, "" if share is None else f"{share.value:.3f}", shown])
         counted = ["number"] if figure == "high" else ["applicants", "selected"]
@@ -456,14 +470,6 @@ def _with_ends(value: float, ends: Ends, signed: bool = False) -> str:
         return "too few to say"  # also where noise leaves a rate of nobody, outside of what its interval allows
     high = f"{ends.high:{sign}.3f}" if isfinite(ends.high) else "∞"
     return f"{value:{sign}.3f} ({ends.low:{sign}.3f} to {high})"
-
-
-def _people(one: GroupCounts) -> str:
-    return f"{max(0.0, one.people):,.0f}"
-
-
-def _count(share: Share | None) -> str:
-    return "" if share is None else f"{max(0.0, share.part):,.0f}"
 
 
 def _markdown(shown: Table) -> str:

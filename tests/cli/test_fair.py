@@ -39,7 +39,11 @@ def decisions(tmp_path: Path) -> Path:
 
 def audit(place: Path, *options: object, file: str = "decisions.csv", protected: str = "sex") -> Result:
     given = () if "--metric" in options else ("--metric", place / "metric.toml")
-    return run("fair", "audit", place / file, "--protected", protected, *given, *options)
+    chances = "chance" in options or "--favourable" in options
+    return run(
+        "fair", "audit", place / file, "--protected", protected, *given, *options,
+        *(() if chances else ("--favourable", "1")),
+    )  # fmt: skip
 
 
 def test_an_unfair_file_is_raised_and_ends_with_three(decisions: Path) -> None:
@@ -79,6 +83,34 @@ def test_words_as_qualification_and_named_features(decisions: Path) -> None:
     assert not any(word in str(named) for word in ("merit ≤", "merit >", "chance ≤", "chance >", "said ="))
 
 
+@pytest.mark.parametrize(
+    ("column", "line"), [("decision", "--favourable 1 if it is 1"), ("said", "--favourable 'no' if")]
+)
+def test_which_decision_is_good_is_never_guessed(decisions: Path, column: str, line: str) -> None:
+    found = run("fair", "audit", decisions / "decisions.csv", "--protected", "sex", "--decision", column)
+    assert found.code == 2 and line in found.err and found.err.count("\n") == 1
+
+
+def test_people_without_a_decision_were_not_refused(decisions: Path) -> None:
+    noise = Noise(insecure_seed=4)
+    rows = ["sex,experience,decision\n"]
+    for experience, coin, pending in zip(
+        noise.uniform(20, 900), noise.uniform(10, 900), noise.uniform(10, 900), strict=True
+    ):
+        sex = "fm"[len(rows) % 2]
+        decision = "" if sex == "f" and pending < 4 else "approved" if coin < 6 else "refused"
+        rows.append(f"{sex},{experience},{decision}\n")
+    (decisions / "pending.csv").write_text("".join(rows))
+    found = audit(decisions, "--favourable", "approved", file="pending.csv")
+    assert found.code == 0 and "of 900 people have no decision (f " in found.out and ", m 0); everything" in found.out
+    record = audit(decisions, "--favourable", "approved", "--json", file="pending.csv").json
+    assert record["by_group"]["without_decision"] == 900 - record["people"] > 100
+    numbers = "".join(rows).replace("approved", "1").replace("refused", "0")
+    (decisions / "numbers.csv").write_text(numbers)
+    again = audit(decisions, "--favourable", "1", "--json", file="numbers.csv").json
+    assert again["parity"] == record["parity"] and again["rates"] == record["rates"]
+
+
 def test_words_as_decisions(decisions: Path) -> None:
     found = audit(decisions, "--decision", "said", "--favourable", "yes", "--group", "f", "--json")
     assert found.code == 0 and found.json["groups"] == ["f", "m"]
@@ -101,7 +133,6 @@ def test_a_metric_that_reads_the_protected_column_is_warned_about(decisions: Pat
         ("decisions.csv", "sex,town", (), "one protected column at a time; run it once with each: sex, then town."),
         ("decisions.csv", "sex", ("--decision", "said", "--favourable", "Yes"), "did you mean 'yes'?"),
         ("decisions.csv", "sex", ("--group", "x"), "at least 2 people"),
-        ("decisions.csv", "sex", ("--decision", "said"), "with --favourable;"),
         ("decisions.csv", "sex", ("--label", "town"), "holds text"),
         ("decisions.csv", "sex", ("--label", "merrit"), "'merrit'"),
         ("decisions.csv", "sex", ("--segments", "county"), "'county'"),
@@ -132,8 +163,8 @@ def test_bad_input_is_one_sentence(
         ("twice.csv", "sex,sex,decision\nf,f,1\n", "same name"),
         ("odd.parquet", "not parquet", "cannot be read as PARQUET"),
         ("holes.csv", "sex,experience,decision\nf,1,1\nm,,0\nf,2,0\nm,3,1\n", "missing"),
-        ("unknown.csv", "sex,experience,decision\nf,1,1\nm,2,\nf,2,0.5\nm,3,1\n", "NaN"),
-        ("sure.csv", "sex,experience,decision\nf,1,1.5\nm,2,0\nf,2,0.5\nm,3,1\n", "negative"),
+        ("unknown.csv", "sex,experience,decision\nf,1,1\nm,2,\nf,2,0.5\nm,3,1\n", "2 of f and 1 of m have a decision"),
+        ("sure.csv", "sex,experience,decision\nf,1,1.5\nm,2,0\nf,2,0.5\nm,3,1\n", "between them"),
     ],
 )
 def test_bad_files(decisions: Path, name: str, content: str, hint: str) -> None:

@@ -40,7 +40,7 @@ class Population:
         label = None if self.merit is None else (self.merit > 0).astype(float)
         return make_case(
             decisions, self.people, self.inside, metric=metric, label=label, segments=self.segments,
-            group="True", favourable=None,
+            group="True", favourable=1,
         )  # fmt: skip
 
 
@@ -55,16 +55,17 @@ class Draws:
         return self.noise.uniform(1 << 50, PEOPLE) / 2.0**50
 
 
-def base(seed: int) -> tuple[Draws, np.ndarray, np.ndarray, np.ndarray]:
+def base(seed: int, share: float) -> tuple[Draws, np.ndarray, np.ndarray, np.ndarray]:
     """A skill that both groups have alike, a hobby that means nothing, and the chance that skill deserves."""
     draws = Draws(seed)
     skill, hobby = draws.normal(), draws.normal()
-    inside = draws.uniform() < 0.35
+    inside = draws.uniform() < share
     return draws, skill, hobby, inside
 
 
-def make(code: str, guilty: bool, seed: int) -> Population:
-    draws, skill, hobby, inside = base(seed)
+def make(code: str, guilty: bool, seed: int, share: float = 0.35) -> Population:
+    """Return people of whom a share is in the group that the guilty harm."""
+    draws, skill, hobby, inside = base(seed, share)
     deserved = 0.5 + 0.15 * skill
     chance = deserved + 0.05 * draws.normal()
     weights = {"skill": 0.2}

@@ -56,7 +56,14 @@ def table(
     people = {"skill": skill, "other": other, "town": np.array([f"town {name}" for name in town])}
     metric = Metric.from_features(people, weights or {"skill": STEEP})
     return make_case(
-        treatment, people, inside, metric=metric, label=merit, segments="town", group="True", favourable=None
+        treatment,
+        people,
+        inside,
+        metric=metric,
+        label=merit,
+        segments="town",
+        group="True",
+        favourable=1 if decided else None,
     )
 
 

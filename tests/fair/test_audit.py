@@ -132,7 +132,7 @@ def test_decisions_from_a_file(tmp_path):
     table = frame().assign(decision=(frame()["skill"] > 0).astype(int))
     table.to_csv(tmp_path / "decisions.csv", index=False)
     (tmp_path / "metric.toml").write_text("[weights]\nskill = 0.3\n")
-    found = fair.audit_file(tmp_path / "decisions.csv", "sex", metric=tmp_path / "metric.toml")
+    found = fair.audit_file(tmp_path / "decisions.csv", "sex", metric=tmp_path / "metric.toml", favourable=1)
     assert found.only_decisions and found.people == 400
 
 
@@ -214,7 +214,7 @@ def test_a_name_that_everybody_has_alone_makes_no_column_for_each():
 def test_people_whose_group_nobody_noted_are_no_third_group():
     people = {"sex": ["f", "m", "m", "m", ""] * 40, "skill": list(range(200))}
     case = make_case([0, 1, 1, 1, 0] * 40, people, "sex", metric=None, label=None, segments=None, group=None,
-                     favourable=None)  # fmt: skip
+                     favourable=1)  # fmt: skip
     assert case.inside.sum() == 40 and set(np.asarray(people["sex"])[case.inside]) == {"f"}, "the smaller noted one"
     with pytest.raises(ParameterError, match=r"values \['d', 'f', 'm'\]; say whom to protect"):
-        fair.audit([0, 1] * 40, {"sex": ["f", "m", "d", ""] * 20}, "sex")
+        fair.audit([0, 1] * 40, {"sex": ["f", "m", "d", ""] * 20}, "sex", favourable=1)

@@ -74,7 +74,7 @@ def many_cuts(seed: int) -> Case:
     metric = Metric.from_features(people, {"f0": 0.2, "f1": 0.2})
     return make_case(
         draws.coin(0.15).astype(int), people, inside, metric=metric, label=None, segments=None, group="True",
-        favourable=None,
+        favourable=1,
     )  # fmt: skip
 
 
@@ -140,7 +140,7 @@ def test_the_order_of_the_table_does_not_matter():
     metric = Metric.from_scores(skill, scale=4)
     case = make_case(
         decision.astype(int), {"skill": skill}, inside, metric=metric, label=None, segments=None, group="True",
-        favourable=None,
+        favourable=1,
     )  # fmt: skip
     assert raised(case) == []
     pairs = match(metric, inside, positions(metric), Noise(insecure_seed=1))
@@ -166,12 +166,12 @@ def test_a_gap_of_drawn_decisions_convicts_nobody_by_chance():
     seen = []
     for seed in range(12):
         report = fair.audit(
-            Draws(seed, 120).coin(0.5).astype(int), {"skill": skill}, inside, metric=metric, group="True"
+            Draws(seed, 120).coin(0.5).astype(int), {"skill": skill}, inside, metric=metric, group="True", favourable=1
         )
         seen.append(report.verdict())
     assert any("may be chance" in verdict for verdict in seen)
     assert not any("provably" in verdict for verdict in seen)
-    unfair = fair.audit(np.where(inside, 0, 1), {"skill": skill}, inside, metric=metric, group="True")
+    unfair = fair.audit(np.where(inside, 0, 1), {"skill": skill}, inside, metric=metric, group="True", favourable=1)
     assert "surely so" in unfair.verdict()
     certain = fair.audit(np.where(inside, 0.1, 0.9), {"skill": skill}, inside, metric=metric, group="True")
     assert "provably" in certain.verdict()

@@ -29,7 +29,7 @@ def people(count: int, seed: int = 1) -> tuple[np.ndarray, dict[str, np.ndarray]
 
 def test_figures_are_those_of_their_definitions():
     decisions, protected, labels, scores = people(2000)
-    report = fair.group_report(decisions, protected, label=labels, scores=scores)
+    report = fair.group_report(decisions, protected, label=labels, scores=scores, favourable=1)
     one = {tuple(found["group"]): found for found in report.to_json()["groups"]}[("f", "b")]
     here = (protected["sex"] == "f") & (protected["race"] == "b")
     chosen, good = decisions == 1, labels == 1
@@ -52,7 +52,7 @@ def test_figures_are_those_of_fairlearn_and_of_aif360():
     group = np.array(["a", "b", "c"])[(place * place + place // 5) % 3 * (place % 11 > 1)]
     label = ((place * 7 + place // 13) % 5 < 2).astype(int)
     decision = ((place * 3 + place // 7 + 2 * label + (group == "b")) % 7 < 3).astype(int)
-    report = fair.group_report(decision, {"group": group}, label=label).to_json()
+    report = fair.group_report(decision, {"group": group}, label=label, favourable=1).to_json()
     rates = {one["group"][0]: one["rates"] for one in report["groups"]}
     theirs = peers["fairlearn"]
     for name, figures in theirs["groups"].items():
@@ -61,7 +61,9 @@ def test_figures_are_those_of_fairlearn_and_of_aif360():
     chosen = [one for one in report["comparisons"] if one["figure"] == "selection rate"]
     assert abs(min(one["ratio"] for one in chosen) - theirs["smallest ratio"]) < 1e-9
     assert abs(max(abs(one["difference"]) for one in chosen) - theirs["largest difference"]) < 1e-9
-    to_a = fair.group_report(decision, {"group": group}, label=label, reference="a").to_json()["comparisons"]
+    to_a = fair.group_report(decision, {"group": group}, label=label, reference="a", favourable=1).to_json()[
+        "comparisons"
+    ]
     found = {(one["figure"], one["group"][0]): one for one in to_a}
     for name, figures in peers["aif360"]["to a"].items():
         assert abs(found["selection rate", name]["ratio"] - figures["ratio"]) < 1e-9
@@ -77,19 +79,19 @@ def test_figures_are_those_of_fairlearn_and_of_aif360():
 
 def test_ratios_are_to_the_largest_rate_of_the_same_columns():
     decisions, protected, _, _ = people(3000)
-    report = fair.group_report(decisions, protected)
+    report = fair.group_report(decisions, protected, favourable=1)
     rates = {race: decisions[protected["race"] == race].mean() for race in "abc"}
     best = max(rates, key=rates.get)
     for one in report.comparisons:
         if one.group.group.columns == ("race",):
             name = one.group.group.name
             assert one.reference.group.name == best and abs(one.ratio - rates[name] / rates[best]) < 1e-12
-    named = fair.group_report(decisions, protected["race"], reference="a")
+    named = fair.group_report(decisions, protected["race"], reference="a", favourable=1)
     assert {one.reference.group.name for one in named.comparisons} == {"a"}
 
 
 def test_groups_that_nobody_noted_are_counted_and_not_compared():
-    report = fair.group_report([1, 0] * 50 + [1] * 10, ["f", "m"] * 50 + [None] * 10)
+    report = fair.group_report([1, 0] * 50 + [1] * 10, ["f", "m"] * 50 + [None] * 10, favourable=1)
     assert [(one.group.name, one.people) for one in report.tallied.groups if one.group.unknown] == [("unknown", 10)]
     assert all(not one.group.group.unknown for one in report.comparisons)
     assert "left out" in str(report)
@@ -104,11 +106,10 @@ def test_people_without_a_label_are_left_out_of_error_rates_and_that_is_said(abs
     known = np.arange(1000) % 10 > 0
     given = [int(one) if here else absent for one, here in zip(labels, known, strict=True)]
     kind = np.asarray(given) if isinstance(absent, float) else np.asarray(given, dtype=object)
-    report = fair.group_report(decisions, protected["sex"], label=kind, scores=scores)
+    report = fair.group_report(decisions, protected["sex"], label=kind, scores=scores, favourable=1)
     within = fair.group_report(
-        decisions[known], protected["sex"][known], label=labels[known], scores=scores[known]
-    )  # fmt: skip
-    whole = fair.group_report(decisions, protected["sex"])
+        decisions[known], protected["sex"][known], label=labels[known], scores=scores[known], favourable=1)  # fmt: skip
+    whole = fair.group_report(decisions, protected["sex"], favourable=1)
     for one, labelled, everybody in zip(
         report.tallied.groups, within.tallied.groups, whole.tallied.groups, strict=True
     ):
@@ -120,43 +121,82 @@ def test_people_without_a_label_are_left_out_of_error_rates_and_that_is_said(abs
     assert "have no label" not in str(within) + str(whole)
 
 
+@pytest.mark.parametrize("absent", MISSING.values(), ids=MISSING)
+def test_people_without_a_decision_were_not_refused_and_that_is_said(absent):
+    decisions, protected, labels, scores = people(1000)
+    known = (np.arange(1000) % 5 > 0) | (protected["sex"] == "m")
+    given = [int(one) if here else absent for one, here in zip(decisions, known, strict=True)]
+    kind = np.asarray(given) if isinstance(absent, float) else np.asarray(given, dtype=object)
+    report = fair.group_report(kind, protected["sex"], label=labels, favourable=1)
+    within = fair.group_report(decisions[known], protected["sex"][known], label=labels[known], favourable=1)
+    for one, other in zip(report.tallied.groups, within.tallied.groups, strict=True):
+        assert replace(one, undecided=0) == other
+    absent_women = int((~known).sum())
+    said = f"{absent_women} of 1,000 people have no decision (f {absent_women}, m 0); everything about decisions leaves them"
+    assert said in str(report) and said in report.model_card() and "have no decision" not in str(within)
+    assert report.to_json()["without_decision"] == absent_women == report.to_json()["groups"][0]["undecided"]
+    assert [row[1] for row in report.ll144()[0].rows] == [row[1] for row in within.ll144()[0].rows]
+    metric, table = fair.Metric.from_scores(scores), {"sex": protected["sex"], "score": scores}
+    whole = fair.audit(kind, table, "sex", metric=metric, favourable=1)
+    rest = {name: values[known] for name, values in table.items()}
+    part = fair.audit(
+        decisions[known], rest, "sex", metric=metric.subset(np.flatnonzero(known)), favourable=1
+    )  # fmt: skip
+    assert str(whole.summary()) == str(part.summary()) and str(whole.figures()) == str(part.figures())
+    assert said in str(whole) and said in whole.to_html() and whole.people == part.people
+
+
+def test_chances_that_are_missing_are_left_out_too():
+    chances = np.where(np.arange(40) % 4, 0.5, np.nan)
+    report = fair.group_report(chances, ["f", "m"] * 20)
+    assert report.tallied.without_decision == 10 and "10 of 40 people have no decision (f 10, m 0)" in str(report)
+    with pytest.raises(ParameterError, match="Nobody has a decision"):
+        fair.group_report([None] * 4, ["f", "m"] * 2)
+    with pytest.raises(ParameterError, match="0 of f and 20 of m have a decision"):
+        fair.audit(np.where(np.arange(40) % 2, 0.5, np.nan), {"age": np.arange(40)}, ["f", "m"] * 20)
+
+
 def test_an_audit_leaves_people_without_a_label_out_of_the_checks_that_need_one():
     decisions, protected, labels, scores = people(600)
     known = np.arange(600) % 10 > 0
     metric = fair.Metric.from_scores(scores)
     given = np.where(known, labels.astype(float), np.nan)
     table = {"sex": protected["sex"], "score": scores, "paid": given}
-    report = fair.audit(decisions, table, "sex", metric=metric, label="paid")
+    report = fair.audit(decisions, table, "sex", metric=metric, label="paid", favourable=1)
     rest = {name: values[known] for name, values in table.items()}
-    within = fair.audit(decisions[known], rest, "sex", metric=metric.subset(np.flatnonzero(known)), label="paid")
-    alone = fair.audit(decisions, {"sex": table["sex"], "score": scores}, "sex", metric=metric)
+    within = fair.audit(
+        decisions[known], rest, "sex", metric=metric.subset(np.flatnonzero(known)), label="paid", favourable=1
+    )
+    alone = fair.audit(decisions, {"sex": table["sex"], "score": scores}, "sex", metric=metric, favourable=1)
     expected = {"E5": within, "E6": within, "E8": within}
     for place, one in enumerate(report.findings):
         assert one.sentence == expected.get(one.code, alone).findings[place].sentence, one.code
     assert "60 of 600 people have no label; error rates, precision, E5, E6 and E8 leave them out." in str(report)
     assert report.to_json()["by_group"]["without_label"] == 60 and "60 of 600 people" in report.to_html()
     words = {**table, "paid": np.where(known, np.where(labels == 1, "yes", "no"), "")}
-    assert str(fair.audit(decisions, words, "sex", metric=metric, label="paid", deserving="yes")) == str(report)
+    assert str(fair.audit(decisions, words, "sex", metric=metric, label="paid", deserving="yes", favourable=1)) == str(
+        report
+    )
 
 
 def test_labels_that_a_whole_group_lacks_are_refused_with_what_to_write():
     decisions, protected, labels, _ = people(100)
     given = np.where(protected["sex"] == "f", np.nan, labels)
     with pytest.raises(ParameterError, match=r"\d+ of m and 0 of f have a label; .* leave label= out"):
-        fair.audit(decisions, {**protected, "paid": given}, "sex", label="paid")
+        fair.audit(decisions, {**protected, "paid": given}, "sex", label="paid", favourable=1)
     with pytest.raises(ParameterError, match="Nobody has a label; leave label= out"):
-        fair.group_report(decisions, protected["sex"], label=np.full(100, np.nan))
+        fair.group_report(decisions, protected["sex"], label=np.full(100, np.nan), favourable=1)
 
 
 def test_a_small_group_is_never_the_one_to_compare_with():
-    report = fair.group_report([1, 0] * 500 + [1] * 5, ["f", "m"] * 500 + ["x"] * 5)
+    report = fair.group_report([1, 0] * 500 + [1] * 5, ["f", "m"] * 500 + ["x"] * 5, favourable=1)
     assert {one.reference.group.name for one in report.comparisons} == {"f"}
 
 
 @pytest.mark.parametrize(("chosen", "verdict"), [(200, "raised"), (375, "watch"), (470, "clear"), (410, "cannot say")])
 def test_verdicts_follow_the_interval(chosen, verdict):
     decisions = [1] * chosen + [0] * (1000 - chosen) + [1] * 490 + [0] * 510
-    report = fair.group_report(decisions, ["f"] * 1000 + ["m"] * 1000)
+    report = fair.group_report(decisions, ["f"] * 1000 + ["m"] * 1000, favourable=1)
     (found,) = report.findings
     assert found.verdict == verdict, found.sentence
     assert report.ok is (verdict != "raised")
@@ -170,7 +210,7 @@ def unequal(first: tuple[int, int], second: tuple[int, int]) -> tuple[np.ndarray
 
 def test_rates_that_differ_beyond_chance_are_said_first_whatever_the_ratio():
     decisions, sex = unequal((60, 245), (40, 99))
-    report = fair.audit(decisions, {"sex": sex}, "sex")
+    report = fair.audit(decisions, {"sex": sex}, "sex", favourable=1)
     text = str(report)
     assert text.startswith(
         "f is selected at 0.245, m at 0.404: 0.16 less often (0.05 to 0.28), more than chance explains. Whether the "
@@ -179,13 +219,13 @@ def test_rates_that_differ_beyond_chance_are_said_first_whatever_the_ratio():
     assert report.ok and report.raised == () and "watch, differs" in text and "may be chance" not in text
     assert report.to_json()["differs"] == ["f"] == report.to_json()["by_group"]["differs"]
     assert "f is selected at 0.245" in report.to_html()
-    large = fair.group_report(*unequal((1500, 3000), (1707, 3000)))
+    large = fair.group_report(*unequal((1500, 3000), (1707, 3000)), favourable=1)
     assert "more than chance explains. The ratio 0.88" in large.headline() and large.findings[0].verdict == "clear"
 
 
 def test_a_large_effect_that_may_be_chance_is_not_proved_and_not_clear():
     decisions, sex = unequal((60, 245), (40, 99))
-    report = fair.audit(decisions, {"sex": sex}, "sex")
+    report = fair.audit(decisions, {"sex": sex}, "sex", favourable=1)
     one = replace(report.findings[0], p_value=0.055, effect=0.381, tolerated=0.05)
     assert report.verdict_of(one) == "not proved" and report.verdict_of(replace(one, effect=0.01)) == "clear"
     assert report.verdict_of(replace(one, p_value=None)) == "not run"
@@ -194,13 +234,13 @@ def test_a_large_effect_that_may_be_chance_is_not_proved_and_not_clear():
 
 def test_rates_that_chance_explains_do_not_differ():
     decisions, sex = unequal((30, 100), (38, 100))
-    report = fair.audit(decisions, {"sex": sex}, "sex")
+    report = fair.audit(decisions, {"sex": sex}, "sex", favourable=1)
     assert report.by_group.differs == () and report.headline().startswith("Nothing was raised. ")
     assert "more than chance" not in str(report) and report.by_group.comparisons[0].difference_interval.low < 0
 
 
 def test_fewer_than_five_people_have_no_verdict():
-    report = fair.group_report([0] * 4 + [1, 0] * 200, ["x"] * 4 + ["m", "f"] * 200)
+    report = fair.group_report([0] * 4 + [1, 0] * 200, ["x"] * 4 + ["m", "f"] * 200, favourable=1)
     assert all(one.columns == ("group",) and "x" not in one.sentence.split(" is ")[0] for one in report.findings)
     assert any(one.group.group.name == "x" for one in report.comparisons)
 
@@ -222,7 +262,7 @@ def test_ok_means_that_nothing_is_raised(seed, count, with_metric):
 
 def test_a_plain_audit_of_unequal_rates_is_raised_and_says_what_was_not_run():
     decisions = np.array([1] * 245 + [0] * 755 + [1] * 403 + [0] * 597)
-    report = fair.audit(decisions, {"sex": ["f"] * 1000 + ["m"] * 1000}, "sex")
+    report = fair.audit(decisions, {"sex": ["f"] * 1000 + ["m"] * 1000}, "sex", favourable=1)
     assert not report.ok and report.raised[0] == "FOUR-FIFTHS"
     assert len(report.not_run) >= 5 and "were not run" in str(report)
     assert str(report).index("Rates by sex") < str(report).index("Nine checks")
@@ -356,7 +396,9 @@ def test_differences_and_ratios_turn_round_with_their_groups():
 
 def test_tables_and_cards_are_for_people():
     decisions, protected, labels, scores = people(1000)
-    report = fair.group_report(decisions, protected, label=labels, scores=scores, source="made up", period="May")
+    report = fair.group_report(
+        decisions, protected, label=labels, scores=scores, source="made up", period="May", favourable=1
+    )
     first, *_ = report.ll144()
     assert first.columns[-1] == "impact ratio" and "made up, May" in first.title
     card = report.model_card()
@@ -394,7 +436,7 @@ def test_bad_options_say_what_to_write():
         ({"confidence": 95}, "confidence"),
     ):
         with pytest.raises(ParameterError, match=words):
-            fair.group_report([1, 0], ["f", "m"], **options)
+            fair.group_report([1, 0], ["f", "m"], **options, favourable=1)
     with pytest.raises(ParameterError, match="nothing to compare"):
         fair.group_report(None, ["f", "m"])
 
@@ -431,10 +473,12 @@ def test_calibration_raises_no_false_alarm():
 @pytest.mark.parametrize(
     ("decisions", "options", "taken"),
     [
-        ([1, 0] * 20, {}, "1"),
+        ([1, 0] * 20, {"favourable": "1"}, "1"),
         ([1, 0] * 20, {"favourable": 0}, "0"),
-        ([1.0, 0.0] * 20, {}, "1"),
-        ([True, False] * 20, {}, "True"),
+        ([1.0, 0.0] * 20, {"favourable": 1}, "1"),
+        ([1, 0] * 20, {"favourable": True}, "1"),
+        ([True, False] * 20, {"favourable": True}, "True"),
+        ([True, False] * 20, {"favourable": "true"}, "True"),
         (["yes", "no"] * 20, {"favourable": "no"}, "no"),
         ([0.3, 0.6] * 20, {}, ""),
     ],
@@ -448,6 +492,22 @@ def test_reports_say_which_decision_they_took_for_the_good_one(decisions, option
     for text in (str(report), str(whole), whole.to_html().replace("&#x27;", "'")):
         assert (said in text) is bool(taken) and ("The favourable decision" in text) is bool(taken)
     rate = report.tallied.groups[0].chosen.value
-    assert rate == pytest.approx(
-        np.mean([value == options.get("favourable", 1) for value in decisions]) if taken else 0.45
-    )
+    assert rate == pytest.approx(0.5 if taken else 0.45)
+
+
+@pytest.mark.parametrize(
+    ("decisions", "line"),
+    [
+        ([1, 0] * 20, "write favourable=1 if it is 1; the decisions are 0, 1."),
+        ([1.0, 0.0] * 20, "write favourable=1 if"),
+        ([1, None] * 20, "write favourable=1 if it is 1; the decisions are 1."),
+        ([True, False] * 20, "write favourable=True if"),
+        (["yes", "no"] * 20, "write favourable='no' if it is no; the decisions are no, yes."),
+    ],
+)
+def test_which_decision_is_good_is_never_guessed(decisions, line):
+    people = {"sex": ["f", "f", "m", "m"] * 10}
+    for asked in (lambda: fair.group_report(decisions, people), lambda: fair.audit(decisions, people, "sex")):
+        with pytest.raises(ParameterError) as refused:
+            asked()
+        assert line in str(refused.value)

@@ -146,3 +146,17 @@ def test_unknown_names_are_no_attributes():
 def test_bad_private_audits_are_refused(changes, words):
     with pytest.raises(ParameterError, match=words):
         seen(**changes)
+
+
+def test_a_missing_decision_is_no_refusal():
+    sex = np.array(["f", "m"] * 2000)
+    said = np.where(np.arange(4000) // 2 % 2 == 0, "no", "yes").astype(object)
+    said[::8] = None
+    options = {"group": "f", "outcomes": ["no", "yes"], "spend": Pure(20), "noise": Noise(insecure_seed=1)}
+    seen = fair.private_audit(said, sex, **options)
+    assert abs(seen.rates[0][0] - 2 / 3) < 0.02 and abs(seen.rates[1][0] - 0.5) < 0.02
+    assert seen.counts.shape == (2, 2) and abs(seen.counts[0].sum() - 1500) < 20
+    assert seen.loss.person.epsilon == 20
+    known = said.astype(str) != "None"
+    chances = np.where(known[:, None], np.array([[0.25, 0.75]]), np.nan)
+    assert abs(fair.private_audit(chances, sex, **options).rates[0][0] - 0.75) < 0.02

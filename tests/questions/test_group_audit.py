@@ -43,7 +43,7 @@ def described(**options: object) -> Schema:
 
 def test_figures_are_near_those_of_the_rows():
     rows = applicants()
-    plain = group_report(rows["hired"], {"sex": rows["sex"], "race": rows["race"]}, label=rows["good"])
+    plain = group_report(rows["hired"], {"sex": rows["sex"], "race": rows["race"]}, label=rows["good"], favourable=True)
     with curate(pa.table(rows), described(), Pure(20)) as curator:
         report = curator.audit("hired", ["sex", "race"], "good", favourable=True, deserving=True, spend=Pure(10)).value
         again = curator.audit("hired", ["sex", "race"], "good", favourable="yes", deserving="yes", spend=Pure(10))
@@ -89,7 +89,7 @@ def test_people_with_several_rows_and_a_condition():
     schema = described(person="id", rows_per_person=2)
     with curate(pa.table(rows), schema, Pure(10)) as curator:
         report = curator.audit("hired", "sex", favourable=True, where="race = 'a'", spend=Pure(5)).value
-    truth = group_report(rows["hired"][rows["race"] == "a"], rows["sex"][rows["race"] == "a"])
+    truth = group_report(rows["hired"][rows["race"] == "a"], rows["sex"][rows["race"] == "a"], favourable=True)
     for mine, real in zip(report.tallied.groups, truth.tallied.groups, strict=True):
         assert abs(mine.chosen.value - real.chosen.value) < 0.05
 
@@ -243,7 +243,7 @@ def test_a_missing_label_is_left_out_of_error_rates_of_a_private_audit_too():
     rows = applicants()
     known = np.arange(PEOPLE) % 4 > 0
     labels = pa.array(rows["good"], mask=~known)
-    plain = group_report(rows["hired"][known], rows["sex"][known], label=rows["good"][known])
+    plain = group_report(rows["hired"][known], rows["sex"][known], label=rows["good"][known], favourable=True)
     columns = {
         "sex": categories("f", "m", other="f", missing="f"),
         "good": booleans(),
@@ -256,6 +256,25 @@ def test_a_missing_label_is_left_out_of_error_rates_of_a_private_audit_too():
         assert abs(mine.alarms.total - truth.alarms.total) < 20 and abs(mine.right.value - truth.right.value) < 0.03
         assert mine.people > truth.people + 400
     assert "Error rates and precision leave out people whose label is missing." in str(report)
+
+
+def test_a_missing_decision_is_no_refusal_of_a_private_audit():
+    rows = applicants()
+    known = (np.arange(PEOPLE) % 3 > 0) | (rows["sex"] == "m")
+    plain = group_report(rows["hired"][known], {"sex": rows["sex"][known]}, label=rows["good"][known], favourable=True)
+    columns = {"sex": categories("f", "m"), "good": booleans(), "hired": booleans()}
+    table = pa.table({"sex": rows["sex"], "good": rows["good"], "hired": pa.array(rows["hired"], mask=~known)})
+    with curate(table, Schema(columns), Pure(20)) as curator:
+        answer = curator.audit("hired", "sex", "good", favourable=True, deserving=True, spend=Pure(10))
+    report = answer.value
+    assert answer.loss.person.epsilon == 10, "one table, whatever is read from it"
+    for truth in plain.tallied.groups:
+        mine = next(one for one in report.tallied.groups if one.group == truth.group)
+        assert abs(mine.people - truth.people) < 20
+        for figure in ("chosen", "hits", "alarms", "right"):
+            assert abs(getattr(mine, figure).value - getattr(truth, figure).value) < 0.03, (mine.group, figure)
+    assert "Rates leave out people whose decision is missing." in str(answer) and "no decision (" not in str(answer)
+    assert report.to_json()["without_decision"] is None and report.to_json()["groups"][0]["undecided"] is None
 
 
 @pytest.mark.parametrize("share", [36, 38, 40])
@@ -282,3 +301,25 @@ def test_the_preview_says_which_decision_is_taken_for_the_good_one():
         said = str(curator.preview(GroupAudit("given", "sex", favourable=True), Pure(1)))
         answer = str(curator.audit("given", "sex", favourable=True, spend=Pure(1)))
     assert "The favourable decision is True of 'given'." in said and "The favourable decision is 'True'" in answer
+
+
+def test_noisy_numbers_of_people_are_shown_with_an_interval():
+    rows = applicants()
+    covered = []
+    for seed in range(40):
+        noise = CellNoise(8.0, heavy=True)
+        drawn = Noise(insecure_seed=seed).uniform(1 << 40, 4) / 2.0**40 - 0.5
+        laplace = -2 * np.sign(drawn) * np.log1p(-2 * np.abs(drawn))
+        low, high = noise.around(30 + float(laplace.sum()), 4)
+        covered.append(low <= 30 <= high)
+    assert sum(covered) >= 36
+    with curate(pa.table(rows), described(), Pure(20)) as curator:
+        answer = curator.audit("hired", "sex", favourable=True, spend=Pure(0.1))
+        report = answer.value
+    women = int((rows["sex"] == "f").sum())
+    found = re.search(r"f +about ([\d,]+) \(([\d,]+) to ([\d,]+)\)", str(answer))
+    assert found is not None
+    about, low, high = (int(part.replace(",", "")) for part in found.groups())
+    assert low < about < high and abs(about - women) < 300
+    assert "about" in report.ll144()[0].rows[0][1] and "about" in report.ll144()[0].rows[0][2]
+    assert "about" not in str(group_report(rows["hired"], rows["sex"], favourable=True))

@@ -41,10 +41,10 @@ def audit_command(
         str, typer.Option(help="The column of decisions, or of the chance of the good one.")
     ] = "decision",
     favourable: Annotated[
-        str | None, typer.Option(help="The good decision; must be said unless it is 1 or True.")
+        str | None, typer.Option(help="The good decision, such as 1 or yes; chances of it need none.")
     ] = None,
     group: Annotated[
-        str | None, typer.Option(help="The protected value; by default the smaller of two groups.")
+        str | None, typer.Option(help="The group to ask about; without it both of two groups are.")
     ] = None,
     label: Annotated[
         str | None, typer.Option(help="A column of what people deserved: 0 and 1, two words, or a score.")

@@ -207,15 +207,10 @@ def _missing(gauge: Gauge, name: str, valued: bool, told: Mapping[str, str]) -> 
     if not domain.may_be_missing:
         if domain.missing is None:
             return []
-<<<<<<< HEAD
-        return [f"Missing cells of {name!r} count as {_shown(domain.missing)}, as the schema says."]
-    used = {gauge.schema.base(one) for one in predicate_columns(_where(gauge))}
-=======
         fill = _shown(domain.missing)
         seen = fill if fill.strip() else repr(fill)  # an empty text would not be seen
         return [f"Missing cells of {name!r} count as {seen}, as the schema says."]
-    used = {gauge.schema.base(one) for one in predicate_columns(getattr(gauge.measure, "where", EVERY_ROW))}
->>>>>>> mend_rest
+    used = {gauge.schema.base(one) for one in predicate_columns(_where(gauge))}
     if valued:
         return [f"Cells of {name!r} that are missing or cannot be read are left out."]
     if name in used:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError, SchemaError
+from sfumato.fair.audits.decisions import read_decisions
 from sfumato.fair.audits.group_counts import UNKNOWN, known, noted
 from sfumato.fair.audits.nearby import Matched, match, positions, smooth
 from sfumato.fair.caution import FairnessWarning
@@ -36,7 +37,11 @@ SMALLEST_GROUP = 2
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One inspection: `inside` marks the protected group, `favourable` is each person's chance of the good outcome."""
+    """One inspection: `inside` marks the group that is asked about.
+
+    `favourable` is everybody's chance of the good outcome. Where `both` is True, checks that look for harm to one group
+    are made for either of the two.
+    """
 
     people: Any
     inside: NDArray[np.bool_]
@@ -57,11 +62,37 @@ class Case:
     """Which rows of the table these people are, where they are a part of it."""
     good: str = ""
     """What the good outcome is called; nothing where there are only chances of it."""
+    place: int = 1
+    """Which outcome is the good one."""
+    both: bool = False
 
     @property
     def protected_name(self) -> str:
         """What the protected column is called."""
         return "group" if self.protected_column is None else str(self.protected_column)
+
+    @property
+    def member(self) -> str:
+        """What the group that is asked about is called."""
+        return self.group_names[0]
+
+    @property
+    def others(self) -> str:
+        """What the people outside of it are called."""
+        name = self.group_names[1]
+        return "the others" if name == f"not {self.member}" else name
+
+    def worse_off(self, difference: float) -> str:
+        """Return who gets less, where the group gets the good outcome more often by a difference."""
+        return self.member if difference < 0 else self.others
+
+    @cached_property
+    def turned(self) -> Case:
+        """Return the same people, and the other group as the one that is asked about."""
+        other = replace(self, inside=~self.inside, group_names=(self.others, self.member))
+        # Nobody's neighbours depend on who is asked about, and to find them is most of the work.
+        vars(other).update({name: vars(self)[name] for name in _OF_ALL if name in vars(self)})
+        return other
 
     @property
     def size(self) -> int:
@@ -70,7 +101,12 @@ class Case:
 
     def rows_of(self, marked: NDArray[np.bool_]) -> Integers:
         """Return the rows of the table in which those stand who are marked."""
-        return np.flatnonzero(marked) if self.rows is None else self.rows[marked]
+        return self.table_rows[marked]
+
+    @property
+    def table_rows(self) -> Integers:
+        """Return the row of the table in which each person stands."""
+        return np.arange(self.size) if self.rows is None else self.rows
 
     @cached_property
     def near(self) -> Integers:
@@ -123,6 +159,10 @@ class Case:
         return np.asarray((numbers - numbers.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
 
 
+_OF_ALL = ("near", "places", "smoothed", "unexplained", "features")
+"""What a case finds about people whichever group is asked about."""
+
+
 def make_case(
     model: Any, people: Any, protected: Any, *, metric: Metric | None, label: Any, segments: Any,
     group: Any, favourable: Any, deserving: Any = None, features: str | Sequence[str | int] | None = None,
@@ -133,6 +173,9 @@ def make_case(
     ask = _asker(model, people)
     raw = ask(people) if ask is not None else model
     probabilities, only_decisions, place, good = _treatment(raw, model, favourable, count)
+    judged = ~np.isnan(probabilities[:, place])
+    groups = inside & judged, ~inside & (labels != UNKNOWN) & judged
+    _both_decided(groups, names)
     bound = None if metric is None else _bound_metric(metric, people, count)
     if bound is not None and name is not None and name in bound.columns:
         warnings.warn(
@@ -143,31 +186,57 @@ def make_case(
         )
     return Case(
         people, inside, names, probabilities, probabilities[:, place], only_decisions, bound,
-        _both_labelled(_merit(people, label, deserving, count), inside, names),
-        _segments(people, segments, count), name, known(labels),
+        _both_labelled(_merit(people, label, deserving, count), groups, names),
+        _segments(people, segments, count), name, labels,
         ask if name is not None else None,
         apart=_apart(people, name, label, features, () if bound is None else bound.columns), good=good,
+        place=place, both=group is None,
     )  # fmt: skip
+
+
+def only_compared(case: Case) -> Case:
+    """Return the case of those whose group and decision are known.
+
+    Whom nobody noted is neither inside the group nor outside, and who waits for a decision was not refused.
+    """
+    return _part(case, (case.labels != UNKNOWN) & ~np.isnan(case.favourable))
 
 
 def only_labelled(case: Case) -> Case:
     """Return the case of those whose label is known, which is all that a check on merit can look at."""
-    if case.merit is None or not np.isnan(case.merit).any():
+    return case if case.merit is None else _part(case, ~np.isnan(case.merit))
+
+
+def _part(case: Case, kept: NDArray[np.bool_]) -> Case:
+    """Return the case of a part of the people."""
+    if kept.all():
         return case
-    rows = np.flatnonzero(~np.isnan(case.merit))
+    rows = np.flatnonzero(kept)
     return replace(
         case, people=select_rows(case.people, rows), inside=case.inside[rows], probabilities=case.probabilities[rows],
         favourable=case.favourable[rows], metric=None if case.metric is None else case.metric.subset(rows),
-        merit=case.merit[rows], segments=None if case.segments is None else case.segments[rows],
-        labels=case.labels[rows], rows=rows,
+        merit=None if case.merit is None else case.merit[rows],
+        segments=None if case.segments is None else case.segments[rows],
+        labels=case.labels[rows], rows=case.rows_of(kept),
     )  # fmt: skip
 
 
-def _both_labelled(merit: Floats | None, inside: NDArray[np.bool_], names: tuple[str, str]) -> Floats | None:
+def _both_decided(groups: tuple[NDArray[np.bool_], NDArray[np.bool_]], names: tuple[str, str]) -> None:
+    first, second = (int(here.sum()) for here in groups)
+    if min(first, second) < SMALLEST_GROUP:
+        raise ParameterError(
+            f"{first} of {names[0]} and {second} of {names[1]} have a decision, and both groups need at least "
+            f"{SMALLEST_GROUP}; name a column that is filled in."
+        )
+
+
+def _both_labelled(
+    merit: Floats | None, groups: tuple[NDArray[np.bool_], NDArray[np.bool_]], names: tuple[str, str]
+) -> Floats | None:
     """Return the merit, if it is known of enough people of both groups to say something."""
     if merit is None:
         return None
-    first, second = (int((~np.isnan(merit[here])).sum()) for here in (inside, ~inside))
+    first, second = (int((~np.isnan(merit[here])).sum()) for here in groups)
     if min(first, second) < SMALLEST_GROUP:
         raise ParameterError(
             f"{first} of {names[0]} and {second} of {names[1]} have a label; name a column that is filled in for both "
@@ -202,22 +271,23 @@ def _protected(
             f"The protected column {protected!r} is not in the table, which has {list(column_names(people))[:12]}. "
             "Write one of these, or give the column itself as an array: protected=table['sex']."
         )
-    values = as_text(column(people, protected)) if named else as_text(np.asarray(protected))
+    values = known(as_text(column(people, protected)) if named else as_text(np.asarray(protected)))
     if len(values) != count:
         raise ParameterError(f"protected has {len(values)} entries for {count} people; give one a person.")
-    labels, sizes = np.unique(values, return_counts=True)
+    labels, sizes = np.unique(values[values != UNKNOWN], return_counts=True)
     if group is None:
-        noted = known(labels) != UNKNOWN
-        if noted.sum() != 2:
+        if len(labels) != 2:
             raise ParameterError(
-                f"The protected column has the values {labels[noted].tolist()[:10]}; say whom to protect with group=."
+                f"The protected column has the values {labels.tolist()[:10]}; say whom to protect with group=."
             )
-        group = labels[noted][int(sizes[noted].argmin())]
-    inside = values == str(group)
-    if inside.sum() < SMALLEST_GROUP or (~inside).sum() < SMALLEST_GROUP:
+        # The smaller one is named first; both are asked about.
+        group = labels[int(sizes.argmin())]
+    inside = (values == str(group)) & (values != UNKNOWN)
+    members, rest = int(inside.sum()), int(sizes.sum() - inside.sum())
+    if min(members, rest) < SMALLEST_GROUP:
         raise ParameterError(
-            f"Both groups need at least {SMALLEST_GROUP} people; {inside.sum()} have the value {str(group)!r} and "
-            f"{(~inside).sum()} have another. Known values are {labels.tolist()[:10]}."
+            f"Both groups need at least {SMALLEST_GROUP} people; {members} have the value {str(group)!r} and "
+            f"{rest} have another. Known values are {labels.tolist()[:10]}."
         )
     others = [str(label) for label in labels if str(label) != str(group)]
     pair = (str(group), others[0] if len(others) == 1 else f"not {group}")
@@ -248,23 +318,8 @@ def _treatment(raw: Any, model: Any, favourable: Any, count: int) -> tuple[Float
             raise ParameterError(f"No outcome is called {favourable!r}; the outcomes are {classes}.")
         place = classes.index(favourable) if favourable is not None else len(classes) - 1
         return rows, False, place, str(classes[place])
-    if array.dtype.kind == "f" and not np.all((array == 0) | (array == 1)):
-        return check_probabilities(array, count), False, 1, ""
-    labels = as_text(array)
-    if len(labels) != count:
-        raise ParameterError(f"There are {len(labels)} decisions for {count} people; give one a person.")
-    known = np.unique(labels)
-    wanted = (
-        str(favourable) if favourable is not None else {"0": "1", "0.0": "1.0", "False": "True"}.get(str(known[0]), "")
-    )
-    if favourable is not None and wanted not in known:
-        raise ParameterError(f"No decision is called {wanted!r}; {nearest(wanted, known.tolist())}")
-    if wanted not in known:
-        raise ParameterError(
-            f"Say which decision is the favourable one, with favourable=; the decisions are {known.tolist()[:10]}."
-        )
-    good = (labels == wanted).astype(np.float64)
-    return np.stack([1.0 - good, good], axis=1), True, 1, wanted
+    chances, decided, good = read_decisions(array, favourable, count)
+    return np.stack([1.0 - chances, chances], axis=1), decided, 1, good
 
 
 def _bound_metric(metric: Metric, people: Any, count: int) -> Metric:

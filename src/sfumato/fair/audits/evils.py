@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.fair.audits.case import Case
-from sfumato.fair.audits.findings import Finding, lacking
+from sfumato.fair.audits.findings import Finding, lacking, oftener
 from sfumato.fair.audits.nearby import MATCH_RADIUS, slope_of
 from sfumato.fair.audits.significance import area_under_curve, beyond, cross_fitted, flipped_below
 from sfumato.fair.grid import Floats
@@ -25,12 +25,15 @@ def blatant(case: Case) -> Finding:
     if case.model is not None and case.protected_column is not None:
         flipped = _flip(case)
         if flipped is not None:
-            mean, largest = float(flipped.mean()), float(flipped.max())
+            moved = np.abs(flipped).sum(axis=1) / 2
+            mean, largest = float(moved.mean()), float(moved.max())
+            gain = float(np.where(case.inside, -1, 1) @ flipped[:, case.place] / case.size)
             return Finding(
                 "E1",
-                f"Exchanging the protected value alone moves the outcome by {mean:.3f} on average, "
-                f"{largest:.3f} at most.",
+                f"Exchanging the protected value alone moves the outcome by {mean:.3f} on average, {largest:.3f} at "
+                f"most; for it {case.member} gets the good one {oftener(gain)} than {case.others}.",
                 "mean change of the outcome", mean, SMALL, 0.0 if mean > SMALL else 1.0, {"largest": largest},
+                case.worse_off(gain),
             )  # fmt: skip
     if case.metric is None:
         return lacking("E1", "the model does not take the protected attribute, and matching people needs a metric")
@@ -38,7 +41,7 @@ def blatant(case: Case) -> Finding:
 
 
 def _flip(case: Case) -> Floats | None:
-    """Return how much outcomes change when everybody's protected value is exchanged, if the model reads it."""
+    """Return how everybody's outcomes change when the protected value is exchanged, if the model reads it."""
     assert case.model is not None
     name = case.protected_column
     if not hasattr(case.people, "columns") or not hasattr(case.people, "assign"):
@@ -49,7 +52,7 @@ def _flip(case: Case) -> Floats | None:
     changed = case.model(turned)
     if changed.ndim == 1:
         changed = np.stack([1 - changed, changed], axis=1)
-    return np.asarray(np.abs(changed - case.probabilities).sum(axis=1) / 2)
+    return np.asarray(changed - case.probabilities)
 
 
 def _matched(case: Case) -> Finding:
@@ -62,10 +65,10 @@ def _matched(case: Case) -> Finding:
     tolerated = max(SMALL, apart)
     return Finding(
         "E1",
-        f"{len(pairs)} matched pairs, {apart:.3f} apart on average: the protected one gets the good outcome "
-        f"{abs(mean):.3f} {'less' if mean < 0 else 'more'} often.",
+        f"{len(pairs)} matched pairs, {apart:.3f} apart on average: {case.member} gets the good outcome "
+        f"{oftener(mean)} than {case.others}.",
         "mean difference of matched pairs", abs(mean), tolerated, beyond(mean, tolerated, error),
-        {"pairs": len(pairs), "difference": mean},
+        {"pairs": len(pairs), "difference": mean}, case.worse_off(mean),
     )  # fmt: skip
 
 
@@ -78,16 +81,15 @@ def redundant_encoding(case: Case) -> Finding:
     left = slope_of(case.unexplained, case.standing)
     return Finding(
         "E2",
-        f"The outcome tells the groups apart by {gap:.3f}; among similar people the protected group gets the good "
-        f"outcome {abs(left.value):.3f} {'less' if left.value < 0 else 'more'} often. The other features guess the "
-        f"group with AUC {area:.2f}.",
+        f"The outcome tells the groups apart by {gap:.3f}; among similar people {case.member} gets the good outcome "
+        f"{oftener(left.value)} than {case.others}. The other features guess the group with AUC {area:.2f}.",
         "gap that similar people do not explain", abs(left.value), SMALL, beyond(left.value, SMALL, left.error),
-        {"gap": gap, "auc": area, "unexplained": left.value},
+        {"gap": gap, "auc": area, "unexplained": left.value}, case.worse_off(left.value),
     )  # fmt: skip
 
 
 def redlining(case: Case, noise: Noise) -> Finding:
-    """E3 asks: are segments where the protected group lives treated worse than similar people elsewhere."""
+    """E3 asks: are segments where the group lives treated worse than similar people elsewhere."""
     if case.segments is None:
         return lacking("E3", "no segments were given; write segments='zip_code'")
     if case.metric is None:
@@ -106,8 +108,8 @@ def redlining(case: Case, noise: Noise) -> Finding:
     worst = np.argsort(np.where(count >= FEWEST_PAIRS, residual, np.inf))[:5]
     return Finding(
         "E3",
-        f"From a segment without the protected group to one with nobody else, the good outcome changes by {slope:+.3f} "
-        "among similar people.",
+        f"From a segment without {case.member} to one with nobody else, the good outcome changes by {slope:+.3f} among "
+        "similar people.",
         "loss over the range of segments", max(0.0, -slope), SMALL, flipped_below(scores, noise),
-        {"slope": slope, "worst": [str(labels[place]) for place in worst]},
+        {"slope": slope, "worst": [str(labels[place]) for place in worst]}, case.member,
     )  # fmt: skip

@@ -25,7 +25,7 @@ PROXY = 0.7
 
 
 def self_fulfilling(case: Case, noise: Noise) -> Finding:
-    """E5 asks: are the less qualified chosen within the protected group, so that the group is bound to fail.
+    """E5 asks: are the less qualified chosen within the group, so that the group is bound to fail.
 
     With a metric, members are compared with similar people outside: a group with other skills may be ordered worse by
     a rule that treats everybody alike.
@@ -43,11 +43,11 @@ def self_fulfilling(case: Case, noise: Noise) -> Finding:
     more = inside[0] - outside[0]
     return Finding(
         "E5",
-        f"Within the protected group the less deserving of two who are treated differently is preferred in "
-        f"{inside[0]:.1%} of cases, among {'similar people' if case.metric is not None else 'people'} outside it in "
+        f"Within {case.member} the less deserving of two who are treated differently is preferred in "
+        f"{inside[0]:.1%} of cases, among {'similar people of ' if case.metric is not None else ''}{case.others} in "
         f"{outside[0]:.1%}; choosing at random would give 50%.",
         "more inversions of merit", more, INVERSION, above(more, INVERSION, float(np.hypot(inside[1], outside[1]))),
-        {"inside": inside[0], "outside": outside[0], **_chosen_merit(case)},
+        {"inside": inside[0], "outside": outside[0], **_chosen_merit(case)}, case.member,
     )  # fmt: skip
 
 
@@ -109,14 +109,15 @@ def reverse_tokenism(case: Case) -> Finding:
     covered = _covered(case, token & top)
     # Of two labels the better one is above everybody, so a token would 'explain' everything.
     graded = len(np.unique(case.merit)) > 2
-    said = f"; they alone would 'explain' {covered:.1%} of the refusals inside it" if graded else ""
+    said = f"; they alone would 'explain' {covered:.1%} of the refusals of {case.member}" if graded else ""
     p_value = 1.0 if count < FEWEST_TOKENS else above(effect, TOKENS, error)
     return Finding(
         "E6",
-        f"{count / len(compared):.1%} of the {len(compared)} most deserving people outside the group are refused "
+        f"{count / len(compared):.1%} of the {len(compared)} most deserving of {case.others} are refused "
         f"although people like them are not, against {usual:.1%} of the less deserving beside them{said}.",
         "more out-of-line refusals of the best", effect, TOKENS, p_value,
         {"tokens": [] if case.only_decisions else case.rows_of(token & top)[:20].tolist(), "covered": covered},
+        case.member,
     )  # fmt: skip
 
 
@@ -171,7 +172,7 @@ def reduced_utility(case: Case) -> Finding:
     better = _ranking(case, np.hstack([blind, turned])) - _ranking(case, blind)
     return Finding(
         "E8",
-        f"A rule that knows the group explains {share:.1%} more of merit, and ranks people inside the group better by "
+        f"A rule that knows the group explains {share:.1%} more of merit, and ranks {case.member} better by "
         f"{better:+.3f} (rank correlation).",
         "merit explained by knowing the group", share, BETTER, float(chdtrc(int(kept.sum()), statistic)),
         {"ranking": better},

@@ -7,13 +7,14 @@ from numpy.typing import NDArray
 
 from sfumato.fair.audits.case import Case
 from sfumato.fair.audits.cuts import Leaves, declared_and_features, features, leaves
-from sfumato.fair.audits.findings import Finding
+from sfumato.fair.audits.findings import Finding, oftener
 from sfumato.fair.audits.nearby import Slope, slope_of
 from sfumato.fair.audits.significance import above
 from sfumato.fair.grid import Floats, Integers
 from sfumato.noise import Noise
 
 LIFT = 1.25
+MEASURE = "lift of the group"
 CUT_OFF = 0.5
 SURE = 0.05
 MOST_COMPARED = 40
@@ -26,7 +27,7 @@ FEWEST_TESTED = 15
 
 
 def cutting_off(case: Case) -> Finding:
-    """E4 asks: is a segment that is refused as a whole a stand-in for the protected group.
+    """E4 asks: is a segment that is refused as a whole a stand-in for the group.
 
     Segments are declared ones and features, cut once or twice. Both must be sure: that the group's share in the
     segment is lifted, and that its people are refused more than the most similar people outside of it, by more than
@@ -38,7 +39,7 @@ def cutting_off(case: Case) -> Finding:
     outcomes = _outcome_lifts(case)
     if not len(refused):
         nothing = "No sizeable segment gets the good outcome less than half as often as everybody."
-        return Finding("E4", nothing, "lift of the protected group", 1.0, LIFT, 1.0, {"outcomes": outcomes})
+        return Finding("E4", nothing, MEASURE, 1.0, LIFT, 1.0, {"outcomes": outcomes}, case.member)
     members = found.totals(case.inside.astype(np.float64))[refused]
     lifts, p_values = _lifts(float(case.inside.mean()), size[refused], members)
     p_values = np.minimum(1.0, p_values * found.repeats[refused])
@@ -53,17 +54,18 @@ def cutting_off(case: Case) -> Finding:
     return Finding(
         "E4",
         f"The segment {name} ({int(mask.sum())} people) gets the good outcome in {case.favourable[mask].mean():.1%} of "
-        f"cases against {rate:.1%} overall ({beside}), and holds {lift:.2f} times the protected group's share.",
-        "lift of the protected group", lift, LIFT, p_value,
+        f"cases against {rate:.1%} overall ({beside}), and {case.member} is {lift:.2f} times as frequent there.",
+        MEASURE, lift, LIFT, p_value,
         {
             "segment": name, "people": int(mask.sum()), "shortfall": short, "searched": len(found),
             "lift_at_least": _least_lift(case, mask), "outcomes": outcomes,
         },
+        case.member,
     )  # fmt: skip
 
 
 def _outcome_lifts(case: Case) -> list[float]:
-    """Return for each outcome how many times their share the protected group has among those who get it."""
+    """Return for each outcome how many times their share the group has among those who get it."""
     shares = case.probabilities[case.inside].sum(axis=0) / np.maximum(case.probabilities.sum(axis=0), 1e-12)
     return [float(share) for share in shares / case.inside.mean()]
 
@@ -134,7 +136,7 @@ def _even(members: Integers, most: int) -> Integers:
 
 
 def subset_targeting(case: Case, noise: Noise) -> Finding:
-    """E7 asks: is there a part of the protected group that is treated much worse than the whole.
+    """E7 asks: is there a part of a group that is treated much worse than the whole group, beside the other one.
 
     A search on one half of the people chooses the part and the direction; the other half tests it. With a metric, the
     gaps are those among similar people.
@@ -155,10 +157,11 @@ def subset_targeting(case: Case, noise: Noise) -> Finding:
     error = float(apart * np.hypot(part.error, other.error))
     return Finding(
         "E7",
-        f"Where {' and '.join(names)}, the groups differ by {part.value:+.3f} on people kept aside, "
-        f"against {whole.value:+.3f} overall.",
+        f"Where {' and '.join(names)}, {case.member} gets the good outcome {oftener(part.value)} than "
+        f"{case.others} (on people kept aside), against {oftener(whole.value)} overall.",
         measure, effect, SUBSET_GAP, above(effect, SUBSET_GAP, error),
         {"where": names, "gap": part.value, "overall": whole.value, "people": int(test.sum())},
+        case.worse_off(part.value),
     )  # fmt: skip
 
 

@@ -47,8 +47,9 @@ class Group:
 class GroupCounts:
     """The shares of one group that figures are made of; what is not known is None.
 
-    `chosen` of all; `hits` of those with the label, `alarms` of those without it, `right` of those chosen; `high` of
-    all scores; `bins` of each bin of scores, the share with the label.
+    `people` are those with a decision where there are decisions, `undecided` the others. `chosen` of all with one;
+    `hits` of those with the label, `alarms` of those without it, `right` of those chosen; `high` of all scores; `bins`
+    of each bin of scores, the share with the label.
     """
 
     group: Group
@@ -59,6 +60,7 @@ class GroupCounts:
     right: Share | None = None
     high: Share | None = None
     bins: tuple[Share, ...] = ()
+    undecided: int = 0
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,8 @@ class Tallied:
     edges: tuple[float, ...] = ()
     without_label: int | None = 0
     """How many have no label where others have one, None if that is private; what needs a label leaves them out."""
+    without_decision: int | None = 0
+    """How many have no decision, None if that is private; everything about decisions leaves them out."""
 
     def column_sets(self) -> list[tuple[str, ...]]:
         """Return the columns that groups were made of, single ones first."""
@@ -117,7 +121,8 @@ def column_sets(names: Sequence[str], intersections: int) -> list[tuple[str, ...
 class Treatment:
     """How everybody was treated: decisions of 0 and 1 or, where not `decided`, probabilities; labels and scores.
 
-    `labelled` marks whose label is known, by default everybody's.
+    A chance of NaN is that of somebody about whom nothing was decided. `labelled` marks whose label is known, by
+    default everybody's.
     """
 
     chances: Floats | None = None
@@ -136,7 +141,9 @@ class Treatment:
     def counts(self, group: Group, here: NDArray[np.bool_]) -> GroupCounts:
         """Return what is known of one group."""
         parts: dict[str, Any] = {}
-        chances, labels, scores = self.chances, self.labels, self.scores
+        chances, labels, scores, everybody = self.chances, self.labels, self.scores, here
+        if chances is not None:
+            here = here & ~np.isnan(chances)
         seen = here if self.labelled is None else here & self.labelled
         if chances is not None:
             parts["chosen"] = _share(chances, here, self.decided)
@@ -145,13 +152,14 @@ class Treatment:
             parts["alarms"] = _share(chances, seen & ~labels, self.decided)
             parts["right"] = Share(float(chances[seen & labels].sum()), float(chances[seen & ~labels].sum()))
         if scores is not None:
-            parts["high"] = _share((scores > self.middle).astype(np.float64), here, True)
+            parts["high"] = _share((scores > self.middle).astype(np.float64), everybody, True)
         if scores is not None and labels is not None:
+            seen = everybody if self.labelled is None else everybody & self.labelled
             place = np.searchsorted(np.asarray(self.edges[1:-1]), scores, side="right")
             parts["bins"] = tuple(
                 _share(labels.astype(np.float64), seen & (place == one), True) for one in range(len(self.edges) - 1)
             )
-        return GroupCounts(group, float(here.sum()), **parts)
+        return GroupCounts(group, float(here.sum()), **parts, undecided=int(everybody.sum() - here.sum()))
 
 
 def tally(protected: Mapping[str, NDArray[np.str_]], intersections: int, treatment: Treatment) -> Tallied:
@@ -170,7 +178,9 @@ def tally(protected: Mapping[str, NDArray[np.str_]], intersections: int, treatme
     size = len(next(iter(protected.values())))
     calibrated = treatment.scores is not None and treatment.labels is not None
     absent = 0 if treatment.labelled is None else int((~treatment.labelled).sum())
-    return Tallied(tuple(found), size, edges=treatment.edges if calibrated else (), without_label=absent)
+    pending = 0 if treatment.chances is None else int(np.isnan(treatment.chances).sum())
+    edges = treatment.edges if calibrated else ()
+    return Tallied(tuple(found), size, edges=edges, without_label=absent, without_decision=pending)
 
 
 def _share(chances: Floats, here: NDArray[np.bool_], decided: bool) -> Share:

@@ -9,12 +9,12 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.answer import Frame
 from sfumato.errors import ParameterError
 from sfumato.fair.audits.calibration import Calibration, calibrated
 from sfumato.fair.audits.compared import ERRORS, IMPACT, RATES, Comparison, GroupFinding
+from sfumato.fair.audits.decisions import read_decisions
 from sfumato.fair.audits.group_counts import GroupCounts, Tallied, Treatment, noted, protected_columns, tally
 from sfumato.fair.audits.rates import Ends, Share, difference_interval, ratio_interval
 from sfumato.fair.grid import Floats
@@ -155,6 +155,19 @@ class GroupReport:
         """Return which decision the rates are about, in a sentence; nothing where decisions are probabilities."""
         return f"The favourable decision is {self.favourable!r}." if self.favourable else ""
 
+    def pending(self) -> str:
+        """Return how many have no decision, in a sentence; nothing where everybody has one."""
+        absent = self.tallied.without_decision
+        if absent is None:
+            return "Rates leave out people whose decision is missing."
+        if not absent:
+            return ""
+        have, whom = ("has", "that person") if absent == 1 else ("have", "them")
+        first = self.tallied.of(self.tallied.column_sets()[0])
+        counts = ", ".join(f"{one.group.name} {one.undecided:,}" for one in first)
+        people = f"{absent:,} of {self.tallied.people:,.0f} people"
+        return f"{people} {have} no decision ({counts}); everything about decisions leaves {whom} out."
+
     def labelled(self) -> str:
         """Return how many have no label and what leaves them out, in a sentence; nothing where everybody has one."""
         absent = self.tallied.without_label
@@ -190,12 +203,26 @@ class GroupReport:
             head += [RATES[figure], "impact ratio" if figure in IMPACT else "difference"]
         rows = []
         for one in groups:
-            row = [one.group.name, _people(one)]
+            row = [one.group.name, self._people(one)]
             for figure in shown:
                 row += self._cells(one, figure, compared.get((figure, one.group)))
             rows.append(row)
         title = "Error rates by" if shown[0] in ERRORS else "Rates by"
         return table(f"{title} {' and '.join(columns)}", head, rows)
+
+    def _people(self, one: GroupCounts) -> str:
+        return self._count(one.people, 1 if one.chosen is None else sum(one.chosen.cells))
+
+    def _selected(self, share: Share | None) -> str:
+        return "" if share is None else self._count(share.part, share.cells[0])
+
+    def _count(self, people: float, cells: int) -> str:
+        """Return a number of people; a noisy one with the interval of the true one, which it is not."""
+        shown = f"{max(0.0, people):,.0f}"
+        if not self.tallied.noise.variance:
+            return shown
+        low, high = self.tallied.noise.around(people, cells, self._shown)
+        return f"about {shown} ({low:,.0f} to {high:,.0f})"
 
     def _cells(self, one: GroupCounts, figure: str, compared: Comparison | None) -> list[str]:
         share: Share | None = getattr(one, figure)
@@ -258,7 +285,7 @@ class GroupReport:
         for one in self.tallied.of(columns):
             share: Share | None = getattr(one, figure)
             ratio = compared[one.group].ratio if one.group in compared else 1.0
-            number = [_people(one)] if figure == "high" else [_people(one), _count(share)]
+            number = [self._people(one)] if figure == "high" else [self._people(one), self._selected(share)]
             shown = "not shown" if one.group.unknown else f"{ratio:.3f}"
             rows.append([one.group.name, *number, "" if share is None else f"{share.value:.3f}", shown])
         counted = ["number"] if figure == "high" else ["applicants", "selected"]
@@ -280,8 +307,7 @@ class GroupReport:
             lines += [f"### {shown.title}", "", _markdown(shown), ""]
         if self.calibration_verdict is not None:
             lines += [self.calibration_verdict.sentence(), ""]
-        if self.labelled():
-            lines += [self.labelled(), ""]
+        lines += [line for said in (self.pending(), self.labelled()) if said for line in (said, "")]
         lines += [
             f"{self.together()} A ratio above 0.8 does not make a rule fair, and nothing here is a statement about "
             "causes or about the law.",
@@ -293,9 +319,8 @@ class GroupReport:
         other = replace(self, shown=float(confidence))
         sure = f"{100 * self.confidence:g} %"
         rule = f"Verdicts hold for all impact ratios together at {sure}, whichever intervals are shown."
-        return (self.headline(), self.counted(), self.labelled(), rule if self.comparisons else ""), tuple(
-            other.tables()
-        )
+        said = (self.headline(), self.counted(), self.pending(), self.labelled(), rule if self.comparisons else "")
+        return said, tuple(other.tables())
 
     @property
     def number_of_intervals(self) -> int:
@@ -313,7 +338,7 @@ class GroupReport:
         shown = [*self.tables(), *([calibration] if calibration is not None else [])]
         verdict = self.calibration_verdict
         calibrated = "" if verdict is None else verdict.sentence()
-        said = [calibrated, self.labelled(), self.together() if self.comparisons else ""]
+        said = [calibrated, self.pending(), self.labelled(), self.together() if self.comparisons else ""]
         return "\n\n".join([*(one.text() for one in shown), *(part for part in said if part)])
 
     def together(self) -> str:
@@ -348,6 +373,7 @@ class GroupReport:
             "ok": self.ok, "raised": list(self.raised), "differs": list(self.differs),
             "headline": self.headline(), "people": self.tallied.people,
             "favourable": self.favourable or None, "without_label": self.tallied.without_label,
+            "without_decision": self.tallied.without_decision,
             "comparisons": [one.to_json() for one in self.comparisons],
             "calibration": None if self.calibration_verdict is None else self.calibration_verdict.to_json(),
             "groups": [_group_json(one, self.confidence, self.tallied) for one in self.tallied.groups],
@@ -370,13 +396,16 @@ def group_report(
 ) -> GroupReport:
     """Compare groups: selection rates and impact ratios, with a `label` error rates, with `scores` their calibration.
 
-    `decisions` are 0 and 1, True and False, words (then say which one is `favourable`), probabilities, or None where
-    there are scores alone. `protected` is a column, or a table of several; groups are made of each and of
-    `intersections` of them together. A missing value makes the group "unknown", which is counted and not compared.
-    `reference` names the group to compare with; by default the one with the largest rate that has at least 2 % of all.
-    Whose label is missing is left out of error rates, precision and calibration, and the report says how many that are.
+    `decisions` are 0 and 1, True and False, or words, of which `favourable` is the good one; or probabilities of the
+    good one; or None where there are scores alone. `protected` is a column, or a table of several; groups are made of
+    each and of `intersections` of them together. A missing value makes the group "unknown", which is counted and not
+    compared. `reference` names the group to compare with; by default the one with the largest rate that has at least 2
+    % of all. Whose decision is missing is left out of everything about decisions, and the report says how many of each
+    group that are. Whose label is missing is left out of error rates, precision and calibration, and the report says
+    how many that are.
 
-    >>> report = group_report([1, 0, 0, 0] * 100 + [1, 1, 1, 0] * 100, ["f"] * 400 + ["m"] * 400)
+    >>> decisions, sex = [1, 0, 0, 0] * 100 + [1, 1, 1, 0] * 100, ["f"] * 400 + ["m"] * 400
+    >>> report = group_report(decisions, sex, favourable=1)
     >>> print(report.headline())
     Selection rate of f is 0.33 of that of m (0.28 to 0.40): below four fifths.
     >>> report.ok, report.raised
@@ -388,7 +417,7 @@ def group_report(
         raise ParameterError("There is nothing to compare; give decisions, or scores=.")
     columns = protected_columns(protected)
     people = len(next(iter(columns.values())))
-    chances, decided, good = (None, True, "") if decisions is None else _chances(decisions, favourable, people)
+    chances, decided, good = (None, True, "") if decisions is None else read_decisions(decisions, favourable, people)
     edges = tuple(np.linspace(0, 1, BINS + 1).tolist())
     labels, labelled = (None, None) if label is None else _labels(label, people)
     treatment = Treatment(chances, decided, labels, _scores(scores, people), edges, labelled)
@@ -398,30 +427,6 @@ def group_report(
         if not any(name in one.group.values for one in tallied.groups):
             raise ParameterError(f"No group is called {name!r}; write one of {_names(tallied)} as reference=.")
     return GroupReport(tallied, named, confidence, period, source, favourable=good)
-
-
-def _chances(decisions: Any, favourable: Any, people: int) -> tuple[Floats, bool, str]:
-    """Return everybody's chance of the good decision, whether it was decided, and what the good one is called then."""
-    array = np.asarray(decisions)
-    if array.shape != (people,):
-        raise ParameterError(f"There are {array.size} decisions for {people} people; give one a person.")
-    if array.dtype.kind == "f" and favourable is None:
-        if not np.all(np.isfinite(array)) or array.min() < 0 or array.max() > 1:
-            raise ParameterError("Decisions that are numbers are 0 and 1, or probabilities between them.")
-        decided = bool(np.all((array == 0) | (array == 1)))
-        return np.asarray(array, dtype=np.float64), decided, "1" if decided else ""
-    chosen, good = _binary(array, favourable)
-    return chosen.astype(np.float64), True, good
-
-
-def _binary(array: Any, good: Any) -> tuple[NDArray[np.bool_], str]:
-    """Return who got the good decision, and what it is called."""
-    words = as_text(array)
-    known = sorted(set(words.tolist()))
-    wanted = str(good) if good is not None else {"0": "1", "False": "True", "0.0": "1.0"}.get(known[0], known[-1])
-    if (good is None and not set(known) <= {"0", "1", "0.0", "1.0", "False", "True"}) or wanted not in known:
-        raise ParameterError(f"Say which of the decisions is the good one, with favourable=; they are {known[:10]}.")
-    return words == wanted, wanted
 
 
 def _labels(labels: Any, people: int) -> tuple[Any, Any]:
@@ -467,14 +472,6 @@ def _with_ends(value: float, ends: Ends, signed: bool = False) -> str:
     return f"{value:{sign}.3f} ({ends.low:{sign}.3f} to {high})"
 
 
-def _people(one: GroupCounts) -> str:
-    return f"{max(0.0, one.people):,.0f}"
-
-
-def _count(share: Share | None) -> str:
-    return "" if share is None else f"{max(0.0, share.part):,.0f}"
-
-
 def _markdown(shown: Table) -> str:
     head = "| " + " | ".join(shown.columns) + " |"
     return "\n".join([head, "|" + "---|" * len(shown.columns), *("| " + " | ".join(row) + " |" for row in shown.rows)])
@@ -484,6 +481,7 @@ def _group_json(one: GroupCounts, confidence: float, tallied: Tallied) -> dict[s
     rates = {RATES[figure]: getattr(one, figure) for figure in RATES if getattr(one, figure) is not None}
     return {
         "columns": list(one.group.columns), "group": list(one.group.values), "people": one.people,
+        "undecided": None if tallied.without_decision is None else one.undecided,
         "rates": {
             name: {"value": share.value, "interval": list(share.interval(confidence, tallied.noise))}
             for name, share in rates.items()

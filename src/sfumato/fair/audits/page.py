@@ -53,13 +53,15 @@ def page(report: AuditReport) -> str:
     for shown in report.by_group.tables():
         parts += [Words(shown.title, "heading"), shown]
     groups = report.by_group
-    parts += [Words(said) for said in (groups.counted(), groups.labelled(), groups.together()) if said]
+    parts += [
+        Words(said) for said in (groups.counted(), groups.pending(), groups.labelled(), groups.together()) if said
+    ]
     parts += [Words("Figures", "heading"), Words(report.verdict(), "lead"), report.figures()]
     parts += [
         Words("Nine checks", "heading"),
         Words(
             f"A check is raised if it is significant after control of all of them (Benjamini and Hochberg at "
-            f"{report.alpha:g}) and its effect is larger than tolerated."
+            f"{report.alpha:g}) and its effect is larger than tolerated. {report.asked()}"
         ),
         report.summary(),
     ]

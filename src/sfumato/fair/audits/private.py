@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError, UnsupportedSpend
 from sfumato.fair.audits.evils_segment import CUT_OFF, LIFT
+from sfumato.fair.audits.group_counts import noted
 from sfumato.fair.audits.group_table import GroupTable, Released, group_table
 from sfumato.fair.grid import Floats
 from sfumato.fair.people import as_text
@@ -112,7 +113,8 @@ def private_audit(
     `decisions` is one decision a person, or a matrix with one distribution a row over `outcomes`. What can occur is
     public and declared: `group` is the protected value, `outcomes` lists the decisions (`favourable`, by default the
     last, is the good one), `declared` lists segments. Anything else in the data counts as outside the group, as the
-    first outcome, or as living elsewhere. Each table gets an equal part of `spend`.
+    first outcome, or as living elsewhere. A missing decision, or a row of NaN, has a cell of its own, of
+    which no figure is made. Each table gets an equal part of `spend`.
 
     Promise: the loss is the sum of the tables', within `spend`. One person moves a table by 2 in total if replaced and
     by 1 if added or removed, be it a decision or a distribution.
@@ -140,8 +142,8 @@ def private_audit(
     sure = 1 - (1 - confidence) / (2 if places else 1)
 
     def release(parts: int, codes: NDArray[np.int64]) -> tuple[Released, GroupTable]:
-        mechanism = group_table(share, len(names), segments=parts, steps=steps, relation=relation)
-        return Released(mechanism((inside, codes, rows), source), mechanism, sure), mechanism
+        mechanism = group_table(share, len(names) + 1, segments=parts, steps=steps, relation=relation)
+        return Released(mechanism((inside, codes, rows), source)[..., :-1], mechanism, sure), mechanism
 
     whole, first = release(1, np.zeros(len(rows), dtype=np.int64))
     loss = first.loss()
@@ -181,14 +183,18 @@ def _distinct(labels: Sequence[object], name: str, fewest: int) -> list[str]:
 
 
 def _rows(decisions: object, names: list[str]) -> tuple[Floats, int]:
+    """Return everybody's distribution over the outcomes and, last, over having none; and its steps."""
     array = np.asarray(decisions)
     if array.ndim == 2:
         if array.shape[1] != len(names):
             raise ParameterError(f"A matrix of probabilities needs {len(names)} columns, one an outcome.")
         if array.dtype.kind not in "biuf":
             raise ParameterError(f"A matrix of probabilities holds numbers, and this one is of {array.dtype}.")
-        return np.asarray(array, dtype=np.float64), STEPS
-    return np.eye(len(names))[_codes(array, names, elsewhere=0)], 1
+        rows: Floats = np.pad(array.astype(np.float64), ((0, 0), (0, 1)))
+        rows[np.isnan(rows[:, :-1]).all(axis=1)] = np.eye(len(names) + 1)[-1]
+        return rows, STEPS
+    codes = np.where(noted(_texts(array)), _codes(array, names, elsewhere=0), len(names))
+    return np.eye(len(names) + 1)[codes], 1
 
 
 def _codes(values: object, labels: list[str], elsewhere: int) -> NDArray[np.int64]:

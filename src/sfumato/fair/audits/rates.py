@@ -26,6 +26,19 @@ class CellNoise:
     variance: float = 0.0
     heavy: bool = False
 
+    def around(self, count: float, cells: int, confidence: float = 0.95) -> Ends:
+        """Return between which numbers of people the true sum of cells lies, whose noisy sum is a count.
+
+        >>> [round(end) for end in CellNoise(8.0, heavy=True).around(30, 4)]
+        [18, 42]
+        """
+        from scipy.special import ndtri
+
+        normal = float(ndtri((1 + confidence) / 2))
+        multiple = max(normal, log(1 / (1 - confidence)) / sqrt(2)) if self.heavy else normal
+        far = multiple * sqrt(cells * self.variance)
+        return Ends(max(0.0, count - far), max(0.0, count + far))
+
 
 EXACT = CellNoise()
 ROUNDS = 3

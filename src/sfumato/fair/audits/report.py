@@ -46,6 +46,10 @@ class AuditReport:
     worst_pairs: tuple[dict[str, Any], ...]
     only_decisions: bool
     by_group: GroupReport
+    both: bool = False
+    """Whether harm was looked for to either group, or only to the first of `groups`, which somebody named."""
+    unknown: int = 0
+    """How many were left out because nobody noted their group."""
 
     @property
     def ok(self) -> bool:
@@ -64,7 +68,7 @@ class AuditReport:
 
     def headline(self) -> str:
         """Return what was raised and what was not looked at, in one or two sentences."""
-        head = f"Raised: {', '.join(self.raised)}." if self.raised else "Nothing was raised."
+        head = f"Raised: {', '.join(self.raised)}.{self._against()}" if self.raised else "Nothing was raised."
         if self.begins_with_groups:
             # Rates that differ beyond chance are never passed over by a word about thresholds.
             head = (
@@ -77,6 +81,25 @@ class AuditReport:
             f"{head} {len(self.not_run)} of {len(self.findings)} checks were not run ({', '.join(self.not_run)}); the "
             "list below says what each one needs."
         )
+
+    def _against(self) -> str:
+        """Return whom what is raised is against, one sentence for each group."""
+        codes: dict[str, list[str]] = {}
+        for one in self.findings:
+            if one.code in self.raised and one.group:
+                codes.setdefault(one.group, []).append(one.code)
+        return "".join(f" Against {name}: {', '.join(found)}." for name, found in codes.items())
+
+    def asked(self) -> str:
+        """Return for whom the checks were made and who was left out, in one or two sentences."""
+        first, second = self.groups
+        said = f"Every check looks for harm to {first} and for harm to {second}."
+        if not self.both:
+            rest = "name another group" if second == f"not {first}" else "leave group= out"
+            said = f"E3, E4, E5 and E6 look for harm to {first} alone; {rest} to look for harm to others."
+        if not self.unknown:
+            return said
+        return f"{said} Certificates and checks leave out {_people(self.unknown)} whose group is not known."
 
     def summary(self) -> Table:
         """Return one line a check."""
@@ -144,7 +167,8 @@ class AuditReport:
         said += [self.by_group.counted()] if self.by_group.favourable else []
         groups = [" ".join(said), ""] if said else []
         return "\n".join([
-            self.headline(), "", *groups, self.by_group.text_of_tables(), "", self.verdict(), "", *figures,
+            self.headline(), "", *groups, self.by_group.text_of_tables(), "", self.verdict(), "", self.asked(), "",
+            *figures,
         ])  # fmt: skip
 
     def to_json(self) -> dict[str, Any]:
@@ -153,7 +177,8 @@ class AuditReport:
             {
                 "code": finding.code, "name": finding.name, "raised": finding.code in self.raised, "ran": finding.ran,
                 "verdict": self.verdict_of(finding),
-                "sentence": finding.sentence, "measure": finding.measure, "effect": finding.effect,
+                "group": finding.group or None, "sentence": finding.sentence, "measure": finding.measure,
+                "effect": finding.effect,
                 "tolerated": finding.tolerated, "p_value": finding.p_value, "details": finding.details,
             }
             for finding in self.findings
@@ -162,7 +187,8 @@ class AuditReport:
             "ok": self.ok, "raised": list(self.raised), "differs": list(self.by_group.differs),
             "headline": self.headline(), "not_run": list(self.not_run),
             "by_group": self.by_group.to_json(), "people": self.people, "groups": list(self.groups),
-            "sizes": list(self.sizes),
+            "sizes": list(self.sizes), "asked_about": list(self.groups if self.both else self.groups[:1]),
+            "group_unknown": self.unknown,
             "rates": list(self.rates), "alpha": self.alpha, "verdict": self.verdict(), "findings": found,
             "parity": {"gap": self.parity.value, "interval": list(self.parity.interval)},
         }  # fmt: skip
@@ -209,6 +235,10 @@ class AuditReport:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(kinds[target.suffix](), encoding="utf-8")
         return target
+
+
+def _people(count: int) -> str:
+    return "1 person" if count == 1 else f"{count:,} people"
 
 
 def _p_text(value: float) -> str:

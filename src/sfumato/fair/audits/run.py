@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from sfumato.errors import ParameterError
 from sfumato.fair.audits import evils, evils_merit, evils_segment
-from sfumato.fair.audits.case import Case, make_case, only_labelled
-from sfumato.fair.audits.findings import LIPSCHITZ, Finding
-from sfumato.fair.audits.group_counts import Treatment, tally
+from sfumato.fair.audits.case import Case, make_case, only_compared, only_labelled
+from sfumato.fair.audits.findings import LIPSCHITZ, Finding, either
+from sfumato.fair.audits.group_counts import UNKNOWN, Treatment, tally
 from sfumato.fair.audits.group_report import GroupReport
 from sfumato.fair.audits.lipschitz import LipschitzReport, lipschitz_audit
 from sfumato.fair.audits.report import AuditReport
@@ -52,13 +53,16 @@ def audit(
 
     `model` is a fitted classifier with `predict_proba`, a function from a table to probabilities, a vector or matrix of
     probabilities, or a vector of realised decisions; `people` is the table it was asked about. `protected` names the
-    protected column, or is that column; `group` is the protected value, by default the smaller of two groups;
-    `favourable` is the good outcome, by default the last one. `metric` says who is similar to whom; without it only
-    group figures are possible. `label` (true merit) and `segments` (such as the zip code) name columns or are
+    protected column, or is that column. Of two groups either may be harmed, and all checks look for harm to both;
+    `group` names the one to ask about instead, and must be given where there are more than two. Whose group is missing
+    is counted and left out of all comparisons. `favourable` is the good outcome: it must be named where there are
+    decisions, and is the last class of a classifier or a matrix if not. `metric` says who is similar to whom; without
+    it only group figures are possible. `label` (true merit) and `segments` (such as the zip code) name columns or are
     arrays, for the checks that need them; where the label is one of two words, `deserving` is the good one. Whose
-    label is missing is left out of what needs one, and the report says how many that are.
-    `features` names the columns that describe people, by default all but the protected one and the label
-    (unless the metric reads it): leave out what the rule itself made, such as its score.
+    decision or chance is missing was not refused, and is left out too. Whose label is missing is left out of what needs
+    one, and the report says how many that are. `features` names the columns that describe people, by default all but
+    the protected one and the label (unless the metric reads it): leave out what the rule itself made, such as its
+    score.
     `alpha` is the share of false alarms tolerated among what is raised.
 
     >>> import numpy as np
@@ -69,13 +73,14 @@ def audit(
     """
     if not 0 < alpha < 1:
         raise ParameterError(f"alpha must lie between 0 and 1, and {alpha} does not; write for example 0.05.")
-    case = make_case(
+    whole = make_case(
         model, people, protected, metric=metric, label=label, segments=segments, group=group,
         favourable=favourable, deserving=deserving, features=features,
     )  # fmt: skip
+    case = only_compared(whole)
     findings = run_checks(case)
     lipschitz = _lipschitz(case)
-    groups = _group_report(case, alpha)
+    groups = _group_report(whole, alpha)
     raised = [*groups.raised, *raise_findings(findings, alpha)]
     if lipschitz is not None and not lipschitz.ok and not case.only_decisions:
         raised.append(LIPSCHITZ)
@@ -90,7 +95,7 @@ def audit(
     return AuditReport(
         case.size, case.group_names, (int(case.inside.sum()), int(outside.sum())), rates, gap, tuple(findings),
         tuple(raised), alpha, lipschitz, bias, used, seen, repair, _side_by_side(case, lipschitz), case.only_decisions,
-        groups,
+        groups, case.both, int((whole.labels == UNKNOWN).sum()),
     )  # fmt: skip
 
 
@@ -107,20 +112,28 @@ def _group_report(case: Case, alpha: float) -> GroupReport:
 
 
 def run_checks(case: Case) -> list[Finding]:
-    """Return the findings of E1 to E9; shuffles are seeded, so that a report can be repeated."""
+    """Return the findings of E1 to E9; shuffles are seeded, so that a report can be repeated.
+
+    E3 to E6 look for harm to one group. Nobody has to guess which: where the case says so, they are made for both.
+    """
     noise = Noise(insecure_seed=11)
     labelled = only_labelled(case)
     return [
         evils.blatant(case),
         evils.redundant_encoding(case),
-        evils.redlining(case, noise),
-        evils_segment.cutting_off(case),
-        evils_merit.self_fulfilling(labelled, noise),
-        evils_merit.reverse_tokenism(labelled),
+        _for_either(lambda asked: evils.redlining(asked, noise), case),
+        _for_either(evils_segment.cutting_off, case),
+        _for_either(lambda asked: evils_merit.self_fulfilling(asked, noise), labelled),
+        _for_either(evils_merit.reverse_tokenism, labelled),
         evils_segment.subset_targeting(case, noise),
         evils_merit.reduced_utility(labelled),
         evils_merit.metric_abuse(case),
     ]
+
+
+def _for_either(check: Callable[[Case], Finding], case: Case) -> Finding:
+    first = check(case)
+    return either(first, replace(check(case.turned), group=case.others)) if case.both else first
 
 
 def raise_findings(findings: list[Finding], alpha: float) -> list[str]:
@@ -169,8 +182,9 @@ def _side_by_side(case: Case, lipschitz: LipschitzReport | None) -> tuple[dict[s
             str(name): (_shown(values[pair.first]), _shown(values[pair.second])) for name, values in columns.items()
         }
         chances = (float(case.favourable[pair.first]), float(case.favourable[pair.second]))
+        first, second = (int(case.table_rows[place]) for place in (pair.first, pair.second))
         out.append({
-            "first": pair.first, "second": pair.second, "distance": pair.distance, "difference": pair.difference,
+            "first": first, "second": second, "distance": pair.distance, "difference": pair.difference,
             "chances": chances, "features": features,
             # Of decisions, what is compared: two people who were both refused differ by those around them.
             "around": (float(case.smoothed[pair.first]), float(case.smoothed[pair.second])),

@@ -47,7 +47,8 @@ class GroupAudit(Question):
     The table counts people by all protected columns, decision and label together; every figure is arithmetic on it.
     Promise: a person is in one cell, so replacing one moves the table by 2 in total and adding or removing one by 1; an
     attribute that the table reads costs what a replaced person does. `favourable` is the good decision and `deserving`
-    the label of those who should get it. Both must be said, of 0 and 1 too: whether 1 is a loan or a default is known
+    the label of those who should get it. A missing decision or label has cells of its own, and rates leave them out.
+    Both good values must be said, of 0 and 1 too: whether 1 is a loan or a default is known
     to whoever asks, not to a schema. Time and memory: one pass, and one number for each cell.
     """
 
@@ -155,7 +156,11 @@ class GroupAudit(Question):
             for place in np.ndindex(*(len(levels[self.protected.index(name)]) for name in columns))
         ]
         unlabelled = self.label is not None and None in levels[-1]
-        tallied = Tallied(tuple(groups), float(counts.sum()), noise, without_label=None if unlabelled else 0)
+        pending = None in table.levels[self.decision]
+        tallied = Tallied(
+            tuple(groups), sum(one.people for one in groups if one.group.columns == groups[0].group.columns), noise,
+            without_label=None if unlabelled else 0, without_decision=None if pending else 0,
+        )  # fmt: skip
         said = "" if part.law is None else f"counts carry the noise of privacy, deviation {variance**0.5:.3g} a cell"
         return GroupReport(tallied, (), VERDICTS, private=said, favourable=str(self.favourable))
 
@@ -173,8 +178,11 @@ class _Table:
         audit, names = self.audit, list(self.levels)
         index = tuple(place[columns.index(name)] if name in columns else slice(None) for name in names)
         cells = self.counts[index]
-        chosen = self.levels[audit.decision].index(audit.favourable)
         axis = -1 if audit.label is None else -2
+        decided = [code for code, level in enumerate(self.levels[audit.decision]) if level is not None]
+        # Who waits for a decision was not refused: the table has cells for them, and no rate is made of these.
+        cells = np.take(cells, decided, axis)
+        chosen = [self.levels[audit.decision][code] for code in decided].index(audit.favourable)
         values = tuple(_words(self.levels[name][code]) for name, code in zip(columns, place, strict=True))
         people = float(cells.sum())
         parts: dict[str, Any] = {"chosen": _share(cells, chosen, axis)}

@@ -210,6 +210,19 @@ def test_few_people_are_warned_of_before_anything_is_drawn():
         seeded(PrivateLinearClassifier, Pure(1), NAMES).fit(X, y)
 
 
+def test_however_it_is_written_the_same_model_is_paid_for_once():
+    X, y = of_three(3000)
+    rows, schema = table_of(X, y, domain.categories(*NAMES))
+    fill = {"label": "low"}
+    with curate(rows, schema, Pure(5)) as curator:
+        typed = read_question("learn label from a, b with linear missing label=low", schema)
+        curator.ask(typed, Pure(1))
+        for learner in (PrivateLinearClassifier(Pure(1)), PrivateLinearClassifier(Pure(1), classes=NAMES)):
+            assert curator.learn(learner, features=["a", "b"], target="label", missing=fill).reused
+        other = PrivateLinearClassifier(Pure(1), classes=("high", "low", "middle"))
+        assert not curator.learn(other, features=["a", "b"], target="label", missing=fill).reused
+
+
 def test_they_go_through_a_ledger_and_back():
     X, y = of_three(3000)
     rows, schema = table_of(X, y, categories(*NAMES))

@@ -90,18 +90,32 @@ class Learn(Question):
         return Rows((*self.features, self.target))
 
     def canonical(self, schema: Schema) -> Self:
-        """Refuse columns that the schema does not have, labels that its column cannot hold, and rows that are not one.
+        """Return the question with all options of its learner, and classes only where the column does not say them.
 
-        What is wrong with the columns and with the rows is said at once: each changed schema needs another ledger.
+        However it was written, in a shell or in Python, the same model is one question, which is paid for once.
+        Columns that the schema does not have, labels that its column cannot hold, and rows that are not one are
+        refused: what is wrong with the columns and with the rows at once, since each changed schema needs another
+        ledger.
         """
         rows = _more_than_one_row(schema)
         try:
-            self.facts(schema, frozenset())
+            labels = self.facts(schema, frozenset()).labels
         except ParameterError as refused:
             raise type(refused)(f"{refused} {rows}".rstrip()) from None
         if rows:
             raise UnsupportedSpend(rows)
-        return self
+        options = {**_learner_class(self.learner)().options(), **dict(self.options)}
+        return replace(self, classes=self._needed_classes(schema, labels), options=_pairs(options))
+
+    def _needed_classes(self, schema: Schema, labels: Domain) -> tuple[Any, ...] | None:
+        """Return the classes; None where the column alone says the same labels."""
+        if self.classes is None:
+            return None
+        unnamed = replace(self, classes=None)
+        try:
+            return None if unnamed.facts(schema, frozenset()).labels == labels else self.classes
+        except ParameterError:
+            return self.classes  # the column has more values than the learner tells apart, or names none
 
     def to_json(self) -> dict[str, Any]:
         """Return the question as JSON; without anything to fill in, as it was before cells could be missing."""

@@ -192,7 +192,8 @@ def test_a_list_of_two_labels_is_learned_as_two_and_the_answer_says_what_others_
         learner = PrivateLinearClassifier(Pure(5))
         answer = curator.learn(learner, features="age", target="label", missing={"label": "yes"})
     assert learner.classes_.tolist() == ["no", "yes"] and learner.auc_ > 0.9
-    assert "One that is there and none of 'no', 'yes' counts as 'no'." in str(answer)
+    assert "Values of 'label' that are none of 'no', 'yes' count as 'no'." in str(answer)
+    assert "count as 'other'" not in str(answer), "one sentence, and the true one"
     Learn("PrivateThreshold", "age", "label", missing={"label": "no"}).canonical(schema)
 
 

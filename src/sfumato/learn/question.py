@@ -23,6 +23,7 @@ from sfumato.privacy import Bound
 from sfumato.privacy.calibrate import Gaussians
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Distinct, Rows
+from sfumato.table.notes import UNLISTED
 from sfumato.table.schema import Schema
 
 if TYPE_CHECKING:
@@ -175,18 +176,21 @@ class Learn(Question):
         )
 
     def _told(self, facts: LearningFacts, label: Domain) -> dict[str, str]:
-        """Say what missing cells count as, where this question says so."""
+        """Say what missing cells and unlisted labels count as, where this question says so."""
         found = {
             name: f"Missing cells of {name!r} count as {shown(value)}, as the question says."
             for name, value in self.missing
         }
+        other = label.other_code if isinstance(label, Categories) else None
         if label.may_be_missing and self.target not in found:
             first, *others = (repr(label) for label in facts.classes)
             named = others[0] if len(others) == 1 else f"one of {', '.join(others)}"
             found[self.target] = f"A cell of {self.target!r} that is not {named} counts as {first}."
-        elif isinstance(label, Categories) and label.may_be_missing and label.labels != facts.classes:
+            found[UNLISTED + self.target] = ""
+        elif other is not None and label.decode(other) not in facts.classes:
             named = ", ".join(repr(label) for label in facts.classes)
-            found[self.target] += f" One that is there and none of {named} counts as {facts.classes[0]!r}."
+            said = f"Values of {self.target!r} that are none of {named} count as {facts.classes[0]!r}."
+            found[UNLISTED + self.target] = said
         return found
 
     def value(self, released: Released) -> Learned:

@@ -23,12 +23,15 @@ if TYPE_CHECKING:
 
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
+UNLISTED = "unlisted values of "
+"""What stands before the name of a column whose unlisted values a question has its own rule for."""
 
 
 def notes_of(gauge: Gauge, told: Mapping[str, str] = NOTHING) -> tuple[str, ...]:
     """Return the rules by which a reading is made, in a fixed order.
 
-    `told` holds the sentences about missing cells of columns for which the question has its own rule.
+    `told` holds the sentences about missing cells of columns for which the question has its own rule, and behind
+    `UNLISTED` those about values that are not listed, none where all is said already.
     """
     written = getattr(gauge.schema, "rules", None)
     if written is not None:
@@ -38,7 +41,7 @@ def notes_of(gauge: Gauge, told: Mapping[str, str] = NOTHING) -> tuple[str, ...]
         *_people(gauge),
         *(note for name in valued for note in _clamped(name, gauge.schema.domain(name))),
         *(note for name in bases for note in _missing(gauge, name, name in valued, told)),
-        *(note for name in bases for note in _unlisted(name, gauge.schema.domain(name))),
+        *(note for name in bases for note in _unlisted(name, gauge.schema.domain(name), told)),
     )
 
 
@@ -134,7 +137,9 @@ def _missing(gauge: Gauge, name: str, valued: bool, told: Mapping[str, str]) -> 
     return [f"Missing cells of {name!r} are a value of their own."]
 
 
-def _unlisted(name: str, domain: Domain) -> list[str]:
+def _unlisted(name: str, domain: Domain, told: Mapping[str, str]) -> list[str]:
+    if UNLISTED + name in told:
+        return [said] if (said := told[UNLISTED + name]) else []
     if not isinstance(domain, Categories) or domain.other_code is None:
         return []
     if domain.other is None and OTHER in domain.values and domain.labels[domain.other_code] == OTHER:

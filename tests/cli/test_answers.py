@@ -131,6 +131,17 @@ def test_a_rule_is_learned_and_predicts(place: Place, tmp_path: Path) -> None:
     assert predicted.column_names == ["name", "age", "hours", "predicted"] and predicted.num_rows == 2
     wrong = run("read", out, f"predict {place.schema}")
     assert wrong.code == 2 and len(wrong.err.splitlines()) == 1
+    (tmp_path / "semicolons.csv").write_text("name;age;hours\na;30;40\nb;70;10\n")
+    assert run("read", out, f"predict {tmp_path / 'semicolons.csv'}", "--out", tmp_path / "too.csv").code == 0
+    assert pyarrow.csv.read_csv(tmp_path / "too.csv").column("predicted") == predicted.column("predicted")
+    nowhere = run("read", out, "predict nosuch.csv")
+    assert nowhere.code == 2 and "There is no file 'nosuch.csv'" in nowhere.err
+
+
+def test_a_refusal_of_a_model_is_one_line(place: Place) -> None:
+    shared = (place.data, place.schema, "hours", "--from", "age", "--with", "regression", "--ledger", place.ledger)
+    refused = place.run("learn", *shared, "--spend", "Approximate(1, 1e-6)")
+    assert refused.code != 0 and refused.err.count("this spend buys much noise") <= 1, refused.err
 
 
 def test_a_synopsis_is_kept_and_asked(place: Place, tmp_path: Path) -> None:

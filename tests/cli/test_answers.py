@@ -138,6 +138,17 @@ def test_a_rule_is_learned_and_predicts(place: Place, tmp_path: Path) -> None:
     assert nowhere.code == 2 and "There is no file 'nosuch.csv'" in nowhere.err
 
 
+def test_a_preview_says_how_near_a_model_will_come(place: Place) -> None:
+    shared = (place.data, place.schema, "sex", "--from", "age, hours", "--ledger", place.ledger, "--preview")
+    few = place.run("learn", *shared, "--spend", "Pure(0.5)")
+    assert "it may be no better than a guess" in few.out and "rehearse" not in few.out
+    near = place.run("learn", *shared, "--spend", "Pure(100)")
+    assert (
+        "The model will be mostly within about one point of area under the curve" in near.out
+        and "rehearse" not in near.out
+    )
+
+
 def test_a_refusal_of_a_model_is_one_line(place: Place) -> None:
     shared = (place.data, place.schema, "hours", "--from", "age", "--with", "regression", "--ledger", place.ledger)
     refused = place.run("learn", *shared, "--spend", "Approximate(1, 1e-6)")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from sfumato.answer import Released
+from sfumato.ask.expected import Expected
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question
 from sfumato.domain import Booleans, Categories, Derived, Domain, nearest
@@ -41,6 +42,7 @@ class Learn(Question):
     """
 
     kind: ClassVar[str] = "Learn"
+    unforeseen: ClassVar[str] = "How good the model will be is not known beforehand; it may be no better than a guess."
     learner: str
     features: tuple[str, ...]
     target: str
@@ -174,6 +176,15 @@ class Learn(Question):
             lambda found: _sample(found, facts, basis.schema),
             self._told(facts, stored),
         )
+
+    def expected(self, basis: Basis, spend: Bound, prepared: Prepared | None = None) -> Expected | None:
+        """Return how far the model will be below the plain one, where its learner knows that from public facts."""
+        gauge = basis.gauge(self.measure)
+        facts, bound = self.facts(basis.schema, gauge.charged, gauge.gaussians), gauge.priced(spend)
+        found = self.estimator(bound, facts).foreseen(facts, max(gauge.total or 1, 1), bound)
+        if found is None or found.points is None:
+            return None
+        return Expected(found.points / 100, told=f"The model will be {found.text}.")
 
     def _told(self, facts: LearningFacts, label: Domain) -> dict[str, str]:
         """Say what missing cells and unlisted labels count as, where this question says so."""

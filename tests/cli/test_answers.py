@@ -131,6 +131,28 @@ def test_a_rule_is_learned_and_predicts(place: Place, tmp_path: Path) -> None:
     assert predicted.column_names == ["name", "age", "hours", "predicted"] and predicted.num_rows == 2
     wrong = run("read", out, f"predict {place.schema}")
     assert wrong.code == 2 and len(wrong.err.splitlines()) == 1
+    (tmp_path / "semicolons.csv").write_text("name;age;hours\na;30;40\nb;70;10\n")
+    assert run("read", out, f"predict {tmp_path / 'semicolons.csv'}", "--out", tmp_path / "too.csv").code == 0
+    assert pyarrow.csv.read_csv(tmp_path / "too.csv").column("predicted") == predicted.column("predicted")
+    nowhere = run("read", out, "predict nosuch.csv")
+    assert nowhere.code == 2 and "There is no file 'nosuch.csv'" in nowhere.err
+
+
+def test_a_preview_says_how_near_a_model_will_come(place: Place) -> None:
+    shared = (place.data, place.schema, "sex", "--from", "age, hours", "--ledger", place.ledger, "--preview")
+    few = place.run("learn", *shared, "--spend", "Pure(0.5)")
+    assert "it may be no better than a guess" in few.out and "rehearse" not in few.out
+    near = place.run("learn", *shared, "--spend", "Pure(100)")
+    assert (
+        "The model will be mostly within about one point of area under the curve" in near.out
+        and "rehearse" not in near.out
+    )
+
+
+def test_a_refusal_of_a_model_is_one_line(place: Place) -> None:
+    shared = (place.data, place.schema, "hours", "--from", "age", "--with", "regression", "--ledger", place.ledger)
+    refused = place.run("learn", *shared, "--spend", "Approximate(1, 1e-6)")
+    assert refused.code != 0 and refused.err.count("this spend buys much noise") <= 1, refused.err
 
 
 def test_a_synopsis_is_kept_and_asked(place: Place, tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -11,7 +13,7 @@ import pytest
 from sklearn.base import clone, is_regressor
 from sklearn.datasets import make_classification, make_regression
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.metrics import log_loss, r2_score
+from sklearn.metrics import log_loss, r2_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
@@ -54,6 +56,68 @@ def test_several_labels_are_told_nearly_as_well_as_without_privacy(spend):
     exact = X[:400][near].round(2) @ model.coef_.T + model.intercept_
     assert np.allclose(exact, model.decision_function(X[:400][near]), atol=0.03)
     assert not hasattr(model, "auc_") and "highest score" in str(model.rule_)
+
+
+def evenly(people, columns, seed=1):
+    """Return numbers between 0 and 1, without the ends."""
+    return (Noise(insecure_seed=seed).uniform(1 << 20, people * columns).reshape(people, columns) + 0.5) / (1 << 20)
+
+
+def of_order():
+    """Three equal labels in an order, of which the middle one needs steep scores."""
+    parts = evenly(6000, 9)
+    X = np.stack([parts[:, :4].sum(axis=1), parts[:, 4:8].sum(axis=1)], axis=1) - 2
+    total = X.sum(axis=1) + 0.6 * (parts[:, 8] - 0.5)
+    return X, np.array(NAMES)[(total >= -0.35).astype(int) + (total >= 0.35)]
+
+
+def of_shares(labels):
+    """Labels of unequal shares, one of whose features is skewed, and one a truth value."""
+    parts = evenly(8000, 6 + labels)
+    X = np.log(parts[:, :6] / (1 - parts[:, :6])) / 1.8
+    X[:, 1] = np.exp(0.6 * X[:, 0] + 0.7 * X[:, 1]) - 1
+    X[:, 3] = X[:, 3] > 0.8
+    slopes = 4 * evenly(6, labels, 2) - 2
+    scores = X @ slopes + np.linspace(0, 1.2, labels) - np.log(-np.log(parts[:, 6:]))
+    return X.clip(-8, 8), np.array(list("abcde"))[scores.argmax(axis=1)]
+
+
+@pytest.mark.parametrize("spend", [Pure(1000), Approximate(100, "1e-6")])
+@pytest.mark.parametrize("made", [of_order, lambda: of_shares(2), lambda: of_shares(5)])
+def test_labels_without_noise_to_speak_of_are_told_as_well_as_without_privacy(spend, made):
+    X, y = made()
+    plain = LogisticRegression(max_iter=3000).fit(X[:4000], y[:4000])
+    model = seeded(PrivateLinearClassifier, spend, tuple(plain.classes_))
+    assert model.fit(X[:4000], y[:4000]).score(X[4000:], y[4000:]) > plain.score(X[4000:], y[4000:]) - 0.01
+
+
+@pytest.mark.parametrize("spend", [Pure(1000), Approximate(100, "1e-6")])
+def test_a_number_without_noise_to_speak_of_is_told_as_well_as_without_privacy(spend):
+    X, y = of_numbers()
+    plain = LinearRegression().fit(X[:4000], y[:4000])
+    model = seeded(PrivateLinearRegressor, spend, fixed(-400, 400, step=0.1)).fit(X[:4000], y[:4000])
+    assert model.score(X[4000:], y[4000:]) > plain.score(X[4000:], y[4000:]) - 0.01
+
+
+@pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
+@pytest.mark.parametrize("labels", [2, 3, 5])
+def test_models_come_as_near_as_was_said_beforehand(labels):
+    X, y = of_shares(labels)
+    kept = []
+    for people, spend in itertools.product((1000, 4000), (Pure(1), Pure(5), Approximate(1, "1e-6"))):
+        plain = LogisticRegression(max_iter=3000).fit(X[:people], y[:people])
+        model = seeded(PrivateLinearClassifier, spend, tuple(plain.classes_)).fit(X[:people], y[:people])
+        said = model.expected_quality(people)
+        assert ("area under the curve" if labels == 2 else "accuracy") in said or said.startswith("not known")
+        points = re.search(r"within (about one|3|10) point", said)
+        most = {"about one": 1, "3": 3, "10": 10}[points[1]] if points else 100
+        kept.append(figure(plain, X[4000:], y[4000:]) - figure(model, X[4000:], y[4000:]) <= most / 100)
+    assert sum(kept) >= len(kept) - 1, "mostly"
+
+
+def figure(model, X, y):
+    """Return the area under the curve of two labels, and the accuracy of more."""
+    return roc_auc_score(y == "b", model.predict_proba(X)[:, 1]) if len(set(y)) == 2 else model.score(X, y)
 
 
 @pytest.mark.parametrize("spend", [Pure(2), Approximate(1, "1e-6")])
@@ -116,6 +180,49 @@ def table_of(X, label, domain, **more):
     return rows, Schema({"a": CELLS, "b": CELLS, "label": domain}, **more)
 
 
+def test_misspelt_labels_are_seen_in_what_is_released():
+    X, y = of_three()
+    model = seeded(PrivateLinearClassifier, Pure(1), ("Low", "Middle", "High"))
+    with pytest.warns(
+        AccuracyWarning, match=r"anybody has the label 'High'.*none of classes=\('Low', 'Middle', 'High'"
+    ):
+        model.fit(X, y.tolist())
+    assert model.rule_.people_by_label[0] > 5000 and "anybody has the label 'High'" in " ".join(model.rule_.quality())
+    fine = seeded(PrivateLinearClassifier, Pure(1), NAMES).fit(X, y.tolist())
+    assert fine.rule_.rare_label is None and rule_from_json(fine.rule_.to_json()) == fine.rule_
+
+
+@pytest.mark.parametrize("filled", [50, 0])
+def test_numbers_that_are_not_read_are_seen_in_what_is_released(filled):
+    parts = evenly(6000, 2)
+    rows = [[f"{100 * one:.2f}".replace(".", ","), float(100 * two)] for one, two in parts]
+    cells = [domain.fixed(0, 100, step="0.01", missing=filled)] * 2
+    y = ["yes" if one > 0.5 else "no" for one, _ in parts]
+    model = PrivateLinearClassifier(Pure(2), cells, ("no", "yes"), noise=Noise(insecure_seed=1))
+    with pytest.warns(AccuracyWarning, match=r"declared range of 'x0' .*decimal comma"):
+        model.fit(rows, y)
+
+
+def test_few_people_are_warned_of_before_anything_is_drawn():
+    X, y = of_three(300)
+    few = pytest.warns(AccuracyWarning, match="300 people this spend buys much noise.*no better than a guess")
+    with few, pytest.warns(AccuracyWarning, match="anybody has the label"):
+        seeded(PrivateLinearClassifier, Pure(1), NAMES).fit(X, y)
+
+
+def test_however_it_is_written_the_same_model_is_paid_for_once():
+    X, y = of_three(3000)
+    rows, schema = table_of(X, y, domain.categories(*NAMES))
+    fill = {"label": "low"}
+    with curate(rows, schema, Pure(5)) as curator:
+        typed = read_question("learn label from a, b with linear missing label=low", schema)
+        curator.ask(typed, Pure(1))
+        for learner in (PrivateLinearClassifier(Pure(1)), PrivateLinearClassifier(Pure(1), classes=NAMES)):
+            assert curator.learn(learner, features=["a", "b"], target="label", missing=fill).reused
+        other = PrivateLinearClassifier(Pure(1), classes=("high", "low", "middle"))
+        assert not curator.learn(other, features=["a", "b"], target="label", missing=fill).reused
+
+
 def test_they_go_through_a_ledger_and_back():
     X, y = of_three(3000)
     rows, schema = table_of(X, y, categories(*NAMES))
@@ -151,8 +258,11 @@ def test_the_shell_has_words_for_them():
     schema = Schema(
         {"age": integers(0, 99), "pay": fixed(0, 99, step=1), "sick": categories(*NAMES), "ill": booleans()}
     )
-    assert read_question("learn sick from age with linear", schema) == Learn("PrivateLinearClassifier", "age", "sick")
-    assert read_question("learn pay from age with regression", schema) == Learn("PrivateLinearRegressor", "age", "pay")
+    for words, question in (
+        ("learn sick from age with linear", Learn("PrivateLinearClassifier", "age", "sick")),
+        ("learn pay from age with regression", Learn("PrivateLinearRegressor", "age", "pay")),
+    ):
+        assert read_question(words, schema) == question.canonical(schema)
 
 
 @pytest.mark.parametrize(

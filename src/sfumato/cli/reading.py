@@ -23,6 +23,7 @@ from sfumato.privacy import Loss
 from sfumato.questions.distribution.value import DistributionEstimate
 from sfumato.questions.queries.tables import Tables
 from sfumato.questions.synopsis import Synopsis
+from sfumato.table.csv_files import divider_of
 from sfumato.table.schema import Schema
 
 if TYPE_CHECKING:
@@ -195,8 +196,10 @@ def _share(synopsis: Synopsis, words: list[str], what: str) -> Reading:
 
 def _predict(rule: Learned, _: list[str], what: str) -> Reading:
     path = Path(what.strip().split(None, 1)[1].strip()) if len(what.split(None, 1)) > 1 else None
-    if path is None or not path.is_file():
+    if path is None:
         raise ParameterError('Say which file holds the rows; write for example "predict people.csv".')
+    if not path.is_file():
+        raise ParameterError(f"There is no file {str(path)!r}; write the path of a CSV or Parquet file with the rows.")
     rows = _rows(path)
     absent = [name for name in rule.features if name not in rows.column_names]
     if absent:
@@ -215,7 +218,9 @@ def _rows(path: Path) -> Any:
             return parquet.read_table(path)
         from pyarrow import csv
 
-        return csv.read_csv(path)
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+            divider = divider_of(file.readline(), ",")
+        return csv.read_csv(path, parse_options=csv.ParseOptions(delimiter=divider))
     except (pyarrow.ArrowInvalid, OSError):
         raise ParameterError(f"{str(path)!r} cannot be read; rows are a CSV or Parquet file.") from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -18,7 +19,7 @@ from sfumato.curator.foreseen import Foreseen, foreseen
 from sfumato.curator.planning import key_of, planned
 from sfumato.curator.shorthands import Shorthands
 from sfumato.curator.words import INSTEAD, speaking
-from sfumato.errors import BudgetExceeded, LedgerError, ParameterError, TooLarge
+from sfumato.errors import AccuracyWarning, BudgetExceeded, LedgerError, ParameterError, TooLarge
 from sfumato.exact import Number, exact
 from sfumato.learn.question import Learn
 from sfumato.ledger import Ledger
@@ -154,7 +155,7 @@ class Curator(Shorthands):
             question_key=key,
             analyst=analyst,
             spend=spend,
-            make_loss=lambda part: planned(self.basis, asked.questions, part).losses(part),
+            make_loss=lambda part: self._losses(asked.questions, part),
         )
         remarks = () if kept.reused else self._paid_before(asked, spend)
         return answers_of(self.ledger, asked, kept, self.table.snapshot, remarks=remarks)
@@ -225,7 +226,10 @@ class Curator(Shorthands):
         return self.ledger.largest(lambda part: self._losses(question, part), spend, analyst)
 
     def _losses(self, question: Question | Sequence[Question], spend: Bound) -> tuple[Loss, ...]:
-        return planned(self.basis, question, require_bound(spend)).losses(spend)
+        """Return what a part of a spend would cost, without a word: a search tries many that nobody will ask at."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", AccuracyWarning)
+            return planned(self.basis, question, require_bound(spend)).losses(spend)
 
     def loss(self, question: Question | Sequence[Question], spend: Bound) -> Loss:
         """Return what a question or a list would cost; free."""

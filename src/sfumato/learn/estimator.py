@@ -141,6 +141,10 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         self._warn(facts, people, spend)
         return settled(self._plan(facts, people, spend), spend)
 
+    def foreseen(self, facts: LearningFacts, people: int, spend: Bound) -> Any:
+        """Return how near a fit will come to the same model without privacy; None of learners that do not know it."""
+        return None
+
     def rule(self, facts: LearningFacts, value: Any) -> Learned:
         """Return the rule that a released value stands for."""
         return self._rule(facts, value)

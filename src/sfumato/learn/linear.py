@@ -18,7 +18,8 @@ from sfumato.exact import Number
 from sfumato.learn.cells import feature_columns, rounded_up
 from sfumato.learn.estimator import PrivateLearner, PrivateModel, learner
 from sfumato.learn.facts import LearningFacts
-from sfumato.learn.linear_aims import SPAN, aim_of
+from sfumato.learn.linear_aims import SPAN
+from sfumato.learn.linear_quality import Foreseen, foreseen
 from sfumato.learn.linear_rows import BINS, coordinates_of
 from sfumato.learn.linear_rules import (
     Floats,
@@ -30,16 +31,9 @@ from sfumato.learn.linear_rules import (
     coefficients,
     target_ends,
 )
-from sfumato.learn.linear_steps import LinearSteps, linear_steps, noise_ratio, table_deviation
+from sfumato.learn.linear_steps import LinearSteps, linear_steps, table_deviation
 from sfumato.learn.rules import Learned, about
 from sfumato.privacy import Bound, Loss
-
-QUALITY = (
-    (0.012, "within about a point of the same model without privacy"),
-    (0.04, "one to two points below the same model without privacy"),
-    (0.2, "several points below the same model without privacy"),
-)
-"""Measured: how far below the plain model the area under the curve lies, by the noise ratio."""
 
 
 class Linear:
@@ -48,13 +42,18 @@ class Linear:
     def _plan(self, facts: LearningFacts, people: int, spend: Bound) -> LinearSteps:
         return linear_steps(coordinates_of(facts), people, spend, facts)
 
+    def foreseen(self, facts: LearningFacts, people: int, spend: Bound) -> Foreseen:
+        """Return how near a fit will come to the same model without privacy."""
+        return foreseen(facts, people, spend)
+
     def _needed(self, facts: LearningFacts, spend: Bound, accuracy: float = 0.1, failure: float = 0.05) -> int:
-        return rounded_up(_ratio(facts, 1, spend) / QUALITY[1][0])
+        alone = foreseen(facts, 1, spend)
+        return rounded_up(alone.ratio / alone.enough)
 
     def _warn(self, facts: LearningFacts, people: int, spend: Bound) -> None:
-        if _ratio(facts, people, spend) > QUALITY[-1][0]:
+        if foreseen(facts, people, spend).points is None:
             warnings.warn(
-                f"With {people} people this spend buys mostly noise: the rule is private, and hardly better than a "
+                f"With {people} people this spend buys much noise: the rule is private, and may be no better than a "
                 f"guess. {self._needed(facts, spend)} people are enough; spend more, or use fewer features.",
                 AccuracyWarning,
                 stacklevel=4,
@@ -67,15 +66,8 @@ class Linear:
             warnings.warn(said, AccuracyWarning, stacklevel=5)
 
 
-def _ratio(facts: LearningFacts, people: int, spend: Bound) -> float:
-    width = 1 + sum(one.width for one in coordinates_of(facts))
-    return noise_ratio(width, people, spend, aim_of(facts))
-
-
 def _quality(model: PrivateModel, people: int, features: int | Sequence[str] | None) -> str:
-    ratio = _ratio(model.facts(features), people, model._spend())
-    words = [said for most, said in QUALITY if ratio <= most]
-    return f"{words[0] if words else 'mostly noise'} (noise ratio {ratio:.3g})"
+    return foreseen(model.facts(features), people, model._spend()).text
 
 
 def _checked(model: PrivateModel, rows: Any) -> Any:
@@ -122,10 +114,13 @@ class PrivateLinearClassifier(Linear, PrivateLearner):
     most_labels: ClassVar[int] = 32
 
     def _rule(self, facts: LearningFacts, value: Any) -> Learned:
-        cell, centre, deviation, weights, counts = value
-        shared = {**about(facts), "cell": cell, "centre": tuple(centre), "deviation": tuple(deviation)}
+        cell, centre, deviation, weights, counts, *later = value
+        # Draws of the first version end here: they hold coordinates within two deviations, and no shares of labels.
+        *shares, reach = later or (2,)
+        shared = {**about(facts), "cell": cell, "centre": tuple(centre), "deviation": tuple(deviation), "reach": reach}
         if not counts:
-            return LinearLabels(**shared, weights=tuple(weights))
+            found, noise = (tuple(shares[0][:-1]), shares[0][-1]) if shares else ((), 0)
+            return LinearLabels(**shared, weights=tuple(weights), people_by_label=found, deviation_of_count=noise)
         table = np.array(counts, np.float64).reshape(BINS, 2)
         winners, losers = max(1.0, table[:, 1].sum()), max(1.0, table[:, 0].sum())
         slope, offset = calibrated(table, math.log(winners / losers))
@@ -150,6 +145,7 @@ class PrivateLinearClassifier(Linear, PrivateLearner):
             heads = slope * np.array([rule.direction], np.float64) / (1 << 16)
             constants = np.array([rule.offset / rule.SHARP])
         else:
+            _warn_of_label(rule)
             heads, constants = _heads(rule)
         self.coordinate_names_, self.coef_, self.intercept_ = coefficients(rule, heads, constants)
         self._keep_doubts(rule)
@@ -157,14 +153,7 @@ class PrivateLinearClassifier(Linear, PrivateLearner):
 
     def _keep_area(self, rule: LinearRule) -> None:
         self.auc_, self.auc_interval_ = rule.area, rule.area_interval
-        if rule.rare_label is not None:
-            warnings.warn(
-                f"The released numbers do not show that anybody has the label {rule.rare_label!r}, so that auc_ is nan "
-                f"and the rule hardly better than a guess. A label that is neither of classes={rule.classes!r} counts "
-                "as the first; compare them with what stands in y, or spend more.",
-                AccuracyWarning,
-                stacklevel=5,
-            )
+        _warn_of_label(rule)
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Return the probability of each label, from the rule alone; this is free."""
@@ -242,9 +231,10 @@ class PrivateLinearRegressor(RegressorMixin, Linear, PrivateModel):  # type: ign
         return {"target": labels}
 
     def _rule(self, facts: LearningFacts, value: Any) -> Learned:
-        cell, centre, deviation, weights, counts, scale = value
+        cell, centre, deviation, weights, counts, scale, *later = value
         return LinearNumber(
             **about(facts), cell=cell, centre=tuple(centre), deviation=tuple(deviation), weights=tuple(weights),
+            reach=later[0] if later else 2,
             scale=(scale[0], scale[1], scale[2]), table=tuple(int(count) for count in counts),
             deviation_of_count=math.ceil(table_deviation(self._spend())),
         )  # fmt: skip
@@ -287,6 +277,20 @@ class PrivateLinearRegressor(RegressorMixin, Linear, PrivateModel):  # type: ign
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True
         return tags
+
+
+def _warn_of_label(rule: LinearRule | LinearLabels) -> None:
+    """Warn of a label that the released numbers do not show to be there."""
+    if rule.rare_label is None:
+        return
+    unknown = ", so that auc_ is nan and the rule hardly better than a guess" if len(rule.classes) == 2 else ""
+    none = "neither" if len(rule.classes) == 2 else "none"
+    warnings.warn(
+        f"The released numbers do not show that anybody has the label {rule.rare_label!r}{unknown}. A label that is "
+        f"{none} of classes={rule.classes!r} counts as the first; compare them with what stands in y, or spend more.",
+        AccuracyWarning,
+        stacklevel=6,
+    )
 
 
 def _warn_of_range(rule: LinearNumber) -> None:

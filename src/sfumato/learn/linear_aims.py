@@ -164,9 +164,13 @@ class SeveralLabels(Aim):
         return [int(count) * rows.grid.cell**2 for count in found]
 
     def start(self, drawn: Sequence[int], people: int, cell: int, noise: int) -> Start:
-        """Return the logarithms of the labels' shares, each at least one in a hundred."""
+        """Return the logarithms of the labels' shares, each at least one in a hundred; how many have them is released.
+
+        Behind these numbers stands the deviation of their noise.
+        """
         parts = [max(Fraction(total, people * cell**2), LEAST_SHARE) for total in drawn]
-        return Start([_log(part / sum(parts)) for part in parts])
+        counts = [rounded(total, cell**2) for total in drawn]
+        return Start([_log(part / sum(parts)) for part in parts], (*counts, -(-noise // cell**2)))
 
     def residuals(self, scores: Integers, labels: Integers, start: Start, cell: int) -> Integers:
         """Return the probabilities without the label itself."""

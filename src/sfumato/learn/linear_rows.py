@@ -128,20 +128,20 @@ class Rows:
             second += counts @ block[:, numeric] ** 2
         return np.concatenate([first * self.grid.cell, second])
 
-    def standardised(self, centre: Integers, deviation: Integers) -> NDArray[np.int16]:
-        """Return a constant and the standardised coordinates, clipped to two deviations."""
+    def standardised(self, centre: Integers, deviation: Integers, reach: int = 2) -> NDArray[np.int16]:
+        """Return a constant and the standardised coordinates, clipped to so many deviations."""
         unit, width = self.grid.unit, self.scaled.shape[1]
         found = np.empty((len(self.labels), width + 1), np.int16)
         found[:, 0] = unit
         for here in blocks(len(self.labels), width):
-            found[here, 1:] = standardised_cells(self.scaled[here].astype(np.int64), centre, deviation, unit)
+            found[here, 1:] = standardised_cells(self.scaled[here].astype(np.int64), centre, deviation, unit, reach)
         return found
 
 
-def standardised_cells(scaled: Integers, centre: Integers, deviation: Integers, unit: int) -> Integers:
-    """Return cells in deviations from the mean, clipped to two of them; whole numbers, `unit` a deviation."""
+def standardised_cells(scaled: Integers, centre: Integers, deviation: Integers, unit: int, reach: int = 2) -> Integers:
+    """Return cells in deviations from the mean, clipped to `reach` of them; whole numbers, `unit` a deviation."""
     found = ((scaled - centre) * (2 * unit) + deviation) // (2 * deviation)
-    return np.asarray(np.clip(found, -2 * unit, 2 * unit))
+    return np.asarray(np.clip(found, -reach * unit, reach * unit))
 
 
 def clipped(gradients: Integers, clip: int, norm: int) -> Integers:

@@ -30,6 +30,8 @@ class LinearModel(Learned):
     cell: int
     centre: tuple[int, ...]
     deviation: tuple[int, ...]
+    reach: int = 2
+    """How many deviations from the mean coordinates are held within; 2 in models that did not store it."""
     faint: tuple[int, ...] = ()
     """The coordinates of which the released numbers show too few people, or too little spread, for a coefficient."""
     narrow: tuple[int, ...] = ()
@@ -251,6 +253,25 @@ class LinearLabels(LinearModel):
     kind: ClassVar[str] = "linear labels"
     weights: tuple[int, ...]
     """In units of 2^-16, label by label, the constant first."""
+    people_by_label: tuple[int, ...] = ()
+    """About how many people have each label; empty in models that did not store it."""
+    deviation_of_count: int = 0
+
+    @property
+    def rare_label(self) -> Any:
+        """The label that the released numbers do not show to be there; None where they show all of them."""
+        least = max(1, 2 * self.deviation_of_count)
+        few = [label for label, many in zip(self.classes, self.people_by_label, strict=False) if many < least]
+        return few[-1] if few else None
+
+    def figures(self) -> tuple[str, ...]:
+        """Say that nothing measured it, and of which label the released numbers show nobody."""
+        if self.rare_label is None:
+            return (UNMEASURED,)
+        return (
+            UNMEASURED,
+            f"The released numbers do not show that anybody has the label {self.rare_label!r}. {NO_BETTER}",
+        )
 
     def scores(self, codes: Codes) -> Floats:
         """Return the score of every label: log-probabilities up to a constant."""
@@ -361,7 +382,7 @@ def standard_of(model: LinearModel, codes: Codes) -> Integers:
         for place, (name, domain) in enumerate(zip(model.features, model.domains, strict=True))
     ]
     centre, deviation = np.array(model.centre, np.int64), np.array(model.deviation, np.int64)
-    return standardised_cells(np.hstack(parts), centre, deviation, Grid().unit)
+    return standardised_cells(np.hstack(parts), centre, deviation, Grid().unit, model.reach)
 
 
 def _scores(model: LinearModel, weights: Sequence[int], codes: Codes) -> Floats:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,43 @@ from sfumato.privacy.gaussian import gaussian_m
 from sfumato.privacy.sensitivity import Sensitivity, sensitivity
 
 LARGEST_WEIGHT = 8
-GAUSSIAN_STEPS = ((0.012, 20), (0.04, 10), (0.2, 4))
-PURE_STEPS = ((0.004, 16), (0.012, 8), (0.03, 4), (0.06, 2))
+
+
+class Pace(NamedTuple):
+    """How the steps are walked up to a noise ratio: the less noise, the more of them, and the less is cut off."""
+
+    most: float
+    steps: int
+    length: int
+    """The clip, in halves of what a row of usual length has where a label is wrong for sure."""
+    hurried: bool
+    """Whether each step goes on in the direction of the one before; that needs steps with little noise."""
+    reach: int
+    """How many deviations from the mean coordinates are held within."""
+
+
+def _paces(*listed: tuple[float, int, int, bool, int]) -> tuple[Pace, ...]:
+    return tuple(Pace(*one) for one in listed)
+
+
+GAUSSIAN_PACES = _paces(
+    (0.0003, 48, 4, True, 3), (0.0012, 24, 4, True, 3), (0.007, 16, 2, True, 3), (0.025, 12, 1, True, 2),
+    (0.04, 10, 1, False, 2), (0.2, 4, 1, False, 2), (math.inf, 1, 1, False, 2),
+)  # fmt: skip
+PURE_PACES = _paces(
+    (0.0001, 48, 4, True, 3), (0.0003, 24, 4, True, 3), (0.002, 16, 2, True, 3), (0.015, 8, 1, True, 2),
+    (0.03, 4, 1, False, 2), (0.06, 2, 1, False, 2), (math.inf, 1, 1, False, 2),
+)  # fmt: skip
+# Rows of several labels have a residual for each of them, so that their gradients are longer and more is cut off.
+GAUSSIAN_PACES_OF_SEVERAL = _paces(
+    (0.0003, 48, 4, True, 3), (0.0012, 24, 4, True, 3), (0.02, 16, 2, True, 3), (0.05, 8, 2, True, 2),
+    (0.2, 4, 2, False, 2), (math.inf, 1, 1, False, 2),
+)  # fmt: skip
+PURE_PACES_OF_SEVERAL = _paces(
+    (0.0001, 48, 4, True, 3), (0.0003, 24, 4, True, 3), (0.008, 16, 2, True, 3), (0.025, 8, 2, True, 2),
+    (0.04, 4, 2, False, 2), (0.08, 2, 1, False, 2), (math.inf, 1, 1, False, 2),
+)  # fmt: skip
+"""Measured on made-up people, at a fixed number of them and many spends; the promise is the same at every pace."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,11 +71,12 @@ class LinearSteps(Mechanism):
     exact noise on integers. One person moves a clipped gradient by at most twice the clip whatever else was released;
     an attribute alone may change score, residual and clip together, so it moves a step as far as the person does.
     Value: steps a cell, means, deviations and weights of the coordinates, the table (of two labels 16 bins of the score
-    by label, of a number 32 bins of what it is off by, of several labels none), and the scale of a number.
+    by label, of a number 32 bins of what it is off by, of several labels none), the scale of a number, and the reach.
     Spec: MD-LINEAR. Time: rows · coordinates · steps · labels; memory: two bytes a row and coordinate.
     """
 
     spec: ClassVar[str] = "MD-LINEAR"
+    version: ClassVar[int] = 2
 
     coordinates: tuple[Coordinates, ...]
     people: int
@@ -53,6 +89,8 @@ class LinearSteps(Mechanism):
     table: AdditiveNoise | None
     grid: Grid = field(default_factory=Grid)
     aim: Aim = field(default_factory=TwoLabels)
+    hurried: bool = False
+    reach: int = 2
 
     def loss(self) -> Loss:
         """Return the sum over all readings."""
@@ -64,12 +102,13 @@ class LinearSteps(Mechanism):
         rows = Rows.of(exact, self.coordinates, self.grid)
         totals = np.concatenate([rows.scale_totals(self.coordinates), np.array(self.aim.totals(rows), np.int64)])
         centre, deviation, start = self._scale(self.scale.run(totals, noise))
-        standard = rows.standardised(centre, deviation)
+        standard = rows.standardised(centre, deviation, self.reach)
         kept = self.aim.kept(self._walk(standard, rows, start, noise))
         table = self.aim.table(standard, rows, kept, start)
         counts = () if self.table is None else tuple(self.table.run(table, noise).ravel().tolist())
         scale = (start.scale,) if start.scale else ()
-        return (self.grid.cell, tuple(centre.tolist()), tuple(deviation.tolist()), tuple(kept), counts, *scale)
+        scaled = (self.grid.cell, tuple(centre.tolist()), tuple(deviation.tolist()))
+        return (*scaled, tuple(kept), counts, *scale, self.reach)
 
     def faint(self, centre: Sequence[int], deviation: Sequence[int]) -> tuple[int, ...]:
         """Return the coordinates whose weights noise moves further than people could, by what was released of them.
@@ -90,21 +129,22 @@ class LinearSteps(Mechanism):
         return tuple(found)
 
     def narrow(self, centre: Sequence[int], deviation: Sequence[int]) -> tuple[int, ...]:
-        """Return the numbers that are released as hardly more than one value: everywhere, or at an end of their range.
+        """Return the numbers that are released as hardly more than one value.
 
-        What lies outside of a range is moved to its ends. Away from them a spread that noise hides is no sign of that.
+        What lies outside of a range is moved to its ends, and what cannot be read to the missing value, which may be
+        in the middle: there a spread that noise hides is a sign of that only where little noise would have shown it.
         """
         cell = self.grid.cell
         each = enumerate(zip(centre, deviation, self._numeric(), strict=True))
         return tuple(
-            place
-            for place, (mean, spread, number) in each
-            if number
-            and (
-                50 * spread <= cell
-                or (spread**2 < self._unseen(mean) <= (cell / 4) ** 2 and cell - abs(mean) < cell / 16)
-            )
-        )
+            place for place, (mean, spread, number) in each
+            if number and (50 * spread <= cell or spread**2 < self._unseen(mean) <= self._telling(mean))
+        )  # fmt: skip
+
+    def _telling(self, mean: int) -> float:
+        """Return up to which square a spread that noise may hide is narrow: less where nothing was moved to an end."""
+        cell = self.grid.cell
+        return cell**2 / (16 if cell - abs(mean) < cell / 16 else 128)
 
     def _doubt(self) -> float:
         """Return the deviation of a released mean, in cells."""
@@ -133,23 +173,60 @@ class LinearSteps(Mechanism):
         return np.array(centre, np.int64), np.array(deviation, np.int64), start
 
     def _walk(self, standard: NDArray[np.int16], rows: Rows, start: Start, noise: Noise) -> Weights:
-        """Return the mean of the last half of the iterates, in units of 2^-32."""
+        """Return the mean of the last iterates, in units of 2^-32: of their half, or of a quarter of hurried ones."""
         width = standard.shape[1]
         weights = [constant if not place else 0 for constant in start.constants for place in range(width)]
-        # The rate is 2/(1 + p/50), as a fraction.
-        below = (49 + width) * self.people * self.grid.both * self.aim.slowness
-        kept: list[list[int]] = []
+        ahead, kept = weights, []
+        noisy = math.ceil(self.step.law.deviation())
+        path = _Path((49 + width) * self.people * self.grid.both * self.aim.slowness, noisy)
         for turn in range(self.steps):
-            short = np.array([rounded(weight, 1 << (WEIGHT_BITS - 16)) for weight in weights], np.int64)
-            gradient = self.step.run(_gradient(standard, rows, short.reshape(-1, width), start, self), noise)
-            weights = [
-                _held(weight - rounded((100 << WEIGHT_BITS) * int(part), below))
-                for weight, part in zip(weights, gradient.tolist(), strict=True)
-            ]
-            if turn >= self.steps // 2:
+            short = np.array([rounded(weight, 1 << (WEIGHT_BITS - 16)) for weight in ahead], np.int64)
+            gradient = self.step.run(_gradient(standard, rows, short.reshape(-1, width), start, self), noise).tolist()
+            below = path.below(ahead, gradient) if self.hurried else path.slowest
+            moved = zip(ahead, gradient, strict=True)
+            before, weights = weights, [_held(weight - rounded(RATE * int(part), below)) for weight, part in moved]
+            ahead = _further(weights, before, turn) if self.hurried else weights
+            if turn >= self.steps * (3 if self.hurried else 2) // 4:
                 kept.append(weights)
         means = [rounded(sum(column), len(kept)) for column in zip(*kept, strict=True)]
         return [means[place : place + width] for place in range(0, len(means), width)]
+
+
+RATE = 100 << WEIGHT_BITS
+"""Divided by 50 + p, the people and the units of a gradient, this is the rate 2/(1 + p/50)."""
+
+
+@dataclass
+class _Path:
+    """How long steps may be, by what was released on the way: public arithmetic, as everything behind a reading is."""
+
+    slowest: int
+    noise: int
+    """The deviation of the noise in each number of a gradient, rounded up."""
+    place: Sequence[int] = ()
+    gradient: Sequence[int] = ()
+
+    def below(self, place: Sequence[int], gradient: Sequence[int]) -> int:
+        """Return what the rate is divided by here: features that go together bend the loss more, and steps overshoot.
+
+        How much it bends is seen in how gradients changed since the step before, without what noise adds to that.
+        """
+        if self.place:
+            moved = math.isqrt(_squares(place, self.place))
+            drawn = 2 * len(gradient) * self.noise**2
+            turned = math.isqrt(max(0, _squares(gradient, self.gradient) - drawn))
+            self.slowest = max(self.slowest, RATE * turned // max(1, moved))
+        self.place, self.gradient = place, gradient
+        return self.slowest
+
+
+def _squares(one: Sequence[int], two: Sequence[int]) -> int:
+    return sum((int(a) - int(b)) ** 2 for a, b in zip(one, two, strict=True))
+
+
+def _further(weights: Sequence[int], before: Sequence[int], turn: int) -> list[int]:
+    """Return where the next gradient is taken: ahead in the direction of this step (Nesterov)."""
+    return [_held(here + rounded(turn * (here - there), turn + 3)) for here, there in zip(weights, before, strict=True)]
 
 
 def _gradient(standard: NDArray[np.int16], rows: Rows, weights: Integers, start: Start, plan: LinearSteps) -> Integers:
@@ -178,9 +255,11 @@ def linear_steps(
     width = 1 + sum(one.width for one in coordinates)
     pure = isinstance(spend, Pure)
     total = _amount(spend)
-    turns = steps or _turns(noise_ratio(width, people, spend, aim), pure)
-    chosen = grid or _finest(coordinates, aim, total, turns, pure)
-    clip = width * chosen.both // 2 if pure else math.isqrt(width * chosen.both**2 // 4)
+    pace = _pace(noise_ratio(width, people, spend, aim), pure, aim.heads > 1)
+    turns, length = steps or pace.steps, pace.length
+    # A longer clip is as much more noise in each step as more steps are: as many times, or as the square of it.
+    chosen = grid or _finest(coordinates, aim, total, turns * (length if pure else length**2), pure)
+    clip = length * width * chosen.both // 2 if pure else math.isqrt(length**2 * width * chosen.both**2 // 4)
     clip = max(clip, 1)
     moves = _scale_moves(coordinates, chosen, aim)
     step = sensitivity(l1=2 * clip) if pure else sensitivity(l2_squared=4 * clip**2, changed=width * aim.heads)
@@ -190,6 +269,7 @@ def linear_steps(
         by_attribute[name] = _scale_moves((one,), chosen, aim if name == facts.attribute else None)
     return LinearSteps(
         coordinates=coordinates, people=people, steps=turns, clip=clip, norm=1 if pure else 2, grid=chosen, aim=aim,
+        hurried=pace.hurried, reach=pace.reach,
         scale=_noisy(aim.shares[0] * total, moves, pure, facts.reads, by_attribute),
         step=_noisy(aim.shares[1] * total / turns, step, pure, facts.reads),
         table=table_noise(spend, facts.reads, aim),
@@ -291,8 +371,6 @@ def table_noise(spend: Bound, reads: Attributes, aim: Aim) -> AdditiveNoise | No
     return _noisy(aim.shares[2] * _amount(spend), moves, isinstance(spend, Pure), reads)
 
 
-def _turns(ratio: float, pure: bool) -> int:
-    for most, turns in PURE_STEPS if pure else GAUSSIAN_STEPS:
-        if ratio <= most:
-            return turns
-    return 1
+def _pace(ratio: float, pure: bool, several: bool) -> Pace:
+    one, many = (PURE_PACES, PURE_PACES_OF_SEVERAL) if pure else (GAUSSIAN_PACES, GAUSSIAN_PACES_OF_SEVERAL)
+    return next(pace for pace in (many if several else one) if ratio <= pace.most)

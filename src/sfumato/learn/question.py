@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from sfumato.answer import Released
+from sfumato.ask.expected import Expected
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question
 from sfumato.domain import Booleans, Categories, Derived, Domain, nearest
@@ -23,6 +24,7 @@ from sfumato.privacy import Bound
 from sfumato.privacy.calibrate import Gaussians
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Distinct, Rows
+from sfumato.table.notes import UNLISTED
 from sfumato.table.schema import Schema
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ class Learn(Question):
     """
 
     kind: ClassVar[str] = "Learn"
+    unforeseen: ClassVar[str] = "How good the model will be is not known beforehand; it may be no better than a guess."
     learner: str
     features: tuple[str, ...]
     target: str
@@ -90,18 +93,32 @@ class Learn(Question):
         return Rows((*self.features, self.target))
 
     def canonical(self, schema: Schema) -> Self:
-        """Refuse columns that the schema does not have, labels that its column cannot hold, and rows that are not one.
+        """Return the question with all options of its learner, and classes only where the column does not say them.
 
-        What is wrong with the columns and with the rows is said at once: each changed schema needs another ledger.
+        However it was written, in a shell or in Python, the same model is one question, which is paid for once.
+        Columns that the schema does not have, labels that its column cannot hold, and rows that are not one are
+        refused: what is wrong with the columns and with the rows at once, since each changed schema needs another
+        ledger.
         """
         rows = _more_than_one_row(schema)
         try:
-            self.facts(schema, frozenset())
+            labels = self.facts(schema, frozenset()).labels
         except ParameterError as refused:
             raise type(refused)(f"{refused} {rows}".rstrip()) from None
         if rows:
             raise UnsupportedSpend(rows)
-        return self
+        options = {**_learner_class(self.learner)().options(), **dict(self.options)}
+        return replace(self, classes=self._needed_classes(schema, labels), options=_pairs(options))
+
+    def _needed_classes(self, schema: Schema, labels: Domain) -> tuple[Any, ...] | None:
+        """Return the classes; None where the column alone says the same labels."""
+        if self.classes is None:
+            return None
+        unnamed = replace(self, classes=None)
+        try:
+            return None if unnamed.facts(schema, frozenset()).labels == labels else self.classes
+        except ParameterError:
+            return self.classes  # the column has more values than the learner tells apart, or names none
 
     def to_json(self) -> dict[str, Any]:
         """Return the question as JSON; without anything to fill in, as it was before cells could be missing."""
@@ -160,19 +177,31 @@ class Learn(Question):
             self._told(facts, stored),
         )
 
+    def expected(self, basis: Basis, spend: Bound, prepared: Prepared | None = None) -> Expected | None:
+        """Return how far the model will be below the plain one, where its learner knows that from public facts."""
+        gauge = basis.gauge(self.measure)
+        facts, bound = self.facts(basis.schema, gauge.charged, gauge.gaussians), gauge.priced(spend)
+        found = self.estimator(bound, facts).foreseen(facts, max(gauge.total or 1, 1), bound)
+        if found is None or found.points is None:
+            return None
+        return Expected(found.points / 100, told=f"The model will be {found.text}.")
+
     def _told(self, facts: LearningFacts, label: Domain) -> dict[str, str]:
-        """Say what missing cells count as, where this question says so."""
+        """Say what missing cells and unlisted labels count as, where this question says so."""
         found = {
             name: f"Missing cells of {name!r} count as {shown(value)}, as the question says."
             for name, value in self.missing
         }
+        other = label.other_code if isinstance(label, Categories) else None
         if label.may_be_missing and self.target not in found:
             first, *others = (repr(label) for label in facts.classes)
             named = others[0] if len(others) == 1 else f"one of {', '.join(others)}"
             found[self.target] = f"A cell of {self.target!r} that is not {named} counts as {first}."
-        elif isinstance(label, Categories) and label.may_be_missing and label.labels != facts.classes:
+            found[UNLISTED + self.target] = ""
+        elif other is not None and label.decode(other) not in facts.classes:
             named = ", ".join(repr(label) for label in facts.classes)
-            found[self.target] += f" One that is there and none of {named} counts as {facts.classes[0]!r}."
+            said = f"Values of {self.target!r} that are none of {named} count as {facts.classes[0]!r}."
+            found[UNLISTED + self.target] = said
         return found
 
     def value(self, released: Released) -> Learned:

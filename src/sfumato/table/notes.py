@@ -26,12 +26,15 @@ MOST_SAID = 6
 """Of a long list of values a note names so many."""
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
+UNLISTED = "unlisted values of "
+"""What stands before the name of a column whose unlisted values a question has its own rule for."""
 
 
 def notes_of(gauge: Gauge, told: Mapping[str, str] = NOTHING) -> tuple[str, ...]:
     """Return the rules by which a reading is made, in a fixed order.
 
-    `told` holds the sentences about missing cells of columns for which the question has its own rule.
+    `told` holds the sentences about missing cells of columns for which the question has its own rule, and behind
+    `UNLISTED` those about values that are not listed, none where all is said already.
     """
     written = getattr(gauge.schema, "rules", None)
     if written is not None:
@@ -42,7 +45,7 @@ def notes_of(gauge: Gauge, told: Mapping[str, str] = NOTHING) -> tuple[str, ...]
         *_people(gauge),
         *(note for name in dict.fromkeys([*valued, *bases]) for note in clamped(name, gauge.schema.domain(name))),
         *(note for name in bases for note in _missing(gauge, name, name in valued, told)),
-        *(note for name in bases for note in unlisted(name, gauge.schema.domain(name))),
+        *(note for name in bases for note in unlisted(name, gauge.schema.domain(name), told)),
     )
 
 
@@ -218,8 +221,10 @@ def _missing(gauge: Gauge, name: str, valued: bool, told: Mapping[str, str]) -> 
     return [f"Missing cells of {name!r} are a value of their own."]
 
 
-def unlisted(name: str, domain: Domain) -> list[str]:
+def unlisted(name: str, domain: Domain, told: Mapping[str, str] = NOTHING) -> list[str]:
     """Say what becomes of cells that are none of the listed categories, where that is a level of its own."""
+    if UNLISTED + name in told:
+        return [said] if (said := told[UNLISTED + name]) else []
     if not isinstance(domain, Categories) or domain.other_code is None:
         return []
     if domain.other is None and OTHER in domain.values and domain.labels[domain.other_code] == OTHER:

@@ -228,6 +228,10 @@ def test_the_report_is_printed_and_written(place: Place, tmp_path: Path) -> None
     )  # fmt: skip
     assert found.code == 0, found.err
     assert "any 3 people" in found.out and "age + sex" in found.out and page.read_text().startswith("<!DOCTYPE")
+    again = run("report", place.ledger, "--out", page)
+    assert again.code == 2 and "exists already and is not overwritten; write another name after --out, or" in again.err
+    listed = run("report", place.ledger, "--out", page, "--force", "--no", "repeated, bits", "--yes", "identity")
+    assert listed.code == 0 and "Is the same secret visible" not in listed.out, "both of the list were answered"
     blocked = run("report", place.ledger, "--yes", "membership", "--json").json
     assert blocked["blocked_by"] == ["membership"] and blocked["attributes"] == []
     assert set(run("report", place.ledger, "--questions", "--json").json) >= {"membership", "identity"}

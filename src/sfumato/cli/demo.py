@@ -92,5 +92,5 @@ def run_demo(out: Path) -> Story:
         except BudgetExceeded as refused:
             refusal = f"One more histogram of ages, for Pure(0.5): {refused}"
         report = curator.report(ANSWERS)
-        written = (str(picture), str(report.save(out / "report.html")))
+        written = (str(picture), str(report.save(out / "report.html", overwrite=True)))
         return Story(tuple(rows), refusal, report.person.guarantee_text, written)

@@ -92,9 +92,11 @@ KeepHead = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Yes = Annotated[
-    list[str] | None, typer.Option(help="A question answered with yes, by name.", autocompletion=complete_answer)
+    list[str] | None,
+    typer.Option(help="Questions answered with yes, by name: bits,identity", autocompletion=complete_answer),
 ]
 No = Annotated[
-    list[str] | None, typer.Option(help="A question answered with no, by name.", autocompletion=complete_answer)
+    list[str] | None,
+    typer.Option(help="Questions answered with no, by name: bits,identity", autocompletion=complete_answer),
 ]
 Together = Annotated[bool, typer.Option("--together", help="Intervals that hold for all rows at once.")]

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli.books import open_ledger, warn_if_changed
-from sfumato.cli.options import Json, LedgerPlace, No, Yes
+from sfumato.cli.options import Force, Json, LedgerPlace, No, Yes
 from sfumato.cli.outcome import emit, guarded
 from sfumato.errors import ParameterError
 from sfumato.show.progress import watched
@@ -22,6 +22,7 @@ def report_command(
     out: Annotated[Path | None, typer.Option(help="Also write it, as .html, .json or .txt.")] = None,
     yes: Yes = None,
     no: No = None,
+    force: Force = False,
     answers: Annotated[Path | None, typer.Option(help="A TOML file of answers: membership = false, …")] = None,
     attributes: Annotated[list[str] | None, typer.Option(help="A set to show, for example race+sex.")] = None,
     family: Annotated[list[int] | None, typer.Option(help="A size of a group of people to show.")] = None,
@@ -47,17 +48,23 @@ def report_command(
             delta=delta,
         )
         if out is not None:
-            report.save(out)
+            report.save(out, overwrite=force)
     written = "" if out is None else f"\n\nWrote {out}."
     emit(report.to_json(), lambda: report.text() + written, as_json)
 
 
 def answers_of(yes: Iterable[str], no: Iterable[str]) -> dict[str, bool]:
     """Return the answers to the questionnaire that options give."""
-    both = set(yes) & set(no)
+    agreed, denied = _names(yes), _names(no)
+    both = set(agreed) & set(denied)
     if both:
         raise ParameterError(f"{sorted(both)[0]!r} is answered with yes and with no; leave one of them out.")
-    return {**dict.fromkeys(yes, True), **dict.fromkeys(no, False)}
+    return {**dict.fromkeys(agreed, True), **dict.fromkeys(denied, False)}
+
+
+def _names(given: Iterable[str]) -> list[str]:
+    """Return the names of questions: an option may be repeated, or list them behind each other."""
+    return [name for one in given for part in one.split(",") if (name := part.strip())]
 
 
 def read_toml(path: Path | None) -> dict[str, Any]:

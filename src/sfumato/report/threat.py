@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sfumato.durable import require_new
 from sfumato.errors import ParameterError
 from sfumato.exact import Extended, Number, between_zero_and_one, positive_integer, to_text
 from sfumato.ledger import Entry, Ledger
@@ -121,8 +122,8 @@ class ThreatReport:
 
         return body(self)
 
-    def save(self, path: str | Path) -> Path:
-        """Write the report as `.html`, `.json` or `.txt` and return its path."""
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the report as `.html`, `.json` or `.txt` and return its path; over a file only with `overwrite`."""
         target = Path(path)
         written: dict[str, Callable[[], str]] = {
             ".html": self.html,
@@ -132,6 +133,7 @@ class ThreatReport:
         make = written.get(target.suffix.lower())
         if make is None:
             raise ParameterError(f"A report is written as .html, .json or .txt, and {target.name!r} ends in none.")
+        require_new(target, overwrite=overwrite)
         content = make()
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(content, encoding="utf-8")

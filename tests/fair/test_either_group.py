@@ -104,3 +104,25 @@ def test_whose_group_is_not_known_is_in_no_group():
     named = audited({**table, "sex": np.where(table["sex"] == "", "", third)}, group="m")
     assert named.groups == ("m", "not m") and sum(named.sizes) == 2100
     assert "than the others" in named.findings[0].sentence
+
+
+def test_a_report_of_decisions_does_not_contradict_itself(monkeypatch):
+    from sfumato.fair.audits import run
+
+    monkeypatch.setattr(run, "BIAS_PEOPLE", 600)
+    report = audited(redlined())
+    text = str(report)
+    assert "Lipschitz constant (" not in text and "inf" not in text.split()
+    assert "there is no Lipschitz constant, and pairs raise nothing" in text
+    assert any("no finding" in row[0] for row in report.figures().rows)
+    assert "segment zip = Z" in text and "segment segment" not in text
+    assert report.worst_pairs and all(set(pair["chances"]) == {0.0, 1.0} for pair in report.worst_pairs)
+    draws = Draws(3, 900)
+    fair_table = {
+        **{name: values[:900] for name, values in redlined().items()},
+        "decision": draws.coin(0.5).astype(int),
+    }
+    sampled = audited(fair_table)
+    assert sampled.bias_people == 600
+    if f"The gap {sampled.bias_gap:.3g} is consistent" in sampled.verdict():
+        assert f"the gap of all 900 is {sampled.parity.value:.3g}." in sampled.verdict()

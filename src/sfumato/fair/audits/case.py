@@ -65,6 +65,8 @@ class Case:
     place: int = 1
     """Which outcome is the good one."""
     both: bool = False
+    segments_name: str = "segment"
+    """What the column of places is called."""
 
     @property
     def protected_name(self) -> str:
@@ -191,6 +193,7 @@ def make_case(
         ask if name is not None else None,
         apart=_apart(people, name, label, features, () if bound is None else bound.columns), good=good,
         place=place, both=group is None,
+        segments_name=str(segments) if isinstance(segments, (str, int)) else "segment",
     )  # fmt: skip
 
 

@@ -102,7 +102,9 @@ def declared_and_features(case: Case) -> list[Segment]:
     """Return the declared segments, and the quarters and categories of every feature."""
     if case.segments is None:
         return features(case)
-    return [(f"segment {label}", case.segments == label) for label in np.unique(case.segments)] + features(case)
+    declared = [(f"{case.segments_name} = {label}", case.segments == label) for label in np.unique(case.segments)]
+    rest = [part for part in features(case) if part[0] not in {name for name, _ in declared}]
+    return declared + rest
 
 
 def features(case: Case) -> list[Segment]:

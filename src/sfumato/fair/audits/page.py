@@ -111,7 +111,7 @@ def _ratio_words(report: AuditReport) -> str:
     if report.only_decisions:
         return (
             "Only realised decisions are known, so nobody's probabilities are. What follows compares the share of good "
-            "decisions among each person's neighbours; it is an estimate, not a certificate."
+            f"decisions among each person's neighbours; it is an estimate, not a certificate. {report.hard()}"
         )
     return (
         f"Right of 1, two people are treated more differently than they are. Looked at: {report.lipschitz.coverage} "

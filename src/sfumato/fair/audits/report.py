@@ -134,19 +134,39 @@ class AuditReport:
             if self.bias.null is not None:
                 rows.append(["the same for random groups", str(self.bias.null)])
         if self.lipschitz is not None:
-            name = "smoothed decisions, no certificate" if self.only_decisions else self.lipschitz.coverage
-            rows.append([f"Lipschitz constant ({name})", f"{self.lipschitz.kappa:.4g}"])
-            rows.append(
-                [f"pairs treated too differently (of {self.lipschitz.pairs})", f"{self.lipschitz.violating:.3%}"]
-            )
+            around = "pairs whose neighbours are treated too differently, no finding" if self.only_decisions else ""
+            if not self.only_decisions:
+                rows.append([f"Lipschitz constant ({self.lipschitz.coverage})", f"{self.lipschitz.kappa:.4g}"])
+            rows.append([
+                f"{around or 'pairs treated too differently'} (of {self.lipschitz.pairs})",
+                f"{self.lipschitz.violating:.3%}",
+            ])  # fmt: skip
             rows += [[f"… {name}", f"{share:.3%}"] for name, share in self.lipschitz.by_group.items()]
         if self.repair is not None:
             rows.append(["repair would change a score by at most", f"{self.repair.largest:.4f}"])
             rows.append(["repair would change scores on average by", f"{self.repair.mean:.4f}"])
         return table("Figures", ["figure", "value"], rows)
 
+    def hard(self) -> str:
+        """Return why pairs of decisions raise nothing, in two sentences; nothing where there are chances."""
+        if self.lipschitz is None or not self.only_decisions:
+            return ""
+        return (
+            "Decisions are yes or no, so every rule that cuts somewhere parts people who are nearly alike: there is no "
+            "Lipschitz constant, and pairs raise nothing. Give the chances behind the decisions to have pairs checked."
+        )
+
     def verdict(self) -> str:
         """Return the bias verdict, or a sentence about what is missing."""
+        said = self._verdict()
+        if self.bias is None or self.bias_people == self.people or f"{self.bias_gap:.3g}" not in said:
+            return said
+        return (
+            f"{said} These are figures of an even sample of {self.bias_people:,} people; the gap of all "
+            f"{self.people:,} is {self.parity.value:.3g}."
+        )
+
+    def _verdict(self) -> str:
         if self.bias is None:
             return "Without a metric nobody can say who is similar; give metric= for certificates."
         if not self.only_decisions or self.bias_gap <= self.bias.value:
@@ -167,7 +187,8 @@ class AuditReport:
         said += [self.by_group.counted()] if self.by_group.favourable else []
         groups = [" ".join(said), ""] if said else []
         return "\n".join([
-            self.headline(), "", *groups, self.by_group.text_of_tables(), "", self.verdict(), "", self.asked(), "",
+            self.headline(), "", *groups, self.by_group.text_of_tables(), "", self.verdict(), "",
+            *([self.hard(), ""] if self.hard() else []), self.asked(), "",
             *figures,
         ])  # fmt: skip
 

@@ -14,7 +14,7 @@ from sfumato.fair.audits.case import Case, make_case, only_compared, only_labell
 from sfumato.fair.audits.findings import LIPSCHITZ, Finding, either
 from sfumato.fair.audits.group_counts import UNKNOWN, Treatment, tally
 from sfumato.fair.audits.group_report import GroupReport
-from sfumato.fair.audits.lipschitz import LipschitzReport, lipschitz_audit
+from sfumato.fair.audits.lipschitz import WORST, LipschitzReport, UnfairPair, lipschitz_audit
 from sfumato.fair.audits.report import AuditReport
 from sfumato.fair.audits.significance import benjamini_hochberg
 from sfumato.fair.grid import Floats, Integers
@@ -169,6 +169,24 @@ def _spread(members: Integers, most: int) -> Integers:
     return members[np.linspace(0, len(members) - 1, most).astype(np.int64)]
 
 
+def _apart(case: Case) -> list[UnfairPair]:
+    """Return neighbours of whom one got the good decision and one did not, first where those around differ most."""
+    assert case.metric is not None
+    first = np.repeat(np.arange(case.size), case.near.shape[1])
+    second = case.near.ravel()
+    kept = (case.favourable[first] > case.favourable[second]).nonzero()[0]
+    first, second = first[kept], second[kept]
+    around = np.abs(case.smoothed[first] - case.smoothed[second])
+    distance = case.metric.between(first, second)
+    found: dict[int, UnfairPair] = {}
+    for place in np.argsort(np.minimum(distance, 1.0) - around, kind="stable").tolist():
+        one, two = int(first[place]), int(second[place])
+        found.setdefault(one, UnfairPair(one, two, float(distance[place]), float(around[place])))
+        if len(found) == WORST:
+            break
+    return list(found.values())
+
+
 def _side_by_side(case: Case, lipschitz: LipschitzReport | None) -> tuple[dict[str, Any], ...]:
     if lipschitz is None or case.metric is None:
         return ()
@@ -177,7 +195,7 @@ def _side_by_side(case: Case, lipschitz: LipschitzReport | None) -> tuple[dict[s
     rest = [name for name in names if name not in read]
     columns = {name: column(case.people, name) for name in [*read, *rest][:LISTED]}
     out = []
-    for pair in lipschitz.worst:
+    for pair in _apart(case) if case.only_decisions else lipschitz.worst:
         features = {
             str(name): (_shown(values[pair.first]), _shown(values[pair.second])) for name, values in columns.items()
         }
@@ -186,7 +204,7 @@ def _side_by_side(case: Case, lipschitz: LipschitzReport | None) -> tuple[dict[s
         out.append({
             "first": first, "second": second, "distance": pair.distance, "difference": pair.difference,
             "chances": chances, "features": features,
-            # Of decisions, what is compared: two people who were both refused differ by those around them.
+            # Of decisions, what is compared: a decision differs from another one by chance too.
             "around": (float(case.smoothed[pair.first]), float(case.smoothed[pair.second])),
         })  # fmt: skip
     return tuple(out)

@@ -12,7 +12,7 @@ import pytest
 from sfumato import Approximate, Budget, Concentrated, Event, Ledger, Pure, Truncated, curate
 from sfumato.ask.packing import pack, unpack
 from sfumato.curator.planning import planned
-from sfumato.domain import categories, dates, fixed, integers
+from sfumato.domain import booleans, categories, dates, fixed, integers
 from sfumato.errors import DomainTooLarge
 from sfumato.model import Refined
 from sfumato.model.base import model_from_json
@@ -202,13 +202,14 @@ def synthetic(table: Any, basis: Basis, spend: Any, seed: int = 3) -> tuple[Any,
 def test_wide_columns_that_go_together_do_so_in_the_rows(spend: Any, relation: Any) -> None:
     """They were measured in some two hundred bins each, in whose noise a correlation of 0.67 was lost."""
     table = money(16_000)
-    _, rows = synthetic(table, Basis(MONEY, 16_000, relation), spend)
+    released, rows = synthetic(table, Basis(MONEY, 16_000, relation), spend)
     true = table.to_pandas()
     drawn = rows.dropna().astype({"income": float, "loan": float, "wealth": float})
     assert drawn.income.corr(drawn.loan) > 0.7 * true.income.corr(true.loan)
     # A skewed column keeps its middle, and its mean as far as noise allows; it was off by a factor of ten.
     assert drawn.wealth.median() == pytest.approx(true.wealth.median(), rel=0.25)
     assert 0.5 < drawn.wealth.mean() / true.wealth.mean() < 2
+    assert not any("Not kept" in note and "'income' and 'loan'" in note for note in released.made["notes"])
 
 
 def test_how_many_bins_follows_from_public_facts() -> None:
@@ -226,3 +227,31 @@ def test_cuts_follow_people_and_are_always_as_many() -> None:
     assert len(split([5, 0, 0, 0], 4)) == 4
     assert occupied([0, 50, 40, 3, -2, 4], [10] * 6) == (1, 3)
     assert occupied([-5, -4, -9], [10] * 3) == (0, 3)  # nothing stands out: nothing is left out
+
+
+def test_what_drowned_in_noise_is_said() -> None:
+    """Two columns of 250 values, not wide enough to be binned, whose table is all noise."""
+    schema = Schema(
+        {"a": integers(0, 249, missing=0), "b": integers(0, 249, missing=0), "home": booleans(missing=False)}
+    )
+    draw = np.random.default_rng(8)  # noqa: TID251
+    a = draw.integers(0, 250, 4000)
+    table = pa.table({"a": a, "b": a, "home": a > 100})
+    for spend in (Approximate(1, "1e-6"), Pure("0.2")):
+        question = Synthesize()
+        with curate(table, schema, Approximate(5, "1e-5")) as curator:
+            answer = curator.ask(question, spend)
+        said = [note for note in answer.notes if note.startswith("Not kept: how 'a' and 'b'")]
+        assert said and ("derive about ten bins" in said[0] or "coarser bins" in said[0])
+        assert "Not kept" in str(answer)
+
+
+def test_what_is_mostly_noise_is_named_and_what_is_kept_is_not() -> None:
+    schema = Schema({"a": integers(0, 199, missing=0), "home": booleans(missing=False)})
+    draw = np.random.default_rng(8)  # noqa: TID251
+    a = draw.integers(0, 200, 2000)
+    table = pa.table({"a": a, "home": a > 100})
+    with curate(table, schema, Approximate(50, "1e-5")) as curator:
+        poor, rich = curator.ask(Synthesize(), Pure("0.05")), curator.ask(Synthesize(), Pure(30))
+    assert any(note.startswith("Mostly noise: the values of 'a'") for note in poor.notes)
+    assert not any("oise:" in note or "Not kept" in note or "Not measured" in note for note in rich.notes)

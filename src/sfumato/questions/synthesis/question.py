@@ -25,6 +25,7 @@ from sfumato.questions.synthesis.cuts import CutTables
 from sfumato.questions.synthesis.design import Lists, design
 from sfumato.questions.synthesis.fit import fitted, judged_tables, predicted_error
 from sfumato.questions.synthesis.gather import gather
+from sfumato.questions.synthesis.kept import not_kept
 from sfumato.questions.synthesis.methods import METHODS
 from sfumato.questions.synthesis.parts import Columns, Part
 from sfumato.questions.synthesis.stated import distances_of, stated_error, stated_interval, stated_notes
@@ -271,7 +272,8 @@ def _finished(mechanism: Any, raw: Any, facts: SynthesisFacts, width: int) -> Fi
         model = read_model(json.loads(raw[1]), space)
         measured += distances_of(mechanism, raw)
         stated = stated_error(mechanism, raw, gathered)
-        return Finished(measured, model, stated, stated_notes(stated["check"]))
+        lost = not_kept(model, gathered.evidence(), facts.pairs)
+        return Finished(measured, model, stated, [*stated_notes(stated["check"]), *lost])
     evidence = gathered.evidence()
     with watched("Fitting a model") as progress:
         model = fitted(evidence, space, gathered.total, progress=progress)
@@ -279,7 +281,7 @@ def _finished(mechanism: Any, raw: Any, facts: SynthesisFacts, width: int) -> Fi
         columns for columns in judged_tables(len(space.names), width) if prod(space.sizes[c] for c in columns) <= 2**20
     ]
     stated = {"error": predicted_error(model, evidence, judged) if judged else None}
-    return Finished(measured, model, stated, ())
+    return Finished(measured, model, stated, not_kept(model, evidence, facts.pairs))
 
 
 def _notes(bins: Mapping[str, ColumnBins]) -> list[str]:

@@ -227,6 +227,7 @@ def test_cuts_follow_people_and_are_always_as_many() -> None:
     assert len(split([5, 0, 0, 0], 4)) == 4
     assert occupied([0, 50, 40, 3, -2, 4], [10] * 6) == (1, 3)
     assert occupied([-5, -4, -9], [10] * 3) == (0, 3)  # nothing stands out: nothing is left out
+    assert occupied([1, 9, 2, -3, 4, 1], [10] * 6) == (0, 6)  # too few people to tell ends from the rest
 
 
 def test_what_drowned_in_noise_is_said() -> None:

@@ -93,7 +93,8 @@ def occupied(counts: Sequence[int], deviations: Sequence[int]) -> tuple[int, int
     sums = [0, *accumulate(high)]
     end = max(range(1, len(sums)), key=lambda place: (sums[place], -place))
     first = min(range(end), key=lambda place: (sums[place], place))
-    return (first, end) if sums[end] > sums[first] else (0, len(high))
+    # Where people do not fill bins to that level on average, ends cannot be told from the rest.
+    return (first, end) if sums[-1] > 0 else (0, len(high))
 
 
 def split(masses: Sequence[int], count: int) -> list[int]:

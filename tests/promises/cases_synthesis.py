@@ -11,9 +11,11 @@ import numpy as np
 
 from sfumato import ADD_REMOVE, Noise
 from sfumato.audit import Neighbours
+from sfumato.model.refined import ColumnBins
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace
 from sfumato.questions.synthesis.adaptive import ChosenTables
 from sfumato.questions.synthesis.check import CheckedTables
+from sfumato.questions.synthesis.cuts import CutTables, Cutting
 from sfumato.questions.synthesis.gather import gather
 from sfumato.questions.synthesis.guarded import GuardedTables
 from sfumato.questions.synthesis.looked import LookedTables, SecondLook
@@ -22,6 +24,7 @@ from sfumato.questions.synthesis.prices import price_added
 from sfumato.questions.synthesis.stack import TableStack
 from sfumato.table.schema import Schema
 from sfumato.workload import Records, Space
+from sfumato.workload.records import Margins
 from tests.imputed import integers
 from tests.promises.case import PromiseCase
 
@@ -134,6 +137,36 @@ CHECKED = CheckedTables(
     total=4,
     relation=ADD_REMOVE,
 )
+
+
+THREE = Space.of(Schema({"a": integers(0, 2)}))
+
+
+def _alone(size: int, scale: Fraction) -> TableStack:
+    return TableStack(parts=(Part((0,), (size,), False, DiscreteLaplace(scale)),), shown=("a",), relation=ADD_REMOVE)
+
+
+CUT = CutTables(
+    mechanisms=(_alone(2, Fraction(1, 3)), _alone(3, Fraction(1, 3))),
+    relation=ADD_REMOVE,
+    cutting=Cutting(THREE, {"a": ColumnBins((0, 1, 2), (0, 1, 2), 3)}, {"a": 2}),
+)
+
+
+def counted(*counts: int) -> tuple[Margins, Margins]:
+    """Return the tables of a column of three values, once for the bins and once for what lies inside."""
+    found = Margins(THREE, {("a",): np.array(counts)})
+    return found, found
+
+
+class CutsByExactTables(CutTables):
+    """Cuts where the exact people are."""
+
+    def run(self, exact: Any, noise: Noise) -> Any:
+        release, inside = self.mechanisms
+        numbers = inside.run(exact[1], noise)
+        cut = self.cutting.cut(inside, inside.exact(exact[1]))  # type: ignore[arg-type,attr-defined]
+        return release.run(self.cutting.regrouped(exact[0], cut), noise), numbers
 
 
 class NoiseOfOneTable(CheckedTables):
@@ -254,6 +287,18 @@ LINKED = ((0, 0, 0),) * 4 + ((0, 1, 0),) * 4
 CLOSE = ((0, 0, 0), (1, 1, 1), (0, 1, 0))
 """Three tables of which two are equally far off: one row more decides between them."""
 CASES = [
+    PromiseCase(
+        name="tables in bins that are cut by a released table",
+        spec_ids=("PDP:C-7",),
+        mechanism=CUT,
+        pairs=[(counted(3, 2, 3), counted(3, 2, 4)), (counted(0, 0, 0), counted(1, 0, 0))],
+        mutants={
+            "cuts by exact tables": CutsByExactTables(**vars(CUT)),
+            "half the noise in bins": replace(CUT, mechanisms=(_alone(2, Fraction(1, 6)), CUT.mechanisms[1])),
+            "half the noise inside": replace(CUT, mechanisms=(CUT.mechanisms[0], _alone(3, Fraction(1, 6)))),
+        },
+        tail=1e-4,
+    ),
     PromiseCase(
         name="a model compared with the data",
         spec_ids=("SY-CHECK",),

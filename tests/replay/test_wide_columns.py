@@ -15,6 +15,7 @@ from sfumato.ledger.largest import scaled
 from sfumato.privacy import ADD_REMOVE, REPLACE_ONE
 from sfumato.questions.synthesis import coarse
 from sfumato.questions.synthesis import question as synthesis
+from sfumato.questions.synthesis.cuts import CutTables
 from sfumato.questions.synthesis.question import Synthesize
 from sfumato.table.data import open_table
 from sfumato.table.gauge import Basis
@@ -54,6 +55,18 @@ def test_bins_and_their_inside_lose_what_is_stated(world, spends, relation):
         WORLDS[world].rows == 1
     ):  # several rows of a person share what is charged; none of these people has all at the ends
         assert all(cell.worst("person") >= ENOUGH for cell in cells)
+
+
+@pytest.mark.parametrize("relation", [REPLACE_ONE, ADD_REMOVE], ids=lambda relation: relation.value)
+def test_bins_that_are_cut_by_released_numbers_lose_what_is_stated(relation, monkeypatch):
+    """Eight values on a grid of four bins, of which two are made where the one-way table says."""
+    monkeypatch.setattr(synthesis, "MOST_CODES", 8)
+    for name, size in {"GRID": 4, "LEAST": 2, "UNCOUNTED": 2, "MOST": 2}.items():
+        monkeypatch.setattr(coarse, name, size)
+    made = ASKED.prepare(Basis(WORLDS["no person"].schema, 4, relation), Pure(1)).mechanism
+    assert isinstance(made, CutTables) and made.cutting.cut_space.sizes[0] == 2
+    cells, told = _cells("no person", relation, 1)
+    assert cells and not told, told
 
 
 def test_an_inside_with_too_little_noise_is_found(monkeypatch):

@@ -74,6 +74,11 @@ def design(facts: SynthesisFacts, spend: Bound, lists: Lists = ()) -> Release | 
     return _checked(facts, bought, lists) if checks else bought.release
 
 
+def pair_noise(facts: SynthesisFacts, spend: Bound) -> float:
+    """Return the predicted deviation of a pair's cell, from public facts."""
+    return _predicted(_designed(facts, spend).release)
+
+
 class Bought(NamedTuple):
     """A release, what the whole spend amounts to in its noise, and the kind of that noise."""
 

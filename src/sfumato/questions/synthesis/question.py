@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
 from math import prod
@@ -20,10 +20,12 @@ from sfumato.privacy import Bound
 from sfumato.questions.synthesis.adaptive import ChosenTables
 from sfumato.questions.synthesis.building import SynthesisFacts
 from sfumato.questions.synthesis.check import CheckedTables, compared
-from sfumato.questions.synthesis.coarse import bins_of, finer_space, inside_tables, parted, refined
+from sfumato.questions.synthesis.coarse import bins_of, cutting_of, finer_space, inside_tables, parted, refined
+from sfumato.questions.synthesis.cuts import CutTables
 from sfumato.questions.synthesis.design import Lists, design
 from sfumato.questions.synthesis.fit import fitted, judged_tables, predicted_error
 from sfumato.questions.synthesis.gather import gather
+from sfumato.questions.synthesis.kept import not_kept
 from sfumato.questions.synthesis.methods import METHODS
 from sfumato.questions.synthesis.parts import Columns, Part
 from sfumato.questions.synthesis.stated import distances_of, stated_error, stated_interval, stated_notes
@@ -145,26 +147,34 @@ class Synthesize(Question):
     def _wide(self, facts: SynthesisFacts, bins: Mapping[str, ColumnBins], basis: Basis, spend: Bound) -> Prepared:
         """Prepare the measurements of columns in bins, and of what lies inside the bins."""
         space = Space.of(basis.schema, facts.space.names)
-        finer = finer_space(space, bins)
-        first, second = parted(facts.gauge.priced(spend))
+        first, second = spends = parted(facts.gauge.priced(spend))
+        cutting = cutting_of(facts, space, bins, spends)
+        read, grids = (facts.space, bins) if cutting is None else (cutting.space, cutting.grids)
+        facts = facts if cutting is None else replace(facts, space=cutting.cut_space)
         width = self._width(facts)
-        mechanism = design(facts, first, self._compared(facts, width))
-        inside = inside_tables(facts, finer, bins, second)
+        finer = finer_space(space, grids)
+        mechanism = design(facts, first, self._compared(replace(facts, space=read), width))
+        inside = inside_tables(facts, finer, grids, second)
         beside = beside_model(facts.space, width, facts.gauge, spend)
-        wide = [name for name in space.names if name in bins]
+        wide = [name for name in space.names if name in grids]
 
         def finish(raw: Any) -> Released:
+            held = grids if cutting is None else cutting.cut(inside, raw[1])
             found = _finished(mechanism, raw[0], facts, width)
             measured = list(found.measured)
             for name, part, numbers in zip(wide, inside.parts, raw[1], strict=True):
                 measured.append(NoisyPart(f"{name} in full", _flat(numbers), part.law))
-            whole = refined(found.model, space, bins, dict(zip(wide, raw[1], strict=True)))
+            tables = {name: (raw[1][at], inside.parts[at].variance()) for at, name in enumerate(wide)}
+            whole = refined(found.model, space, held, grids, tables)
             made = {"schema": basis.schema.to_json(), "model": whole.to_json(), **found.stated}
-            notes = [*found.notes, *_notes(bins), *beside.notes]
+            notes = [*found.notes, *_notes(held), *beside.notes]
             return Released(tuple(measured), made={**made, **beside.made(), "notes": notes})
 
-        gauge, arrange = binned(facts.gauge, facts.space, finer, bins, sorted(mechanism.looks()))
-        return Prepared(gauge, Several(mechanisms=(mechanism, inside), relation=basis.relation), finish, arrange)
+        gauge, arrange = binned(facts.gauge, read, finer, grids, sorted(mechanism.looks()))
+        both, relation = (mechanism, inside), basis.relation
+        if cutting is None:
+            return Prepared(gauge, Several(mechanisms=both, relation=relation), finish, arrange)
+        return Prepared(gauge, CutTables(mechanisms=both, relation=relation, cutting=cutting), finish, arrange)
 
     def _asked(self, schema: Schema) -> Workload:
         """Return the workload; without one, all tables of up to three columns."""
@@ -262,14 +272,16 @@ def _finished(mechanism: Any, raw: Any, facts: SynthesisFacts, width: int) -> Fi
         model = read_model(json.loads(raw[1]), space)
         measured += distances_of(mechanism, raw)
         stated = stated_error(mechanism, raw, gathered)
-        return Finished(measured, model, stated, stated_notes(stated["check"]))
+        lost = not_kept(model, gathered.evidence(), facts.pairs)
+        return Finished(measured, model, stated, [*stated_notes(stated["check"]), *lost])
     evidence = gathered.evidence()
     with watched("Fitting a model") as progress:
         model = fitted(evidence, space, gathered.total, progress=progress)
     judged: list[Columns] = [
         columns for columns in judged_tables(len(space.names), width) if prod(space.sizes[c] for c in columns) <= 2**20
     ]
-    return Finished(measured, model, {"error": predicted_error(model, evidence, judged) if judged else None}, ())
+    stated = {"error": predicted_error(model, evidence, judged) if judged else None}
+    return Finished(measured, model, stated, not_kept(model, evidence, facts.pairs))
 
 
 def _notes(bins: Mapping[str, ColumnBins]) -> list[str]:

@@ -1,0 +1,133 @@
+"""What a model does not keep of its columns, said in words from released and public numbers alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+
+import numpy as np
+
+from sfumato.model.base import Model
+from sfumato.questions.synthesis.contrasts import Floats
+from sfumato.questions.synthesis.evidence import Columns, Evidence
+from sfumato.questions.synthesis.standing import FALSE_LINKS, Judged, judged
+
+FAINTEST = 0.3
+"""Where only correlations above this would stand out of the noise of a table, its columns may well go together."""
+HELD = 0.1
+"""Columns that go together by this much in the model are not said to be lost."""
+MOSTLY = 0.25
+"""A one-way table that noise moves by more than this in total variation says little."""
+NAMED, MANY, MOST = 5, 16, 5000
+"""Pairs that are named, columns of more codes than this are worth bins, and pairs that are looked at at all."""
+
+
+def not_kept(model: Model, evidence: Evidence, pairs: Sequence[Columns]) -> list[str]:
+    """Say which pairs of columns drowned in noise or were not measured, and which single columns are mostly noise."""
+    found = judged(evidence)
+    asked = list(pairs)[:MOST]
+    faintest = {columns: _faintest(found, columns) for columns in asked if columns in found.tables}
+    drowned = [columns for columns, least in faintest.items() if least > FAINTEST and _unheld(model, columns)]
+    dropped = [
+        columns
+        for columns, least in faintest.items()
+        if least <= FAINTEST and found.tables[columns].doubt < FALSE_LINKS and _alone(model, columns)
+    ]
+    unmeasured = [columns for columns in asked if columns not in found.tables and _unheld(model, columns)]
+    return [
+        *_drowned(model, evidence, drowned, faintest),
+        *_unmeasured(model, unmeasured, len(asked)),
+        *_dropped(model, dropped),
+        *_noisy(model, evidence),
+    ]
+
+
+def _faintest(found: Judged, columns: Columns) -> float:
+    """Return about the smallest correlation of two columns that would stand out of their table's noise.
+
+    Columns that go together by r have a residual of squared length r²·Σp²·Σq², p and q being their shares; it stands
+    out where it exceeds two deviations of the squared length of noise.
+    """
+    one = found.tables[columns]
+    first, second = (float((found.ones[place] ** 2).sum()) for place in columns)
+    return sqrt(2 * sqrt(2 / one.freedom) * one.noise / (first * second))
+
+
+def together(table: Floats) -> float:
+    """Return how far two columns go together, by the mean square contingency of their table; 0 if independent."""
+    alone = np.outer(table.sum(axis=1), table.sum(axis=0))
+    parts = np.divide((table - alone) ** 2, alone, out=np.zeros_like(alone), where=alone > 0)
+    return sqrt(float(parts.sum()))
+
+
+def _unheld(model: Model, columns: Columns) -> bool:
+    return together(_table(model, columns)) < HELD
+
+
+def _alone(model: Model, columns: Columns) -> bool:
+    return together(_table(model, columns)) < HELD / 10
+
+
+def _table(model: Model, columns: Columns) -> Floats:
+    return model.marginal([model.space.names[place] for place in columns])
+
+
+def _drowned(model: Model, evidence: Evidence, pairs: Sequence[Columns], faintest: dict[Columns, float]) -> list[str]:
+    if not pairs:
+        return []
+    least = min(faintest[columns] for columns in pairs)
+    unseen = "no relation would show" if least >= 1 else f"a correlation below about {least:.1g} would not show"
+    wide = any(evidence.sizes[place] > MANY for columns in pairs for place in columns)
+    advice = "derive about ten bins of wide columns and ask again" if wide else "spend more, or ask for fewer columns"
+    return [f"Not kept: {_named(model, pairs)}. Their tables drowned in noise, so that {unseen}; {advice}."]
+
+
+def _unmeasured(model: Model, pairs: Sequence[Columns], asked: int) -> list[str]:
+    if not pairs:
+        return []
+    if len(pairs) == asked:
+        return [
+            f"Not kept: {_named(model, pairs)}. People are too few for tables of two columns at this spend, so each "
+            "column was measured alone; spend more, or ask for fewer columns or coarser bins."
+        ]
+    return [
+        f"Not measured: {_named(model, pairs)}. The spend went to other pairs; that these seem unrelated in the rows "
+        "says nothing about people."
+    ]
+
+
+def _dropped(model: Model, pairs: Sequence[Columns]) -> list[str]:
+    if not pairs:
+        return []
+    return [
+        f"Not kept: {_named(model, pairs)}. Compared with the data, columns on their own came out nearer than a model "
+        "of both."
+    ]
+
+
+def _noisy(model: Model, evidence: Evidence) -> list[str]:
+    """Name single columns whose one-way tables noise moves far."""
+    precisions = zip(model.space.names, evidence.sizes, evidence.one_precisions, strict=True)
+    faint = [name for name, size, precision in precisions if size > 1 and one_way_noise(size, precision) > MOSTLY]
+    if not faint:
+        return []
+    return [
+        f"Mostly noise: the values of {_listed([repr(name) for name in faint])}, each on its own; spend more, ask for "
+        "fewer columns, or derive coarser bins."
+    ]
+
+
+def one_way_noise(size: int, precision: float) -> float:
+    """Return about the total variation that noise brings to a one-way table."""
+    return 1.0 if precision <= 0 else 0.4 * size / sqrt(precision)
+
+
+def _named(model: Model, pairs: Sequence[Columns]) -> str:
+    names = model.space.names
+    listed = [f"{names[first]!r} and {names[second]!r}" for first, second in pairs]
+    return f"how {_listed(listed, '; ')} go together"
+
+
+def _listed(words: Sequence[str], between: str = ", ") -> str:
+    more = [f"and {len(words) - NAMED} more"] if len(words) > NAMED else []
+    return between.join([*words[:NAMED], *more])

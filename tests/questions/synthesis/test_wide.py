@@ -213,12 +213,14 @@ def test_wide_columns_that_go_together_do_so_in_the_rows(spend: Any, relation: A
 
 
 def test_how_many_bins_follows_from_public_facts() -> None:
-    def counts(people: int, spend: Any) -> Any:
-        return Synthesize().prepare(Basis(MONEY, people), spend).mechanism.cutting.counts
+    def planned(people: int, spend: Any) -> Any:
+        return Synthesize().prepare(Basis(MONEY, people), spend).mechanism
 
-    few, some, many = (counts(people, Approximate(1, "1e-6"))["income"] for people in (500, 16_000, 10**6))
+    spend = Approximate(1, "1e-6")
+    few, some, many = (planned(people, spend).cutting.counts["income"] for people in (2_000, 16_000, 10**6))
     assert few < some < many <= MOST + 1 and few == LEAST + 1  # missing cells have a bin of their own
-    assert counts(16_000, Approximate("0.1", "1e-6"))["income"] < some
+    assert planned(16_000, Approximate("0.5", "1e-6")).cutting.counts["income"] < some
+    assert not hasattr(planned(200, spend), "cutting")  # where nothing says where to cut, nothing is cut
 
 
 def test_cuts_follow_people_and_are_always_as_many() -> None:

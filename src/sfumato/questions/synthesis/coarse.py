@@ -43,6 +43,9 @@ CROWD = 0.15
 back, with fewer, what lies inside a bin is lost. Set by looking at simulated money, skewed amounts and dates."""
 LEAST, UNCOUNTED, MOST = 5, 10, 24
 """So many bins a cut column has at least, where the number of people is private, and at most."""
+BEARABLE = 3
+"""Where pairs of so few bins drown in noise nothing is cut: the one-way tables that say where to cut are noise there
+too, and made-up tables of few people were further off with cuts than without."""
 GROWING = 1000
 """Of columns with more values, half of the bins grow from the first value on: amounts have many magnitudes."""
 FINE_CROWD, FINE_UNCOUNTED = 0.25, 256
@@ -101,13 +104,14 @@ def _count(facts: SynthesisFacts, bins: Mapping[str, ColumnBins], spend: Bound) 
     """Return how many bins a cut column has, from public facts.
 
     A pair of k·k bins has noise k·k·sigma in all, sigma being that of a cell, which hardly depends on k: so many bins
-    are taken that it stays well below the number of people.
+    are taken that it stays well below the number of people. All of them where even the fewest would not.
     """
     people = _expected(facts)
     if people is None:
         return UNCOUNTED
     noise = pair_noise(replace(facts, space=_narrowed(facts.space, bins, UNCOUNTED)), spend)
-    return min(MOST, max(LEAST, int(sqrt(CROWD * people / noise))))
+    borne = int(sqrt(CROWD * people / noise))
+    return ENOUGH if borne < BEARABLE else min(MOST, max(LEAST, borne))
 
 
 def _expected(facts: SynthesisFacts) -> int | None:

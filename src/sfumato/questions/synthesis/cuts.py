@@ -131,10 +131,10 @@ class CutTables(Several):
 
     `mechanisms` are the tables in bins and the one-way tables, which run first. Promise: the sum of both losses. The
     second is the same for all cuts: every cut puts each row into one bin of each column, and noise depends on how many
-    bins there are, which is public. Losses of later releases add up however these are chosen (PDP:C-7).
+    bins there are, which is public. Losses of later releases add up however these are chosen (SY-CUT, PDP:C-7).
     """
 
-    spec: ClassVar[str] = "PDP:C-7"
+    spec: ClassVar[str] = "SY-CUT"
 
     cutting: Cutting
 

@@ -61,7 +61,7 @@ def test_bins_and_their_inside_lose_what_is_stated(world, spends, relation):
 def test_bins_that_are_cut_by_released_numbers_lose_what_is_stated(relation, monkeypatch):
     """Eight values on a grid of four bins, of which two are made where the one-way table says."""
     monkeypatch.setattr(synthesis, "MOST_CODES", 8)
-    for name, size in {"GRID": 4, "LEAST": 2, "UNCOUNTED": 2, "MOST": 2}.items():
+    for name, size in {"GRID": 4, "LEAST": 2, "UNCOUNTED": 2, "MOST": 2, "BEARABLE": 0}.items():
         monkeypatch.setattr(coarse, name, size)
     made = ASKED.prepare(Basis(WORLDS["no person"].schema, 4, relation), Pure(1)).mechanism
     assert isinstance(made, CutTables) and made.cutting.cut_space.sizes[0] == 2

@@ -19,6 +19,8 @@ MOST_ROWS = 100_000
 """Of a longer table every k-th row is looked at, so that about as many are."""
 
 ROUND_ROWS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 100, 200, 500, 1000)
+COVERED = 0.9
+"""The part of the people whose rows all count at least, at the number of rows a person that is proposed."""
 NOISE = 2
 """What noise moves a count by at epsilon 1, for every row that a person may have: 2 rows, where people are replaced."""
 DIFFERS = 0.95
@@ -141,8 +143,9 @@ def _rows_a_person(name: str, people: int, counts: Mapping[int, int], notes: Not
     def covered(most: int) -> float:
         return sum(found for size, found in counts.items() if size <= most) / people
 
+    enough = next((size for size in ROUND_ROWS if covered(size) >= COVERED), ROUND_ROWS[-1])
     # Rows that are lost and noise both move a count; together they move it least.
-    most = min(ROUND_ROWS, key=lambda size: _rows_lost(size, counts) + NOISE * size)
+    most = max(enough, min(ROUND_ROWS, key=lambda size: _rows_lost(size, counts) + NOISE * size))
     notes[""].append(
         f"{ROWS_PROPOSED} {most} all rows count of {100 * covered(most):.0f} % of the people in {name}"
         f"{_lost(most, counts)}; numbers of people, people(), need none. {MODELS_NEED_ONE}"

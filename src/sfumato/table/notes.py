@@ -78,10 +78,11 @@ def in_words(predicate: Predicate, schema: Schema) -> str:
     """Return a condition as a person would say it.
 
     >>> from sfumato.domain import categories, integers
+    >>> from sfumato.table.schema import Schema
     >>> from sfumato.table.where import read_where
     >>> schema = Schema({"age": integers(0, 120), "sex": categories("F", "M")})
     >>> in_words(read_where("age > 64 and sex = 'F'", schema), schema)
-    "age is 65 or more and sex is 'F'"
+    "sex is 'F' and age is 65 or more"
     """
     match predicate:
         case Codes():

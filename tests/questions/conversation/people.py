@@ -47,7 +47,7 @@ def talk(table: Table, book: Ledger, relation: Relation = REPLACE_ONE, **options
     """Open a conversation; small ones are advised against, which has a test of its own."""
     setting = Basis(table.schema, table.people, relation)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "(Noise on each of|With .* people and this spend)", AccuracyWarning)
+        warnings.filterwarnings("ignore", "(Noise on each of|With .* rows and this spend)", AccuracyWarning)
         return open_conversation(table, book, setting, **{"queries": 1000, "spend": SPEND, **options})
 
 

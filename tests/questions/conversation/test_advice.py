@@ -62,10 +62,10 @@ def test_a_private_number_of_people_is_judged_after_it_was_paid_for(table: Table
     setting = Basis(table.schema, table.people, ADD_REMOVE)
     with ledger(relation=ADD_REMOVE) as book:
         options: dict[str, Any] = {"queries": 1000, "spend": Approximate("1/1000", 1e-12), "name": "talk"}
-        with pytest.warns(errors.AccuracyWarning, match="people and this spend") as caught:
+        with pytest.warns(errors.AccuracyWarning, match="rows and this spend") as caught:
             conversation = open_conversation(table, book, setting, noise=Noise(insecure_seed=3), **options)
         assert conversation.plan.people != table.people
-        assert f"With {conversation.plan.people} people" in str(caught[0].message)
+        assert f"With {conversation.plan.people} rows" in str(caught[0].message)
         conversation.close()
         open_conversation(table, book, setting, **options).close()
 

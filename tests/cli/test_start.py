@@ -185,7 +185,9 @@ def test_a_preview_says_what_is_charged_and_a_rehearsal_of_how_many_people_it_is
     walked("", "", "", "")
     asked = ["query", "visits.csv", "visits.toml", "median of age by sex", "--ledger", "visits.ledger"]
     found = CliRunner().invoke(app, [*asked, "--spend", "Pure(0.3)", "--preview"])
-    assert found.exit_code == 0 and "It would cost a person epsilon 0.3;" in " ".join(found.output.split()), found.output
+    assert found.exit_code == 0 and "It would cost a person epsilon 0.3;" in " ".join(found.output.split()), (
+        found.output
+    )
     asked[3] = "mean of age"
     found = CliRunner().invoke(app, [*asked, "--spend", "Pure(0.3)", "--rehearse"])
     assert found.exit_code == 0 and "are of 200 people" in found.output, found.output

@@ -35,11 +35,14 @@ State = Callable[[str], str]
 def states(house: House) -> State:
     """Return how to name what decides a test file: what it reaches, and what all tests share."""
     texts = cache(lambda path: hashlib.sha256(path.read_bytes()).hexdigest())
-    shared = frozenset(_shared(house.root))
+    shared, rooms = frozenset(_shared(house.root)), frozenset(_beside(house.root))
 
     @cache
     def state(file: str) -> str:
-        deciding = {path.relative_to(house.root).as_posix(): path for path in house.reached(file) | shared}
+        reached = house.reached(file)
+        folders = {path.parent for path in reached}
+        beside = {path for path in rooms if path.parent in folders}
+        deciding = {path.relative_to(house.root).as_posix(): path for path in reached | shared | beside}
         lines = [f"{name} {texts(path)}" for name, path in sorted(deciding.items()) if name not in KEEPING]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12]
 
@@ -47,8 +50,17 @@ def states(house: House) -> State:
 
 
 def _shared(root: Path) -> Iterator[Path]:
-    """Yield what every check may depend on: the set-up, fixtures for all, and data beside the code."""
+    """Yield what every check may depend on: the set-up, fixtures for all, and data that belong to no room."""
     yield from (root / "pyproject.toml", root / "requirements.lock", *root.glob("tests/**/conftest.py"))
+    yield from (path for path in _data(root) if not any(path.parent.glob("*.py")))
+
+
+def _beside(root: Path) -> Iterator[Path]:
+    """Yield data that lie beside code: they decide the checks that reach some of that code."""
+    return (path for path in _data(root) if any(path.parent.glob("*.py")))
+
+
+def _data(root: Path) -> Iterator[Path]:
     for folder in ("src", "tests"):
         for path in (root / folder).rglob("*"):
             made = {"__pycache__", f"{PACKAGE}.egg-info"} & set(path.parts)
@@ -60,7 +72,7 @@ def content(house: House) -> str:
     """Return a name for all files that decide anything."""
     lines = [
         f"{path.relative_to(house.root)} {hashlib.sha256(path.read_bytes()).hexdigest()}"
-        for path in sorted({*house.modules.values(), *_shared(house.root)})
+        for path in sorted({*house.modules.values(), *_shared(house.root), *_beside(house.root)})
         if path.relative_to(house.root).as_posix() not in KEEPING
     ]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12]

@@ -57,6 +57,8 @@ def __getattr__(name):
     "tests/test_whole.py": "import sfumato\nprint(dir(sfumato))",
     "tests/test_program.py": "import subprocess",
     "tests/test_guide.py": 'PAGE = ROOT / "docs" / "guide.md"',
+    "src/sfumato/papers/golden.json": "{}",
+    "tests/data/people.csv": "",
 }
 
 
@@ -94,5 +96,6 @@ def test_a_result_outlives_changes_that_its_check_cannot_reach(root: Path) -> No
     assert after("src/sfumato/local.py") == [True, False, False, True]
     assert after("src/sfumato/noise.py") == [False, True, False, True]
     assert after("docs/guide.md") == [True, True, True, False]
-    for shared in ("tests/conftest.py", "requirements.lock"):
+    assert after("src/sfumato/papers/golden.json") == [False, False, False, True]
+    for shared in ("tests/conftest.py", "requirements.lock", "tests/data/people.csv"):
         assert after(shared) == [False] * 4

@@ -58,14 +58,15 @@ def test_bins_and_their_inside_lose_what_is_stated(world, spends, relation):
 
 
 @pytest.mark.parametrize("relation", [REPLACE_ONE, ADD_REMOVE], ids=lambda relation: relation.value)
-def test_bins_that_are_cut_by_released_numbers_lose_what_is_stated(relation, monkeypatch):
+@pytest.mark.parametrize(("world", "spends"), [("no person", 1), *LONG])
+def test_bins_that_are_cut_by_released_numbers_lose_what_is_stated(world, spends, relation, monkeypatch):
     """Eight values on a grid of four bins, of which two are made where the one-way table says."""
     monkeypatch.setattr(synthesis, "MOST_CODES", 8)
     for name, size in {"GRID": 4, "LEAST": 2, "UNCOUNTED": 2, "MOST": 2, "BEARABLE": 0}.items():
         monkeypatch.setattr(coarse, name, size)
-    made = ASKED.prepare(Basis(WORLDS["no person"].schema, 4, relation), Pure(1)).mechanism
+    made = ASKED.prepare(Basis(WORLDS[world].schema, 4, relation), Pure(1)).mechanism
     assert isinstance(made, CutTables) and made.cutting.cut_space.sizes[0] == 2
-    cells, told = _cells("no person", relation, 1)
+    cells, told = _cells(world, relation, spends)
     assert cells and not told, told
 
 

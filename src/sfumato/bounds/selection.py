@@ -6,7 +6,7 @@ import math
 
 from sfumato.bounds.floors import Floor, order_limit, positive
 from sfumato.errors import ParameterError
-from sfumato.exact import INFINITY, Extended, Infinity, Number, between_zero_and_one, positive_integer
+from sfumato.exact import INFINITY, Extended, Infinity, Number, between_zero_and_one, float_log, positive_integer
 
 
 def selection_gap(
@@ -85,7 +85,7 @@ def _pure_gap(candidates: int, epsilon: float, delta: Number | None) -> Floor:
     if delta is None:
         return pure
     leak = between_zero_and_one(delta, "delta")
-    approximate = Floor((math.log(leak.denominator) - math.log(leak.numerator)) / epsilon, "approximate")
+    approximate = Floor(-float_log(leak) / epsilon, "approximate")
     return min(pure, approximate, key=lambda floor: floor.value)
 
 

@@ -6,7 +6,7 @@ import math
 
 from sfumato.bounds.floors import Floor, positive
 from sfumato.errors import ParameterError
-from sfumato.exact import Number, at_least_zero, between_zero_and_one, exact
+from sfumato.exact import Number, at_least_zero, between_zero_and_one, exact, float_log
 from sfumato.exact.rational import show
 
 
@@ -42,5 +42,5 @@ def subsampled_order(rho: Number, rate: Number, factor: Number = 13) -> Floor:
     kept = 1 - multiple * share**2
     if kept <= 0:
         return Floor(math.inf, "nothing: the sample is too large")
-    level = math.log(share.denominator) - math.log(share.numerator)
+    level = -float_log(share)
     return Floor(1 + level / (price * float(kept)), "one order")

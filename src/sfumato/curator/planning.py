@@ -15,10 +15,10 @@ from sfumato.ask.asked import Asked
 from sfumato.ask.prepared import Exact, Prepared, Several
 from sfumato.ask.question import Question
 from sfumato.errors import AccuracyWarning, ParameterError, SfumatoError
+from sfumato.exact import float_log
 from sfumato.perturb import AdditiveNoise
 from sfumato.privacy import Approximate, Bound, Pure
 from sfumato.privacy.bounds import require_bound
-from sfumato.privacy.conversion import float_log
 from sfumato.privacy.even_parts import even_part
 from sfumato.table.gauge import Basis
 

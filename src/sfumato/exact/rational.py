@@ -101,6 +101,11 @@ def _such_as(name: str, value: float) -> str:
     return f"write for example {name}={value}." if name.isidentifier() else f"write for example {value}."
 
 
+def float_log(number: Fraction) -> float:
+    """Return about the logarithm of a positive number, which may be far below the smallest float."""
+    return math.log(number.numerator) - math.log(number.denominator)
+
+
 def show(number: Extended, digits: int = 6) -> str:
     """Return a short text for people; only for messages, never for storage.
 

@@ -10,9 +10,9 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from sfumato.errors import CertificationError, UnsupportedSpend
-from sfumato.exact import INFINITY, Number, to_text
+from sfumato.exact import INFINITY, Number, float_log, to_text
 from sfumato.privacy.bounds import Approximate, Bound, Concentrated, Pure, Truncated, require_bound
-from sfumato.privacy.conversion import best_order, float_log, float_price
+from sfumato.privacy.conversion import best_order, float_price
 from sfumato.privacy.cost import Cost
 from sfumato.privacy.forms import SinhNormalCurve
 from sfumato.privacy.gaussian import gaussian_m, short_down

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from sfumato.exact import INFINITY, Extended, Infinity, rational_ball, significant_up, unit_up
+from sfumato.exact import INFINITY, Extended, Infinity, float_log, rational_ball, significant_up, unit_up
 from sfumato.exact.enclosure import Ball
 
 Tau = Callable[[Fraction], Extended]
@@ -23,11 +23,6 @@ def price(order: Fraction, delta: Fraction) -> Ball:
 def float_price(order: float, log_delta: float) -> float:
     """Return the same approximately; only to look for a good order."""
     return (-log_delta + order * math.log1p(-1 / order) - math.log(order - 1)) / (order - 1)
-
-
-def float_log(number: Fraction) -> float:
-    """Return about the logarithm of a positive number, which may be far below the smallest float."""
-    return math.log(number.numerator) - math.log(number.denominator)
 
 
 LEAST_EXPONENT = -4096

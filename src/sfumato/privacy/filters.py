@@ -23,6 +23,7 @@ from sfumato.exact import (
     Extended,
     Infinity,
     between_zero_and_one,
+    float_log,
     from_text,
     rational_ball,
     to_text,
@@ -30,7 +31,7 @@ from sfumato.exact import (
     unit_up,
 )
 from sfumato.privacy.bounds import Approximate, Bound, Concentrated, Pure, Truncated
-from sfumato.privacy.conversion import LARGEST_ORDER, best_order, float_log, float_price, nearby, price
+from sfumato.privacy.conversion import LARGEST_ORDER, best_order, float_price, nearby, price
 from sfumato.privacy.cost import Cost
 from sfumato.privacy.gaussian import gaussian_m
 

@@ -15,10 +15,10 @@ from functools import lru_cache
 from typing import Any
 
 from sfumato.errors import ParameterError
-from sfumato.exact import Extended, Infinity, from_text, to_text
+from sfumato.exact import Extended, Infinity, float_log, from_text, to_text
 from sfumato.exact.search import halved
 from sfumato.privacy.bounds import Approximate
-from sfumato.privacy.conversion import LARGEST_ORDER, best_order, epsilon_order, float_log, float_price, nearby
+from sfumato.privacy.conversion import LARGEST_ORDER, best_order, epsilon_order, float_price, nearby
 from sfumato.privacy.cost import Cost
 from sfumato.privacy.filters import RESERVE, Filter, Meter, filter_of, gauss_route, gaussian_order, order_route
 from sfumato.privacy.gaussian import gaussian_m, keeps, short_down

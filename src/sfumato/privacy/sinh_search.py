@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import NotProvable
+from sfumato.exact import float_log
 from sfumato.privacy.bounds import Approximate, Truncated
-from sfumato.privacy.conversion import float_log
 
 Floats = NDArray[np.float64]
 

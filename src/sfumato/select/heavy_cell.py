@@ -10,7 +10,15 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from sfumato.errors import CertificationError, UnsupportedSpend
-from sfumato.exact import Number, between_zero_and_one, positive_integer, rational_ball, significant_up, unit_up
+from sfumato.exact import (
+    Number,
+    between_zero_and_one,
+    float_log,
+    positive_integer,
+    rational_ball,
+    significant_up,
+    unit_up,
+)
 from sfumato.mechanism import NOTHING, Mechanism
 from sfumato.noise import DiscreteLaplace, Noise
 from sfumato.privacy import EVERYTHING, REPLACE_ONE, Bound, Cost, Everything, Loss, Relation, attributes
@@ -153,15 +161,15 @@ def _rough_threshold(epsilon: Fraction, delta: Fraction, growth: int, part: int)
     rest = float(epsilon) - 2 * rate - math.log1p(float(delta) * math.exp(-rate))
     if rest <= 0:
         return math.inf
-    level = math.log(float(delta) * (1 + math.exp(-rest)))
-    return (math.log(growth) - math.log(float(delta))) / rate + max(0.0, -level / rest)
+    level = float_log(delta) + math.log1p(math.exp(-rest))
+    return (math.log(growth) - float_log(delta)) / rate + max(0.0, -level / rest)
 
 
 def _exact_plan(epsilon: Fraction, delta: Fraction, growth: int, part: int) -> dict[str, Any] | None:
     if not 1 <= part < PARTS:
         return None
     rate = epsilon * part / PARTS / 2
-    theta = max(1, math.floor((math.log(growth) - math.log(delta)) / float(rate)))
+    theta = max(1, math.floor((math.log(growth) - float_log(delta)) / float(rate)))
     while new_weight(growth, rate, theta) > delta:
         theta += 1
     left = epsilon - 2 * rate - _normaliser(growth, rate, theta)

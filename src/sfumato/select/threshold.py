@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 from sfumato.errors import CertificationError, UnsupportedSpend
-from sfumato.exact import rational_ball, significant_up
+from sfumato.exact import float_log, rational_ball, significant_up
 from sfumato.exact.enclosure import Ball
 from sfumato.exact.rational import show
 
@@ -44,7 +44,7 @@ def rare_level(scale: Fraction, delta: Fraction) -> int:
     if delta < LEAST:
         raise UnsupportedSpend(f"A delta of {show(delta, 2)} is smaller than any that is certified; write 1e-12, say.")
     width = float(scale)
-    estimate = width * (math.log(delta.denominator) - math.log(delta.numerator) - math.log1p(math.exp(-1 / width)))
+    estimate = width * (-float_log(delta) - math.log1p(math.exp(-1 / width)))
     level = max(1, math.floor(estimate) - 1)
     while level > 1 and exceedance(scale, level - 1) <= delta:
         level -= 1

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from sfumato.errors import UnsupportedSpend
-from sfumato.exact import Infinity, rational_ball
+from sfumato.exact import Infinity, float_log, rational_ball
 from sfumato.exact.enclosure import Ball, precision
 from sfumato.exact.search import halved
 from sfumato.papers.truncated_cdp.certificate import SLACK, close, orders, renyi_limits
@@ -173,6 +173,4 @@ def _rise(weight: float, exponent: Floats) -> Floats:
 
 
 def _log(number: Fraction) -> float:
-    return (
-        math.log(number.numerator) - math.log(number.denominator) if number * 2 < 1 else math.log1p(-float(1 - number))
-    )
+    return float_log(number) if number * 2 < 1 else math.log1p(-float(1 - number))

@@ -13,7 +13,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sfumato.errors import AccuracyWarning, NotProvable, ParameterError
-from sfumato.exact import INFINITY, Extended, Infinity, Number, above_zero, at_least_zero, between_zero_and_one, exact
+from sfumato.exact import (
+    INFINITY,
+    Extended,
+    Infinity,
+    Number,
+    above_zero,
+    at_least_zero,
+    between_zero_and_one,
+    exact,
+    float_log,
+)
 from sfumato.exact.rational import show
 from sfumato.privacy.bounds import Concentrated, Truncated
 from sfumato.privacy.conversion import nearby
@@ -155,7 +165,7 @@ def wanted_omega(rho: Number, delta: Number) -> Fraction:
     12.753941
     """
     value, allowed = above_zero(rho, "rho"), between_zero_and_one(delta, "delta")
-    level = math.log(allowed.denominator) - math.log(allowed.numerator)
+    level = -float_log(allowed)
     order = 1 + math.sqrt(level / nearby(value)) if nearby(value) else math.inf
     return Fraction(math.ceil(order * 10**6), 10**6) if math.isfinite(order) else LARGEST_OMEGA
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from sfumato.answer import half_width
+from sfumato.exact import float_log
 from sfumato.noise import Priced
 
 
@@ -26,7 +27,7 @@ def sum_width(law: Priced, draws: int, failure: Fraction) -> int:
     """
     if draws == 0:
         return 0
-    least = math.log(2) - math.log(failure.numerator) + math.log(failure.denominator)
+    least = math.log(2) - float_log(failure)
     width = law.sum_width(draws, least)
     # A little more than the floats say, so that their rounding never shortens it.
     found = math.ceil(width * (1 + 1e-9))

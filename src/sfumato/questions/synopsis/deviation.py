@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 
 from sfumato.errors import UnsupportedSpend
+from sfumato.exact import float_log
 from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Truncated
 from sfumato.privacy.sensitivity import Sensitivity
 
@@ -29,7 +30,7 @@ def predicted(spend: Bound, moves: Sensitivity) -> float:
         case Approximate():
             found = by_l1 / _above_zero(spend.epsilon, spend)
             if spend.delta:
-                hidden = math.log(1 / spend.delta)
+                hidden = -float_log(spend.delta)
                 rho = (math.sqrt(hidden + float(spend.epsilon)) - math.sqrt(hidden)) ** 2
                 found = min(found, by_l2 / math.sqrt(2 * rho))
         case _:

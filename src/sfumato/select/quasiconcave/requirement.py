@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from sfumato.errors import ParameterError
-from sfumato.exact import positive_integer
+from sfumato.exact import float_log, positive_integer
 
 SHARES = 1 << 20
 LARGEST_FACTOR = 1 << 40
@@ -18,9 +18,9 @@ def levels_of(size: int) -> int:
     return positive_integer(size, "size").bit_length()
 
 
-def log_odds(failure: float) -> float:
+def log_odds(failure: Fraction | float) -> float:
     """Return ln(1/failure)."""
-    return -math.log(failure)
+    return -float_log(Fraction(failure))
 
 
 def best_shares(weights: Sequence[float]) -> list[Fraction]:
@@ -32,7 +32,9 @@ def best_shares(weights: Sequence[float]) -> list[Fraction]:
     return [Fraction(max(1, math.floor(SHARES * root / sum(roots))), SHARES) for root in roots]
 
 
-def shifted_weights(levels: int, delta: float, failure: float, factor: int) -> tuple[float, float, float] | None:
+def shifted_weights(
+    levels: int, delta: Fraction | float, failure: float, factor: int
+) -> tuple[float, float, float] | None:
     """Return 4·ln(levels/b), 2·ln(1/(2 delta)) + 2·ln(1/(2b)), 2·ln(W/b) with 3b + 4/W = failure (PL-REC2)."""
     each = (failure - 4 / factor) / 3
     if each <= 0:
@@ -41,7 +43,7 @@ def shifted_weights(levels: int, delta: float, failure: float, factor: int) -> t
     return 4 * math.log(levels / each), max(clear, 0.5), 2 * math.log(factor / each)
 
 
-def best_factor(levels: int, delta: float, failure: float) -> tuple[int, tuple[float, float, float]]:
+def best_factor(levels: int, delta: Fraction | float, failure: float) -> tuple[int, tuple[float, float, float]]:
     """Return the power of two W that makes the whole error smallest, and the three weights at it."""
     tried = 8
     found: list[tuple[float, int, tuple[float, float, float]]] = []
@@ -56,7 +58,7 @@ def best_factor(levels: int, delta: float, failure: float) -> tuple[int, tuple[f
     return factor, weights
 
 
-def covering_requirement(size: int, epsilon: float, delta: float, failure: float, depth: int) -> float:
+def covering_requirement(size: int, epsilon: float, delta: Fraction | float, failure: float, depth: int) -> float:
     """Return the D = alpha·r from which PL-REC of this depth answers within D, with its exact constants.
 
     `epsilon` and `delta` are what each single mechanism gets. At each recursive level the two stable choices need

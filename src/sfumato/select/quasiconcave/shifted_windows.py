@@ -131,7 +131,7 @@ def shifted_windows(
     """
     bound = needs_delta(spend, "quasiconcave.shifted_windows")
     peak, chance = exact(promise, "promise"), between_zero_and_one(failure, "failure")
-    factor, weights = best_factor(levels_of(size), float(bound.delta), float(chance))
+    factor, weights = best_factor(levels_of(size), bound.delta, float(chance))
     first, second, third = (share * bound.epsilon for share in best_shares(weights))
     draft = ShiftedWindows(
         level_choice=exponential(Pure(first), sensitivity, relation=relation, reads=reads),

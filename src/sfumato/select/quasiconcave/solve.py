@@ -193,7 +193,7 @@ def _covers(facts: _SolverFacts) -> Found:
     if bound is None or facts.size <= SMALL + 1 or facts.peak <= 0:
         return {}
     each = float(bound.epsilon) / 4 / facts.sensitivity
-    loss = covering_requirement(facts.size, each, float(bound.delta) / 2, float(facts.failure), 2)
+    loss = covering_requirement(facts.size, each, bound.delta / 2, float(facts.failure), 2)
     alpha = min(Fraction(1, 2), Fraction(math.ceil(loss)) / facts.peak)
     pick = two_covers(bound, facts.size, promise=facts.peak, alpha=alpha, sensitivity=facts.sensitivity, **facts.names)
     # Beyond half of the promise the recursion proves nothing.

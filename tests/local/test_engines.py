@@ -73,6 +73,7 @@ def test_duckdb_and_the_collector_give_the_same_bits(plan: local.Plan, tmp_path:
     checked(plan, tmp_path)
 
 
+@pytest.mark.audit
 def test_spark_duckdb_and_the_collector_give_the_same_bits(spark: Any, tmp_path: Path) -> None:
     expected, parts = checked(PLAN, tmp_path)
     assert same(local.aggregate(PLAN, spark.read.parquet(str(parts))), expected)

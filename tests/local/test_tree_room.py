@@ -29,6 +29,7 @@ def crowded():
     return server, set(values.tolist())
 
 
+@pytest.mark.audit
 def test_strays_of_strong_items_leave_room(crowded, monkeypatch):
     server, values = crowded
     bits = server.plan.method.oracle.symbol_bits

@@ -109,6 +109,7 @@ def test_many_different_rows_are_not_read(monkeypatch: pytest.MonkeyPatch) -> No
 class TestOnSpark:
     pytestmark = SPARK_MARKS
 
+    @pytest.mark.audit
     @pytest.mark.parametrize("at_once", [SETS_AT_ONCE, 2])
     def test_a_cluster_counts_the_same_tables(
         self, spark: Any, at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

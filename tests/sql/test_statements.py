@@ -15,6 +15,7 @@ from sfumato import ADD_REMOVE, Approximate, Pure
 from sfumato.domain import booleans, categories, dates, fixed, integers, text
 from sfumato.errors import BudgetExceeded, CertificationError, ParameterError, SchemaError
 from sfumato.sql.select import Made, Select
+from sfumato.table.data import open_table
 from sfumato.table.gauge import Basis
 from sfumato.table.own import open_database
 from sfumato.table.sparse import Sparse
@@ -740,3 +741,17 @@ def test_one_table_and_a_database_of_it_do_not_share_a_plan():
         with sf.curate(data, described, sf.Budget(Pure(9), each_attribute=Pure(1))) as curator:
             asked.append(curator.sql("SELECT SUM(cost) FROM data", Pure(1)).loss.profile.names())
     assert asked == [{"cost"}, {"data.cost"}, {"cost"}]
+
+
+@pytest.mark.parametrize("scale", [4, 64])
+def test_a_statement_about_one_table_reads_rows_in_the_units_of_its_noise(scale: int) -> None:
+    """The unit is the gauge's: rows that were weighed in others would be noised for too little."""
+    schema = sf.Schema({"job": categories("a", "b"), "pay": integers(0, 9)}, person="id", rows_per_person=2)
+    data = pa.table({"id": [1, 1, 1, 2], "job": ["a"] * 4, "pay": [9] * 4})
+    question = Select("SELECT job, SUM(pay) FROM data GROUP BY job").canonical(schema)
+    with open_table(data, schema) as table:
+        prepared = question.prepare(Basis(schema, 2, scale=scale), Pure(1))
+        exact = prepared.exact(table)
+    assert prepared.gauge.rule.scale == scale
+    # Three rows of one person count two thirds each, in whole units; one row of the other counts once.
+    assert max(int(np.max(part)) for part in exact) == 9 * (3 * (2 * scale // 3) + scale)

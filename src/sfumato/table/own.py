@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
-from sfumato.errors import DataChanged, SchemaError
+from sfumato.errors import DataChanged, ParameterError, SchemaError
 from sfumato.table.bounding import SCALE, WEIGHT, Bounding, Way, bounding_of, rows_by_person, told_apart, weighed
 from sfumato.table.data import Table
 from sfumato.table.database import Database, Known
@@ -97,6 +97,15 @@ class OpenDatabase(Table):
         """Return a stored table."""
         return self._held[table]
 
+    def weighing(self, scale: int) -> OpenDatabase:
+        """Return the stored tables, whose rows were weighed when they were opened; noise for other units is refused."""
+        if scale != self._opening.scale:
+            raise ParameterError(
+                f"These tables were opened with rows in units of 1/{self._opening.scale}, and the noise is made for "
+                f"1/{scale}; open them with scale={scale}."
+            )
+        return self
+
     @cached_property
     def people(self) -> int:
         """How many people there are."""
@@ -133,8 +142,8 @@ class FlatTable(Table):
 
     def bounded(self, rule: Bounding, names: Iterable[str]) -> ir.Table:
         """Return the codes of some columns, with the weight of each row where rows are weighed."""
-        found = self._flat.codes(self._holdings, names, weighed=rule.way is Way.WEIGH)
-        return found.drop(PERSON)
+        holdings = self._holdings.weighing(rule.scale) if rule.way is Way.WEIGH else self._holdings
+        return self._flat.codes(holdings, names, weighed=rule.way is Way.WEIGH).drop(PERSON)
 
     def everybody(self) -> ir.Table:
         """Return the codes of all rows, with the person of each."""
@@ -340,8 +349,12 @@ def _numbers(columns: Sequence[str], source: Source) -> Any:
 class _Alone:
     """The one table of a schema, as statements read stored tables."""
 
-    def __init__(self, table: Table) -> None:
-        self._table = table
+    def __init__(self, table: Table, scale: int = SCALE) -> None:
+        self._table, self._scale = table, scale
+
+    def weighing(self, scale: int) -> _Alone:
+        """Return the same rows, weighed in the units that the noise is made for."""
+        return self if scale == self._scale else _Alone(self._table, scale)
 
     def held(self, table: str) -> ir.Table:
         """Return the rows with their person, and their weight where a person may have several."""
@@ -350,7 +363,7 @@ class _Alone:
         rows, schema = self._table.everybody(), self._table.schema
         if schema.person is None:
             return rows.mutate(**{PERSON: ibis.literal(0, "int32")})
-        rule = bounding_of(schema, whole=False)
+        rule = bounding_of(schema, whole=False, scale=self._scale)
         if rule.way is Way.ROWS:
             return told_apart(rows, schema)
         return weighed(rows, self._table._rows_by_person, rule)

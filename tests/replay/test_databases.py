@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from sfumato import Pure
-from sfumato.errors import CertificationError
+from sfumato.errors import CertificationError, ParameterError
 from sfumato.privacy import ADD_REMOVE, REPLACE_ONE
 from sfumato.sql import narrowing
 from sfumato.sql import plan as plans
@@ -17,6 +17,7 @@ from sfumato.sql.select import Select
 from sfumato.table import gauge as gauges
 from sfumato.table import own, person_parts, sensitivity
 from sfumato.table.flat import Flat, FlatSchema
+from sfumato.table.own import OpenDatabase
 from sfumato.table.repair import PERSON
 from sfumato.table.statistics import Part
 from tests.replay import harness, seam
@@ -163,8 +164,11 @@ def test_half_the_sensitivity_is_found(tables, monkeypatch):
     assert broken(tables, "join drops") and broken(tables, "per clamped")
 
 
-def test_rows_that_are_weighed_in_another_unit_are_found(tables):
+def test_rows_that_are_weighed_in_another_unit_are_refused_and_would_be_found(tables, monkeypatch):
     smaller = replace(tables, world=replace(tables.world, scale=3))
+    with pytest.raises(ParameterError, match="opened with rows in units of 1/6"):
+        broken(smaller, "visits")
+    monkeypatch.setattr(OpenDatabase, "weighing", lambda held, scale: held)
     assert broken(smaller, "visits")
 
 

@@ -37,12 +37,12 @@ def states(house: House) -> State:
     texts = cache(lambda path: hashlib.sha256(path.read_bytes()).hexdigest())
     shared, rooms = frozenset(_shared(house.root)), frozenset(_beside(house.root))
 
-    named = cache(lambda path: path.read_text(encoding="utf-8"))
+    contents = cache(lambda path: path.read_text(encoding="utf-8"))
 
     @cache
     def state(file: str) -> str:
         reached = house.reached(file)
-        beside = {path for path in rooms if any(_reads(one, path, named) for one in reached)}
+        beside = {path for path in rooms if any(_reads(one, path, contents) for one in reached)}
         deciding = {path.relative_to(house.root).as_posix(): path for path in reached | shared | beside}
         lines = [f"{name} {texts(path)}" for name, path in sorted(deciding.items()) if name not in KEEPING]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12]
@@ -50,11 +50,11 @@ def states(house: House) -> State:
     return state
 
 
-def _reads(code: Path, data: Path, text: Callable[[Path], str]) -> bool:
+def _reads(code: Path, data: Path, content_of: Callable[[Path], str]) -> bool:
     """Tell whether code may read a file beside it: it names the file, or its folder's files are not named anywhere."""
     if code.parent != data.parent:
         return False
-    return data.name in text(code) or not any(data.name in text(one) for one in code.parent.glob("*.py"))
+    return data.name in content_of(code) or not any(data.name in content_of(one) for one in code.parent.glob("*.py"))
 
 
 def _shared(root: Path) -> Iterator[Path]:

@@ -11,7 +11,7 @@ import pytest
 
 from sfumato import Approximate, Concentrated, Cost, Event, Loss, Pure
 from sfumato.errors import ParameterError, SchemaError
-from sfumato.ledger import Budget, Ledger
+from sfumato.ledger import Budget, Ledger, Limit
 from sfumato.ledger.wording import METER
 from sfumato.privacy import Secrets
 from sfumato.report import Level, ThreatReport, threats
@@ -254,3 +254,22 @@ def test_reports_are_saved_by_suffix(report: ThreatReport, tmp_path: Path) -> No
     assert report.save(str(tmp_path / "r.txt")).read_text().startswith("Privacy report")
     with pytest.raises(ParameterError, match=r"\.html, \.json or \.txt"):
         report.save(tmp_path / "r.pdf")
+
+
+def test_the_part_that_is_used_is_that_of_the_limit_with_least_room() -> None:
+    budget = Budget(Pure(8), Pure(4), {"sex": Pure(1), "race": Pure(6)}, secrets=SECRETS)
+    found = threats(spent(budget, pure("1/2", "sex"), pure("1", "race")), GOOD)
+    lines = {row.subject: row for row in found.attributes}
+    assert [lines[name].percent for name in ("sex", "race", "hours")] == [50, 25, 0]
+    assert [lines[name].limit for name in ("sex", "race", "hours")] == [Pure(1), Pure(4), Pure(4)]
+    assert [lines[name].guaranteed for name in ("sex", "race", "hours")] == [Pure(1), Pure(4), Pure(4)]
+    assert lines["sex"].used is not None and upward(lines["sex"].used.epsilon) == "0.5"
+    assert "50 % of Pure(1)" in found.html() and lines["sex"].to_json()["spent"]["percent"] == 50
+    assert "0.5 of 1" in (lines["sex"].spent_text or "")
+
+
+def test_a_limit_that_was_set_later_and_binds_is_named_beside_its_part() -> None:
+    ledger = spent(Budget(Pure(8), Pure(4), secrets=SECRETS), pure("1/2", "sex"))
+    ledger.add_limit(Limit({"sex"}, Pure(1)))
+    line = next(row for row in threats(ledger, GOOD).attributes if row.subject == "sex")
+    assert (line.percent, line.limit, line.guaranteed) == (50, Pure(1), Pure(4))

@@ -54,7 +54,7 @@ class Account:
         """Return the line about these attributes, with all that are linked to them."""
         on = self._closed(names)
         bound = self._guaranteed(on, people)
-        used, percent, text = self._spent(on, people)
+        used, limit, text = self._spent(on, people)
         return ReportLine(
             subject or _subject(on, people),
             () if isinstance(on, Everything) else tuple(sorted(on)),
@@ -64,8 +64,9 @@ class Account:
             used,
             self.ledger.guarantee_text(on, people),
             text,
-            percent,
+            None if limit is None else limit.percent,
             self.ledger.relation is ADD_REMOVE and isinstance(on, Everything),
+            None if limit is None else limit.rule.limit.bound,
         )
 
     def worst(self, size: int) -> Worst:
@@ -146,10 +147,24 @@ class Account:
     def _own(self) -> dict[Attributes, Reading]:
         """What the meters of limits for one person show, by their attributes."""
         found: dict[Attributes, Reading] = {}
-        for reading in self.ledger.readings():
-            if reading.rule.analyst is None and reading.rule.limit.people == 1:
+        for reading in self._common:
+            if reading.rule.limit.people == 1:
                 found.setdefault(reading.rule.limit.on, reading)
         return found
+
+    @cached_property
+    def _common(self) -> list[Reading]:
+        """What the meters of all limits show that hold for everybody's questions together."""
+        return [reading for reading in self.ledger.readings() if reading.rule.analyst is None]
+
+    def _binding(self, on: Attributes, people: int) -> Reading | None:
+        """Return the limit of these attributes that is used most, None if they have none of their own.
+
+        An attribute may have a limit of its own beside that of each attribute: the one with less room refuses first.
+        """
+        own = [one for one in self._common if one.rule.limit.on == on and one.rule.limit.people == people]
+        guaranteed = self._guaranteed(on, people)
+        return max(own, key=lambda one: (one.percent, one.rule.limit.bound == guaranteed), default=None)
 
     def _places(self, on: frozenset[str], size: int) -> tuple[int, ...] | None:
         """Return the classes whose union these attributes are, None if they are no union of so many."""
@@ -172,14 +187,15 @@ class Account:
         bound = self.ledger.guarantee(on, people)
         return None if isinstance(bound, Unbounded) else bound
 
-    def _spent(self, on: Attributes, people: int) -> tuple[Meaning | None, int | None, str | None]:
-        """Return what the meters mean, the percentage of a limit of its own, and the exact wording."""
+    def _spent(self, on: Attributes, people: int) -> tuple[Meaning | None, Reading | None, str | None]:
+        """Return what the meters mean, those of the limit of its own that binds, and the exact wording."""
         try:
             reading = self.ledger.spent(on, people)
         except ParameterError:
             return None, None, None  # no limit reaches so many people, so nothing was measured for them
         found = meaning(metered(reading), self.delta, self._size(on))
-        return found, reading.percent if reading.own else None, reading.text
+        limit = self._binding(on, people)
+        return found, limit, (limit or reading).text
 
     def _strength(self, bound: Bound | None) -> Extended:
         return INFINITY if bound is None else promised(bound, self.delta).epsilon

@@ -139,8 +139,9 @@ class ReportLine:
     """One line of the report: a subject, its guarantee, and what the meter shows.
 
     `attributes` is empty for the whole record. `guaranteed` is None where no limit reaches; the meter is never
-    shown in its place. `percent` is how much of a limit of its own is used. `presence` says that the line is about
-    whether people are in the data, as those about whole people are under add-remove neighbours.
+    shown in its place. `percent` is how much of `limit` is used, of its own limits the one that has least room.
+    `presence` says that the line is about whether people are in the data, as those about whole people are under
+    add-remove neighbours.
     """
 
     subject: str
@@ -153,6 +154,7 @@ class ReportLine:
     spent_text: str | None
     percent: int | None = None
     presence: bool = False
+    limit: Bound | None = None
 
     @property
     def whole(self) -> bool:

@@ -120,7 +120,8 @@ def _card(row: ReportLine) -> str:
     title = "For a person" if row.whole else f"For the worst attribute: {row.subject}"
     if row.guaranteed is None or row.promise is None:
         return f'<section class="card"><h2>{escape(title)}</h2>{paragraph(headline(row))}</section>'
-    used = NOTHING_KNOWN if row.percent is None else f"{row.percent} % so far"
+    part = "" if row.limit == row.guaranteed else f" of {row.limit!s}"
+    used = NOTHING_KNOWN if row.percent is None else f"{row.percent} %{part} so far"
     facts = [("Guaranteed", str(row.guaranteed)), *_meanings(row.promise), ("Used", used)]
     listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts)
     guessed = "whether they are in the data" if row.presence else "a yes-or-no fact"
@@ -190,7 +191,7 @@ def _questionnaire(report: ThreatReport) -> str:
 def _limits_chart(report: ThreatReport) -> Drawing | None:
     """Return bars of what is used of each limit, None if no line has a limit of its own."""
     rows = [
-        Gauge(row.subject, row.percent, f"{row.percent} % of {row.guaranteed!s}")
+        Gauge(row.subject, row.percent, f"{row.percent} % of {row.limit!s}")
         for row in report.rows
         if row.percent is not None and row.guaranteed is not None
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from sfumato.fair.audits.group_report import GroupReport
 from sfumato.fair.audits.rates import CellNoise, Share
 from sfumato.noise import Noise
 from sfumato.questions import GroupAudit
+from sfumato.table.gauge import Basis
 
 PEOPLE = 4000
 
@@ -323,3 +325,96 @@ def test_noisy_numbers_of_people_are_shown_with_an_interval():
     assert low < about < high and abs(about - women) < 300
     assert "about" in report.ll144()[0].rows[0][1] and "about" in report.ll144()[0].rows[0][2]
     assert "about" not in str(group_report(rows["hired"], rows["sex"], favourable=True))
+
+
+ROWS = 4
+ALIKE = 0.3
+"""The rate of both groups of a fair table."""
+
+
+def repeated(design: str, tables: int, people: int, seed: int) -> np.ndarray:
+    """Return rows of fair tables, by group and decision, in which nobody has more than four of them.
+
+    "alike": the rows of a person are equal. "many": everybody has one to four, all of them equal. "both": a person has
+    two in either group, and whoever is refused in the one is chosen in the other where that is possible.
+    """
+    noise = Noise(insecure_seed=seed)
+    chance = noise.uniform(1 << 30, tables * people * 2).reshape(2, tables, people) / 2.0**30
+    number = noise.uniform(ROWS, tables * people * 2).reshape(2, tables, people) + 1
+    chosen = chance < ALIKE
+    counted = {"alike": np.full_like(number, ROWS), "many": number, "both": np.full_like(number, ROWS // 2)}[design]
+    if design == "both":
+        chosen[1] = chance[0] > 1 - ALIKE
+    return np.stack([(counted * ~chosen).sum(2), (counted * chosen).sum(2)], axis=2).transpose(1, 0, 2)
+
+
+def held(design: str, tables: int, people: int, seed: int, spend: Pure) -> tuple[float, float, float]:
+    """Return how often the interval of a rate and that of the ratio hold, and how often a fair table "differs"."""
+    columns = {"sex": categories("f", "m", other="f", missing="f"), "hired": booleans(missing=False)}
+    audit = GroupAudit("hired", "sex", favourable=True)
+    basis = Basis(Schema(columns, person="id", rows_per_person=ROWS), people * (1 if design == "both" else 2))
+    prepared = audit.prepare(basis, spend)
+    noise, rates, ratios, differs = Noise(insecure_seed=seed + 1), [], [], []
+    for cells in repeated(design, tables, people, seed):
+        raw = prepared.mechanism.run(prepared.arrange([cells * prepared.gauge.rule.scale]), noise)
+        report = audit.value(prepared.finish(raw))
+        (compared,) = report.comparisons
+        for one in report.tallied.groups:
+            low, high = one.chosen.interval(0.95, report.tallied.noise)
+            rates.append(low <= ALIKE <= high)
+        ratios.append(compared.ratio_interval.low <= 1 <= compared.ratio_interval.high)
+        differs.append(compared.differs)
+    return float(np.mean(rates)), float(np.mean(ratios)), float(np.mean(differs))
+
+
+@pytest.mark.parametrize("design", ["alike", "both"])
+def test_intervals_and_verdicts_hold_where_rows_of_a_person_are_alike(design):
+    rates, ratios, differs = held(design, 400, 300, 71, Pure(2))
+    assert rates >= 0.94 and ratios >= 0.94 and differs <= 0.05, (rates, ratios, differs)
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("design", ["alike", "many", "both"])
+@pytest.mark.parametrize(("people", "spend"), [(50, Pure(4)), (300, Pure(1)), (300, Pure(8)), (3000, Pure(1))])
+def test_intervals_and_verdicts_hold_of_many_tables_with_several_rows_a_person(design, people, spend):
+    rates, ratios, differs = held(design, 4000, people, 1000 + people, spend)
+    assert rates >= 0.94 and ratios >= 0.94 and differs <= 0.05, (rates, ratios, differs)
+
+
+def test_rows_are_called_rows_and_the_note_says_how_everybody_counts_once():
+    rows = applicants()
+    rows["id"] = np.arange(PEOPLE) // 4
+    asked = {"favourable": True, "deserving": True, "spend": Pure(5)}
+    with curate(pa.table(rows), described(person="id", rows_per_person=4), Pure(30)) as curator:
+        answer = curator.audit("hired", "sex", "good", **asked)
+        seen = curator.preview(GroupAudit("hired", "sex", favourable=True), Pure(5)).error
+        assert curator.audit("hired", "sex", "good", **asked).value.tallied.noise.rows == 4, "also of a stored draw"
+    report = answer.value
+    assert "rows" in answer.frame.columns and "people" not in answer.frame.columns
+    assert [table.columns[1] for table in (*report.tables(), *report.ll144())] == ["rows"] * 3
+    assert report.to_json()["rows"] > 3900 and "rows" in report.to_json()["groups"][0]
+    assert "group of 100 rows" in seen and "people" not in seen.split("who is in the table")[0]
+    said = "a person may have 4"
+    assert str(answer).count(said) == str(report).count(said) == report.model_card().count(said) == 1
+    assert any(said in note and "write rows_per_person = 1 in the schema" in note for note in answer.notes)
+    assert answer.loss.person.epsilon == 5 and answer.event.name, "what is read and charged is as it was"
+
+
+@pytest.mark.parametrize("options", [{}, {"person": "id"}, {"person": "id", "row_key": ()}])
+def test_whoever_counts_once_is_a_person_however_many_rows_there_are(options):
+    rows = applicants()
+    rows["id"] = np.arange(PEOPLE) // (4 if "row_key" not in options else 1)
+    with curate(pa.table(rows), described(**options), Pure(30)) as curator:
+        answer = curator.audit("hired", "sex", favourable=True, spend=Pure(5))
+    assert answer.value.tallied.noise.rows == 1 and "people" in answer.frame.columns
+    assert not any("may all be alike" in note for note in answer.notes)
+
+
+def test_an_answer_of_an_earlier_version_says_that_its_intervals_may_be_too_narrow():
+    rows = applicants()
+    rows["id"] = np.arange(PEOPLE) // 4
+    with curate(pa.table(rows), described(person="id", rows_per_person=4), Pure(30)) as curator:
+        answer = curator.audit("hired", "sex", favourable=True, spend=Pure(5))
+    earlier = replace(answer, released=replace(answer.released, facts={}))
+    assert any("An earlier version wrote this answer" in note for note in earlier.notes)
+    assert not any("An earlier version" in note for note in answer.notes)

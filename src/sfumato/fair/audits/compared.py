@@ -43,6 +43,8 @@ class Comparison:
     difference_interval: Ends
     difference_surely: Ends
     enough: bool
+    counted: str = "people"
+    """What the numbers of both groups are numbers of."""
 
     @property
     def known(self) -> bool:
@@ -88,8 +90,8 @@ class Comparison:
         shown = f"ratio {self.ratio:.2f} ({_ends(self.ratio_interval)})"
         if self.verdict == "clear":
             return f"{self._apart()} The {shown} is not below four fifths."
-        people = max(0.0, self.group.people) + max(0.0, self.reference.people)
-        return f"{self._apart()} Whether the {shown} is below four fifths cannot be said from {people:,.0f} people."
+        seen = f"{max(0.0, self.group.people) + max(0.0, self.reference.people):,.0f} {self.counted}"
+        return f"{self._apart()} Whether the {shown} is below four fifths cannot be said from {seen}."
 
     def _apart(self) -> str:
         done = "is selected" if self.figure == "chosen" else "scores high"

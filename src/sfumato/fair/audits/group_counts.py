@@ -65,7 +65,10 @@ class GroupCounts:
 
 @dataclass(frozen=True)
 class Tallied:
-    """Everything that was counted, and the noise in each cell; `people` is the number of all."""
+    """Everything that was counted, and the noise in each cell; `people` is the number of all.
+
+    Where a person may have several of the counted rows, all numbers of people are numbers of rows.
+    """
 
     groups: tuple[GroupCounts, ...]
     people: float
@@ -75,6 +78,22 @@ class Tallied:
     """How many have no label where others have one, None if that is private; what needs a label leaves them out."""
     without_decision: int | None = 0
     """How many have no decision, None if that is private; everything about decisions leaves them out."""
+
+    @property
+    def counted(self) -> str:
+        """What was counted, in a word: people, or rows of which a person may have several."""
+        return "rows" if self.noise.rows > 1 else "people"
+
+    def alike(self) -> str:
+        """Return what follows from several rows of a person, and what to write instead; nothing where people count."""
+        rows = self.noise.rows
+        if rows == 1:
+            return ""
+        return (
+            f"Rows are counted, of which a person may have {rows}, and rows of one person may all be alike: intervals "
+            f"and verdicts take {rows} rows for no more than one person, so they hold whatever they have in common. "
+            "Where everybody should count once, write rows_per_person = 1 in the schema, which is also surer."
+        )
 
     def column_sets(self) -> list[tuple[str, ...]]:
         """Return the columns that groups were made of, single ones first."""

@@ -91,6 +91,7 @@ class GroupReport:
             ratio_interval(first, second, self._shown, noise), ratio_interval(first, second, surely, noise),
             first.value - second.value, difference_interval(first, second, self._shown, noise),
             difference_interval(first, second, surely, noise), first.interval(self.confidence, noise) != (0.0, 1.0),
+            self.tallied.counted,
         )  # fmt: skip
 
     @cached_property
@@ -159,7 +160,7 @@ class GroupReport:
         """Return how many have no decision, in a sentence; nothing where everybody has one."""
         absent = self.tallied.without_decision
         if absent is None:
-            return "Rates leave out people whose decision is missing."
+            return f"Rates leave out {self.tallied.counted} whose decision is missing."
         if not absent:
             return ""
         have, whom = ("has", "that person") if absent == 1 else ("have", "them")
@@ -172,7 +173,7 @@ class GroupReport:
         """Return how many have no label and what leaves them out, in a sentence; nothing where everybody has one."""
         absent = self.tallied.without_label
         if absent is None:
-            return "Error rates and precision leave out people whose label is missing."
+            return f"Error rates and precision leave out {self.tallied.counted} whose label is missing."
         if not absent:
             return ""
         figures = ["error rates", "precision"] if any(one.hits is not None for one in self.tallied.groups) else []
@@ -198,7 +199,7 @@ class GroupReport:
     def _table(self, columns: tuple[str, ...], shown: list[str]) -> Table:
         groups = self.tallied.of(columns)
         compared = {(one.figure, one.group.group): one for one in self.comparisons}
-        head = [" and ".join(columns), "people"]
+        head = [" and ".join(columns), self.tallied.counted]
         for figure in shown:
             head += [RATES[figure], "impact ratio" if figure in IMPACT else "difference"]
         rows = []
@@ -217,7 +218,7 @@ class GroupReport:
         return "" if share is None else self._count(share.part, share.cells[0])
 
     def _count(self, people: float, cells: int) -> str:
-        """Return a number of people; a noisy one with the interval of the true one, which it is not."""
+        """Return a number of people or rows; a noisy one with the interval of the true one, which it is not."""
         shown = f"{max(0.0, people):,.0f}"
         if not self.tallied.noise.variance:
             return shown
@@ -288,7 +289,8 @@ class GroupReport:
             number = [self._people(one)] if figure == "high" else [self._people(one), self._selected(share)]
             shown = "not shown" if one.group.unknown else f"{ratio:.3f}"
             rows.append([one.group.name, *number, "" if share is None else f"{share.value:.3f}", shown])
-        counted = ["number"] if figure == "high" else ["applicants", "selected"]
+        applied = "applicants" if self.tallied.counted == "people" else self.tallied.counted
+        counted = ["number"] if figure == "high" else [applied, "selected"]
         about = [part for part in (self.source, self.period) if part]
         title = f"{RATES[figure]} by {' and '.join(columns)}"
         return table(
@@ -299,7 +301,7 @@ class GroupReport:
 
     def model_card(self) -> str:
         """Return the figures as Markdown, for a model card."""
-        about = [f"{self.tallied.people:,.0f} people", self.source, self.period, self.private]
+        about = [f"{self.tallied.people:,.0f} {self.tallied.counted}", self.source, self.period, self.private]
         headline = " ".join(part for part in (self.headline(), self.counted()) if part)
         lines = ["## Fairness by group", "", headline, "", ". ".join(part for part in about if part) + ".", ""]
         for shown in [*self.tables(), *([self.calibration()] if self.tallied.edges else [])]:
@@ -307,7 +309,8 @@ class GroupReport:
             lines += [f"### {shown.title}", "", _markdown(shown), ""]
         if self.calibration_verdict is not None:
             lines += [self.calibration_verdict.sentence(), ""]
-        lines += [line for said in (self.pending(), self.labelled()) if said for line in (said, "")]
+        said = (self.pending(), self.labelled(), self.tallied.alike())
+        lines += [line for sentence in said if sentence for line in (sentence, "")]
         lines += [
             f"{self.together()} A ratio above 0.8 does not make a rule fair, and nothing here is a statement about "
             "causes or about the law.",
@@ -338,7 +341,8 @@ class GroupReport:
         shown = [*self.tables(), *([calibration] if calibration is not None else [])]
         verdict = self.calibration_verdict
         calibrated = "" if verdict is None else verdict.sentence()
-        said = [calibrated, self.pending(), self.labelled(), self.together() if self.comparisons else ""]
+        together = self.together() if self.comparisons else ""
+        said = [calibrated, self.pending(), self.labelled(), self.tallied.alike(), together]
         return "\n\n".join([*(one.text() for one in shown), *(part for part in said if part)])
 
     def together(self) -> str:
@@ -363,15 +367,15 @@ class GroupReport:
                         ratio = (beside.ratio, *beside.ratio_interval)
                     rows.append((" and ".join(one.group.columns), one.group.name, name, max(0.0, one.people),
                                  *rate, *ratio))  # fmt: skip
-        names = ("columns", "group", "figure", "people", "rate", "rate, low", "rate, high", "ratio", "ratio, low",
-                 "ratio, high")  # fmt: skip
+        names = ("columns", "group", "figure", self.tallied.counted, "rate", "rate, low", "rate, high", "ratio",
+                 "ratio, low", "ratio, high")  # fmt: skip
         return Frame(names[:3], dict(zip(names, zip(*rows, strict=True), strict=True)))
 
     def to_json(self) -> dict[str, Any]:
         """Return all figures as a JSON object."""
         return {
             "ok": self.ok, "raised": list(self.raised), "differs": list(self.differs),
-            "headline": self.headline(), "people": self.tallied.people,
+            "headline": self.headline(), self.tallied.counted: self.tallied.people,
             "favourable": self.favourable or None, "without_label": self.tallied.without_label,
             "without_decision": self.tallied.without_decision,
             "comparisons": [one.to_json() for one in self.comparisons],
@@ -480,7 +484,7 @@ def _markdown(shown: Table) -> str:
 def _group_json(one: GroupCounts, confidence: float, tallied: Tallied) -> dict[str, Any]:
     rates = {RATES[figure]: getattr(one, figure) for figure in RATES if getattr(one, figure) is not None}
     return {
-        "columns": list(one.group.columns), "group": list(one.group.values), "people": one.people,
+        "columns": list(one.group.columns), "group": list(one.group.values), tallied.counted: one.people,
         "undecided": None if tallied.without_decision is None else one.undecided,
         "rates": {
             name: {"value": share.value, "interval": list(share.interval(confidence, tallied.noise))}

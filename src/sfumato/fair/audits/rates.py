@@ -2,12 +2,13 @@
 
 A share is known by two sums of cells: those that have the outcome, and the rest. Without noise the interval is that of
 Clopper and Pearson; with noise it is Fieller's, whose ends solve a quadratic equation in closed form. Two groups are
-compared by recovering their variances from their intervals (MOVER).
+compared by recovering their variances from their intervals (MOVER). Where rows are counted and a person may have k of
+them, N rows are as sure as N/k people are, and no surer: rows of one person may all be alike.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, inf, isfinite, log, sqrt
 from typing import NamedTuple
 
@@ -21,10 +22,14 @@ class Ends(NamedTuple):
 
 @dataclass(frozen=True)
 class CellNoise:
-    """The noise that privacy added to each cell: its variance in people, and whether its tails are those of Laplace."""
+    """The noise that privacy added to each cell: its variance in people, and whether its tails are those of Laplace.
+
+    `rows` is how many of the counted rows one person may have; above 1, rows are counted in place of people.
+    """
 
     variance: float = 0.0
     heavy: bool = False
+    rows: int = 1
 
     def around(self, count: float, cells: int, confidence: float = 0.95) -> Ends:
         """Return between which numbers of people the true sum of cells lies, whose noisy sum is a count.
@@ -77,7 +82,13 @@ class Share:
 
         >>> [round(end, 3) for end in Share(6, 4).interval()]
         [0.262, 0.878]
+        >>> Share(24, 16).interval(noise=CellNoise(rows=4)) == Share(6, 4).interval()
+        True
         """
+        if noise.rows > 1:
+            # In units of a person's most rows the table is one of so many fewer people, whose rows are all alike.
+            people = replace(self, part=self.part / noise.rows, rest=self.rest / noise.rows)
+            return people.interval(confidence, CellNoise(noise.variance / noise.rows**2, noise.heavy))
         if noise.variance > 0:
             return _fieller(self, 1 - confidence, noise)
         if self.total <= 0:
@@ -147,7 +158,7 @@ def _fieller(share: Share, alpha: float, noise: CellNoise) -> Ends:
 
 
 def ratio_interval(one: Share, two: Share, confidence: float = 0.95, noise: CellNoise = EXACT) -> Ends:
-    """Return the interval of one share divided by another; the groups share no people.
+    """Return the interval of one share divided by another; the groups share no people, or at most `noise.rows` rows.
 
     >>> [round(end, 2) for end in ratio_interval(Share(30, 70), Share(60, 40))]
     [0.34, 0.7]

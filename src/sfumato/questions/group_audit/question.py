@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -37,7 +37,14 @@ VERDICTS = 0.95
 """How sure verdicts are, whichever intervals somebody asks for."""
 YES_OR_NO = {"yes": True, "true": True, "no": False, "false": False}
 """How people write a truth value; a column of yes and no may be drafted as one."""
+ROWS = "rows of a person"
+"""The fact that says how many rows of a person count at most, where there is a person column."""
 BINS = "derive coarser bins in the schema, or name fewer protected columns"
+
+EARLIER = (
+    "An earlier version wrote this answer, and took rows of one person as if each were somebody else's: its intervals "
+    "are too narrow if the schema lets people have several. Ask again; what was answered before costs nothing."
+)
 
 
 @dataclass(frozen=True, init=False)
@@ -45,11 +52,13 @@ class GroupAudit(Question):
     """How often each group gets the good decision, compared with the others, from one noisy table.
 
     The table counts people by all protected columns, decision and label together; every figure is arithmetic on it.
-    Promise: a person is in one cell, so replacing one moves the table by 2 in total and adding or removing one by 1; an
-    attribute that the table reads costs what a replaced person does. `favourable` is the good decision and `deserving`
-    the label of those who should get it. A missing decision or label has cells of its own, and rates leave them out.
-    Both good values must be said, of 0 and 1 too: whether 1 is a loan or a default is known
-    to whoever asks, not to a schema. Time and memory: one pass, and one number for each cell.
+    Where the schema lets a person have several rows it counts rows, and intervals and verdicts allow for rows of one
+    person that are all alike: nothing but the schema is read for that. Promise: a row is in one cell, so replacing a
+    person of one row moves the table by 2 in total and adding or removing one by 1, and by so many times that where
+    rows_per_person says more; an attribute that the table reads costs what a replaced person does. `favourable` is the
+    good decision and `deserving` the label of those who should get it. A missing decision or label has cells of its
+    own, and rates leave them out. Both good values must be said, of 0 and 1 too: whether 1 is a loan or a default is
+    known to whoever asks, not to a schema. Time and memory: one pass, and one number for each cell.
     """
 
     kind: ClassVar[str] = "GroupAudit"
@@ -103,7 +112,16 @@ class GroupAudit(Question):
         _value_of(basis.schema, self.decision, self.favourable, "favourable")
         if self.label is not None:
             _value_of(basis.schema, self.label, self.deserving, "deserving")
-        return plan_totals((Count(),), basis, spend, self.keys, read_where(self.where, basis.schema))
+        prepared = plan_totals((Count(),), basis, spend, self.keys, read_where(self.where, basis.schema))
+        gauge, finish = prepared.gauge, prepared.finish
+        if gauge.rows == 1 and gauge.unit == 1:
+            return prepared
+
+        def finished(raw: Any) -> Released:
+            found = finish(raw)
+            return replace(found, facts={**found.facts, ROWS: Fraction(gauge.rows)})
+
+        return replace(prepared, finish=finished)
 
     def expected(self, basis: Basis, spend: Bound, prepared: Prepared | None = None) -> Expected | None:
         """Return how well a rate near one half will be known, in the worst group of one protected column."""
@@ -115,7 +133,7 @@ class GroupAudit(Question):
         cells = max((share.cells for share in single), key=sum)
         ends = {size: Share(size / 2, size / 2, cells).interval(VERDICTS, report.tallied.noise) for size in FORESEEN}
         wide = {size: (high - low) / 2 for size, (low, high) in ends.items()}
-        return Expected(wide[FORESEEN[-1]], told=_foreseen(wide))
+        return Expected(wide[FORESEEN[-1]], told=_foreseen(wide, report.tallied.counted))
 
     def canonical(self, schema: Schema) -> GroupAudit:
         """Return the audit with its good values written out, so that equal audits have equal forms."""
@@ -143,12 +161,19 @@ class GroupAudit(Question):
         """Every rate and every comparison has its own."""
         return self.value(released).number_of_intervals
 
+    def doubts(self, released: Released) -> tuple[str, ...]:
+        """Say that rows of one person may be alike, where rows are counted."""
+        (part,) = released.parts
+        if part.unit != 1 and ROWS not in released.facts:
+            return (EARLIER,)
+        return () if released.facts.get(ROWS, 1) == 1 else (self._report(released).tallied.alike(),)
+
     def _report(self, released: Released) -> GroupReport:
         (part,) = released.parts
         levels = [list(dict.fromkeys(cell[place] for cell in released.cells)) for place in range(len(self.keys))]
         counts = np.array([float(value) for value in part.values()]).reshape([len(found) for found in levels])
         variance = 0.0 if part.law is None else (part.law.deviation() * float(part.unit)) ** 2
-        noise = CellNoise(variance, isinstance(part.law, DiscreteLaplace))
+        noise = CellNoise(variance, isinstance(part.law, DiscreteLaplace), int(released.facts.get(ROWS, 1)))
         table = _Table(dict(zip(self.keys, levels, strict=True)), counts, self)
         groups = [
             table.group(columns, place)
@@ -202,15 +227,15 @@ def _share(cells: Floats, code: int, axis: int) -> Share:
     return Share(float(part.sum()), float(rest.sum()), (part.size, rest.size))
 
 
-def _foreseen(wide: Mapping[int, float]) -> str:
+def _foreseen(wide: Mapping[int, float], counted: str) -> str:
     """Say how well rates of some groups will be known, by the half width of their intervals."""
     known = {size: readable(half, half) for size, half in wide.items() if half < 0.5}
     lost = [f"{size:,}" for size in wide if size not in known]
     if not known:
-        much = f"There is too much noise to say anything of a group of {lost[-1]} people"
+        much = f"There is too much noise to say anything of a group of {lost[-1]} {counted}"
         return f"{much}; spend more, or name fewer columns."
-    few = f"; of a group of {lost[-1]} people nothing will be known" if lost else ""
-    first, *others = (f"of {size:,} people" for size in known)
+    few = f"; of a group of {lost[-1]} {counted} nothing will be known" if lost else ""
+    first, *others = (f"of {size:,} {counted}" for size in known)
     within = [f"{first} is known to within", *(f"{other} to within" for other in others)]
     rates = ", and ".join(f"{words} {half}" for words, half in zip(within, known.values(), strict=True))
     return f"The selection rate of a group {rates}, 95 % of the time ({GroupAudit.covers}){few}."

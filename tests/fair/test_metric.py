@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -171,3 +173,47 @@ def test_infinite_distances_are_kept():
     metric = fair.Metric.from_matrix([[0, np.inf], [np.inf, 0]])
     assert isinstance(metric, MatrixMetric) and np.isinf(metric.block()[0, 1])
     assert fair.certify(metric, np.array([[1.0, 0], [0, 1.0]])).ok
+
+
+WRONG = [30, 41, "n/a", 36, 52]
+WEIGHT = {"age": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("people", "weights"),
+    [
+        ({"age": WRONG}, WEIGHT),
+        ({"age": tuple(WRONG)}, WEIGHT),
+        ({"age": np.array(WRONG, dtype=object)}, WEIGHT),
+        ([[age, "a"] for age in WRONG], {0: 0.1}),
+        ({"age": WRONG}, None),
+    ],
+)
+def test_one_word_in_a_column_of_numbers_is_refused_with_its_row(people, weights):
+    said = r"Column ('age'|0) is one of numbers, because most of its cells are, and that of row 3 is none"
+    with pytest.raises(ParameterError, match=said):
+        fair.Metric.from_features(people, weights)
+    made = fair.Metric.from_features({"age": [30, 41]} if not isinstance(people, list) else [[30, "a"], [41, "b"]],
+                                     {next(iter(weights or WEIGHT)): 0.1})  # fmt: skip
+    assert made.block()[0, 1] == pytest.approx(1.1), "two numbers are as far apart as they are, beside words too"
+    with pytest.raises(ParameterError, match="row 3 is none"):
+        made.of(people)
+
+
+def test_what_is_missing_in_a_column_of_numbers_is_refused_or_counts_as_the_median():
+    for missing in (None, float("nan"), pd.NA):
+        people = {"age": [30, 41, missing, 36, 52]}
+        with pytest.raises(ParameterError, match="'age' has missing or infinite values"):
+            fair.Metric.from_features(people, WEIGHT)
+        full = fair.Metric.typical({"age": [30, 41, 38.5, 36, 52]})
+        assert np.allclose(fair.Metric.typical(people).block(), full.block())
+    assert np.allclose(fair.Metric.typical({"age": WRONG}).block(), full.block()), "a word counts as the median too"
+
+
+def test_codes_that_are_written_as_text_are_categories():
+    for codes in (["10115", "20095", "80331"], np.array(["10115", "20095", "x"]), ["a", "b", 3]):
+        assert fair.Metric.from_features({"zip": codes}, {"zip": 0.5}).block()[0, 1] == pytest.approx(0.5)
+    read = fair.Metric.from_features({"age": [30, 41, "36"]}, WEIGHT)
+    assert read.block()[0, 2] == pytest.approx(0.6), "a number that is written as text among numbers is a number"
+    exact = [Decimal("1.5"), Decimal("3.5")]
+    assert fair.Metric.from_features({"x": exact}, {"x": 0.25}).block()[0, 1] == pytest.approx(0.5)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -76,6 +78,48 @@ def is_numeric(values: Column) -> bool:
     return values.dtype.kind == "O" and all(
         isinstance(value, (int, float, np.number)) and not isinstance(value, bool) for value in values
     )
+
+
+def cells(table: Any, name: str | int) -> Column:
+    """Return one column whose cells are what they were: NumPy makes text of all numbers in a list that holds a word.
+
+    >>> cells({"age": [30, "n/a"]}, "age").tolist(), cells([[30, "a"], [41, "b"]], 0).tolist()
+    ([30, 'n/a'], [30, 41])
+    """
+    found = column(table, name)
+    if found.dtype.kind not in "US":
+        return found
+    if isinstance(table, Mapping):
+        listed = table[name] if isinstance(table[name], (list, tuple)) else ()
+    else:
+        listed = [row[int(name)] for row in table] if isinstance(table, (list, tuple)) else ()
+    typed = np.empty(len(listed), dtype=object)
+    typed[:] = listed
+    return found if all(isinstance(cell, str) for cell in typed) else typed
+
+
+def holds_numbers(values: Column) -> bool:
+    """Return whether a column is one of numbers: most of its cells that are filled in are.
+
+    Text is none, also text of digits: whoever writes all codes as text means categories.
+
+    >>> holds_numbers(np.array([30, None, "n/a", 41], dtype=object)), holds_numbers(np.array(["30", "41"]))
+    (True, False)
+    """
+    if values.dtype.kind != "O":
+        return is_numeric(values)
+    filled = [value for value in values.tolist() if not is_absent(value)]
+    return 2 * sum(map(is_number, filled)) > len(filled)
+
+
+def is_number(value: object) -> bool:
+    """Return whether a cell is a number that can be subtracted."""
+    return isinstance(value, (Real, Decimal)) and not isinstance(value, bool)
+
+
+def is_absent(value: object) -> bool:
+    """Return whether a cell is missing, in the words of Python, NumPy or pandas."""
+    return _is_missing(value) or str(value) == "<NA>"
 
 
 def as_text(values: Column) -> NDArray[np.str_]:

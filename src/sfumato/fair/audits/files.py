@@ -23,6 +23,7 @@ from sfumato.words import nearest
 FEW_PEOPLE = 5000
 PAIRS_A_SECOND = 20_000_000
 KINDS = (".csv", ".parquet")
+_NUMBER = re.compile(r"\s*[-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][-+]?\d+)?\s*")
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*(?:,\d+)?\s*")
 
 
@@ -32,7 +33,8 @@ def audit_file(
 ) -> AuditReport:  # fmt: skip
     """Audit a CSV or Parquet file with one row a person and one column of decisions or probabilities.
 
-    `metric` is the path of a TOML file, see `Metric.from_toml`; `options` are those of `audit`.
+    `metric` is the path of a TOML file, see `Metric.from_toml`; `options` are those of `audit`. A column of CSV most of
+    whose cells are numbers is one of numbers to the metric, which refuses the others.
     `announce` is told how many pairs will be looked at and about how long, where it takes more than a few seconds.
     """
     table = read_table(Path(path))
@@ -47,7 +49,9 @@ def audit_file(
     if protected == decision:
         raise ParameterError(f"{decision!r} is given as the decision and as the protected column; name two columns.")
     people = {name: values for name, values in table.items() if name != decision}
-    rule = None if metric is None else Metric.from_toml(metric, people)
+    guessed = Path(path).suffix.lower() == ".csv"
+    seen = {name: _typed(values) for name, values in people.items()} if guessed else people
+    rule = None if metric is None else Metric.from_toml(metric, seen)
     said = work_ahead(len(table[decision])) if rule is not None else ""
     if announce is not None and said:
         announce(said)
@@ -119,6 +123,29 @@ def _with_decimal_commas(table: Any, name: str) -> Any:
             stacklevel=2,
         )
     return table
+
+
+def _typed(values: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers for the text of a column most of whose cells are numbers; a cell that is none stays as it is.
+
+    A single word makes text of a whole column of CSV, where nothing says what was meant. A decimal comma is read only
+    beside such a word, so that the word is what is found; alone it stays text, because it may divide thousands.
+    """
+    filled = [text for text in values.tolist() if isinstance(text, str) and text.strip()]
+    written = sum(_NUMBER.fullmatch(text) is not None for text in filled)
+    if values.dtype.kind != "O" or 2 * written <= len(filled):
+        return values
+    point = "." if written < len(filled) else ","
+
+    def read(text: Any) -> Any:
+        if not isinstance(text, str) or not text.strip():
+            return None
+        plain = text.replace(",", point)
+        return float(plain) if _NUMBER.fullmatch(text) and "," not in plain else text
+
+    found = np.empty(len(values), dtype=object)
+    found[:] = [read(text) for text in values.tolist()]
+    return found
 
 
 def _values(column: Any) -> NDArray[Any]:

@@ -120,7 +120,8 @@ class Metric(ABC):
 
         A weight is the distance that one unit of a number makes, or that two different categories make. `norm` is
         "sum", "euclidean" or "largest". Without weights every number counts its standard deviation as 1 and every
-        category as 1; better say what matters for the task.
+        category as 1; better say what matters for the task. A column most of whose cells are numbers is one of numbers:
+        what is missing or no number there is refused, with its row. Text is a category, also text of digits.
         """
         from sfumato.fair.metric.features import from_features
 
@@ -131,7 +132,7 @@ class Metric(ABC):
         """Return `from_features` without weights, scaled so that half of all pairs of people are closer than 1.
 
         A place to begin that is not empty: at a distance of 1 or more a metric allows any difference. Missing numbers
-        count as the median of their column.
+        count as the median of their column, and so does what is no number where most cells are.
 
         >>> import numpy as np
         >>> metric = Metric.typical({"age": [20, 30, 40, 50, 60], "sex": ["f", "m", "f", "m", "f"]})

@@ -13,7 +13,7 @@ import numpy as np
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.fair.grid import Floats
 from sfumato.fair.metric.points import PointMetric
-from sfumato.fair.people import as_text, column, column_names, is_numeric, people_count
+from sfumato.fair.people import as_text, cells, column_names, holds_numbers, is_absent, is_number, people_count
 
 TYPICAL_PEOPLE = 2000
 """Of so many people all pairs are looked at to find the typical distance."""
@@ -27,7 +27,7 @@ class Feature:
     weight: float
     categories: tuple[str, ...] | None = None
     fill: float | None = None
-    """What a missing number counts as; None refuses it."""
+    """What a missing number counts as, and a cell that is none; None refuses them."""
 
     def coordinates(self, people: Any, share: float) -> Floats:
         """Return one coordinate for a number, or a share of the weight in one coordinate a category.
@@ -35,7 +35,7 @@ class Feature:
         Two categories differ in two coordinates, so the share is a half where these are summed. Categories that the
         rule has not seen share a coordinate: they differ from all known ones by the full weight.
         """
-        values = column(people, self.name)
+        values = cells(people, self.name)
         if self.categories is None:
             return (_numbers(values, self.name, self.fill) * self.weight)[:, None]
         text = as_text(values)
@@ -82,7 +82,7 @@ class LinearReader:
 
     def points(self, people: Any) -> Floats:
         """Return one point a person."""
-        raw = np.stack([_numbers(column(people, name), name) for name in self.columns], axis=1)
+        raw = np.stack([_numbers(cells(people, name), name) for name in self.columns], axis=1)
         return np.asarray(raw @ self.transform, dtype=np.float64)
 
 
@@ -113,10 +113,10 @@ def typical(people: Any) -> PointMetric:
 
 
 def _filled_feature(people: Any, name: str | int) -> Feature:
-    values = column(people, name)
-    if not is_numeric(values):
+    values = cells(people, name)
+    if not holds_numbers(values):
         return _feature(people, name, 1.0)
-    numbers = np.asarray(values, dtype=np.float64)
+    numbers = _floats(values, name, refuse=False)
     known = numbers[~np.isnan(numbers)]
     fill = float(np.median(known)) if len(known) else 0.0
     spread = float(np.std(_numbers(values, name, fill)))
@@ -196,25 +196,43 @@ def _weights(people: Any, weights: Mapping[str | int, float] | Sequence[float] |
 
 
 def _default_weight(people: Any, name: str | int) -> float:
-    values = column(people, name)
-    if not is_numeric(values):
+    values = cells(people, name)
+    if not holds_numbers(values):
         return 1.0
     spread = float(np.std(_numbers(values, name)))
     return 1.0 / spread if spread > 0 else 0.0
 
 
 def _feature(people: Any, name: str | int, weight: float) -> Feature:
-    values = column(people, name)
-    return Feature(name, weight, None if is_numeric(values) else tuple(np.unique(as_text(values)).tolist()))
+    values = cells(people, name)
+    return Feature(name, weight, None if holds_numbers(values) else tuple(np.unique(as_text(values)).tolist()))
 
 
 def _numbers(values: Any, name: str | int, fill: float | None = None) -> Floats:
-    try:
-        numbers = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise SchemaError(f"Column {name!r} held numbers when the metric was made and now holds text.") from None
+    numbers = _floats(values, name, refuse=fill is None)
     if fill is not None:
         numbers = np.where(np.isnan(numbers), fill, numbers)
     if not np.all(np.isfinite(numbers)):
         raise ParameterError(f"Column {name!r} has missing or infinite values; fill them in before making a metric.")
     return numbers
+
+
+def _floats(values: Any, name: str | int, *, refuse: bool) -> Floats:
+    """Return a column of numbers, NaN where one is missing; a cell that is none is missing too, or refused."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        pass
+    if not holds_numbers(np.asarray(values)):
+        raise SchemaError(f"Column {name!r} held numbers when the metric was made and now holds text.")
+    found = np.full(len(values), np.nan)
+    for place, value in enumerate(values.tolist()):
+        if is_number(value):
+            found[place] = float(value)
+        elif refuse and not is_absent(value):
+            raise ParameterError(
+                f"Column {name!r} is one of numbers, because most of its cells are, and that of row {place + 1} is "
+                "none, the first row being 1; make it a number, or leave its row out. If all are codes, write each as "
+                "a word such as 'c12'."
+            )
+    return found

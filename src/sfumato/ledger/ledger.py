@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.errors import BudgetExceeded, LedgerError
 from sfumato.ledger import lifecycle, running, statements, wording
 from sfumato.ledger.budget import Budget, Limit
-from sfumato.ledger.chain import Head
+from sfumato.ledger.chain import Head, digest
 from sfumato.ledger.frozen import Directory, private_place
 from sfumato.ledger.journal import Journal
 from sfumato.ledger.keeping import Keep
@@ -249,7 +249,7 @@ class Ledger(Meters):
     def knows(self, question_key: str) -> bool:
         """Tell whether a question has an answer."""
         with self._journal.session(write=False) as session:
-            return lifecycle.answered(session, question_key) is not None
+            return session.answered(digest(question_key)) is not None
 
     def finished(self, request_id: str) -> bytes | None:
         """Return what `keep_finished` kept for a request; it is a convenience, and nothing is promised about it."""

@@ -15,7 +15,7 @@ from sfumato.answer import Answer, Released
 from sfumato.ask.asked import Asked, left_of
 from sfumato.ask.packing import unpack
 from sfumato.curator.finishing import answers_of, asked_before, read_answer
-from sfumato.curator.foreseen import Foreseen, foreseen
+from sfumato.curator.foreseen import Foreseen, foreseen, weighed
 from sfumato.curator.planning import key_of, planned
 from sfumato.curator.shorthands import Shorthands
 from sfumato.curator.words import INSTEAD, speaking
@@ -215,9 +215,13 @@ class Curator(Shorthands):
         return answers if "parts" in entry.event["parameters"] else answers[0]
 
     def preview(self, question: Question | Sequence[Question], spend: Bound, *, analyst: str | None = None) -> Foreseen:
-        """Say whether a question or a list would fit, which limits it would break, and how wrong it would be; free."""
+        """Say whether a question or a list would fit, which limits it would break, and how wrong it would be; free.
+
+        What was answered before on the same data is found as `ask` finds it: then it is `free`, and `text` says so.
+        """
         asked = planned(self.basis, question, require_bound(spend))
-        return foreseen(self.basis, asked, spend, self.ledger.preview(asked.losses(spend), analyst))
+        seen = weighed(self.ledger, self.basis, asked, spend, self.table.snapshot, analyst=analyst)
+        return foreseen(self.basis, asked, spend, seen)
 
     def largest(
         self, question: Question | Sequence[Question], spend: Bound, *, analyst: str | None = None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.errors import BudgetExceeded, LedgerError
 from sfumato.ledger import lifecycle, running, statements, wording
 from sfumato.ledger.budget import Budget, Limit
-from sfumato.ledger.chain import Head, digest
+from sfumato.ledger.chain import Head, digest, new_mark
 from sfumato.ledger.frozen import Directory, private_place
 from sfumato.ledger.journal import Journal
 from sfumato.ledger.keeping import Keep
@@ -127,9 +127,7 @@ class Ledger(Meters):
         """
         asker_of(self._journal.terms, request.analyst)
         sums = self._journal.checked_sums(session)
-        found = lifecycle.known(session, request)
-        if found is None and resume:
-            found = lifecycle.unfinished(session, request)
+        found = self._found(session, request, resume)
         if found is not None:
             if starts and found.state != "committed":
                 lifecycle.begin(session, found)
@@ -142,6 +140,12 @@ class Ledger(Meters):
         if verdict.settles:
             self._journal.settle(session, request.id, verdict)
         return lifecycle.write(session, request, verdict, starts, by_slot)
+
+    @staticmethod
+    def _found(session: Session, request: Request, resume: bool) -> Reservation | None:
+        """Return what was paid for before: the one look-up of whoever asks and of whoever looks beforehand."""
+        found = lifecycle.known(session, request)
+        return lifecycle.unfinished(session, request) if found is None and resume else found
 
     def start(self, request_id: str) -> Reservation:
         """Mark a reservation as started, once, or raise; only then may the data be opened."""
@@ -291,6 +295,21 @@ class Ledger(Meters):
         closes = self._journal.book.closings(verdict)
         said = wording.fits_text(closes) if verdict.fits else wording.refusal_text(verdict.breaks)
         return Preview(verdict.fits, tuple(verdict.breaks), tuple(closes), said)
+
+    def foresee(self, event: Event, loss: Losses, question_key: str, analyst: str | None = None) -> Preview:
+        """Say what `run_sealed` would do for a question: that it is free, where it was paid for before, or `preview`.
+
+        It is looked for as `run_sealed` does, in what that would store first, too.
+        """
+        request = self._request(new_mark(), event, loss, None, question=question_key, analyst=analyst)
+        running.store_drawn(self._journal)
+        with self._journal.session(write=False) as session:
+            asker_of(self._journal.terms, analyst)
+            self._journal.checked_sums(session)
+            found = self._found(session, request, resume=self._private is not None)
+        if found is None:
+            return self.preview(loss, analyst)
+        return Preview(True, (), (), wording.FREE if found.state == "committed" else wording.BEGUN, free=True)
 
     def largest(self, make_loss: MakeLoss, spend: Bound, analyst: str | None = None) -> Bound | None:
         """Return the largest part of a spend whose loss would fit now, None if none does."""

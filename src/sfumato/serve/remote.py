@@ -222,7 +222,7 @@ class Remote(Shorthands):
         """Say whether a question would fit; free. The limits that it would break are in the text."""
         self._me(analyst)
         _, found = self._post("/preview", self._form(question, require_bound(spend)))
-        return Preview(found["fits"], (), (), found["text"])
+        return Preview(found["fits"], (), (), found["text"], found.get("free", False))
 
     def loss(self, question: Question | Sequence[Question], spend: Bound) -> Loss:
         """Return what a question would cost; free."""

@@ -115,7 +115,7 @@ class Ledger(Meters):
     def _refusal(
         self, verdict: Verdict, spend: Bound | None, make_loss: MakeLoss | None, analyst: str | None
     ) -> BudgetExceeded:
-        fit = self._to_type(make_loss, spend, analyst) if make_loss is not None and spend is not None else None
+        fit = self.to_type(make_loss, spend, analyst) if make_loss is not None and spend is not None else None
         return BudgetExceeded(wording.refusal_text(verdict.breaks, fit), verdict.breaks, fit)
 
     def _charge(
@@ -315,7 +315,8 @@ class Ledger(Meters):
         """Return the largest part of a spend whose loss would fit now, None if none does."""
         return largest(make_loss, require_bound(spend), lambda loss: self._weigh(loss, analyst))
 
-    def _to_type(self, make_loss: MakeLoss, spend: Bound, analyst: str | None) -> Bound | None:
+    def to_type(self, make_loss: MakeLoss, spend: Bound, analyst: str | None = None) -> Bound | None:
+        """Return the largest part of a spend that fits now and can be typed as it is shown, None if none does."""
         found = self.largest(make_loss, spend, analyst)
         return None if found is None else readable(make_loss, found, lambda loss: self._weigh(loss, analyst))
 

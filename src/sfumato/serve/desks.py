@@ -76,7 +76,10 @@ class Desk:
         self.admit(name)
         seen = self.front.preview(asked.to_ask(self.front), asked.spend, analyst=name)
         if not seen.fits:
-            largest = self.front.largest(asked.asked, asked.spend, analyst=name)
+            with planning():  # as it can be typed: one that is shown rounded up would be refused again
+                largest = self.front.ledger.to_type(
+                    lambda part: planned(self.front.basis, asked.asked, part).losses(part), asked.spend, name
+                )
             raise BudgetExceeded(refusal_text(seen.breaks, largest), seen.breaks, largest)
 
     def admit(self, name: str) -> None:

@@ -122,7 +122,7 @@ class _Memory:
             made.write()
             return made
         try:
-            record = json.loads(path.read_text(encoding="utf-8"))
+            record = json.loads(path.read_text(encoding="utf-8-sig"))
             if record["format"] != FORMAT:
                 raise ValueError(record["format"])
             plans = {str(name): _entry(entry) for name, entry in record["plans"].items()}

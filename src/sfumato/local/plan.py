@@ -379,7 +379,7 @@ def read_plan(path: str | Path) -> Plan:
     True
     """
     try:
-        record = json.loads(read_bytes(path, "plan").decode("utf-8"))
+        record = json.loads(read_bytes(path, "plan").decode("utf-8-sig"))
     except SfumatoError:
         raise
     except UNREADABLE:

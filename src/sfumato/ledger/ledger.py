@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.errors import BudgetExceeded, LedgerError
+from sfumato.errors import BudgetExceeded, LedgerError, ParameterError
 from sfumato.ledger import lifecycle, running, statements, wording
 from sfumato.ledger.budget import Budget, Limit
 from sfumato.ledger.chain import Head, digest, new_mark
@@ -69,6 +70,10 @@ class Ledger(Meters):
         keep_head: Keep | None = None,
         private: str | Path | None = None,
     ) -> None:
+        if place is not None and not isinstance(place, (str, PathLike)):
+            raise ParameterError(
+                f"A ledger is named by its path, not by {type(place).__name__}; write 'people.ledger'."
+            )
         limits = Budget(person=budget) if isinstance(budget, Bound) else budget
         opening = Opening(limits, analysts, population, relation, schema, odometer)
         self._journal = Journal(place, opening, head, keep_head)

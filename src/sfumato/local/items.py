@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -186,6 +186,8 @@ class Items:
         """Return the codes of many items as a table of bytes, filled from the left, and which items fit."""
         if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and isinstance(self.domain, Integers):
             return self._integer_rows(values.ravel(), self.domain)
+        if not isinstance(values, Iterable):
+            raise ParameterError(f"Items come in a list, one for each device, not as {type(values).__name__}.")
         listed: Sequence[Any] = values.tolist() if isinstance(values, np.ndarray) else list(values)
         known: dict[Any, int] = {}
         codes: list[int] = [0]

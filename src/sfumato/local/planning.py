@@ -25,7 +25,7 @@ from sfumato.local.seed import Seed
 from sfumato.local.shuffle import MOST_HONEST, checked, guessed_loss, largest_local
 from sfumato.local.trust import Validity
 from sfumato.privacy import Approximate, Bound, Pure, require_bound
-from sfumato.words import one_of
+from sfumato.words import one_of, understood
 
 POOREST = 0.25
 """A plan that finds nothing below this share is refused."""
@@ -35,6 +35,7 @@ MOST_USERS = 10**11
 """Nobody plans for more."""
 
 
+@understood
 def plan(
     *,
     users: int,

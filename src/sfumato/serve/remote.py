@@ -33,6 +33,7 @@ from sfumato.show.views import View
 from sfumato.sql.statement import read_statement
 from sfumato.table.database import Database, database_of
 from sfumato.table.schema import Schema
+from sfumato.words import understood
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 TRIES = 4
@@ -54,6 +55,7 @@ class Waiting(LedgerError):
         self.job = job
 
 
+@understood
 def connect(address: str, *, token: str, dataset: str | None = None, patience: float = 120.0) -> Remote:
     """Return a curator that asks a service: the same methods, answers and errors as `curate` gives.
 

@@ -214,6 +214,7 @@ def test_losses_are_told_in_words(curator: sf.Curator) -> None:
     assert str(curator.loss(Mean("age"), epsilon=0.1)) == "a person epsilon 0.1; age epsilon 0.1"
     assert "at delta 1e-6" in str(curator.loss(Mean("age"), rho=0.1).person)
     assert str(curator.loss(Count(), epsilon=0.1).person) == "nothing"
+    assert "It cost a person epsilon 0.124;" in str(curator.mean("age", epsilon=0.12345)), "rounded up"
 
 
 def test_a_curve_is_shown_from_its_first_point_to_its_last(curator: sf.Curator) -> None:

@@ -75,6 +75,7 @@ def test_cut_short_anywhere_the_same_question_costs_nothing_more(stage, curator,
         patch.setattr(*STAGES[stage], _dies)
         curator.ask(Histogram("age"), Pure(1))
     before = spent(curator)
+    assert curator.preview(Histogram("age"), Pure(1)).free, "a preview looks where asking looks"
     answer = curator.ask([Histogram("age")][0], Pure(1))
     assert spent(curator) == before and answer.loss.person.epsilon == 1
     assert len(set(drawn)) == 1, "a second draw"
@@ -83,6 +84,48 @@ def test_cut_short_anywhere_the_same_question_costs_nothing_more(stage, curator,
     curator.ledger.close()
     with Ledger(curator.ledger.place) as ledger:  # opening sweeps what a kill left
         assert not list((ledger.private / "now").glob("*/*"))
+
+
+LISTED = [Histogram("age"), Count("age > 1")]
+
+
+@pytest.mark.parametrize("asked", [Histogram("age"), LISTED], ids=["one", "a list"])
+def test_a_preview_says_that_what_was_answered_is_free(asked, curator):
+    """It priced what asking again gives free."""
+    first = curator.preview(asked, Pure(1))
+    assert not first.free and "costs nothing" not in first.text
+    curator.ask(asked, Pure(1))
+    before = spent(curator)
+    again = curator.preview(asked, Pure(1))
+    assert (again.free, again.fits, again.expected) == (True, True, first.expected)
+    assert again.text.startswith("It was answered before on the same data, so asking again costs nothing")
+    assert str(again).startswith("It is free.") and again.errors == first.errors
+    assert not curator.preview(asked, Pure("3/2")).free, "another spend is another question"
+    assert curator.ask(asked, Pure(1)) and spent(curator) == before
+
+
+def test_a_preview_of_what_was_answered_fits_where_nothing_is_left():
+    with sf.curate(rows(), SCHEMA, Pure(1)) as curator:
+        curator.ask(Histogram("age"), Pure(1))
+        assert curator.preview(Histogram("age"), Pure(1)).fits and not curator.preview(LISTED, Pure(1)).fits
+
+
+def test_a_preview_of_a_list_is_that_of_the_list(curator):
+    """A list is one release with noise of its own: what was answered alone is not looked for, as asking does not."""
+    curator.ask(Histogram("age"), Pure(1))
+    seen, before = curator.preview(LISTED, Pure(1)), spent(curator)
+    curator.ask(LISTED, Pure(1))
+    assert not seen.free and spent(curator) != before
+
+
+def test_explain_says_that_a_statement_was_answered(curator):
+    statement = "SELECT COUNT(*) FROM data WHERE age > 1"
+    curator.sql(statement, Pure(1))
+    found = curator.explain(statement, Pure(1))
+    assert (
+        found.stored and "asking again costs nothing" in str(found) and "The stored answer cost a person" in str(found)
+    )
+    assert not curator.explain(statement, Pure(2)).stored
 
 
 WALKED = ("ledger/running", "ledger/frozen", "ledger/lifecycle", "ledger/ledger", "ledger/session", "ask/asked")

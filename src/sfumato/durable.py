@@ -27,6 +27,8 @@ def why(reason: BaseException) -> str:
 
 def read_bytes(path: str | Path, what: str) -> bytes:
     """Return the bytes of a file, refusing in one sentence what cannot be read."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise ParameterError(f"{type(path).__name__} is no path; write the path of a {what}, as text.")
     try:
         return Path(path).read_bytes()
     except FileNotFoundError:
@@ -37,9 +39,16 @@ def read_bytes(path: str | Path, what: str) -> bytes:
         ) from None
 
 
-def require_new(path: str | Path, *, overwrite: bool = False) -> Path:
-    """Return a path to write to, refusing one where a file is, unless it may be overwritten."""
+def require_new(path: str | Path, *, overwrite: bool = False, in_folder: bool = False) -> Path:
+    """Return a path to write to, refusing one where a file is, unless it may be overwritten.
+
+    With `in_folder` a folder that is not there is refused too: whoever writes does not make it.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise ParameterError(f"A file is named by its path, not by {type(path).__name__}; write 'answer.csv'.")
     target = Path(path)
+    if in_folder and not target.parent.is_dir():
+        raise ParameterError(f"There is no folder {str(target.parent)!r}; make it, or write another name.")
     if target.exists() and not overwrite:
         raise ParameterError(
             f"{str(target)!r} exists already and is not overwritten; write another name, or overwrite=True."

@@ -56,6 +56,10 @@ KEYWORDS = guide(
         "argument: write curate(source, schema, sf.Pure(3))",
         "group_report.labels audit.labels audit.qualification": "what people deserved is one word everywhere: write "
         "label=",
+        "synthesize.n synthesize.rows synthesize.size synthesize.n_rows synthesize.n_samples synthesize.samples": "the "
+        "model makes as many rows as you like; write synthesize(spend=Pure(1)).value.sample(100)",
+        "plot.kind plot.title plot.figsize plot.ax plot.color": "the picture follows from the answer; write "
+        "plot('answer.svg'), or draw answer.to_pandas() yourself",
         "gaussian.sigma gaussian.std gaussian.scale gaussian.variance": "a Gaussian is priced by the square of "
         "distance over deviation; where a person moves the number by 1 and the deviation is 4, write "
         "Cost.gaussian('1/16')",
@@ -97,6 +101,7 @@ EXAMPLES: Mapping[str, str] = {
     "ask": "ask(Mean('age'), Pure(0.1))",
     "bins": "bins('age', step=10)",
     "categories": "categories('F', 'M')",
+    "connect": "connect('https://data.example.org', token='sfm_…')",
     "count": "count('age > 40', spend=Pure(0.1))",
     "curate": "curate('people.csv', 'people.toml', Pure(3)); sf.draft('people.csv') drafts the schema",
     "dates": "dates('1900-01-01', '2030-12-31')",
@@ -109,10 +114,16 @@ EXAMPLES: Mapping[str, str] = {
     "learn": "learn(sf.learn.PrivateThreshold(spend=Pure(1)), features='age', target='sick')",
     "mean": "mean('age', spend=Pure(0.1))",
     "median": "median('age', spend=Pure(0.1))",
+    "plan": "plan(users=100_000, spend=Pure(1), candidates=['red', 'green'])",
+    "plot": "plot('answer.svg')",
     "quantiles": "quantiles('age', [0.25, 0.5, 0.75], spend=Pure(0.1))",
     "sum": "sum('hours', spend=Pure(0.1))",
     "synthesize": "synthesize(spend=Pure(1)), or synthesize(columns=['age', 'sex'], spend=Pure(1))",
     "text": "text(max_bytes=40)",
+    "to_csv": "to_csv('answer.csv')",
+    "to_excel": "to_excel('answer.xlsx')",
+    "to_json": "json.dumps(answer.to_json())",
+    "to_parquet": "to_parquet('answer.parquet')",
     "times": "times('2020-01-01', '2030-01-01', step='1s')",
     "variance": "variance('age', spend=Pure(0.1))",
 }

@@ -136,6 +136,19 @@ def test_a_preview_and_its_answer_name_one_price(place: Place, asked: str, spend
     assert f"It cost {price};" in place.query(asked, spend=spend).out
 
 
+@pytest.mark.parametrize("asked", ["histogram of age", "median of age by sex", "synthesize age, sex"])
+def test_a_preview_of_what_was_answered_says_that_it_is_free(place: Place, asked: str) -> None:
+    assert not place.query(asked, "--preview", "--json").json["free"]
+    place.query(asked)
+    before, again = place.spent(), place.query(asked, "--preview")
+    assert "asking again costs nothing and gives the stored answer" in again.out and "would cost" not in again.out
+    found = place.query(asked, "--preview", "--json").json
+    assert found["free"] and found["fits"]
+    shared = ("ledger", "preview", place.ledger, place.data, place.schema, asked, "--spend", "Pure(0.1)")
+    assert "costs nothing" in place.run(*shared).out and "would cost" in place.run(*shared, "--snapshot", "other").out
+    assert place.query(asked, "--json").json["reused"] and place.spent() == before
+
+
 def test_a_refusal_ends_with_1_and_says_what_fits(place: Place) -> None:
     before = place.spent()
     refused = place.query("histogram of age", spend="Pure(3)")

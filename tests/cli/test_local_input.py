@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ import pytest
 
 from sfumato import Noise, Pure, domain, local
 from sfumato.cli.decoding import Decoded
-from sfumato.cli.items import read_candidates
+from sfumato.cli.items import counted_items, item_chunks, read_candidates
 from sfumato.cli.simulating import Simulated
 from sfumato.errors import ParameterError
 from sfumato.local.popular import Popular, PopularItem
@@ -101,6 +102,34 @@ def test_lists_are_cut_at_line_ends_only(tmp_path: Path) -> None:
     assert said.code == 2 and "Line 2 of 'list.txt' is no UTF-8 text" in said.err
     with pytest.raises(ParameterError, match="There is no file"):
         read_candidates(tmp_path / "none.txt")
+
+
+MARK = b"\xef\xbb\xbf"
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line(place: Path) -> None:
+    """Editors on Windows begin a file with it, and the first candidate was one that nobody has."""
+    (place / "list.txt").write_bytes(MARK + b"red\r\ngreen\n")
+    assert read_candidates(place / "list.txt") == ["red", "green"]
+    with pytest.raises(ParameterError, match="holds no candidates"):
+        (place / "list.txt").write_bytes(MARK)
+        read_candidates(place / "list.txt")
+    for kind, line, item in ((domain.text(max_bytes=4), b"red", "red"), (local.raw(max_bytes=4), b"red", b"red"),
+                             (domain.integers(0, 99), b"30", 30)):  # fmt: skip
+        assert [found for found, _ in item_chunks(io.BytesIO(MARK + line + b"\n" + line), kind)] == [[item, item]]
+        assert [found for found, _ in item_chunks(io.BytesIO(b""), kind)] == []
+    (place / "counted.txt").write_bytes(MARK + b"red\t7\nblue\t3\n")
+    assert counted_items(str(place / "counted.txt"), PLAN.items.domain) == (["red", "blue"], [7, 3])
+    (place / "a.plan").write_bytes(MARK + (place / "a.plan").read_bytes())
+    assert local.read_plan(place / "a.plan") == PLAN
+    (place / "items.txt").write_bytes(MARK + b"red\n" * 5)
+    assert "5 items do not fit" not in run("local", "simulate", place / "a.plan", place / "items.txt").out
+
+
+def test_lines_such_as_30_0_are_whole_numbers() -> None:
+    (found,) = item_chunks(io.BytesIO(b"30\n30.0\n30.5\n\nnan\n"), domain.integers(0, 99))
+    numbers = local.plan(users=1000, spend=Pure(4), numbers=domain.integers(0, 99), seed=bytes(32)).items
+    assert [numbers.code(one) for one in found[0]] == [30, 30, None, None, None]
 
 
 def test_options_without_effect_are_refused(tmp_path: Path) -> None:

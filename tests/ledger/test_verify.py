@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 
@@ -69,6 +70,7 @@ def test_an_honest_ledger_verifies(tmp_path):
         ("states of the reservations", "UPDATE sfumato_reservation SET state = 'reserved' WHERE id = 'late'", ()),
         ("states of the reservations", "DELETE FROM sfumato_reservation WHERE id = '1'", ()),
         ("not the one that was committed", "UPDATE sfumato_reservation SET answer = ? WHERE id = '1'", (b"43",)),
+        ("not the one that was asked", "UPDATE sfumato_reservation SET question = 'f00d' WHERE id = '1'", ()),
         ("not the one last answered from", "UPDATE sfumato_reservation SET step = 1 WHERE id = 'talk'", ()),
     ],
 )
@@ -78,6 +80,48 @@ def test_what_was_changed_is_seen(tmp_path, words, statement, values):
         found = ledger.verify()
         assert not found.ok
         assert any(words in problem for problem in found.problems), found.problems
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE sfumato_reservation SET answer = CAST('43' AS BLOB) WHERE id = 'a'",
+        "UPDATE sfumato_reservation SET answer = NULL WHERE id = 'a'",
+        "UPDATE sfumato_row SET body = replace(body, 'answer', 'replay') WHERE reservation = 'a'",
+        "UPDATE sfumato_row SET body = '{\"answer\":\"' || body WHERE reservation = 'a' AND kind = 'committed'",
+        "DELETE FROM sfumato_row WHERE reservation = 'a' AND kind = 'committed'",
+        "UPDATE sfumato_reservation SET question = (SELECT question FROM sfumato_reservation WHERE id = 'b') "
+        "WHERE id = 'a'",
+    ],
+)
+def test_an_edited_answer_is_not_handed_out(tmp_path, statement):
+    loss = Loss.flat(Cost.pure("1/10"))
+    with Ledger(tmp_path / "l", BUDGET) as ledger:
+        for name in ("a", "b"):
+            ledger.run(name, EVENT, loss, lambda: b"42", question_key=f"question of {name}")
+        moved = "question" in statement
+        again = ("again", EVENT, loss, lambda: b"no draw")
+        key = "question of b" if moved else "question of a"
+        assert ledger.run(*again, question_key=key).answer == b"42"
+        edit(ledger, statement)
+        with pytest.raises(LedgerError, match="run sfumato ledger verify"):
+            ledger.run(*again, question_key=key)
+        if not moved:
+            with pytest.raises(LedgerError, match="somebody changed it in the ledger's file"):
+                ledger.stored("a")
+            with pytest.raises(LedgerError, match="run sfumato ledger verify"):
+                ledger.run("a", EVENT, loss, lambda: b"no draw", question_key="question of a")
+            assert ledger.run("again", EVENT, loss, lambda: b"no draw", question_key="question of b").answer == b"42"
+        assert not ledger.verify().ok
+
+
+def test_a_forged_digest_of_an_answer_is_seen_by_its_seal(tmp_path):
+    with filled(tmp_path / "l") as ledger:
+        honest, forged = (hashlib.sha256(content).hexdigest() for content in (b"42", b"43"))
+        edit(ledger, "UPDATE sfumato_reservation SET answer = ? WHERE id = '1'", b"43")
+        edit(ledger, f"UPDATE sfumato_row SET body = replace(body, '{honest}', '{forged}') WHERE reservation = '1'")
+        with pytest.raises(LedgerError, match="run sfumato ledger verify"):
+            ledger.stored("1")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from scipy.stats import chi2
 from sfumato import Pure, domain, local
 from sfumato.local.browser import FOLDER, MODULES, copy_client
 from sfumato.local.plan import METHODS
-from sfumato.local.vectors import SHIPPED
+from sfumato.local.vectors import SHIPPED, _plan_vector
 from sfumato.papers.heavy_hitters.expander import expander_method
 
 HERE = Path(__file__).parent / "browser"
@@ -174,6 +174,19 @@ def test_a_mean_of_the_browser_is_read_by_the_server(node, tmp_path):
     server = plan.server()
     server.ingest(table(plan, made["reports"]))
     assert abs(server.mean().value - 21.25) < 6 * server.mean().error
+
+
+@pytest.mark.parametrize(
+    "asked", [{"numbers": domain.integers(0, 99)}, {"items": domain.integers(0, 2**60)}, {"candidates": [10, 20, 30]}]
+)
+def test_a_float_that_is_a_whole_number_is_that_number_in_both(node, asked):
+    """A column of whole numbers with gaps holds 30.0, which JavaScript cannot tell from 30."""
+    plan = local.plan(users=60_000, spend=Pure(2), seed=bytes(32), **asked)
+    floats = [30.0, -0.0, 10.0, 30.5, -1.0, 2.0**53 - 1, 2.0**53, 1e300]
+    vector = _plan_vector(plan, floats)
+    assert vector["codes"][0]["code"] == str(plan.items.code(30)) and vector["codes"][3]["code"] is None
+    answer = node("vectors", {"plans": [vector]})
+    assert answer["wrong"] == answer["items"] == [] and answer["reports"] == len(vector["reports"])
 
 
 def test_damaged_plans_are_refused_with_a_sentence(node, tmp_path):

@@ -22,6 +22,21 @@ def mean_plan(epsilon: int = 4, users: int = 2000) -> local.Plan:
     return local.plan(users=users, spend=Pure(epsilon), numbers=sf.fixed(0, 600, step=1), seed=bytes(32))
 
 
+@pytest.mark.parametrize("kind", [float, np.float32, np.float64])
+def test_a_float_that_is_a_whole_number_is_that_number(kind: type) -> None:
+    """It counted as the middle of the range: a column with a gap, or 30.0 of a device, moved the mean in silence."""
+    plan = local.plan(users=4000, spend=Pure(8), numbers=sf.integers(0, 600), seed=bytes(32))
+    assert plan.items.code(kind(30)) == plan.check(kind(30)) == 30
+    held = [30] * plan.users
+    told = [
+        plan.client().reports(one, Noise(insecure_seed=1))
+        for one in (held, list(map(kind, held)), np.array(held, kind))
+    ]
+    assert all(np.array_equal(told[0], one) for one in told[1:])
+    for wrong in (kind(30.5), kind("nan"), kind("inf"), True):
+        assert plan.items.code(wrong) is None
+
+
 @pytest.mark.parametrize("name", NUMBERS)
 @pytest.mark.parametrize("epsilon", [1, 4, 8])
 def test_intervals_hold_whatever_the_numbers_are(name: str, epsilon: int) -> None:

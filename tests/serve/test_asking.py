@@ -63,6 +63,24 @@ def test_what_is_free_costs_nothing_and_says_what_it_would_cost(site):
     assert spent(site) == before
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"phrase": "count where age > 21", "spend": "Pure(0.01)"},
+        {"phrase": "median of age by sex", "spend": "Pure(0.03)"},
+        {"sql": "SELECT sex, COUNT(*) AS n FROM data WHERE age > 22 GROUP BY sex", "spend": "Pure(0.01)"},
+    ],
+)
+def test_a_preview_of_what_was_answered_is_free(site, body):
+    seen = site.post("ana", "/api/datasets/first/preview", body).json()
+    assert not seen["free"] and "epsilon" in seen["cost"]
+    assert site.post("ana", "/api/datasets/first/ask", body).json()["reused"] is False
+    again = site.post("ben", "/api/datasets/first/preview", body).json()
+    assert again["free"] and again["fits"] and again["cost"] == "nothing" and "stored answer" in again["text"]
+    assert again["loss"] == seen["loss"], "what the answer tells is as it was"
+    assert site.post("ben", "/api/datasets/first/ask", body).json()["reused"] is True
+
+
 def test_mistakes_are_sentences_with_our_classes(site):
     wrong = {
         "ParameterError": [{"phrase": "men of age", "spend": "Pure(0.1)"}, {"phrase": "count where age > 5"},

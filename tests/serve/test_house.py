@@ -170,7 +170,7 @@ def test_connect_has_the_curators_methods_answers_and_errors(address):
         assert isinstance(one.value, int) and sum(two.frame["count"]) > 0
         rows = people.sql("SELECT sex, COUNT(*) AS n FROM data GROUP BY sex", epsilon=0.1)
         assert list(rows.frame.columns)[:2] == ["sex", "n"] and "n, low" in rows.interval().columns
-        assert people.preview(sf.Count("age > 3"), Pure(0.1)).fits
+        assert people.preview(sf.Count("age > 3"), Pure(0.1)).fits and people.preview(sf.Mean("age"), Pure(0.1)).free
         assert people.loss(sf.Count("age > 3"), Pure(0.1)).person.epsilon == sf.Pure(0.1).epsilon
         assert people.largest(sf.Count("age > 3"), Pure(0.1)) == Pure(0.1)
         assert people.rehearse(sf.Count("age > 3"), Pure(0.1)).value is not None

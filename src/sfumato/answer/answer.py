@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Protocol, cast
 
 from sfumato.answer.exports import Exports, notes_path, write_notes
 from sfumato.answer.frame import Frame, number
@@ -18,7 +18,7 @@ from sfumato.exact import Number, between_zero_and_one
 from sfumato.mechanism import Event
 from sfumato.privacy import Cost, Loss
 from sfumato.show.views import View, Viewed
-from sfumato.words import guide, unknown
+from sfumato.words import guide, understood, unknown
 
 if TYPE_CHECKING:
     from sfumato.show import Drawing
@@ -138,6 +138,21 @@ class Answer(Exports, Viewed):
     def __float__(self) -> float:
         return float(self._single("float"))
 
+    def __int__(self) -> int:
+        return int(self._single("int"))
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(self._single("round"), digits)
+
+    def __add__(self, other: object) -> NoReturn:
+        raise ParameterError(
+            "An answer is a number with its error and its cost, so it is not computed with or compared; write "
+            "answer.value, and keep answer.interval(0.95) beside it."
+        )
+
+    __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __add__
+    __lt__ = __le__ = __gt__ = __ge__ = __add__
+
     def __format__(self, form: str) -> str:
         return format(self._single("a format"), form) if form else str(self)
 
@@ -205,6 +220,7 @@ class Answer(Exports, Viewed):
         extra = {name: column for name, column in interval.columns.items() if name not in value.columns}
         return Frame(value.keys, {**value.columns, **extra})
 
+    @understood
     def to_json(self) -> dict[str, Any]:
         """Return the answer as JSON, exact numbers as text."""
         return {
@@ -218,6 +234,7 @@ class Answer(Exports, Viewed):
             **({"remarks": list(self.remarks)} if self.remarks else {}),
         }
 
+    @understood
     def plot(self, path: str | Path | None = None) -> Drawing:
         """Return the picture of the answer with what the noise may have moved; with a path, also write it there."""
         from sfumato.show.answers import draw_answer
@@ -299,16 +316,19 @@ class Answer(Exports, Viewed):
         """Return the answer as an Arrow table."""
         return self.frame.to_arrow()
 
+    @understood
     def to_csv(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the answer as a CSV file, of a model made-up rows; what to know of them goes to `….notes.txt`."""
         value = self.value
         if isinstance(value, Frame) or not hasattr(value, "to_csv"):
             return self.frame.to_csv(path, overwrite=overwrite)
+        require_new(path, overwrite=overwrite, in_folder=True)
         require_new(notes_path(path), overwrite=overwrite)
         value.to_csv(path, overwrite=overwrite)
         write_notes(path, self.notes)
         return Path(path)
 
+    @understood
     def to_parquet(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the answer as a Parquet file, with its notes in the metadata; of a model, made-up rows."""
         value = self.value

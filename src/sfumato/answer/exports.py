@@ -14,6 +14,7 @@ from typing import Any
 
 from sfumato.durable import require_new
 from sfumato.errors import ParameterError
+from sfumato.words import understood
 
 NOTES = "notes"
 
@@ -42,7 +43,7 @@ class Exports:
         """Write a CSV file, and its notes beside it as `….notes.txt`; return the path of the former."""
         from pyarrow import csv
 
-        target = require_new(path, overwrite=overwrite)
+        target = require_new(_of_kind(path, ".csv"), overwrite=overwrite, in_folder=True)
         require_new(notes_path(path), overwrite=overwrite)
         table = self.to_arrow()
         csv.write_csv(table, target)
@@ -53,16 +54,16 @@ class Exports:
         """Write a Parquet file with the notes in its metadata, and return its path."""
         from pyarrow import parquet
 
-        target = require_new(path, overwrite=overwrite)
+        target = require_new(_of_kind(path, ".parquet"), overwrite=overwrite, in_folder=True)
         parquet.write_table(self.to_arrow(), target)
         return target
 
+    @understood
     def to_excel(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write an Excel workbook, the notes on a second sheet, and return its path; it needs openpyxl."""
-        target = Path(path)
+        target = require_new(_of_kind(path, ".xlsx"), overwrite=overwrite, in_folder=True)
         if target.suffix.lower() != ".xlsx":
             raise ParameterError(f"A workbook is written as .xlsx; write for example '{target.stem}.xlsx'.")
-        require_new(target, overwrite=overwrite)
         book = _require("openpyxl").Workbook()
         arrow = self.to_arrow()
         book.active.append(arrow.column_names)
@@ -78,6 +79,20 @@ class Exports:
                 cell.data_type = "s"  # a key that begins with an equals sign is text, never a formula
         book.save(target)
         return target
+
+
+KINDS = {".csv": "to_csv", ".parquet": "to_parquet", ".xlsx": "to_excel"}
+"""The call that writes files of an ending."""
+
+
+def _of_kind(path: str | Path, ending: str) -> str | Path:
+    """Refuse a name whose ending promises another kind of file."""
+    found = Path(path).suffix.lower() if isinstance(path, (str, Path)) else ""
+    if found in KINDS and found != ending:
+        raise ParameterError(
+            f"{Path(path).name!r} would not be a file of that kind; write {KINDS[found]}, or end the name in {ending}."
+        )
+    return path
 
 
 def noted(table: Any, notes: Sequence[str]) -> Any:

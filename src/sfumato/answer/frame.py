@@ -8,17 +8,27 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato.answer.exports import Exports, noted
 from sfumato.errors import ParameterError
 from sfumato.show.tables import Table
 from sfumato.show.views import SHOWN_ROWS, View, Viewed, released_table
-from sfumato.words import nearest
+from sfumato.words import guide, nearest, unknown
 
 MISSING = "missing"
 CURVE_ROWS = 24
 """So many points of a longer curve are shown."""
+
+
+_INSTEAD = guide(
+    {
+        "plot hist bar show": "write answer.plot('answer.svg')",
+        "mean sum min max std median describe sort_values head tail iloc loc shape values query groupby merge": "write "
+        "answer.to_pandas(), which is a data frame that has it",
+        "index": "the first columns say what a row is about; write answer.value.keys",
+    }
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,6 +47,13 @@ class Frame(Exports, Viewed):
     def __post_init__(self) -> None:
         if len({len(column) for column in self.columns.values()}) > 1:
             raise ParameterError("The columns of a released table have different lengths.")
+
+    if not TYPE_CHECKING:  # or every name would pass a type checker
+
+        def __getattr__(self, name: str) -> Any:
+            if name in _INSTEAD:
+                raise unknown("A released table", repr(name), (), {repr(name): _INSTEAD[name]})
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))

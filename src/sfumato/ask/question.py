@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
@@ -192,8 +192,11 @@ def _read(value: Any, schema: Schema) -> Any:
 
 def as_columns(columns: str | Sequence[str]) -> tuple[str, ...]:
     """Return a list of columns; one name stands for itself."""
-    listed = (columns,) if isinstance(columns, str) else tuple(columns)
-    if len(set(listed)) != len(listed):
+    given: Any = columns
+    if not isinstance(given, (str, Iterable)) or isinstance(given, Mapping):
+        raise ParameterError(f"Columns are named by their names, not by {type(given).__name__}; write ['age', 'sex'].")
+    listed = (given,) if isinstance(given, str) else tuple(given)
+    if any(listed.count(one) > 1 for one in listed):
         raise ParameterError("The same column is listed twice; list each one once.")
     return listed
 

@@ -70,6 +70,7 @@ class Found:
     together: bool = False
     notes: tuple[str, ...] = ()
     expected: Expected | None = None
+    free: bool = False
 
     @property
     def answer(self) -> Answer:
@@ -99,8 +100,8 @@ class Found:
         person = {"person_epsilon": rounded, "at_delta": float(DELTA)}
         if not self.answers:
             error = None if self.expected is None else {"size": self.expected.size, "unit": self.expected.unit}
-            told = {"fits": self.fits, "text": self.said, "loss": self.loss.to_json(), "expected_error": error}
-            return {**told, **person}
+            told = {"fits": self.fits, "free": self.free, "text": self.said, "loss": self.loss.to_json()}
+            return {**told, "expected_error": error, **person}
         records = [answer.to_json() for answer in self.answers]
         table = {} if is_sketch(self.answers[0].value) else {"table": self.frame.to_json()}
         known: dict[str, Any] = {} if self.schema is None else {"schema": self.schema.to_json()}
@@ -161,7 +162,7 @@ def drawn(frame: Frame, title: str) -> str:
 
 def preview_text(found: Found) -> str:
     """Say whether a question fits, and what it would cost, in the words in which its answer will say it."""
-    return f"{found.said} It would cost {cost_text(found.loss)}."
+    return found.said if found.free else f"{found.said} It would cost {cost_text(found.loss)}."
 
 
 def ask(
@@ -183,7 +184,8 @@ def ask(
         if bound is not None and preview:
             seen = curator.preview(request.asked, bound, analyst=desk.analyst)
             said = " ".join([seen.text, in_shell(seen.error), *divided(len(request.groups))])
-            return Found(curator.loss(request.asked, bound), said, seen.fits, expected=seen.expected)
+            loss = curator.loss(request.asked, bound)
+            return Found(loss, said, seen.fits, expected=seen.expected, free=seen.free)
         if bound is not None and rehearse:
             return replace(_rehearsed(curator, request, bound), together=together)
         answers = curator.ask(request.asked, bound, analyst=desk.analyst)

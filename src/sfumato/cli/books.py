@@ -18,7 +18,9 @@ from sfumato.cli.options import (
     LedgerPlace,
     PaidSpend,
     Private,
+    SameData,
     SchemaPath,
+    Snapshot,
     Table,
 )
 from sfumato.cli.outcome import CHECK_FAILED, REFUSED, emit, guarded
@@ -134,15 +136,19 @@ def preview(
     question: Asked,
     *,
     spend: PaidSpend,
+    snapshot: Snapshot = "",
+    same_data: SameData = False,
     analyst: Analyst = None,
     table: Table = None,
+    private: Private = None,
     as_json: Json = False,
 ) -> None:
-    """Say whether a question would fit; costs nothing."""
+    """Say whether a question would fit, or that it was answered before and is free; costs nothing."""
     from sfumato.cli.asking import Desk, ask, preview_text
 
     with watched("Working"):
-        found = ask(Desk(data, schema, ledger, analyst=analyst, table=table), question, spend, preview=True)
+        desk = Desk(data, schema, ledger, snapshot, same_data, analyst, table, private)
+        found = ask(desk, question, spend, preview=True)
     emit(found.to_json(), lambda: preview_text(found), as_json)
     if not found.fits:
         raise typer.Exit(REFUSED)

@@ -6,6 +6,7 @@ import io
 import os
 import re
 import sys
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -57,7 +58,7 @@ def read_candidates(path: Path) -> list[str]:
     """Return the lines of a list, cut where the lines of items are: at the end of a line, and at no other sign."""
     from sfumato.durable import read_bytes
 
-    lines = read_bytes(path, "list of candidates, one a line").split(b"\n")
+    lines = read_bytes(path, "list of candidates, one a line").removeprefix(BOM_UTF8).split(b"\n")
     if not lines[-1]:
         lines.pop()
     if not lines:
@@ -89,10 +90,12 @@ def item_reader(domain: Domain) -> Callable[[str], Any]:
 
 
 def _number(line: str, kind: type[int] | type[float]) -> Any:
-    try:
-        return kind(line)
-    except ValueError:
-        return line
+    for read in (kind, float):  # 30.0 is 30: a column of whole numbers is written so once it has a gap
+        try:
+            return read(line)
+        except ValueError:
+            continue
+    return line
 
 
 @contextmanager
@@ -107,11 +110,19 @@ def item_lines(path: str) -> Iterator[IO[bytes]]:
         yield file
 
 
+def _unmarked(lines: IO[bytes]) -> Iterator[bytes]:
+    """Yield lines without the byte order mark with which some editors begin a file: it is no part of an item."""
+    for first in islice(lines, 1):
+        yield first.removeprefix(BOM_UTF8)
+    yield from lines
+
+
 def item_chunks(lines: IO[bytes], domain: Domain) -> Iterator[tuple[list[Any], float | None]]:
     """Return items in lists, each with the part of the file that was read, where that is known."""
     read, done = item_reader(domain), 0
     size = os.fstat(lines.fileno()).st_size if isinstance(lines, io.BufferedReader) and lines.seekable() else 0
-    while chunk := list(islice(lines, CHUNK)):
+    unread = _unmarked(lines)
+    while chunk := list(islice(unread, CHUNK)):
         done += sum(map(len, chunk))
         yield [_item(line.rstrip(b"\r\n"), read) for line in chunk], done / size if size else None
 
@@ -129,7 +140,7 @@ def counted_items(path: str, domain: Domain) -> tuple[list[Any], list[int]]:
     read = item_reader(domain)
     items, counts = [], []
     with item_lines(path) as lines:
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(_unmarked(lines), 1):
             text, tab, count = line.decode(errors="replace").rstrip("\r\n").rpartition("\t")
             if not tab or not count.strip().isdecimal():
                 raise ParameterError(

@@ -16,6 +16,7 @@ from sfumato.cli.asking import described, drawn, is_sketch
 from sfumato.cli.writing import write_json, write_rows, write_table
 from sfumato.curator.phrases import after_of, names, tokens
 from sfumato.curator.typed import leading_numbers
+from sfumato.durable import read_bytes
 from sfumato.errors import ParameterError
 from sfumato.mechanism import Event
 from sfumato.model.base import Model
@@ -73,7 +74,7 @@ def load_answer(path: Path) -> Answer:
     from sfumato.questions import question_from_json
 
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = json.loads(read_bytes(path, "file that `sfumato query … --out answer.json` wrote"))
         schema = Schema.from_json(record["schema"])
         question = question_from_json(record["question"], schema)
         event = record["event"]

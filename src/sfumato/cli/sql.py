@@ -72,7 +72,9 @@ def sql_command(
         with watched("Working"):
             curator = curate(sources, described, ledger=book, snapshot=snapshot, same_data=same_data)
         with curator.table:
-            found = curator.explain(text, bound) if explain else curator.sql(text, bound, analyst=analyst)
+            found = (
+                curator.explain(text, bound, analyst=analyst) if explain else curator.sql(text, bound, analyst=analyst)
+            )
             _show(found, together, out, as_json)
 
 
@@ -81,7 +83,8 @@ def _show(found: Any, together: bool, out: Path | None, as_json: bool) -> None:
 
     if isinstance(found, Explanation):
         facts = {"sql": found.sql, "reads": list(found.reads), "costs": found.costs, "noise": found.noise}
-        emit({**facts, "rules": list(found.rules), "free": list(found.free)}, lambda: str(found), as_json)
+        facts |= {"rules": list(found.rules), "free": list(found.free), "stored": found.stored}
+        emit(facts, lambda: str(found), as_json)
         return
     frame = found.framed(together)
     notes = [in_shell(note) for note in frame.notes]

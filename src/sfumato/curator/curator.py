@@ -15,7 +15,7 @@ from sfumato.answer import Answer, Released
 from sfumato.ask.asked import Asked, left_of
 from sfumato.ask.packing import unpack
 from sfumato.curator.finishing import answers_of, asked_before, read_answer
-from sfumato.curator.foreseen import Foreseen, foreseen
+from sfumato.curator.foreseen import Foreseen, foreseen, weighed
 from sfumato.curator.planning import key_of, planned
 from sfumato.curator.shorthands import Shorthands
 from sfumato.curator.words import INSTEAD, speaking
@@ -204,20 +204,24 @@ class Curator(Shorthands):
         return self._stored(request, again=False)
 
     def _stored(self, request: str, again: bool) -> Answer | list[Answer]:
-        entry = self.ledger.entry(request)
+        entry = self.ledger.entry(request) if isinstance(request, str) else None
         if entry is None or entry.state != "committed":
             raise LedgerError(
-                f"The ledger holds no draw for the request {request!r}; give answer.request, or the request of a "
-                "FitError."
+                f"The ledger holds no draw for {f'the request {request!r}' if isinstance(request, str) else 'that'}; "
+                "give answer.request, or the request of a FitError."
             )
         asked, kept = asked_before(self.basis, entry), replace(self.ledger.stored(request), reused=not again)
         answers = answers_of(self.ledger, asked, kept, str(entry.event["parameters"]["snapshot"]), again=again)
         return answers if "parts" in entry.event["parameters"] else answers[0]
 
     def preview(self, question: Question | Sequence[Question], spend: Bound, *, analyst: str | None = None) -> Foreseen:
-        """Say whether a question or a list would fit, which limits it would break, and how wrong it would be; free."""
+        """Say whether a question or a list would fit, which limits it would break, and how wrong it would be; free.
+
+        What was answered before on the same data is found as `ask` finds it: then it is `free`, and `text` says so.
+        """
         asked = planned(self.basis, question, require_bound(spend))
-        return foreseen(self.basis, asked, spend, self.ledger.preview(asked.losses(spend), analyst))
+        seen = weighed(self.ledger, self.basis, asked, spend, self.table.snapshot, analyst=analyst)
+        return foreseen(self.basis, asked, spend, seen)
 
     def largest(
         self, question: Question | Sequence[Question], spend: Bound, *, analyst: str | None = None
@@ -243,6 +247,10 @@ class Curator(Shorthands):
         """
         if not isinstance(self.schema, Schema):
             raise ParameterError("A statement is rehearsed by curator.explain(…), which says its noise; write that.")
+        if not isinstance(question, Question):
+            raise ParameterError(
+                f"One question is rehearsed at a time, not {type(question).__name__}; write rehearse(Mean('age'))."
+            )
         asked = question.canonical(self.schema)
         bound = self.share(Fraction(1, 10)) if spend is None else spend
         count, said = people_of(self.basis.people, people, len(self.schema.columns))
@@ -317,6 +325,8 @@ class Curator(Shorthands):
         """Return what is guaranteed and what has been used; `answers` and options as in `report.threats`; free."""
         from sfumato.report import sizes, threats
 
+        if answers is not None and not isinstance(answers, Mapping):
+            raise ParameterError("The answers of a report are named; write report({'membership': True}), or report().")
         return threats(self.ledger, answers, values=sizes(self.schema), **options)
 
     def evidence(self, about: Mapping[str, Any] | None = None, answers: Mapping[str, bool] | None = None) -> Evidence:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 from sfumato.ask.asked import Asked
 from sfumato.ask.expected import Expected
+from sfumato.curator.planning import key_of
 from sfumato.errors import AccuracyWarning, SfumatoError
-from sfumato.ledger import Preview
+from sfumato.ledger import Ledger, Preview
 from sfumato.privacy import Bound
 from sfumato.show.answers import title_of
 from sfumato.show.views import View
@@ -42,6 +43,12 @@ class Foreseen(Preview):
         return str(self)
 
 
+def weighed(ledger: Ledger, basis: Basis, asked: Asked, spend: Bound, snapshot: str, *, analyst: str | None) -> Preview:
+    """Say what asking this would do: it is looked for by the key, and by the record, that `ask` hands to the ledger."""
+    key = key_of(basis, asked, spend, snapshot)
+    return ledger.foresee(asked.event(snapshot), asked.losses(spend), key, analyst)
+
+
 def foreseen(basis: Basis, asked: Asked, spend: Bound, seen: Preview) -> Foreseen:
     """Return what a request would do, with how wrong its answers are expected to be."""
     found = _expected(basis, asked, spend)
@@ -50,7 +57,8 @@ def foreseen(basis: Basis, asked: Asked, spend: Bound, seen: Preview) -> Foresee
     if len(found) > 1 and seen.fits:  # what is refused tells nothing
         text = f"{text} {asked.total(spend)}"
     text = " ".join([text, *dict.fromkeys(said for question in asked.questions if (said := question.taken()))])
-    return Foreseen(seen.fits, seen.breaks, seen.closes, text, largest, tuple(_said(asked, found, largest)))
+    errors = tuple(_said(asked, found, largest))
+    return Foreseen(seen.fits, seen.breaks, seen.closes, text, seen.free, expected=largest, errors=errors)
 
 
 def expected_of(basis: Basis, asked: Asked, spend: Bound) -> Expected | None:

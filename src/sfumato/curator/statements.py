@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfumato.answer import NOISE_ONLY, Answer, ErrorUnit, Frame, Released
 from sfumato.ask.question import Question
+from sfumato.curator.foreseen import weighed
 from sfumato.curator.planning import key_of, planned
 from sfumato.privacy import Bound
 from sfumato.privacy.bounds import require_bound
@@ -145,4 +146,6 @@ def explain_sql(curator: Curator, text: str, spend: Bound | None, analyst: str |
         asked = planned(curator.basis, list(statement.selects), None)
         return explained(statement, asked, None)
     asked = planned(curator.basis, list(statement.selects), require_bound(bound))
-    return explained(statement, asked, curator.ledger.preview(asked.losses(bound), analyst).text)
+    stored = planned(curator.basis, asked_as(curator, statement, bound), bound)
+    seen = weighed(curator.ledger, curator.basis, stored, bound, curator.table.snapshot, analyst=analyst)
+    return explained(statement, asked, seen.text, seen.free)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from sfumato.exact.infinity import Extended, Infinity
+from sfumato.exact.rational import show
 
 LONGEST = 12
 """A number with more characters was computed, and is shown rounded."""
@@ -55,6 +56,33 @@ def shown(number: Extended, up: bool, digits: int = 2) -> str:
         places += 1
     scaled = number * 10**places
     return _decimal(-(-scaled // 1) if up else scaled // 1, places)
+
+
+def rounded_up(number: Extended, digits: int = 3) -> str:
+    """Return a loss in so many digits for people: never less than it is.
+
+    >>> rounded_up(Fraction("1.9945")), rounded_up(Fraction(1, 3)), rounded_up(Fraction(1, 10))
+    ('2', '0.334', '0.1')
+    """
+    return _rounded(number, digits, up=True)
+
+
+def rounded_down(number: Extended, digits: int = 3) -> str:
+    """Return what is left, or a limit, in so many digits for people: never more than it is.
+
+    >>> rounded_down(Fraction("1.9945")), rounded_down(Fraction(1, 3)), rounded_down(Fraction(1, 10))
+    ('1.99', '0.333', '0.1')
+    """
+    return _rounded(number, digits, up=False)
+
+
+def _rounded(number: Extended, digits: int, up: bool) -> str:
+    if isinstance(number, Infinity) or not number:
+        return show(number, digits)
+    step = Fraction(10) ** (len(str(number.numerator)) - len(str(number.denominator)) - digits)
+    while number >= step * 10**digits:
+        step *= 10
+    return show((-(-number // step) if up else number // step) * step, digits)
 
 
 def amount(number: Fraction) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.errors import BudgetExceeded, LedgerError
+from sfumato.errors import BudgetExceeded, LedgerError, ParameterError
 from sfumato.ledger import lifecycle, running, statements, wording
 from sfumato.ledger.budget import Budget, Limit
-from sfumato.ledger.chain import Head
+from sfumato.ledger.chain import Head, digest, new_mark
 from sfumato.ledger.frozen import Directory, private_place
 from sfumato.ledger.journal import Journal
 from sfumato.ledger.keeping import Keep
@@ -69,6 +70,10 @@ class Ledger(Meters):
         keep_head: Keep | None = None,
         private: str | Path | None = None,
     ) -> None:
+        if place is not None and not isinstance(place, (str, PathLike)):
+            raise ParameterError(
+                f"A ledger is named by its path, not by {type(place).__name__}; write 'people.ledger'."
+            )
         limits = Budget(person=budget) if isinstance(budget, Bound) else budget
         opening = Opening(limits, analysts, population, relation, schema, odometer)
         self._journal = Journal(place, opening, head, keep_head)
@@ -115,7 +120,7 @@ class Ledger(Meters):
     def _refusal(
         self, verdict: Verdict, spend: Bound | None, make_loss: MakeLoss | None, analyst: str | None
     ) -> BudgetExceeded:
-        fit = self._to_type(make_loss, spend, analyst) if make_loss is not None and spend is not None else None
+        fit = self.to_type(make_loss, spend, analyst) if make_loss is not None and spend is not None else None
         return BudgetExceeded(wording.refusal_text(verdict.breaks, fit), verdict.breaks, fit)
 
     def _charge(
@@ -127,9 +132,7 @@ class Ledger(Meters):
         """
         asker_of(self._journal.terms, request.analyst)
         sums = self._journal.checked_sums(session)
-        found = lifecycle.known(session, request)
-        if found is None and resume:
-            found = lifecycle.unfinished(session, request)
+        found = self._found(session, request, resume)
         if found is not None:
             if starts and found.state != "committed":
                 lifecycle.begin(session, found)
@@ -142,6 +145,12 @@ class Ledger(Meters):
         if verdict.settles:
             self._journal.settle(session, request.id, verdict)
         return lifecycle.write(session, request, verdict, starts, by_slot)
+
+    @staticmethod
+    def _found(session: Session, request: Request, resume: bool) -> Reservation | None:
+        """Return what was paid for before: the one look-up of whoever asks and of whoever looks beforehand."""
+        found = lifecycle.known(session, request)
+        return lifecycle.unfinished(session, request) if found is None and resume else found
 
     def start(self, request_id: str) -> Reservation:
         """Mark a reservation as started, once, or raise; only then may the data be opened."""
@@ -249,7 +258,7 @@ class Ledger(Meters):
     def knows(self, question_key: str) -> bool:
         """Tell whether a question has an answer."""
         with self._journal.session(write=False) as session:
-            return lifecycle.answered(session, question_key) is not None
+            return session.answered(digest(question_key)) is not None
 
     def finished(self, request_id: str) -> bytes | None:
         """Return what `keep_finished` kept for a request; it is a convenience, and nothing is promised about it."""
@@ -292,11 +301,27 @@ class Ledger(Meters):
         said = wording.fits_text(closes) if verdict.fits else wording.refusal_text(verdict.breaks)
         return Preview(verdict.fits, tuple(verdict.breaks), tuple(closes), said)
 
+    def foresee(self, event: Event, loss: Losses, question_key: str, analyst: str | None = None) -> Preview:
+        """Say what `run_sealed` would do for a question: that it is free, where it was paid for before, or `preview`.
+
+        It is looked for as `run_sealed` does, in what that would store first, too.
+        """
+        request = self._request(new_mark(), event, loss, None, question=question_key, analyst=analyst)
+        running.store_drawn(self._journal)
+        with self._journal.session(write=False) as session:
+            asker_of(self._journal.terms, analyst)
+            self._journal.checked_sums(session)
+            found = self._found(session, request, resume=self._private is not None)
+        if found is None:
+            return self.preview(loss, analyst)
+        return Preview(True, (), (), wording.FREE if found.state == "committed" else wording.BEGUN, free=True)
+
     def largest(self, make_loss: MakeLoss, spend: Bound, analyst: str | None = None) -> Bound | None:
         """Return the largest part of a spend whose loss would fit now, None if none does."""
         return largest(make_loss, require_bound(spend), lambda loss: self._weigh(loss, analyst))
 
-    def _to_type(self, make_loss: MakeLoss, spend: Bound, analyst: str | None) -> Bound | None:
+    def to_type(self, make_loss: MakeLoss, spend: Bound, analyst: str | None = None) -> Bound | None:
+        """Return the largest part of a spend that fits now and can be typed as it is shown, None if none does."""
         found = self.largest(make_loss, spend, analyst)
         return None if found is None else readable(make_loss, found, lambda loss: self._weigh(loss, analyst))
 

@@ -35,8 +35,13 @@ def known(session: Session, request: Request) -> Reservation | None:
 
 def answered(session: Session, question: str) -> Reservation | None:
     """Return the first answer to a question."""
-    found = session.answered(digest(question))
-    return None if found is None else replace(_reservation(session, found), reused=True)
+    stored = session.answered(digest(question))
+    if stored is None:
+        return None
+    found = _reservation(session, stored)
+    if found.question_key != question:
+        raise LedgerError(wording.EDITED.format(id=stored.id))
+    return replace(found, reused=True)
 
 
 def write(
@@ -191,7 +196,7 @@ def commit(session: Session, request_id: str, answer: bytes) -> Reservation:
         return _reservation(session, stored)
     if not _committed(session, stored.id, stored.step, content):
         raise LedgerError(NO_ANSWER.format(id=stored.id, state=stored.state))
-    return _reservation(session, replace(stored, state="committed", answer=content))
+    return _as_stored(session, replace(stored, state="committed", answer=content))
 
 
 def _committed(session: Session, request_id: str, step: int, content: bytes) -> bool:
@@ -264,6 +269,13 @@ def _find(session: Session, request_id: str) -> Stored:
 
 
 def _reservation(session: Session, stored: Stored) -> Reservation:
+    """Return a reservation; an answer that is not the one that the chain's row names is never handed out."""
+    if stored.state == "committed" and not session.vouches(stored.id, stored.answer):
+        raise LedgerError(wording.EDITED.format(id=stored.id))
+    return _as_stored(session, stored)
+
+
+def _as_stored(session: Session, stored: Stored) -> Reservation:
     body = json.loads(session.body(stored.row))
     losses = tuple(map(Loss.from_json, body["loss"]))
     shown = stored.answer if stored.state == "committed" else None

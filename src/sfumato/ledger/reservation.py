@@ -65,15 +65,21 @@ class Closing:
 
 @dataclass(frozen=True)
 class Preview(Viewed):
-    """What a request would do; looking at it costs nothing."""
+    """What a request would do; looking at it costs nothing.
+
+    `free` says that it was paid for before, so that asking it charges nothing.
+    """
 
     fits: bool
     breaks: Sequence[Break]
     closes: Sequence[Closing]
     text: str
+    free: bool = False
 
     def view(self) -> View:
-        """Return whether it fits, and what refuses it."""
+        """Return whether it fits, what refuses it, or that it is free."""
+        if self.free:
+            return View("It is free.", before=(self.text,))
         return View("It fits." if self.fits else "It does not fit.", before=(self.text.removeprefix("Fits.").strip(),))
 
 

@@ -127,6 +127,14 @@ _SAID = (
     .order_by(row_table.c.number)
     .limit(1)
 )
+# The row that tells of an answer, and the seal before it: what was stored is compared with it whenever it is shown.
+_COMMITTED = (
+    sa.select(_LAST.c.number, _LAST.c.body, _LAST.c.seal, _BEFORE.c.seal.label("previous"))
+    .select_from(_LAST.outerjoin(_BEFORE, _BEFORE.c.number == _LAST.c.number - 1))
+    .where(_LAST.c.reservation == _ID, _LAST.c.kind == "committed")
+    .order_by(_LAST.c.number)
+    .limit(1)
+)
 _LAST_FROZEN = (
     sa.select(row_table.c.body)
     .where(row_table.c.reservation == _ID, row_table.c.kind == "frozen")
@@ -294,6 +302,14 @@ class Session:
         """Return what the first row of a kind says about a request, None if there is none."""
         found = self.connection.scalar(_SAID, {"wanted": request_id, "of_kind": kind})
         return None if found is None else without_sums(str(found))
+
+    def vouches(self, request_id: str, answer: bytes | None) -> bool:
+        """Tell whether the chain's row of a committed answer is as it was sealed, and names these very bytes."""
+        line = self.connection.execute(_COMMITTED, {"wanted": request_id}).first()
+        if line is None or answer is None:
+            return False
+        row = Row(line.number, "committed", request_id, line.body)
+        return row.seal(line.previous or FIRST) == line.seal and json.loads(line.body).get("answer") == digest(answer)
 
     def last_frozen(self, request_id: str) -> str | None:
         """Return what the last frozen row says about a request: those that are answered in steps may have several."""

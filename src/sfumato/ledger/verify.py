@@ -63,6 +63,7 @@ class _Audit:
     states: dict[str, str] = field(default_factory=dict)
     steps: dict[str, int] = field(default_factory=dict)
     answers: dict[str, str] = field(default_factory=dict)
+    questions: dict[str, str | None] = field(default_factory=dict)
     frozen: set[tuple[str, int | None]] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
     sealed: str | None = None
@@ -214,6 +215,7 @@ def _replay_state(audit: _Audit, row: Row, body: dict[str, Any]) -> None:
         return
     audit.states[name] = NEXT[row.kind][state]
     if row.kind == "reserved":
+        audit.questions[name] = body["question"]
         _replay_charges(audit, row, body)
     elif row.kind == "committed":
         audit.answers[name] = body["answer"]
@@ -306,6 +308,9 @@ def _compare_states(audit: _Audit, reservations: list[Stored]) -> None:
     if {stored.id: stored.state for stored in reservations} != audit.states:
         audit.problems.append("The states of the reservations are not those that the chain tells.")
     for stored in reservations:
+        question = audit.questions.get(stored.id)
+        if stored.question != (None if question is None else digest(question)):
+            audit.problems.append(f"The question of {stored.id!r} is not the one that was asked.")
         if stored.step != audit.steps.get(stored.id, 0):
             audit.problems.append(f"The state of the conversation {stored.id!r} is not the one last answered from.")
         if stored.state == "committed" and digest(stored.answer or b"") != audit.answers.get(stored.id):

@@ -28,6 +28,12 @@ ROOM = (
 )
 EXPERTS = "For experts:"
 DEAD = "This request ended without an answer. What it reserved stays spent; ask again as a new request."
+EDITED = (
+    "The stored answer of the request {id!r} is not the one that was committed: somebody changed it in the ledger's "
+    "file, so it is not shown; run sfumato ledger verify, and restore the newest copy that passes."
+)
+FREE = "It was answered before on the same data, so asking again costs nothing and gives the stored answer."
+BEGUN = "It was paid for before and cut short, so asking again costs nothing and finishes what was begun."
 UNREAD = (
     "The table could not be read. Nothing was drawn, and what was reserved is kept for this question: ask it again, it "
     "costs nothing more. The operator's log says where it went wrong."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -95,6 +95,23 @@ def composed(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
+LARGEST_DOUBLE = 2**53 - 1
+"""Up to here a double is one whole number and no other; JavaScript calls these the safe ones."""
+
+
+def as_whole(value: Any) -> Any:
+    """Return the whole number that a float is, as it is for a device whose language knows only floats; else the value.
+
+    A column of whole numbers becomes one of floats as soon as it has a gap.
+
+    >>> as_whole(30.0), as_whole(30.5), as_whole(2.0**53), as_whole("30")
+    (30, 30.5, 9007199254740992.0, '30')
+    """
+    if isinstance(value, (float, np.floating)) and abs(value) <= LARGEST_DOUBLE and value == int(value):
+        return int(value)
+    return value
+
+
 @dataclass(frozen=True)
 class Items:
     """The items of a plan as integers of `bits` bits; what does not fit exactly has no code.
@@ -139,6 +156,8 @@ class Items:
     def code(self, value: Any) -> int | None:
         """Return the code of an item, or None if it does not fit; never raises, whatever the item."""
         try:
+            if isinstance(self.domain, (Integers, Categories)):
+                value = as_whole(value)
             if isinstance(self.domain, Categories):
                 # Asking for the code of an unlisted one would search the list for what is spelled like it.
                 return self.domain.place(composed(str(value)) if isinstance(value, str) else value)
@@ -151,6 +170,8 @@ class Items:
         """Return the code of an item, refusing with a sentence what does not fit; for developers only."""
         if isinstance(value, str):
             value = composed(str(value))
+        elif isinstance(self.domain, (Integers, Categories)):
+            value = as_whole(value)
         return self.domain.code(value) - self._base
 
     def value(self, code: int) -> Any:
@@ -165,6 +186,8 @@ class Items:
         """Return the codes of many items as a table of bytes, filled from the left, and which items fit."""
         if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and isinstance(self.domain, Integers):
             return self._integer_rows(values.ravel(), self.domain)
+        if not isinstance(values, Iterable):
+            raise ParameterError(f"Items come in a list, one for each device, not as {type(values).__name__}.")
         listed: Sequence[Any] = values.tolist() if isinstance(values, np.ndarray) else list(values)
         known: dict[Any, int] = {}
         codes: list[int] = [0]

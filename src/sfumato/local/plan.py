@@ -17,7 +17,7 @@ import numpy as np
 from sfumato.durable import UNREADABLE, read_bytes
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.exact import Number, between_zero_and_one, positive_integer
-from sfumato.exact.rational import show
+from sfumato.exact.written import rounded_up
 from sfumato.local.items import LONG_ITEM_BITS, Items
 from sfumato.local.listed import LIST_PART, ListMethod, MeanMethod
 from sfumato.local.method import METHODS, Encoder, Method
@@ -69,9 +69,9 @@ class Plan:
 
     def __post_init__(self) -> None:
         if not self.loss().within(self.spend):
+            spent = rounded_up(self.loss().person.epsilon, 6)
             raise ParameterError(
-                f"The coins of this plan spend {show(self.loss().person.epsilon)}, more than its spend {self.spend!r}; "
-                "do not use it."
+                f"The coins of this plan spend {spent}, more than its spend {self.spend!r}; do not use it."
             )
         check_shapes(self)
 
@@ -357,7 +357,7 @@ class Plan:
         plural = "s" if self.reports > 1 else ""
         lines = [
             f"{self.users} users send {self.reports} report{plural} of {self.report_bytes} bytes each.",
-            f"One device loses at most epsilon {show(self.loss().person.epsilon)}. {self.spend.explain()}",
+            f"One device loses at most epsilon {rounded_up(self.loss().person.epsilon, 6)}. {self.spend.explain()}",
         ]
         lines += [self._mean_said()] if isinstance(self.method, MeanMethod) else self._items_said()
         if self.why:
@@ -379,7 +379,7 @@ def read_plan(path: str | Path) -> Plan:
     True
     """
     try:
-        record = json.loads(read_bytes(path, "plan").decode("utf-8"))
+        record = json.loads(read_bytes(path, "plan").decode("utf-8-sig"))
     except SfumatoError:
         raise
     except UNREADABLE:

@@ -12,8 +12,8 @@ from typing import Any
 from sfumato.domain import Categories, Domain, FixedPoint, Integers
 from sfumato.errors import AccuracyWarning, ParameterError
 from sfumato.exact import Number, between_zero_and_one, positive_integer
-from sfumato.exact.rational import show
 from sfumato.exact.search import smallest_between
+from sfumato.exact.written import amount, rounded_up, typed
 from sfumato.local.choice import METHOD_NAMES, choose
 from sfumato.local.coins import report_epsilon
 from sfumato.local.items import Items, composed
@@ -25,7 +25,7 @@ from sfumato.local.seed import Seed
 from sfumato.local.shuffle import MOST_HONEST, checked, guessed_loss, largest_local
 from sfumato.local.trust import Validity
 from sfumato.privacy import Approximate, Bound, Pure, require_bound
-from sfumato.words import one_of
+from sfumato.words import one_of, understood
 
 POOREST = 0.25
 """A plan that finds nothing below this share is refused."""
@@ -35,6 +35,7 @@ MOST_USERS = 10**11
 """Nobody plans for more."""
 
 
+@understood
 def plan(
     *,
     users: int,
@@ -141,8 +142,8 @@ def _central_plan(
         made = plan(spend=Pure(local), **options)
         stated = made.shuffled(devices, delta)
         if stated.epsilon <= central.epsilon:
-            why = f"Spend {show(local)}: the largest multiple of 1/64 whose reports, shuffled among {devices} honest "
-            why += f"devices, lose at most epsilon {show(stated.epsilon)} at delta {show(delta)}."
+            why = f"Spend {typed(local)}: the largest multiple of 1/64 whose reports, shuffled among {devices} honest "
+            why += f"devices, lose at most epsilon {rounded_up(stated.epsilon, 6)} at delta {amount(delta)}."
             return replace(made, why=" ".join(part for part in (made.why, why) if part))
         local -= Fraction(1, 64)
     needed = devices

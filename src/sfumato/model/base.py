@@ -116,7 +116,7 @@ class Model(Viewed, ABC):
         """Write rows to a Parquet file, by default as many as there are people; of any number, batch by batch."""
         from pyarrow import parquet
 
-        require_new(path, overwrite=overwrite)
+        require_new(path, overwrite=overwrite, in_folder=True)
         told = {"notes": json.dumps([*notes])} if notes else None
         self._write(lambda columns: parquet.ParquetWriter(path, columns.with_metadata(told)), rows, noise)
 
@@ -126,7 +126,7 @@ class Model(Viewed, ABC):
         """Write rows to a CSV file, by default as many as there are people; of any number, batch by batch."""
         from pyarrow import csv
 
-        require_new(path, overwrite=overwrite)
+        require_new(path, overwrite=overwrite, in_folder=True)
         self._write(lambda columns: csv.CSVWriter(path, columns), rows, noise)
 
     def _write(self, opened: Callable[[Any], Any], rows: int | None, noise: Noise | None) -> None:

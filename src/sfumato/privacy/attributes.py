@@ -8,7 +8,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
-from sfumato.errors import SchemaError
+from sfumato.errors import ParameterError, SchemaError
 
 
 class Everything(Enum):
@@ -34,6 +34,8 @@ def attributes(names: Iterable[str] | str | Everything) -> Attributes:
     """
     if isinstance(names, Everything):
         return names
+    if not isinstance(names, Iterable):
+        raise ParameterError(f"Attributes are named by their names, not by {type(names).__name__}; write 'age'.")
     return frozenset((names,)) if isinstance(names, str) else frozenset(names)
 
 

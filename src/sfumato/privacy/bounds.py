@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Literal, NoReturn, Self
+from typing import Any, ClassVar, Literal, NoReturn, Self
 
 from sfumato.errors import ParameterError
 from sfumato.exact import (
@@ -21,7 +21,7 @@ from sfumato.exact import (
 )
 from sfumato.exact.rational import show
 from sfumato.exact.written import LONGEST, amount, shown, typed
-from sfumato.words import Understood
+from sfumato.words import Guided, Understood
 
 Unit = Literal["person", "attribute"]
 
@@ -33,9 +33,13 @@ def _unit(value: Unit) -> Unit:
 
 
 @dataclass(frozen=True)
-class Bound(metaclass=Understood):
+class Bound(Guided, metaclass=Understood):
     """A ceiling on what may be learned about one person, or about one attribute of one person."""
 
+    INSTEAD: ClassVar[Mapping[str, str]] = {
+        "delta": "only Approximate(1, 1e-6) has one",
+        "epsilon": "its number is another one; Cost.of(bound).epsilon_at(1e-6) is the epsilon at a delta",
+    }
     unit: Unit = field(default="person", kw_only=True)
 
     def per_attribute(self) -> Self:
@@ -69,6 +73,21 @@ class Bound(metaclass=Understood):
         )
 
     __radd__ = __add__
+
+    def __truediv__(self, other: object) -> NoReturn:
+        raise ParameterError(
+            "Bounds are not multiplied or divided; write Pure(1).split(2) for a part that fits twice, or the number "
+            "itself, as in Pure(0.5)."
+        )
+
+    __mul__ = __rmul__ = __truediv__
+
+    def __lt__(self, other: object) -> NoReturn:
+        raise ParameterError(
+            "Bounds of different kinds have no order and no difference; compare their numbers, as in bound.epsilon < 1."
+        )
+
+    __le__ = __gt__ = __ge__ = __sub__ = __rsub__ = __lt__
 
     def explain(self) -> str:
         """Say in plain words what the bound means for somebody who is in the data: the odds of a yes-or-no guess.

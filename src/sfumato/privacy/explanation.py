@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from sfumato.exact import Infinity
 from sfumato.exact.rational import show
+from sfumato.exact.written import rounded_up
 from sfumato.privacy.bounds import Approximate, Bound, Concentrated, Pure, Truncated
 from sfumato.privacy.cost import Cost
 from sfumato.privacy.readings import guess, guess_concentrated
@@ -29,7 +30,7 @@ with probability at most 1e-06 more may leak.'
             return f"{_right(bound, guess(bound.epsilon))}."
         case Approximate():
             right = _right(bound, guess(bound.epsilon, delta=bound.delta))
-            return f"{right}; with probability at most {show(bound.delta)} more may leak."
+            return f"{right}; with probability at most {rounded_up(bound.delta, 6)} more may leak."
         case Concentrated():
             return _by_curve(bound, bound.rho, Cost.concentrated(bound.rho))
         case Truncated():

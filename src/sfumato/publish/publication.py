@@ -85,6 +85,8 @@ class Publication:
     """
 
     def __init__(self, file: PublicationFile) -> None:
+        if not isinstance(file, PublicationFile):
+            raise ParameterError("A publication is read from its file; write Publication.load('counts.toml').")
         self.file = file
         self._prepared: dict[tuple[str, str, bool, bool], Asked] = {}
 

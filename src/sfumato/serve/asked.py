@@ -111,10 +111,13 @@ class Meant:
         """Return what it would cost; without a spend only what is free is planned."""
         return planned(curator.basis, self.asked, self.spend).loss()
 
+    def to_ask(self, curator: Curator) -> Question | list[Question]:
+        """Return what is asked and looked for: a statement as it was stored, where an earlier version wrote it so."""
+        return self.asked if self.statement is None else asked_as(curator, self.statement, self.spend)
+
     def ask(self, curator: Curator, analyst: str, request: str) -> list[Answer]:
         """Ask the curator, who reserves, reads, draws, stores and finishes."""
-        asked = self.asked if self.statement is None else asked_as(curator, self.statement, self.spend)
-        found = curator.ask(asked, self.spend, analyst=analyst, request=request)
+        found = curator.ask(self.to_ask(curator), self.spend, analyst=analyst, request=request)
         return [found] if isinstance(found, Answer) else found
 
     def shown(self, answers: Sequence[Answer]) -> Answer:

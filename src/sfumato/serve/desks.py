@@ -65,7 +65,7 @@ class Desk:
 
     def needs_approval(self, asked: Meant) -> bool:
         """Tell whether a curator decides about a question: it costs more than the threshold, and has no answer yet."""
-        plan, threshold = planned(self.front.basis, asked.asked, asked.spend), self.terms.approve_above
+        plan, threshold = planned(self.front.basis, asked.to_ask(self.front), asked.spend), self.terms.approve_above
         if threshold is None or fits(plan.loss(), threshold):
             return False
         return not self.front.ledger.knows(key_of(self.front.basis, plan, asked.spend, self.front.table.snapshot))
@@ -74,9 +74,12 @@ class Desk:
         """Refuse what no limit has room for: a curator's approval would not change that."""
         assert asked.spend is not None
         self.admit(name)
-        seen = self.front.preview(asked.asked, asked.spend, analyst=name)
+        seen = self.front.preview(asked.to_ask(self.front), asked.spend, analyst=name)
         if not seen.fits:
-            largest = self.front.largest(asked.asked, asked.spend, analyst=name)
+            with planning():  # as it can be typed: one that is shown rounded up would be refused again
+                largest = self.front.ledger.to_type(
+                    lambda part: planned(self.front.basis, asked.asked, part).losses(part), asked.spend, name
+                )
             raise BudgetExceeded(refusal_text(seen.breaks, largest), seen.breaks, largest)
 
     def admit(self, name: str) -> None:

@@ -38,13 +38,21 @@ class Foreseen:
     """Of a statement: the median size of the noise in every total."""
     cautions: tuple[str, ...] = ()
     """Why the answer will be poor, if that is known."""
+    free: bool = False
+    """Whether it was paid for before, or is public: then asking charges nothing."""
+
+    @property
+    def cost(self) -> str:
+        """What asking would charge, in a few words."""
+        return "nothing" if self.free else cost_text(self.loss)
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object."""
         return {
             "fits": self.fits,
             "text": self.text,
-            "cost": cost_text(self.loss),
+            "free": self.free,
+            "cost": self.cost,
             "loss": self.loss.to_json(),
             "needs_approval": self.needs_approval,
             "expected_error": None if self.error is None else self.error.size,
@@ -66,12 +74,12 @@ def _foresee(desk: Desk, asked: Meant, name: str, error: bool) -> Foreseen:
     desk.admit(name)
     loss = asked.loss(desk.front)
     if asked.spend is None:
-        return Foreseen(loss, True, "It is public, so it is free.", False, Expected(0.0))
-    seen = desk.front.preview(asked.asked, asked.spend, analyst=name)
+        return Foreseen(loss, True, "It is public, so it is free.", False, Expected(0.0), free=True)
+    seen = desk.front.preview(asked.to_ask(desk.front), asked.spend, analyst=name)
     wide = _expected(desk.front, asked, asked.spend) if error else None
     stated = error and asked.statement is not None
     medians = desk.front.explain(asked.form.asked, asked.form.spend, analyst=name).noise if stated else {}
-    return Foreseen(loss, seen.fits, seen.text, desk.needs_approval(asked), wide, medians)
+    return Foreseen(loss, seen.fits, seen.text, desk.needs_approval(asked), wide, medians, free=seen.free)
 
 
 def curve(desk: Desk, asked: Meant) -> list[tuple[str, float]]:

@@ -33,6 +33,7 @@ from sfumato.show.views import View
 from sfumato.sql.statement import read_statement
 from sfumato.table.database import Database, database_of
 from sfumato.table.schema import Schema
+from sfumato.words import understood
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 TRIES = 4
@@ -54,6 +55,7 @@ class Waiting(LedgerError):
         self.job = job
 
 
+@understood
 def connect(address: str, *, token: str, dataset: str | None = None, patience: float = 120.0) -> Remote:
     """Return a curator that asks a service: the same methods, answers and errors as `curate` gives.
 
@@ -222,7 +224,7 @@ class Remote(Shorthands):
         """Say whether a question would fit; free. The limits that it would break are in the text."""
         self._me(analyst)
         _, found = self._post("/preview", self._form(question, require_bound(spend)))
-        return Preview(found["fits"], (), (), found["text"])
+        return Preview(found["fits"], (), (), found["text"], found.get("free", False))
 
     def loss(self, question: Question | Sequence[Question], spend: Bound) -> Loss:
         """Return what a question would cost; free."""

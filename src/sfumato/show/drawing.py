@@ -54,6 +54,8 @@ class Drawing(ABC):
 
     def save(self, path: str | Path) -> Path:
         """Write the picture as `.svg` or `.png` and return its path."""
+        if not isinstance(path, (str, Path)):
+            raise ParameterError(f"A picture is named by its path, not by {type(path).__name__}; write 'answer.svg'.")
         target = Path(path)
         kind = target.suffix.lower().lstrip(".")
         if kind not in ("svg", "png"):

@@ -33,12 +33,15 @@ class Explanation(Viewed):
     rules: tuple[str, ...]
     free: tuple[str, ...]
     fits: str | None = None
+    stored: bool = False
+    """Whether it was paid for before, so that asking again charges nothing."""
 
     def view(self) -> View:
         """Return the explanation for people."""
         lines = [f"Asked of the data: {self.sql}"]
         lines.append(f"It reads {', '.join(self.reads) or 'no attribute'}.")
-        lines += [f"It costs {name} {cost}." for name, cost in self.costs.items()]
+        costs = "The stored answer cost" if self.stored else "It costs"
+        lines += [f"{costs} {name} {cost}." for name, cost in self.costs.items()]
         lines += [f"Median noise of {name}: {size:.6g}." for name, size in self.noise.items()]
         lines += self.rules
         if self.free:
@@ -51,7 +54,7 @@ class Explanation(Viewed):
         return str(self)
 
 
-def explained(statement: Statement, asked: Asked, fits: str | None) -> Explanation:
+def explained(statement: Statement, asked: Asked, fits: str | None, stored: bool = False) -> Explanation:
     """Return the explanation of a statement that was planned."""
     loss = asked.loss()
     attributes = sorted({name for one in asked.prepared for name in one.gauge.attributes})
@@ -62,7 +65,7 @@ def explained(statement: Statement, asked: Asked, fits: str | None) -> Explanati
         made = Made.of(select.statement, statement.database)
         noise |= {_shown(part.name, made): float(part.width(HALF)) for part in _parts(prepared)}
     rules = tuple(dict.fromkeys(rule for one in asked.prepared for rule in one.notes()))
-    return Explanation(statement.sql, tuple(attributes), costs, noise, rules, _free(statement), fits)
+    return Explanation(statement.sql, tuple(attributes), costs, noise, rules, _free(statement), fits, stored)
 
 
 def _parts(prepared: Prepared) -> tuple[NoisyPart, ...]:

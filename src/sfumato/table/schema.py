@@ -261,7 +261,7 @@ class Schema(Viewed, metaclass=Understood):
         """Read a schema from a `.toml` or `.json` file."""
         try:
             text = Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, UnicodeDecodeError, TypeError) as error:
             raise SchemaError(f"The schema {str(path)!r} cannot be read: {error}.") from None
         if Path(path).suffix.lower() != ".json":
             return cls.from_toml(text)

@@ -44,6 +44,7 @@ LONGEST = 5_000
 ALLOWED = "columns, literals, = <> < <= > >=, BETWEEN, IN (…), IS NULL, AND, OR, NOT and DATE '2020-05-17'"
 
 _NUMBER = re.compile(r"[0-9]{0,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,2})?")
+_DAY = re.compile(r"\d{4}-\d{1,2}-\d{1,2}")
 NO_COMPARISON_WITH_NULL = "A comparison with NULL is never true; write for example age IS NULL, or age IS NOT NULL."
 _FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _IBIS_COMPARISONS = {
@@ -230,6 +231,9 @@ class _SqlReader:
                 return as_date(value, "a date in where=")
             case tree.Null():
                 raise ParameterError(NO_COMPARISON_WITH_NULL)
+        day = printed(node).replace(" ", "")
+        if _DAY.fullmatch(day):
+            raise ParameterError(f"In where= a date stands in quotes, or it is a subtraction; write DATE '{day}'.")
         raise ParameterError(f"where= compares a column with a literal; {_shown(node)} is none.")
 
 

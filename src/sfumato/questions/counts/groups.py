@@ -198,7 +198,9 @@ def aggregates_of(given: Any) -> tuple[Aggregate, ...]:
     ['mean of age', 'sum of age']
     """
     if isinstance(given, Mapping):
-        pairs = [(column, (words,) if isinstance(words, str) else tuple(words)) for column, words in given.items()]
+        pairs = [
+            (column, tuple(words) if isinstance(words, (list, tuple)) else (words,)) for column, words in given.items()
+        ]
         return tuple(_aggregate(f"{word} of {column}") for column, words in pairs for word in words)
     listed = (given,) if isinstance(given, (str, Question, type)) or not isinstance(given, Iterable) else tuple(given)
     return tuple(_aggregate(one) for one in listed)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from sfumato.answer import ErrorUnit, NoisyPart, Released
 from sfumato.ask.prepared import Prepared, Several
-from sfumato.ask.question import Question
+from sfumato.ask.question import Question, as_columns
 from sfumato.errors import DomainTooLarge, ParameterError, SchemaError
 from sfumato.model.base import Model, model_from_json, read_model
 from sfumato.model.refined import ColumnBins, coarse_space
@@ -101,9 +101,8 @@ class Synthesize(Question):
             )
         if listed and method == "auto":
             raise ParameterError("method='auto' takes no options; it decides everything from public facts.")
-        named = (columns,) if isinstance(columns, str) else columns
         object.__setattr__(self, "workload", workload)
-        object.__setattr__(self, "columns", None if named is None else tuple(named))
+        object.__setattr__(self, "columns", None if columns is None else as_columns(columns))
         object.__setattr__(self, "method", method)
         object.__setattr__(self, "options", listed)
         if not isinstance(measured, bool):

@@ -11,7 +11,6 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.requests import Request
 
 from sfumato.errors import SfumatoError
-from sfumato.ledger.wording import cost_text
 from sfumato.noise import new_key
 from sfumato.privacy import Approximate, Concentrated
 from sfumato.serve.asked import Form, read_form
@@ -87,7 +86,7 @@ def _facts(desk: Desk, who: Identity, given: Mapping[str, str], looked: bool) ->
         form = form_of(given)
         asked = desk.meant(form)
         found = foresee(desk, asked, who.name)
-        facts |= {"foreseen": found, "cost": cost_text(found.loss), "error": error_text(found)}
+        facts |= {"foreseen": found, "cost": found.cost, "error": error_text(found)}
         facts["phrase"] = form.asked if form.way == "phrase" else ""
         if asked.spend is not None and found.error:
             here = as_typed(asked.spend)

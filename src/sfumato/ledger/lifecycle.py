@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import LedgerError, Overtaken, ParameterError, Unfinished
 from sfumato.ledger import wording
+from sfumato.ledger.amounts import list_to_text
 from sfumato.ledger.chain import canonical, digest
 from sfumato.ledger.request import Request, without_gauss
 from sfumato.ledger.reservation import Conversation, Reservation
@@ -53,7 +54,7 @@ def write(
     if slots is not None and slots.charges:
         session.save_slots(slots)
     if verdict.charges or (slots is not None and slots.charges):
-        session.save_sums(json.dumps(verdict.sums))  # before the row, which seals them
+        session.save_sums(list_to_text(verdict.sums))  # before the row, which seals them
     body = request.body(verdict.charges, now, {} if slots is None else slots.charges)
     row = session.append("reserved", request.id, body)
     question = None if request.question is None else digest(request.question)

@@ -94,7 +94,9 @@ def ranges_to_text(places: Iterable[int]) -> str:
         return _range(listed[0], listed[-1])  # a question about everything touches all of thousands of limits
     ends = [number for number, (one, two) in enumerate(pairwise(listed), 1) if two != one + 1]
     starts = [0, *ends] if listed else []
-    return ",".join([_range(listed[start], listed[end - 1]) for start, end in zip(starts, [*ends, len(listed)])])
+    return ",".join(
+        [_range(listed[start], listed[end - 1]) for start, end in zip(starts, [*ends, len(listed)], strict=False)]
+    )
 
 
 def _range(first: int, last: int) -> str:

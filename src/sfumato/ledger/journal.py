@@ -11,6 +11,7 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from sfumato.errors import LedgerError, SfumatoError
+from sfumato.exact.enclosure import load_enclosures
 from sfumato.ledger.amounts import list_to_text, ranges_to_text, sums_to_text
 from sfumato.ledger.chain import CHANGED_SUMS, FIRST, ROLLED_BACK, UNREADABLE_HISTORY, Head, canonical, digest, new_mark
 from sfumato.ledger.keeping import Keep, Keeper
@@ -71,6 +72,8 @@ class Journal:
             _populations[self.terms.population] = where
         if opening.schema is not None:
             self.use_schema(opening.schema)
+        self.store.prepare()
+        load_enclosures()
 
     def use_schema(self, fingerprint: str | tuple[str, ...]) -> None:
         """Name the schema, once and for all; refuse another one than the ledger was made for."""

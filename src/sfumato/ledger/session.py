@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -164,6 +164,26 @@ class Stored:
     step: int
     answer: bytes | None
     memory: bytes | None
+
+
+_ASKED_FOR = {"wanted": ""}
+_MOVED = {"wanted": "", "in_state": "", "at_step": 0, "state": ""}
+PAID: tuple[tuple[sa.Executable, Mapping[str, Any]], ...] = (
+    (_SUMS_AND_LAST, {"wanted": 0, "previous": 0}),
+    (_RESERVATION, _ASKED_FOR),
+    (_ANSWERED, _ASKED_FOR),
+    (_BEGUN, _ASKED_FOR),
+    (_SAID, {"wanted": "", "of_kind": ""}),
+    (_BODY, _ASKED_FOR),
+    (_SEAL, _ASKED_FOR),
+    (_ADD_ROW, dict.fromkeys(row_table.c.keys())),
+    (_ADD_RESERVATION, dict.fromkeys(reservation_table.c.keys())),
+    (_WRITE_SUMS, {"text": ""}),
+    (_WRITE_HEAD, dict.fromkeys(("length", "seal", "rules", "format"))),
+    (_CHANGE, _MOVED),
+    (_CHANGE, {**_MOVED, "answer": b"", "memory": None}),
+)
+"""The statements of a question that is paid, with the names that each is given: a ledger has them ready once open."""
 
 
 class Session:

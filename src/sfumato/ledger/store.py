@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from sqlalchemy.pool import StaticPool
 
 from sfumato.errors import LedgerError, ParameterError
 from sfumato.ledger.chain import FIRST, Head
-from sfumato.ledger.session import FORMAT, Session, head_table, metadata, sums_table
+from sfumato.ledger.session import FORMAT, PAID, Session, head_table, metadata, sums_table
 
 APPLICATION = 0x73667564
 """What marks a SQLite file as a ledger."""
@@ -43,7 +43,9 @@ class Store:
         self._process = os.getpid()
 
     def _connect(self) -> sa.Engine:
+        self._compiled: dict[Any, Any] = {}  # statements are a fixed few, so none of them need be forgotten
         options: dict[str, Any] = {"pool_pre_ping": not self.sqlite}
+        options["execution_options"] = {"compiled_cache": self._compiled}
         if self.memory:
             options |= {"poolclass": StaticPool, "connect_args": {"check_same_thread": False}}
         elif self.sqlite:
@@ -91,6 +93,18 @@ class Store:
         connection.execute(sa.insert(head_table).values(id=1, format=FORMAT, length=0, seal=FIRST, rules=0))
         connection.execute(sa.insert(sums_table).values(id=1, sums=sums))
         return True
+
+    def prepare(self) -> None:
+        """Compile what a paid question runs, once the database is known: nothing is sent, nothing is locked."""
+        statements: list[tuple[Any, Mapping[str, Any]]] = [(_READ_HEAD, {}), (_LOCK_HEAD, {}), *PAID]
+        dialect = self._engine.dialect
+        linting = dialect.compiler_linting | sa.sql.compiler.WARN_LINTING
+        # SQLAlchemy has no public way to fill its cache; if this one goes, the first question compiles as before.
+        with suppress(AttributeError, TypeError):
+            for statement, given in statements:
+                statement._compile_w_cache(
+                    dialect=dialect, compiled_cache=self._compiled, column_keys=sorted(given), linting=linting
+                )
 
     @contextmanager
     def connection(self, write: bool) -> Iterator[sa.Connection]:

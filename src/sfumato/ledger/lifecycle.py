@@ -65,6 +65,7 @@ def write(
     return Reservation(request.id, "reserved", request.event, request.losses, request.analyst, request.question)
 
 
+UNKNOWN_ID = "No request has the id {id!r}; call reserve first."
 NO_ANSWER = "The request {id!r} is {state} and takes no answer; do not show this one."
 ASKED = ("event", "loss")
 """What must be the same for a request that was begun to be completed."""
@@ -119,8 +120,10 @@ def stage(session: Session, request_id: str) -> Stage:
 
 def freeze(session: Session, request_id: str, record: Mapping[str, Any]) -> bool:
     """Compare and set: say what will be drawn from, once; False if that was said before, or it is over."""
-    stored = _find(session, request_id)
-    if stored.state != "started" or _frozen(session, request_id) is not None:
+    freezable = session.freezable(request_id)
+    if freezable is None:
+        raise LedgerError(UNKNOWN_ID.format(id=request_id))
+    if not freezable:
         return False
     session.append("frozen", request_id, canonical(record))
     return True
@@ -260,7 +263,7 @@ def _bury(session: Session, stored: Stored) -> None:
 def _find(session: Session, request_id: str) -> Stored:
     stored = session.reservation(request_id)
     if stored is None:
-        raise LedgerError(f"No request has the id {request_id!r}; call reserve first.")
+        raise LedgerError(UNKNOWN_ID.format(id=request_id))
     return stored
 
 

@@ -127,6 +127,9 @@ _SAID = (
     .order_by(row_table.c.number)
     .limit(1)
 )
+_STATE_AND_FROZEN = sa.select(
+    reservation_table.c.state, sa.exists().where(row_table.c.reservation == _ID, row_table.c.kind == "frozen")
+).where(reservation_table.c.id == _ID)
 _LAST_FROZEN = (
     sa.select(row_table.c.body)
     .where(row_table.c.reservation == _ID, row_table.c.kind == "frozen")
@@ -173,6 +176,7 @@ PAID: tuple[tuple[sa.Executable, Mapping[str, Any]], ...] = (
     (_RESERVATION, _ASKED_FOR),
     (_ANSWERED, _ASKED_FOR),
     (_BEGUN, _ASKED_FOR),
+    (_STATE_AND_FROZEN, _ASKED_FOR),
     (_SAID, {"wanted": "", "of_kind": ""}),
     (_BODY, _ASKED_FOR),
     (_SEAL, _ASKED_FOR),
@@ -314,6 +318,11 @@ class Session:
         """Return what the first row of a kind says about a request, None if there is none."""
         found = self.connection.scalar(_SAID, {"wanted": request_id, "of_kind": kind})
         return None if found is None else without_sums(str(found))
+
+    def freezable(self, request_id: str) -> bool | None:
+        """Tell whether a request was started and nothing was put beyond change for it yet, None if there is none."""
+        found = self.connection.execute(_STATE_AND_FROZEN, {"wanted": request_id}).first()
+        return None if found is None else found[0] == "started" and not found[1]
 
     def last_frozen(self, request_id: str) -> str | None:
         """Return what the last frozen row says about a request: those that are answered in steps may have several."""

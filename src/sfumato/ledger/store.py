@@ -57,8 +57,6 @@ class Store:
                 f"A PostgreSQL ledger needs the package {missing.name}; run pip install 'sfumato[postgres]'."
             ) from None
         sa.event.listen(engine, "connect", _sqlite_settings if self.sqlite else _postgres_settings)
-        if self.sqlite:
-            sa.event.listen(engine, "begin", _sqlite_begin)
         return engine
 
     def missing(self) -> bool:
@@ -114,10 +112,13 @@ class Store:
             self._engine.dispose(close=False)
             self._engine, self._process = self._connect(), os.getpid()
         with self._guarded(), self._engine.connect() as connection:
-            options: dict[str, Any] = {"write": write}
             if not self.sqlite:
-                options["isolation_level"] = "READ COMMITTED" if write else "REPEATABLE READ"
-            with connection.execution_options(**options).begin():
+                connection.execution_options(isolation_level="READ COMMITTED" if write else "REPEATABLE READ")
+            with connection.begin():
+                if self.sqlite:
+                    # By hand: a listener would be asked at every statement. A deferred transaction would read first
+                    # and could find at its first write that it is too late.
+                    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
                 yield connection
 
     @contextmanager
@@ -188,7 +189,7 @@ def database_url(place: str | Path | None) -> sa.URL:
 
 
 def _sqlite_settings(connection: Any, _record: Any) -> None:
-    connection.isolation_level = None  # transactions are opened by `_sqlite_begin`, never by the driver
+    connection.isolation_level = None  # transactions are opened by `Store.connection`, never by the driver
     connection.execute("PRAGMA busy_timeout = 30000").close()
     connection.execute("PRAGMA synchronous = FULL").close()
     # Only a ledger's own file is switched to WAL: the switch stays in the file, and others' files are not ours.
@@ -196,12 +197,6 @@ def _sqlite_settings(connection: Any, _record: Any) -> None:
         # If somebody is writing now, the file keeps its older journal, just as durable, until the next connection.
         with suppress(sqlite3.OperationalError):
             connection.execute("PRAGMA journal_mode = WAL").close()
-
-
-def _sqlite_begin(connection: sa.Connection) -> None:
-    # A deferred transaction would read first and could find at its first write that it is too late.
-    write = connection.get_execution_options().get("write", True)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
 
 def _postgres_settings(connection: Any, _record: Any) -> None:

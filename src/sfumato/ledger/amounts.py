@@ -60,6 +60,8 @@ def _amount(text: str) -> Extended:
 def list_to_text(sums: Sequence[str]) -> str:
     """Return the sums of all limits as a JSON list: what `json.dumps` writes, several times faster.
 
+    They are numbers and spaces; of what else might be there, only control characters are not looked for.
+
     >>> list_to_text(["0 3/10", "0 inf"]), list_to_text([])
     ('["0 3/10", "0 inf"]', '[]')
     """

@@ -23,6 +23,11 @@ LAST_BITS = 4096
 _lock = threading.RLock()
 
 
+def load_enclosures() -> None:
+    """Load Arb, so that whoever needs it next need not wait."""
+    import flint  # noqa: F401
+
+
 @contextmanager
 def precision(bits: int) -> Iterator[None]:
     """Run the block with balls of `bits` bits, alone."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +11,8 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from sfumato.errors import LedgerError, SfumatoError
-from sfumato.ledger.amounts import ranges_to_text, sums_to_text
+from sfumato.exact.enclosure import load_enclosures
+from sfumato.ledger.amounts import list_to_text, ranges_to_text, sums_to_text
 from sfumato.ledger.chain import CHANGED_SUMS, FIRST, ROLLED_BACK, UNREADABLE_HISTORY, Head, canonical, digest, new_mark
 from sfumato.ledger.keeping import Keep, Keeper
 from sfumato.ledger.rules import LimitRule, Rulebook, Verdict, first_rules, rules_from_json, rules_to_json, settlements
@@ -71,6 +72,8 @@ class Journal:
             _populations[self.terms.population] = where
         if opening.schema is not None:
             self.use_schema(opening.schema)
+        self.store.prepare()
+        load_enclosures()
 
     def use_schema(self, fingerprint: str | tuple[str, ...]) -> None:
         """Name the schema, once and for all; refuse another one than the ledger was made for."""
@@ -88,7 +91,7 @@ class Journal:
         rules = first_rules(terms.budget, terms.analysts)
         body = canonical({**terms.to_json(), "rules": rules_to_json(rules), "mark": new_mark()})
         with self.store.connection(write=True) as connection:
-            zero = json.dumps(Rulebook(rules).zero())
+            zero = list_to_text(Rulebook(rules).zero())
             sums = with_slots(zero, Directory().text() if terms.budget.units else None)
             if self.store.create(connection, sums):
                 session = Session(connection, Head(0, FIRST), 0, FORMAT, digest(sums))
@@ -115,7 +118,7 @@ class Journal:
         limits = [
             [ranges_to_text(places), found.shares.to_json(), found.gate.to_json()] for found, places in groups.values()
         ]
-        session.save_sums(json.dumps(sums))
+        session.save_sums(list_to_text(sums))
         self.append_rule(session, "settled", canonical({"by": request_id, "limits": limits}))
 
     @contextmanager
@@ -200,7 +203,7 @@ class Journal:
             ) from problem
         self._rules, self._last_rule = session.rules, last
 
-    def sums(self, session: Session) -> list[str]:
+    def sums(self, session: Session) -> Sequence[str]:
         """Return the running sums that are shown; those of a version that sealed none wait for their first writer."""
         from sfumato.ledger.session import SEALED
 
@@ -208,7 +211,7 @@ class Journal:
             return self.checked_sums(session)
         return limit_sums(session.sums_text())
 
-    def checked_sums(self, session: Session) -> list[str]:
+    def checked_sums(self, session: Session) -> Sequence[str]:
         """Return the running sums, or refuse everything if they are not those that the chain seals (SM-SEAL)."""
         text = session.sums_as_sealed()
         if text is None:

@@ -78,6 +78,7 @@ class Ledger(Meters):
         opening = Opening(limits, analysts, population, relation, schema, odometer)
         self._journal = Journal(place, opening, head, keep_head)
         self._private = private_place(self._journal.store, private, self._journal.mark)
+        running.made_by()  # looked up once a process, and not while somebody waits for an answer
         if isinstance(self._private, Directory):
             try:
                 running.sweep(self._journal, self._private)

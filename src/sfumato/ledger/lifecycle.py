@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import LedgerError, Overtaken, ParameterError, Unfinished
 from sfumato.ledger import wording
+from sfumato.ledger.amounts import list_to_text
 from sfumato.ledger.chain import canonical, digest
 from sfumato.ledger.request import Request, without_gauss
 from sfumato.ledger.reservation import Conversation, Reservation
@@ -58,7 +59,7 @@ def write(
     if slots is not None and slots.charges:
         session.save_slots(slots)
     if verdict.charges or (slots is not None and slots.charges):
-        session.save_sums(json.dumps(verdict.sums))  # before the row, which seals them
+        session.save_sums(list_to_text(verdict.sums))  # before the row, which seals them
     body = request.body(verdict.charges, now, {} if slots is None else slots.charges)
     row = session.append("reserved", request.id, body)
     question = None if request.question is None else digest(request.question)
@@ -69,6 +70,7 @@ def write(
     return Reservation(request.id, "reserved", request.event, request.losses, request.analyst, request.question)
 
 
+UNKNOWN_ID = "No request has the id {id!r}; call reserve first."
 NO_ANSWER = "The request {id!r} is {state} and takes no answer; do not show this one."
 ASKED = ("event", "loss")
 """What must be the same for a request that was begun to be completed."""
@@ -123,8 +125,10 @@ def stage(session: Session, request_id: str) -> Stage:
 
 def freeze(session: Session, request_id: str, record: Mapping[str, Any]) -> bool:
     """Compare and set: say what will be drawn from, once; False if that was said before, or it is over."""
-    stored = _find(session, request_id)
-    if stored.state != "started" or _frozen(session, request_id) is not None:
+    freezable = session.freezable(request_id)
+    if freezable is None:
+        raise LedgerError(UNKNOWN_ID.format(id=request_id))
+    if not freezable:
         return False
     session.append("frozen", request_id, canonical(record))
     return True
@@ -264,7 +268,7 @@ def _bury(session: Session, stored: Stored) -> None:
 def _find(session: Session, request_id: str) -> Stored:
     stored = session.reservation(request_id)
     if stored is None:
-        raise LedgerError(f"No request has the id {request_id!r}; call reserve first.")
+        raise LedgerError(UNKNOWN_ID.format(id=request_id))
     return stored
 
 

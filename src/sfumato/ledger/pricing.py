@@ -191,15 +191,15 @@ class Prices:
         try:
             return people, *sorted([kinds[name] for name in names])
         except KeyError:
-            return people, *sorted(map(self._kind, names))
+            return people, *sorted(map(self.kind, names))
 
     def _signature_of(self, kinds: tuple[int, ...]) -> Hashable:
         # `loss.at` also compares with the union of the single attributes, so their signatures count too.
         met = [kind for kind in kinds if self._tokens[kind] is not None]
         return self._signature.join([self._tokens[kind] for kind in met]), tuple(sorted(self._alone[k] for k in met))
 
-    def _kind(self, name: str) -> int:
-        """Return a number that attributes share if they mean the same to the loss."""
+    def kind(self, name: str) -> int:
+        """Return a number that attributes share only if they mean the same to the loss."""
         kind = self._kinds.get(name)
         if kind is None:
             token = self._signature.token(name)
@@ -223,7 +223,7 @@ class Prices:
 
     def touched(self, names: Iterable[str]) -> list[str]:
         """Return those of the attributes that the loss reads."""
-        return [name for name in names if self._tokens[self._kind(name)] is not None]
+        return [name for name in names if self._tokens[self.kind(name)] is not None]
 
 
 def _group(loss: Loss, people: int) -> Loss | None:

@@ -5,16 +5,18 @@ Ceilings are fixed when a limit is made, stored with it and never computed again
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 from sfumato.ledger.amounts import ranges_from_text, remembered, sums_from_text, sums_to_text
 from sfumato.ledger.budget import Budget, Limit
 from sfumato.ledger.pricing import Prices
 from sfumato.ledger.reservation import Break, Closing
-from sfumato.privacy import Cost, Everything, Loss
+from sfumato.privacy import EVERYTHING, Cost, Everything, Loss
 from sfumato.privacy.bounds import Approximate, Bound
 from sfumato.privacy.filters import Filter, Meter, Sums, filter_of
 from sfumato.privacy.gauss import OnSample
@@ -22,6 +24,9 @@ from sfumato.privacy.settlement import Settlement, Shares, settled, widest
 
 OPEN = Filter((), ())
 """The filter of a limit whose delta is not divided yet: it has no meters."""
+
+MOST_PARTS = 64
+"""For how many ways of reading all attributes it is remembered which limits they cost the same."""
 
 
 @lru_cache(maxsize=1 << 12)
@@ -140,28 +145,58 @@ class Rulebook:
     """All rules of a ledger, found by the attributes that they speak of."""
 
     def __init__(self, rules: Sequence[LimitRule]) -> None:
-        self.rules: list[LimitRule] = []
-        self._alike: list[int] = []  # by place, a number that limits with the same filter share
-        self._numbers: dict[Filter | Bound, int] = {}
+        self._rules: list[LimitRule] = []
+        self._settled: dict[int, Settlement] = {}  # what was fixed and is not in `_rules` yet
+        self._alike: list[int] = []  # by place, a number that limits of one filter, size of groups and analyst share
+        self._numbers: dict[tuple[Filter | Bound, int, str | None], int] = {}
         self._gates: dict[Filter, Filter] = {}
         self._everyone: list[int] = []
         self._by_name: dict[str, list[int]] = {}
+        # By place, one name of the limit's, another one if there is, and those beyond two.
+        self._first: list[str | Everything] = []
+        self._second: list[str | None] = []
+        self._further: dict[int, list[str]] = {}
+        self._longest = 1
+        self._known_parts: dict[tuple[int, ...], list[list[int]]] = {}
         self.extend(rules)
+
+    @property
+    def rules(self) -> list[LimitRule]:
+        """All rules, by their places."""
+        for place in list(self._settled):
+            self._rule(place)
+        return self._rules
+
+    def _rule(self, place: int) -> LimitRule:
+        """Return one rule: a first question may settle thousands, of which few are looked at one by one."""
+        found = self._settled.pop(place, None)
+        if found is not None:
+            self._rules[place] = self._rules[place].settle(found)
+        return self._rules[place]
 
     def extend(self, rules: Iterable[LimitRule]) -> None:
         """Add rules at the end; places never change, because stored charges name them."""
+        self._known_parts.clear()
         for fresh in rules:
             # Equal gates become one object, so that equal work is recognised by identity.
             rule = replace(fresh, gate=self._gates.setdefault(fresh.gate, fresh.gate))
-            place = len(self.rules)
-            self.rules.append(rule)
+            place = len(self._rules)
+            self._rules.append(rule)
             # Limits whose delta is not divided yet share a filter without meters, so their bounds tell them apart.
-            self._alike.append(self._number(rule.gate if rule.settled else rule.limit.bound))
+            self._alike.append(self._number(rule.gate if rule.settled else rule.limit.bound, rule))
             if isinstance(rule.limit.on, Everything):
                 self._everyone.append(place)
-            else:
-                for name in rule.limit.on:
-                    self._by_name.setdefault(name, []).append(place)
+                self._first.append(rule.limit.on)
+                self._second.append(None)
+                continue
+            for name in rule.limit.on:
+                self._by_name.setdefault(name, []).append(place)
+            first, *further = rule.limit.on
+            self._first.append(first)
+            self._second.append(further.pop() if further else None)
+            if further:
+                self._further[place] = further
+            self._longest = max(self._longest, len(rule.limit.on))
 
     def zero(self) -> list[str]:
         """Return the sums of an empty history."""
@@ -174,33 +209,79 @@ class Rulebook:
         """
         verdict = Verdict(sums, list(sums))
         offers = [Prices(loss) for loss in losses]
-        # Limits with the same filter, the same sums and the same cost take the same step: it is worked out once.
-        steps: dict[tuple[Any, ...], _Step | None] = {}
         charges: dict[tuple[int, int], tuple[Sums, str]] = {}
-        for place in self._places(offers):
-            rule = self.rules[place]
+        refused: list[int] = []
+        for places in self._together(self._places(offers), sums, offers):
+            rule, before = self._rule(places[0]), sums[places[0]]
             if rule.analyst is not None and rule.analyst != analyst:
                 continue
-            on, people = rule.limit.on, rule.limit.people
-            key = (self._alike[place], sums[place], *[offer.key(on, people) for offer in offers])
-            if key not in steps:
-                steps[key] = _first_that_fits(rule, sums[place], offers, charges)
-            step = steps[key]
+            step = _first_that_fits(rule, before, offers, charges)
             if step is None:
                 continue
             if not step.fits:
-                verdict.fits = False
-                verdict.breaks += _breaks(rule, sums_from_text(sums[place]), offers)
+                refused += places
             elif step.settles is not None:
-                verdict.settles[place] = step.settles
-            verdict.sums[place] = step.after
-            verdict.charges.setdefault(step.charge, []).append(place)
+                verdict.settles.update(dict.fromkeys(places, step.settles))
+            for place in places:
+                verdict.sums[place] = step.after
+            verdict.charges.setdefault(step.charge, []).extend(places)
+        for listed in verdict.charges.values():
+            listed.sort()
+        verdict.fits = not refused
+        for place in sorted(refused):
+            verdict.breaks += _breaks(self._rule(place), sums_from_text(sums[place]), offers)
         return verdict
+
+    def _together(self, places: Sequence[int], sums: Sequence[str], offers: Sequence[Prices]) -> list[Sequence[int]]:
+        """Return places that take the same step, which is worked out once: of one filter, with the same sums and costs.
+
+        A limit's costs follow from how many of its names mean what to the losses. With a weight for every meaning, the
+        powers of a number that no limit has as many names as, this is the sum of the weights of its names.
+        """
+        base = self._longest + 1
+        weights: dict[str | Everything | None, int] = {None: 0, EVERYTHING: 1}
+        meanings: dict[tuple[int, ...], int] = {}
+        for name in self._by_name:
+            meaning = tuple([offer.kind(name) for offer in offers])
+            weights[name] = base ** meanings.setdefault(meaning, len(meanings) + 1)
+        found: list[Sequence[int]] = []
+        for part in self._parts(places, weights):
+            texts = [sums[place] for place in part]
+            if texts.count(texts[0]) == len(texts):
+                found.append(part)
+                continue
+            by_sums: dict[str, list[int]] = defaultdict(list)
+            for place, text in zip(part, texts, strict=True):
+                by_sums[text].append(place)
+            found += by_sums.values()
+        return sorted(found, key=itemgetter(0))
+
+    def _parts(self, places: Sequence[int], weights: Mapping[str | Everything | None, int]) -> list[list[int]]:
+        """Return places of one filter and with the same costs; what reads all attributes alike shares them."""
+        if len(places) < len(self._alike):
+            return self._parted(places, weights)
+        asked = tuple(weights.values())
+        found = self._known_parts.get(asked)
+        if found is None:
+            if len(self._known_parts) >= MOST_PARTS:
+                self._known_parts.clear()
+            found = self._known_parts[asked] = self._parted(places, weights)
+        return found
+
+    def _parted(self, places: Sequence[int], weights: Mapping[str | Everything | None, int]) -> list[list[int]]:
+        found: dict[tuple[int, int], list[int]] = defaultdict(list)
+        first, second, alike = self._first, self._second, self._alike
+        for place in places:
+            count = weights[first[place]] + weights[second[place]]
+            if place in self._further:
+                count += sum([weights[name] for name in self._further[place]])
+            found[alike[place], count].append(place)
+        return list(found.values())
 
     def closings(self, verdict: Verdict) -> list[Closing]:
         """Return the routes that a request would close for good."""
         return [
-            Closing(self.rules[place].name, meter)
+            Closing(self._rule(place).name, meter)
             for places in verdict.charges.values()
             for place in places
             for meter in self._shut(verdict, place)
@@ -210,26 +291,30 @@ class Rulebook:
         if place in verdict.settles:
             gate = verdict.settles[place].gate
             return _shut(gate, sums_to_text(gate.zero()), verdict.sums[place])
-        gate = self.rules[place].gate
+        gate = self._rule(place).gate
         return _shut(gate, verdict.before[place], verdict.sums[place]) if gate.meters else []
 
     def settle(self, places: Iterable[int], found: Settlement) -> None:
         """Fix the ceilings of limits that one request settles alike, once and for all; they share one filter."""
         shared = replace(found, gate=self._gates.setdefault(found.gate, found.gate))
-        number = self._number(shared.gate)
+        self._known_parts.clear()
+        numbers: dict[int, int] = {}
         for place in places:
-            self.rules[place] = self.rules[place].settle(shared)
-            self._alike[place] = number
+            before = self._alike[place]
+            if before not in numbers:
+                assert not self._rule(place).settled
+                numbers[before] = self._number(shared.gate, self._rules[place])
+            self._alike[place] = numbers[before]
+            self._settled[place] = shared
 
-    def _number(self, what: Filter | Bound) -> int:
-        return self._numbers.setdefault(what, len(self._numbers))
+    def _number(self, what: Filter | Bound, rule: LimitRule) -> int:
+        return self._numbers.setdefault((what, rule.limit.people, rule.analyst), len(self._numbers))
 
-    def _places(self, offers: Sequence[Prices]) -> list[int]:
-        found = set(self._everyone)
-        for offer in offers:
-            for name in offer.touched(self._by_name):
-                found.update(self._by_name[name])
-        return sorted(found)
+    def _places(self, offers: Sequence[Prices]) -> Sequence[int]:
+        touched = {name for offer in offers for name in offer.touched(self._by_name)}
+        if len(touched) == len(self._by_name):
+            return range(len(self._rules))
+        return sorted(set(self._everyone).union(*[self._by_name[name] for name in touched]))
 
 
 def _first_that_fits(

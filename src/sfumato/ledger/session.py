@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,6 +135,9 @@ _COMMITTED = (
     .order_by(_LAST.c.number)
     .limit(1)
 )
+_STATE_AND_FROZEN = sa.select(
+    reservation_table.c.state, sa.exists().where(row_table.c.reservation == _ID, row_table.c.kind == "frozen")
+).where(reservation_table.c.id == _ID)
 _LAST_FROZEN = (
     sa.select(row_table.c.body)
     .where(row_table.c.reservation == _ID, row_table.c.kind == "frozen")
@@ -172,6 +175,27 @@ class Stored:
     step: int
     answer: bytes | None
     memory: bytes | None
+
+
+_ASKED_FOR = {"wanted": ""}
+_MOVED = {"wanted": "", "in_state": "", "at_step": 0, "state": ""}
+PAID: tuple[tuple[sa.Executable, Mapping[str, Any]], ...] = (
+    (_SUMS_AND_LAST, {"wanted": 0, "previous": 0}),
+    (_RESERVATION, _ASKED_FOR),
+    (_ANSWERED, _ASKED_FOR),
+    (_BEGUN, _ASKED_FOR),
+    (_STATE_AND_FROZEN, _ASKED_FOR),
+    (_SAID, {"wanted": "", "of_kind": ""}),
+    (_BODY, _ASKED_FOR),
+    (_SEAL, _ASKED_FOR),
+    (_ADD_ROW, dict.fromkeys(row_table.c.keys())),
+    (_ADD_RESERVATION, dict.fromkeys(reservation_table.c.keys())),
+    (_WRITE_SUMS, {"text": ""}),
+    (_WRITE_HEAD, dict.fromkeys(("length", "seal", "rules", "format"))),
+    (_CHANGE, _MOVED),
+    (_CHANGE, {**_MOVED, "answer": b"", "memory": None}),
+)
+"""The statements of a question that is paid, with the names that each is given: a ledger has them ready once open."""
 
 
 class Session:
@@ -310,6 +334,11 @@ class Session:
             return False
         row = Row(line.number, "committed", request_id, line.body)
         return row.seal(line.previous or FIRST) == line.seal and json.loads(line.body).get("answer") == digest(answer)
+
+    def freezable(self, request_id: str) -> bool | None:
+        """Tell whether a request was started and nothing was put beyond change for it yet, None if there is none."""
+        found = self.connection.execute(_STATE_AND_FROZEN, {"wanted": request_id}).first()
+        return None if found is None else found[0] == "started" and not found[1]
 
     def last_frozen(self, request_id: str) -> str | None:
         """Return what the last frozen row says about a request: those that are answered in steps may have several."""

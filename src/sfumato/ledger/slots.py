@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sfumato.errors import LedgerError, ParameterError
-from sfumato.ledger.amounts import at_most, sums_from_text, sums_to_text
+from sfumato.ledger.amounts import at_most, list_from_text, sums_from_text, sums_to_text
 from sfumato.ledger.budget import Limit
 from sfumato.ledger.chain import canonical, digest
 from sfumato.ledger.readings import Reading
@@ -96,10 +96,9 @@ def with_slots(limits: str, directory: str | None) -> str:
     return limits if directory is None else f'{{"limits":{limits},"slots":{directory}}}'
 
 
-def limit_sums(text: str) -> list[str]:
+def limit_sums(text: str) -> Sequence[str]:
     """Return the sums of limits on people out of the text that the chain seals."""
-    found = json.loads(text)
-    return list(map(str, found["limits"] if isinstance(found, dict) else found))
+    return list(map(str, json.loads(text)["limits"])) if text.startswith("{") else list_from_text(text)
 
 
 def slots_said(text: str) -> str | None:

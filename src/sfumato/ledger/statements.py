@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 from sfumato.errors import BudgetExceeded, LedgerError, ParameterError
 from sfumato.exact import positive_integer
 from sfumato.ledger import wording
-from sfumato.ledger.amounts import sums_from_text
+from sfumato.ledger.amounts import list_to_text, sums_from_text
 from sfumato.ledger.budget import Budget, Limit, closure
 from sfumato.ledger.chain import canonical
 from sfumato.ledger.guarantee import Unbounded, groups_of, guaranteed
@@ -172,7 +171,7 @@ def lower(journal: Journal, session: Session, limit: Limit, analyst: str | None)
 
 
 def _append(journal: Journal, session: Session, rule: LimitRule, sums: str, kind: str) -> None:
-    session.save_sums(json.dumps([*journal.checked_sums(session), sums]))
+    session.save_sums(list_to_text([*journal.checked_sums(session), sums]))
     journal.append_rule(session, kind, canonical({"rule": rule.to_json(), "sums": sums}))
 
 

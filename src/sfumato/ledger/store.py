@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from sqlalchemy.pool import StaticPool
 
 from sfumato.errors import LedgerError, ParameterError
 from sfumato.ledger.chain import FIRST, Head
-from sfumato.ledger.session import FORMAT, Session, head_table, metadata, sums_table
+from sfumato.ledger.session import FORMAT, PAID, Session, head_table, metadata, sums_table
 
 APPLICATION = 0x73667564
 """What marks a SQLite file as a ledger."""
@@ -43,7 +43,9 @@ class Store:
         self._process = os.getpid()
 
     def _connect(self) -> sa.Engine:
+        self._compiled: dict[Any, Any] = {}  # statements are a fixed few, so none of them need be forgotten
         options: dict[str, Any] = {"pool_pre_ping": not self.sqlite}
+        options["execution_options"] = {"compiled_cache": self._compiled}
         if self.memory:
             options |= {"poolclass": StaticPool, "connect_args": {"check_same_thread": False}}
         elif self.sqlite:
@@ -55,8 +57,6 @@ class Store:
                 f"A PostgreSQL ledger needs the package {missing.name}; run pip install 'sfumato[postgres]'."
             ) from None
         sa.event.listen(engine, "connect", _sqlite_settings if self.sqlite else _postgres_settings)
-        if self.sqlite:
-            sa.event.listen(engine, "begin", _sqlite_begin)
         return engine
 
     def missing(self) -> bool:
@@ -92,6 +92,18 @@ class Store:
         connection.execute(sa.insert(sums_table).values(id=1, sums=sums))
         return True
 
+    def prepare(self) -> None:
+        """Compile what a paid question runs, once the database is known: nothing is sent, nothing is locked."""
+        statements: list[tuple[Any, Mapping[str, Any]]] = [(_READ_HEAD, {}), (_LOCK_HEAD, {}), *PAID]
+        dialect = self._engine.dialect
+        linting = dialect.compiler_linting | sa.sql.compiler.WARN_LINTING
+        # SQLAlchemy has no public way to fill its cache; if this one goes, the first question compiles as before.
+        with suppress(AttributeError, TypeError):
+            for statement, given in statements:
+                statement._compile_w_cache(
+                    dialect=dialect, compiled_cache=self._compiled, column_keys=sorted(given), linting=linting
+                )
+
     @contextmanager
     def connection(self, write: bool) -> Iterator[sa.Connection]:
         """Open one transaction; writers wait for each other, readers see one moment."""
@@ -100,10 +112,13 @@ class Store:
             self._engine.dispose(close=False)
             self._engine, self._process = self._connect(), os.getpid()
         with self._guarded(), self._engine.connect() as connection:
-            options: dict[str, Any] = {"write": write}
             if not self.sqlite:
-                options["isolation_level"] = "READ COMMITTED" if write else "REPEATABLE READ"
-            with connection.execution_options(**options).begin():
+                connection.execution_options(isolation_level="READ COMMITTED" if write else "REPEATABLE READ")
+            with connection.begin():
+                if self.sqlite:
+                    # By hand: a listener would be asked at every statement. A deferred transaction would read first
+                    # and could find at its first write that it is too late.
+                    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
                 yield connection
 
     @contextmanager
@@ -174,7 +189,7 @@ def database_url(place: str | Path | None) -> sa.URL:
 
 
 def _sqlite_settings(connection: Any, _record: Any) -> None:
-    connection.isolation_level = None  # transactions are opened by `_sqlite_begin`, never by the driver
+    connection.isolation_level = None  # transactions are opened by `Store.connection`, never by the driver
     connection.execute("PRAGMA busy_timeout = 30000").close()
     connection.execute("PRAGMA synchronous = FULL").close()
     # Only a ledger's own file is switched to WAL: the switch stays in the file, and others' files are not ours.
@@ -182,12 +197,6 @@ def _sqlite_settings(connection: Any, _record: Any) -> None:
         # If somebody is writing now, the file keeps its older journal, just as durable, until the next connection.
         with suppress(sqlite3.OperationalError):
             connection.execute("PRAGMA journal_mode = WAL").close()
-
-
-def _sqlite_begin(connection: sa.Connection) -> None:
-    # A deferred transaction would read first and could find at its first write that it is too late.
-    write = connection.get_execution_options().get("write", True)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
 
 def _postgres_settings(connection: Any, _record: Any) -> None:

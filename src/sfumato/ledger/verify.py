@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -292,7 +293,7 @@ def _covered(fresh: Sums, stored: Sums) -> bool:
     return len(fresh) == len(stored) and all(map(at_most, fresh, stored))
 
 
-def _compare_sums(audit: _Audit, texts: list[str]) -> None:
+def _compare_sums(audit: _Audit, texts: Sequence[str]) -> None:
     if len(texts) != len(audit.sums):
         audit.problems.append("The ledger holds sums for another number of limits than it has.")
         return

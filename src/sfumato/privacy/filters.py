@@ -158,7 +158,11 @@ class Filter:
 
 
 def _under(used: Extended, meter: Meter) -> bool:
-    return used <= meter.ceiling
+    ceiling = meter.ceiling
+    if isinstance(used, Infinity):
+        return used <= ceiling
+    # What a comparison of fractions comes to, without its questions about types: a reservation makes hundreds.
+    return used.numerator * ceiling.denominator <= ceiling.numerator * used.denominator
 
 
 def _tidy(amount: Extended) -> Extended:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 
 from sfumato.errors import ParameterError
 from sfumato.exact import INFINITY, Extended, Infinity, rational_ball, unit_up
@@ -19,7 +20,11 @@ def union(costs: Iterable[Cost]) -> Cost:
 
     Epsilons add; rho and a Gaussian's mu² add as square roots do. Needs the full product domain and no leak.
     """
-    steps = list(costs)
+    return _union(tuple(costs))
+
+
+@lru_cache(maxsize=1 << 10)
+def _union(steps: tuple[Cost, ...]) -> Cost:
     epsilon: Extended = Fraction(0)
     roots: list[Fraction] = []
     concentrated = True
@@ -42,7 +47,7 @@ def union(costs: Iterable[Cost]) -> Cost:
     return Cost(epsilon, least(curves) if curves else UNKNOWN, gauss=gauss)
 
 
-def _distances(steps: list[Cost]) -> Gauss:
+def _distances(steps: tuple[Cost, ...]) -> Gauss:
     """Return (the sum of mu)² where every step is Gaussian; nothing is known otherwise (AC-GAUSS)."""
     amounts = [cost.gauss.amount for cost in steps if isinstance(cost.gauss, Exactly)]
     joined = rounded_root_sum(amounts) if amounts and len(amounts) == len(steps) else None

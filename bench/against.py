@@ -1,19 +1,21 @@
-"""What questions and tables cost next to an earlier commit: CPU time of both, taken in turns, and their ratios.
+"""What questions and tables cost next to an earlier commit: CPU times of both, taken in turns, and their ratios.
 
     python -m bench.against COMMIT [--rows 10000000] [--turns 3] [--only questions|table]
 
 The earlier commit is checked out beside this tree for as long as it takes, and each tree runs its own `bench.questions`
-and `bench.table`, whose words may differ; what only one of them has is left out. Every turn is a process of its own,
-and the best of all turns counts: the machine is shared, and luck must not pick a side.
+and `bench.table`, whose words may differ; what only one of them has is left out. Every turn is a process of its own;
+the best of all times counts, and the ratio of the medians beside it says how far a shared machine can be believed.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
+from collections import defaultdict
 from contextlib import closing
 from pathlib import Path
 
@@ -21,17 +23,16 @@ HOME = Path(__file__).resolve().parent.parent
 LARGEST = 1.10
 """A question should not cost more than so many times what it did."""
 
-TOGETHER = "all together"
-
-Found = dict[str, float]
+Found = dict[str, list[float]]
+"""CPU milliseconds, all of them, by what took them."""
 
 
 def asked() -> Found:
-    """Return the best CPU milliseconds of every question of `bench.questions`."""
+    """Return what every question of `bench.questions` takes, after a round that builds tables of noise."""
     import sfumato as sf
     from bench import questions
 
-    rows, best = questions.people(), dict[str, float]()
+    rows, found = questions.people(), defaultdict[str, list[float]](list)
     with tempfile.TemporaryDirectory() as folder:
         budget = sf.Budget(sf.Approximate(50, 1e-3), each_attribute=sf.Approximate(30, 1e-3))
         for turn in range(questions.ROUNDS):
@@ -39,8 +40,8 @@ def asked() -> Found:
             with closing(sf.curate(rows, questions.SCHEMA, given, ledger=place, snapshot=f"{turn}")) as curator:
                 for name, question, spend in questions.QUESTIONS:
                     _, cpu = questions.timed(lambda q=question, s=spend: curator.ask(q, s))  # type: ignore[misc]
-                    best[name] = min(1000 * cpu, best.get(name, 1000 * cpu))
-    return best
+                    found[name] += [1000 * cpu] if turn else []
+    return found
 
 
 def read(large: str, small: str, name: str) -> Found:
@@ -50,7 +51,7 @@ def read(large: str, small: str, name: str) -> Found:
     table.CONTESTANTS[name](small)
     start = table.cpu()
     table.CONTESTANTS[name](large)
-    return {name: 1000 * (table.cpu() - start)}
+    return {name: [1000 * (table.cpu() - start)]}
 
 
 def contestants() -> list[str]:
@@ -73,25 +74,29 @@ def inside(tree: Path, *given: str) -> Found:
     return found
 
 
-def best_of(trees: list[Path], turns: int, *given: str) -> list[Found]:
-    """Return the best that each tree has found, the trees in turns."""
-    best: list[Found] = [{} for _ in trees]
+def in_turns(trees: list[Path], turns: int, *given: str) -> list[Found]:
+    """Return what each tree takes, the trees in turns."""
+    found: list[Found] = [defaultdict(list) for _ in trees]
     for _ in range(turns):
         for place, tree in enumerate(trees):
-            for name, one in inside(tree, *given).items():
-                best[place][name] = min(one, best[place].get(name, one))
-    return best
+            for name, times in inside(tree, *given).items():
+                found[place][name] += times
+    return found
 
 
 def show(title: str, now: Found, before: Found) -> None:
-    """Print both, the ratios, and the ratio of the sums."""
-    both = [name for name in now if name in before]
-    now[TOGETHER], before[TOGETHER] = sum(now[name] for name in both), sum(before[name] for name in both)
-    print(f"\n| {title} | before, CPU ms | now | ratio | |\n|---|---|---|---|---|")
-    for name in [*both, TOGETHER]:
-        ratio = now[name] / before[name]
-        verdict = "" if ratio <= LARGEST else f"above {LARGEST:.2f}"
-        print(f"| {name} | {before[name]:.1f} | {now[name]:.1f} | {ratio:.2f} | {verdict} |", flush=True)
+    """Print the best of both, the ratios of the best and of the medians, and the same of all together."""
+    rows = [(name, _sizes([before[name]]), _sizes([now[name]])) for name in now if name in before]
+    both = [[found[name] for name, _, _ in rows] for found in (before, now)]
+    print(f"\n| {title} | before, CPU ms | now | ratio | of medians | |\n|---|---|---|---|---|---|")
+    for name, (old, usual), (new, usually) in [*rows, ("all together", _sizes(both[0]), _sizes(both[1]))]:
+        verdict = "" if new <= LARGEST * old else f"above {LARGEST:.2f}"
+        print(f"| {name} | {old:.1f} | {new:.1f} | {new / old:.2f} | {usually / usual:.2f} | {verdict} |", flush=True)
+
+
+def _sizes(listed: list[list[float]]) -> tuple[float, float]:
+    """Return the sums of the best times and of the medians."""
+    return sum(map(min, listed)), sum(map(statistics.median, listed))
 
 
 def compare(trees: list[Path], folder: Path, options: argparse.Namespace) -> None:
@@ -99,14 +104,14 @@ def compare(trees: list[Path], folder: Path, options: argparse.Namespace) -> Non
     from bench.table import make_file
 
     if options.only != "table":
-        show("question", *best_of(trees, options.turns, "questions"))
+        show("question", *in_turns(trees, options.turns, "questions"))
     if options.only != "questions":
         large, small = folder / "large.parquet", folder / "small.parquet"
         make_file(large, options.rows)
         make_file(small, 10**5)
         now, before = Found(), Found()
         for name in contestants():
-            new, old = best_of(trees, options.turns, "table", str(large), str(small), name)
+            new, old = in_turns(trees, options.turns, "table", str(large), str(small), name)
             now |= new
             before |= old
         show(f"count and sum by key, {options.rows:,} rows", now, before)

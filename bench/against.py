@@ -77,9 +77,9 @@ def inside(tree: Path, *given: str) -> Found:
 def in_turns(trees: list[Path], turns: int, *given: str) -> list[Found]:
     """Return what each tree takes, the trees in turns."""
     found: list[Found] = [defaultdict(list) for _ in trees]
-    for _ in range(turns):
-        for place, tree in enumerate(trees):
-            for name, times in inside(tree, *given).items():
+    for turn in range(turns):
+        for place in sorted(range(len(trees)), reverse=bool(turn % 2)):  # nobody is always the first
+            for name, times in inside(trees[place], *given).items():
                 found[place][name] += times
     return found
 

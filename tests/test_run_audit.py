@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kept_results import Results
+from tests.kept_results import Results, longest_first, remembered
 from tests.reach import House
 from tests.run_audit import on_page, page, states
 
@@ -28,6 +28,18 @@ def test_results_of_other_files_are_not_taken() -> None:
     text = page(SEEN, lambda file: "0123456789ab", whole=True)
     others = on_page(text, lambda file: "ba9876543210" if "spark" in file else "0123456789ab")
     assert set(others) == {name for name in SEEN if "spark" not in name}
+
+
+def test_long_checks_begin_first_and_the_others_stay_in_order(tmp_path: Path) -> None:
+    names = ["tests/a.py::quick", "tests/a.py::long", "tests/b.py::slow", "tests/b.py::new"]
+    (tmp_path / "audit-old.jsonl").write_text(
+        '["tests/a.py::long", "passed", 60.0]\n["tests/b.py::slow", "failed", 90]\n'
+    )
+    seconds = remembered(tmp_path / "audit-new.jsonl")
+    assert seconds == {"tests/a.py::long": 60, "tests/b.py::slow": 90}
+    assert longest_first(names, seconds) == [names[2], names[1], names[0], names[3]]
+    law = "tests/replay/test_law.py::test_all_laws_that_can_be_listed_are_within_what_is_stated[one row]"
+    assert longest_first([*names, law], {}) == [law, *names]
 
 
 FILES = {

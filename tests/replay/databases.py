@@ -14,9 +14,11 @@ from itertools import combinations
 from typing import Any
 
 import pyarrow
+import pytest
 
 from sfumato import Database, Link, PublicTable, Schema
 from sfumato.domain import categories, fixed, integers, text
+from sfumato.table import own
 from sfumato.table.own import OpenDatabase, open_database
 from tests.replay import harness, seam
 from tests.replay.worlds import Draws
@@ -274,13 +276,19 @@ def opened(
     """Open a base and its neighbours; `only` tells by name which are wanted."""
     draw = Draws(seed)
     data = base(draw, world)
-    opened_here = []
+    opened_here: dict[str, OpenDatabase] = {}
 
-    def open_one(cells: Data) -> Any:
-        opened_here.append(opened_data(world, cells))
-        return opened_here[-1]
+    def open_one(cells: Data) -> OpenDatabase:
+        # What some neighbours change is there already, or reaches no table here: equal rows are opened once.
+        rows = repr([cells[name] for name in world.tables])
+        if rows not in opened_here:
+            opened_here[rows] = opened_data(world, cells)
+        return opened_here[rows]
 
-    with seam.remembering():
+    with seam.remembering(), pytest.MonkeyPatch.context() as patch:
+        # The public tables are the same for all.
+        public = own.read_public_tables(PUBLIC, world.schema)
+        patch.setattr(own, "read_public_tables", lambda *_: public)
         try:
             first = open_one(data)
             # What was read from the public tables is part of the database from here on.
@@ -290,7 +298,7 @@ def opened(
                     found.others.append((one, open_one(one.rows)))
             yield found
         finally:
-            for table in opened_here:
+            for table in opened_here.values():
                 table.close()
 
 

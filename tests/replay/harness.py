@@ -174,8 +174,14 @@ def measure(cell: Cell, plan: seam.Plan, tables: Tables) -> None:
     beside = tables.beside(plan.relation)
     exact = plan.read(tables.base)
     read = ((one, plan.read(table)) for one, table in beside)
-    # What is not told apart moves nowhere, and is not told.
-    readings = [(one, reading) for one, reading in read if not same(exact, reading)]
+    # What is not told apart moves nowhere, and is not told; what two changes of one thing make alike is told once.
+    readings: list[tuple[Neighbour, Any]] = []
+    alike: dict[Any, list[Any]] = {}
+    for one, reading in read:
+        known = alike.setdefault(one.changed, [exact])
+        if not any(same(other, reading) for other in known):
+            known.append(reading)
+            readings.append((one, reading))
     cell.breaches += [str(move) for move in moves(plan, exact, iter(readings)) if move.too_far]
     with taped():
         first = recorded(plan.mechanism, exact, SEED)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from fractions import Fraction
+from functools import cache
 from math import prod
 from typing import Any
 
-from sfumato.audit import Report, check
-from sfumato.audit.branching import BranchingNoise, PathEnds
+from sfumato.audit import Neighbours, Report
+from sfumato.audit.branching import BranchingNoise, BranchTable, PathEnds
+from sfumato.audit.checks import Laws, measured
 from sfumato.audit.laws import table
 from sfumato.errors import ParameterError
 from sfumato.privacy import Cost
@@ -22,10 +24,51 @@ TAILS = (Fraction(1, 10**9), Fraction(1, 10**3))
 """How much of the tails of a draw may be left out; the wider one where the other has too many paths."""
 
 
-def tail_for(mechanism: Any, exact: Any, claim: Cost, paths: int) -> Fraction | None:
-    """Return how much of the tails is left out so that the law can be listed; None where it cannot."""
-    tails = TAILS if claim.leak == 0 else (claim.leak / 1000,)
-    return next((tail for tail in tails if _paths(mechanism, exact, tail) <= paths), None)
+class Listed:
+    """The laws of one plan: masses of a draw are computed once, and the law of an input is listed once."""
+
+    def __init__(self, mechanism: Any, exact: Any, paths: int) -> None:
+        self._mechanism, self._exact, self._paths = mechanism, exact, paths
+        self._draws: dict[Fraction, BranchTable] = {}
+        self._laws: dict[Fraction, Laws | None] = {}
+
+    def tail_for(self, claim: Cost) -> Fraction | None:
+        """Return how much of the tails is left out so that the law can be listed; None where it cannot."""
+        return next((tail for tail in _tails(claim) if self._counted(tail) <= self._paths), None)
+
+    def of(self, tail: Fraction) -> Laws | None:
+        """Return the laws up to a tail; None where that of the base has more paths than it seemed."""
+        if tail not in self._laws:
+            found: Laws | None = Laws(self._mechanism.run, self._table(tail), self._paths)
+            if too_many(lambda: found.of(self._exact)):  # type: ignore[union-attr]
+                found = None
+            self._laws[tail] = found
+        return self._laws[tail]
+
+    def _table(self, tail: Fraction) -> BranchTable:
+        if tail not in self._draws:
+            # A draw with more outcomes than there may be paths is not followed.
+            self._draws[tail] = table(tail, self._paths)
+        return self._draws[tail]
+
+    @cache  # noqa: B019  lives as long as its plan is looked at
+    def _counted(self, tail: Fraction) -> float:
+        return _paths(self._mechanism, self._exact, self._table(tail))
+
+
+def too_many(listing: Callable[[], Any]) -> bool:
+    """List a law; tell whether it has too many paths, or a single draw with more outcomes than there may be paths."""
+    try:
+        listing()
+    except ParameterError as refused:
+        if not any(words in str(refused) for words in ("paths of draws", "that audit.law follows")):
+            raise
+        return True
+    return False
+
+
+def _tails(claim: Cost) -> tuple[Fraction, ...]:
+    return TAILS if claim.leak == 0 else (claim.leak / 1000,)
 
 
 class _Middle(BranchingNoise):
@@ -36,10 +79,10 @@ class _Middle(BranchingNoise):
         self._settle(depth, len(self._branches[depth].values) // 2)
 
 
-def _paths(mechanism: Any, exact: Any, tail: Fraction) -> float:
+def _paths(mechanism: Any, exact: Any, draws: BranchTable) -> float:
     """Return how many paths there are if all branch as the first one does, or as one in the middle."""
     most = 0
-    for noise in (BranchingNoise(table(tail)), _Middle(table(tail))):
+    for noise in (BranchingNoise(draws), _Middle(draws)):
         try:
             with suppress(PathEnds):
                 mechanism.run(exact, noise)
@@ -68,20 +111,20 @@ def compared(
     plan: seam.Plan, tables: harness.Tables, name: str, most: int, paths: int = PATHS
 ) -> Iterator[tuple[Neighbour, Report]]:
     """Yield what the law of a plan says about some pairs of neighbours; nothing where it is too large."""
-    exact = plan.read(tables.base)
-    for neighbour, reading in differing(plan, exact, tables.beside(plan.relation), name, most):
+    exact, beside = plan.read(tables.base), tables.beside(plan.relation)
+    listed = Listed(plan.mechanism, exact, paths)
+    if all(listed.tail_for(harness.claimed(plan, one)) is None for one, _ in beside):
+        return  # and nothing needs to be read of the neighbours
+    # All are held until the last one was compared: laws are known by the inputs themselves.
+    readings = differing(plan, exact, beside, name, most)
+    for neighbour, reading in readings:
         claim = harness.claimed(plan, neighbour)
-        tail = tail_for(plan.mechanism, exact, claim, paths)
+        tail = listed.tail_for(claim)
         if tail is None:
             return
-        try:
-            yield (
-                neighbour,
-                check(plan.mechanism.run, [(exact, reading)], claim, tail=tail, paths=paths, orders=_orders(claim)),
-            )
-        except ParameterError as refused:
-            if "paths of draws" not in str(refused):
-                raise
+        laws = listed.of(tail)
+        if laws is not None and not too_many(lambda laws=laws, reading=reading: laws.of(reading)):
+            yield neighbour, measured(laws, [Neighbours(exact, reading)], [claim], _orders(claim))
 
 
 def _orders(claim: Cost) -> list[Fraction]:

@@ -275,7 +275,7 @@ class BranchingNoise(Noise):
         if size is None:
             return self._next(question)
         drawn = [self._next(question) for _ in range(size)]
-        fits = all(-(2**63) <= value < 2**63 for value in drawn)
+        fits = not drawn or (min(drawn) >= -(2**63) and max(drawn) < 2**63)
         return np.array(drawn, dtype=np.int64 if fits else object)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from sfumato.audit.branching import BranchTable
 from sfumato.audit.conversations import Conversations
 from sfumato.audit.divergences import Comparison, Interval
 from sfumato.audit.laws import MOST_PATHS, FiniteLaw, Run, enumerate_paths, table
@@ -80,16 +81,14 @@ def check(
         raise ParameterError("There are no pairs to check; write for example [(5, 6)].")
     costs = [_cost(mechanism, claim, pair) for pair in neighbours]
     chosen = _tail(costs) if tail is None else tail
-    measure = _Laws(mechanism, chosen, paths, lightest)
-    sights = _sights(measure, neighbours, costs, orders)
-    return Report(sights, name=getattr(mechanism, "__name__", type(mechanism).__name__))
+    return measured(Laws(mechanism, table(chosen), paths, lightest), neighbours, costs, orders)
 
 
-class _Laws:
-    """The laws of one mechanism, each enumerated once."""
+class Laws:
+    """The laws of one mechanism, each enumerated once; inputs stay alive as long as it is asked about them."""
 
-    def __init__(self, mechanism: Run | Interaction, tail: Number, paths: int, lightest: Number) -> None:
-        draws = table(tail)
+    def __init__(self, mechanism: Run | Interaction, draws: BranchTable, paths: int, lightest: Number = 0) -> None:
+        self.name = getattr(mechanism, "__name__", type(mechanism).__name__)
         self._known: dict[Any, FiniteLaw] = {}
         self._enumerate: Callable[[Any], FiniteLaw]
         if isinstance(mechanism, Interaction):
@@ -98,10 +97,18 @@ class _Laws:
             self._enumerate = lambda data: enumerate_paths(mechanism, data, draws, paths, lightest)
 
     def of(self, data: Any) -> FiniteLaw:
+        """Return the law of what the mechanism makes of an input."""
         key = name(data)
         if key not in self._known:
             self._known[key] = self._enumerate(data)
         return self._known[key]
+
+
+def measured(
+    laws: Laws, neighbours: Sequence[Neighbours], costs: Sequence[Cost], orders: Sequence[Number] | None
+) -> Report:
+    """Compare laws of neighbouring inputs with a cost for each pair: `check`, for who asks of the same laws again."""
+    return Report(_sights(laws, neighbours, costs, orders), name=laws.name)
 
 
 def _neighbours(pair: Any) -> Neighbours:
@@ -128,7 +135,7 @@ def _tail(costs: Sequence[Cost]) -> Fraction:
 
 
 def _sights(
-    laws: _Laws, neighbours: Sequence[Neighbours], costs: Sequence[Cost], orders: Sequence[Number] | None
+    laws: Laws, neighbours: Sequence[Neighbours], costs: Sequence[Cost], orders: Sequence[Number] | None
 ) -> Iterator[Sight]:
     for pair, cost in zip(neighbours, costs, strict=True):
         first, second = laws.of(pair.exact), laws.of(pair.other)

@@ -42,6 +42,8 @@ _SLACK = 2.0**-46
 _STEEP = 30.0
 """Above this exponent terms are summed as logarithms: they would overflow, and nothing cancels any more."""
 _FACTOR_BITS = 512
+_FAR_BELOW = 2.0**-20
+"""By how much, and relative to it, a log-ratio lies below an epsilon that it cannot reach, whatever was rounded."""
 _LARGE_BITS, _CUT_BITS = 960, 192
 
 
@@ -116,8 +118,13 @@ class Comparison:
         """Return proved bounds on delta at this epsilon; exact integers, rounded once."""
         value = at_least_zero(epsilon, "epsilon")
         dear, cheap = _factor(value)
-        lower = sum(max(0, (p << _FACTOR_BITS) - dear * q) for p, q in zip(self._p, self._q, strict=True))
-        upper = sum(max(0, (p << _FACTOR_BITS) - cheap * q) for p, q in zip(self._p, self._q, strict=True))
+        lower = upper = 0
+        # What is surely below the factor adds nothing to either sum: logarithms here are right to far more than that.
+        for place in np.flatnonzero(self._ratio > float(value) - _FAR_BELOW * (1 + float(value))).tolist():
+            q = self._q[place]
+            excess = (self._p[place] << _FACTOR_BITS) - dear * q
+            lower += max(0, excess)
+            upper += max(0, excess + (dear - cheap) * q)
         whole = ONE << _FACTOR_BITS
         least = Fraction(max(0, lower - dear * self._rest_q), whole)
         most = min(Fraction(1), Fraction(upper + (self._rest_p << _FACTOR_BITS), whole))

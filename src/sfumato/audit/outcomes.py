@@ -13,6 +13,8 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, cast
 
+import numpy as np
+
 from sfumato.errors import ParameterError
 
 _PLAIN = (int, str, type(None), Fraction, bytes, Enum)
@@ -31,8 +33,13 @@ def freeze(value: Any) -> Hashable:
     >>> freeze({"a": 2, "b": 1}) == freeze({"b": 1, "a": 2})
     False
     """
-    if type(value) in _OFTEN:
+    kind = type(value)
+    if kind in _OFTEN:
         return cast("Hashable", value)
+    if kind is tuple or kind is list:
+        return tuple([freeze(part) for part in value])
+    if kind is np.ndarray and value.ndim == 1 and value.dtype.kind in "iub":
+        return tuple(value.tolist())
     if isinstance(value, _PLAIN):
         return value
     if isinstance(value, (list, tuple)):

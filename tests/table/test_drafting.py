@@ -359,6 +359,22 @@ def test_a_column_that_may_tell_people_apart_is_asked_about_and_not_decided() ->
     assert not any("is it the person" in one for one in sf.draft(other, look=True).notes[""])
 
 
+def test_days_in_two_formats_are_days_and_a_look_says_so() -> None:
+    iso = [f"2024-{1 + day % 12:02}-{1 + day % 28:02}" for day in range(200)]
+    german = [f"{1 + day % 28:02}.{1 + day % 12:02}.2023" for day in range(100)]
+    drafted = sf.draft(pa.table({"admitted": [*iso, *german], "age": [40] * 300}), look=True)
+    column = drafted.record["columns"]["admitted"]
+    assert column == {"type": "date", "earliest": "2023-01-01", "latest": "2024-12-31", "missing": "skip"}
+    assert (
+        "67 % are written 2024-12-31, 33 % 31.12.2024; a column has one format: make them alike before, or 33 % of the "
+        "cells would be missing." in drafted.notes["admitted"]
+    )
+    mostly = sf.draft(pa.table({"admitted": [*iso[:50], *german], "age": [40] * 150}), look=True)
+    assert mostly.record["columns"]["admitted"]["format"] == "%d.%m.%Y"
+    words = sf.draft(pa.table({"said": [*iso, *[f"word {word}" for word in range(100)]], "age": [40] * 300}), look=True)
+    assert words.record["columns"].get("said", {"type": "text"})["type"] != "date"
+
+
 def test_a_draft_says_in_whole_words_what_to_fill_in(tmp_path: Path) -> None:
     file = tmp_path / "visits.csv"
     file.write_text("number,age,sex,note,weight,born\n1,33,f,hello,70.5,1990-01-02\n")

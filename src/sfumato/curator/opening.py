@@ -23,8 +23,8 @@ from sfumato.words import understood
 
 PAID_AGAIN_HERE = (
     "This ledger has answers about earlier openings, and these data cannot be recognised: they are the new snapshot "
-    "{own!r}, and whatever is asked again is paid again. Write snapshot='2026-03', say, in curate, the same name for the "
-    "same data at every opening."
+    "{own!r}, and whatever is asked again is paid again. Write snapshot='2026-03', say, in curate, the same name for "
+    "the same data at every opening."
 )
 
 

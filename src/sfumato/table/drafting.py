@@ -124,7 +124,7 @@ class Draft(Viewed):
         if rows_per_person is not None:
             record["rows_per_person"] = rows_per_person
         whose = record.get("person")
-        if whose in self.repeats and (rows_per_person is not None or person != FILL):
+        if whose is not None and whose in self.repeats and (rows_per_person is not None or person != FILL):
             lines, told = whose_rows(whose, self.repeats[whose], rows_per_person)
             record, said = {**record, **lines}, [told]
         for name, known in columns.items():

@@ -125,7 +125,7 @@ def _perhaps_people(
     table: Any, cells: Mapping[str, Sequence[Any]], drafted: Mapping[str, Candidate], rows: int
 ) -> dict[str, Sizes]:
     """Return the columns of many values that repeat a few times each, as those do that tell people apart."""
-    found = {}
+    found: dict[str, Sizes] = {}
     for name, values in cells.items():
         record = drafted[name].record
         kind = None if record is None else record["type"]

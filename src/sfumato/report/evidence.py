@@ -72,10 +72,11 @@ class Evidence:
         releases, state = len(self.report.releases), self.verification
         chain = "ok" if state.ok else f"NOT ok, {len(state.problems)} problems"
         still = f"To be filled in: {', '.join(self.open)}." if self.open else "Nothing is left to fill in."
+        held = f"{releases} releases, {len(self.mechanisms)} mechanisms, {len(self.questions)} questions of a review"
         return (
-            f"Evidence of a deployment: {self.kind}, {self.report.person.guaranteed} for a person; {releases} "
-            f"releases, {len(self.mechanisms)} mechanisms, {len(self.questions)} questions of a review. The chain of the ledger "
-            f"is {chain}, {state.rows} rows. {still} evidence.save('evidence') writes the package."
+            f"Evidence of a deployment: {self.kind}, {self.report.person.guaranteed} for a person; {held}. "
+            f"The chain of the ledger is {chain}, {state.rows} rows. {still} "
+            "evidence.save('evidence') writes the package."
         )
 
     @property

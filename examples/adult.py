@@ -95,7 +95,7 @@ def ask_everything(curator: Curator, console: Console) -> list[str]:
         answer = curator.ask(question, spend)
         table.add_row(text, "free" if spend is None else str(spend), *shown(answer))
         if picture:
-            answer.plot(OUT / f"{picture}.svg")
+            answer.plot(OUT / f"{picture}.svg", overwrite=True)
             pictures.append(f"{picture}.svg")
     console.print(table)
     return pictures

@@ -14,7 +14,7 @@ import pytest
 import sfumato as sf
 from sfumato import Budget, Count, Histogram, Ledger, Pure, Schema
 from sfumato.domain import categories, integers
-from sfumato.errors import LedgerError, ParameterError, SchemaError
+from sfumato.errors import LedgerError, PaidAgainWarning, ParameterError, SchemaError
 from sfumato.ledger.sources import snapshot_of
 from sfumato.table.identity import Files, files_of
 
@@ -100,8 +100,9 @@ def test_a_csv_file_and_a_database_file(place, tmp_path):
 
 def test_a_frame_is_new_at_every_opening_unless_it_has_a_name(place):
     frame = rows([34, 71])
-    assert ask(frame, place) == ("1", False)
-    assert ask(frame, place) == ("2", False)
+    assert ask(frame, place) == ("1", False)  # nothing was paid before, so there is nothing to warn of
+    with pytest.warns(PaidAgainWarning, match=r"the new snapshot '2', .* paid again\. Write snapshot='2026-03'"):
+        assert ask(frame, place) == ("2", False)
     assert ask(frame, place, snapshot="2026-03") == ("2026-03", False)
     assert ask(rows([1]), place, snapshot="2026-03") == ("2026-03", True)  # the caller vouches for it
     assert charges(place) == 3

@@ -125,5 +125,9 @@ class SketchError(SfumatoError):
     """A sketch of local reports is damaged, or belongs to another plan."""
 
 
+class PaidAgainWarning(UserWarning):
+    """Data without a name are a new state of themselves, so that what was paid for will be paid again."""
+
+
 class AccuracyWarning(UserWarning):
     """The answer will be private but poor; said from public facts only."""

@@ -109,6 +109,13 @@ def test_refusals():
         )
 
 
+def test_a_leak_that_is_refused_names_the_question_that_divided_delta():
+    with ledger_with(Budget(Approximate(1, 1e-6)), Cost.concentrated("1/100")) as ledger:
+        said = ledger.preview(Loss.flat(Cost.approximate("1/10", 1e-3))).text
+        assert "(the limit keeps too little of delta for leaks; the first question of this ledger set aside " in said
+        assert said.endswith(" of delta 1e-6 for such questions).")
+
+
 def test_a_limit_says_that_its_first_question_divides_delta():
     with ledger_with(Budget(Approximate(1, 1e-6))) as ledger:
         assert ledger.spent().text == (

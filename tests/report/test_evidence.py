@@ -58,6 +58,12 @@ def test_yaml_and_json_say_the_same(asked: Place) -> None:
     assert not re.search(r"[0-9]{9}/|/[0-9]{9}", found.yaml())
 
 
+def test_what_is_printed_is_a_summary(asked: Place) -> None:
+    with Ledger(asked.ledger) as ledger:
+        printed = str(evidence(ledger, {"name": "hours"}))
+    assert len(printed) < 1000 and "is ok" in printed and "To be filled in: organisation" in printed
+
+
 def test_every_question_is_answered_or_open(asked: Place) -> None:
     with Ledger(asked.ledger) as ledger:
         nothing, all_said = evidence(ledger), evidence(ledger, dict.fromkeys(ABOUT, "said"))

@@ -58,6 +58,17 @@ def test_every_answer_has_a_picture(curator: Curator, tmp_path: Path, question: 
     assert covered in notebook
 
 
+def test_a_picture_that_exists_is_overwritten_only_on_demand(curator: Curator, tmp_path: Path) -> None:
+    place = tmp_path / "mine.svg"
+    place.write_text("mine")
+    answer = curator.ask(sf.Histogram("sex"), Pure(0.5))
+    with pytest.raises(ParameterError, match="exists already and is not overwritten"):
+        answer.plot(place)
+    assert place.read_text() == "mine"
+    answer.plot(place, overwrite=True)
+    assert "<svg" in place.read_text()
+
+
 def test_titles_name_the_question_and_the_columns_of_its_condition(curator: Curator) -> None:
     asked = [
         sf.Mean("age", "sex = 'Male' AND day > DATE '2020-03-01'"),

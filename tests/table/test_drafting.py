@@ -284,7 +284,7 @@ def test_bins_are_added_to_a_draft_as_it_says_and_replaced_proposals_are_not_spo
     assert "# [columns.age_bins]" in looked.to_toml(), "a file says it as TOML"
     filled = looked.fill(age={"high": 99}, age_bins={"type": "bins", "of": "age", "step": 10}, rows_per_person=4)
     assert filled.confirm().schema().domain("age_bins").size == 11
-    assert "age" not in filled.notes and not any("rows_per_person" in said for said in filled.notes[""])
+    assert "age" not in filled.notes
     with pytest.raises(SchemaError, match="no column 'Age'"):
         looked.fill(Age={"high": 99})
 
@@ -317,6 +317,62 @@ def test_a_look_proposes_rows_a_person_that_lose_no_more_than_noise_moves() -> N
     # One with a thousand rows is not worth the noise for everybody.
     drafted = sf.draft(pa.table({"patient_id": [*people, *[-1] * 1000], "age": [40] * (len(people) + 1000)}), look=True)
     assert drafted.record["rows_per_person"] == 8
+
+
+def visits(sizes: list[int], name: str = "patient_id") -> pa.Table:
+    people = [f"p{person:05}" for person, size in enumerate(sizes) for _ in range(size)]
+    return pa.table({name: people, "sex": ["FM"[row % 2] for row in range(len(people))]})
+
+
+def test_a_look_proposes_what_99_of_100_people_have_and_says_what_other_numbers_lose() -> None:
+    sizes = [1 + place % 6 for place in range(5400)] + [15] * 550 + [20] * 48 + [50] * 2
+    drafted = sf.draft(visits(sizes), look=True)
+    assert drafted.record["rows_per_person"] == 15, "noise is made for everybody"
+    (said,) = [one for one in drafted.notes[""] if "are lost" in one]
+    assert "all rows count of all but 1 in 120 people in patient_id: 1.1 % of all rows are lost" in said
+    assert "8 loses 16 % of all rows, with 0.53 times the noise; 30 loses 0.14 %, 2 times; 50 loses 0 %" in said
+    filled = drafted.fill(rows_per_person=10)
+    (said,) = [one for one in filled.notes[""] if "are lost" in one]
+    assert "With rows_per_person = 10 all rows count of 90 % of the people" in said
+    assert [one for one in filled.confirm().notes[""] if "are lost" in one] == [said]
+    assert not any("are lost" in one for one in drafted.fill(person=None).notes[""])
+
+
+def test_a_column_that_may_tell_people_apart_is_asked_about_and_not_decided() -> None:
+    rows = visits([1 + place % 5 for place in range(600)], "zper")
+    drafted = sf.draft(rows, look=True)
+    assert "person" not in drafted.record and "zper" in drafted.record["columns"]
+    (said,) = [one for one in drafted.notes[""] if "zper" in one]
+    assert said.startswith("zper repeats 1 to 5 times: is it the person?")
+    assert "draft.fill(person='zper', rows_per_person=5)" in said
+    filled = drafted.fill(person="zper", rows_per_person=5)
+    assert filled.confirm().schema().person == "zper" and not any("is it the" in one for one in filled.notes[""])
+    named = sf.draft(rows, look=True, person="zper")
+    assert (named.record["person"], named.record["rows_per_person"]) == ("zper", 5)
+    assert drafted.fill(person="zper").record["rows_per_person"] == 5, "the look knows how many rows there are"
+    assert sf.draft(rows, person="zper").record["person"] == "zper"
+    for look in (True, False):
+        with pytest.raises(SchemaError, match="did you mean 'zper'"):
+            sf.draft(rows, look=look, person="zpre")
+    # Amounts, days and groups are nobody.
+    other = pa.table({"cost": [f"{row % 900}.50" for row in range(3000)], "ward": [row % 40 for row in range(3000)]})
+    assert not any("is it the person" in one for one in sf.draft(other, look=True).notes[""])
+
+
+def test_days_in_two_formats_are_days_and_a_look_says_so() -> None:
+    iso = [f"2024-{1 + day % 12:02}-{1 + day % 28:02}" for day in range(200)]
+    german = [f"{1 + day % 28:02}.{1 + day % 12:02}.2023" for day in range(100)]
+    drafted = sf.draft(pa.table({"admitted": [*iso, *german], "age": [40] * 300}), look=True)
+    column = drafted.record["columns"]["admitted"]
+    assert column == {"type": "date", "earliest": "2023-01-01", "latest": "2024-12-31", "missing": "skip"}
+    assert (
+        "67 % are written 2024-12-31, 33 % 31.12.2024; a column has one format: make them alike before, or 33 % of the "
+        "cells would be missing." in drafted.notes["admitted"]
+    )
+    mostly = sf.draft(pa.table({"admitted": [*iso[:50], *german], "age": [40] * 150}), look=True)
+    assert mostly.record["columns"]["admitted"]["format"] == "%d.%m.%Y"
+    words = sf.draft(pa.table({"said": [*iso, *[f"word {word}" for word in range(100)]], "age": [40] * 300}), look=True)
+    assert words.record["columns"].get("said", {"type": "text"})["type"] != "date"
 
 
 def test_a_draft_says_in_whole_words_what_to_fill_in(tmp_path: Path) -> None:

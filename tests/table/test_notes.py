@@ -75,6 +75,15 @@ def test_that_the_truth_lies_outside_the_interval_is_said_next_to_it() -> None:
     assert any("does not contain" in note for note in answer.to_json()["event"]["parameters"]["notes"])
 
 
+def test_where_nothing_is_known_fewer_rows_a_person_are_advised() -> None:
+    rows = pyarrow.table({"id": [who for who in range(50) for _ in range(4)], "age": [30] * 200})
+    for most, said in ((4, True), (1, False)):
+        with curate(rows, Schema({"age": integers(0, 99)}, "id", most), Budget(Pure(999))) as curator:
+            answer = curator.mean("age", spend=Pure("0.001"))
+            assert any("a smaller one in the schema, or a larger spend" in note for note in answer.notes) == said
+            assert not any("a smaller one" in note for note in curator.mean("age", spend=Pure(500)).notes)
+
+
 def test_rows_are_chosen_by_a_key_or_by_everything() -> None:
     assert notes(KEYED, Rows(("ill",)))[0].startswith(
         "At most 5 rows of a person are used, chosen by the row key 'visit'"

@@ -235,10 +235,12 @@ class Answer(Exports, Viewed):
         }
 
     @understood
-    def plot(self, path: str | Path | None = None) -> Drawing:
+    def plot(self, path: str | Path | None = None, *, overwrite: bool = False) -> Drawing:
         """Return the picture of the answer with what the noise may have moved; with a path, also write it there."""
         from sfumato.show.answers import draw_answer
 
+        if path is not None:
+            require_new(path, overwrite=overwrite)
         value = self.value
         if hasattr(value, "plot"):
             return cast("Drawing", value.plot(path=path))

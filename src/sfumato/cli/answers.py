@@ -169,7 +169,7 @@ def read_command(
     loaded = load_answer(answer)
     found = read_answer(loaded, what)
     if plot is not None:
-        loaded.plot(plot)
+        loaded.plot(plot, overwrite=True)
     written = None if out is None else found.write(out)
     emit(found.to_json(), lambda: written or found.text(), as_json)
 
@@ -230,6 +230,6 @@ def _show(found: Found, out: Path | None, rows: int | None, plot: Path | None, a
     from sfumato.cli.writing import write_found
 
     if plot is not None:
-        found.answers[0].plot(plot)
+        found.answers[0].plot(plot, overwrite=True)
     written = "" if out is None else f"\n\n{write_found(found, out, rows)}"
     emit(found.to_json(), lambda: found.text() + written, as_json)

@@ -85,7 +85,7 @@ def run_demo(out: Path) -> Story:
                 )
             )
         picture = out / "decades.svg"
-        curator.ask(Histogram(("decade",)), Pure(0.5)).plot(picture)
+        curator.ask(Histogram(("decade",)), Pure(0.5)).plot(picture, overwrite=True)
         refusal = ""
         try:
             curator.ask(Histogram(("age",)), Pure(0.5))

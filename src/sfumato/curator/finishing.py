@@ -19,6 +19,12 @@ from sfumato.mechanism import Event
 from sfumato.privacy import Loss
 from sfumato.table.gauge import Basis
 
+NOISE_GROWS = (
+    "Noise grows with rows_per_person = {rows}: where a value is not known, a smaller one in the schema, or a larger "
+    "spend, would show more."
+)
+"""What an answer says of which a part is not known."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -58,9 +64,27 @@ def answers_of(
     left = {reading.name: reading.brief for reading in kept.readings or ledger.readings()}
     parts = zip(asked.questions, asked.prepared, asked.events(snapshot), released, raw, strict=True)
     return [
-        Answer(question, found, prepared.loss(), event, left, kept.reused, drawn, kept.id, remarks=remarks)
+        Answer(
+            question,
+            found,
+            prepared.loss(),
+            event,
+            left,
+            kept.reused,
+            drawn,
+            kept.id,
+            remarks=(*_drowned(question, found, asked.schema), *remarks),
+        )
         for question, prepared, event, found, drawn in parts
     ]
+
+
+def _drowned(question: Question, released: Released, schema: Any) -> tuple[str, ...]:
+    """Say what would show more where nothing is known: the rules of the schema alone would be read as more rows."""
+    rows = getattr(schema, "rows_per_person", 1)
+    if rows < 2 or not any(map(any, question.unknown(released).values())):
+        return ()
+    return (NOISE_GROWS.format(rows=rows),)
 
 
 def _released(ledger: Ledger, asked: Asked, kept: Reservation, raw: Sequence[Any], again: bool) -> list[Released]:

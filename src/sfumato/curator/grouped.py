@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfumato.answer import NOISE_ONLY, Answer, ErrorUnit, Frame, Released
 from sfumato.errors import DomainTooLarge, ParameterError
-from sfumato.table.predicate import NO_ROW, Predicate, codes_between, every
+from sfumato.table.notes import ONLY, in_words, missing_row
+from sfumato.table.predicate import EVERY_ROW, NO_ROW, Predicate, codes_between, every
 from sfumato.table.where import read_where
 
 if TYPE_CHECKING:
@@ -50,6 +51,38 @@ def groups_of(by: Sequence[str], where: Where, schema: Schema) -> list[tuple[Gro
     if not found:
         raise ParameterError("The condition leaves no group; write one that some group fulfils.")
     return found
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What is said of all groups in place of what is said of each: the condition that they share, and who is in none.
+
+    `where` is that condition in words; `bases` are the columns from which groups are made.
+    """
+
+    where: str = ""
+    bases: tuple[str, ...] = ()
+
+    def of_all(self, notes: Sequence[str]) -> Iterator[str]:
+        """Return the notes of one group as those of the whole table."""
+        if self.where:
+            yield f"{ONLY}{self.where}."
+        for note in notes:
+            if note.startswith(ONLY):
+                continue
+            base = next((name for name in self.bases if note == missing_row(name)), None)
+            if base is None:
+                yield note
+            else:
+                column = base if base.isidentifier() else f'"{base}"'
+                yield f"Rows in which {base!r} is missing are in no group; where='{column} IS NULL' asks about them."
+
+
+def rules_of(by: Sequence[str], where: Where, schema: Schema) -> Rules:
+    """Return what is said of all groups of some columns under a condition."""
+    condition = read_where(where, schema)
+    said = "" if condition == EVERY_ROW else in_words(condition, schema)
+    return Rules(said, tuple(schema.base(name) for name in by))
 
 
 def divided(groups: int) -> tuple[str, ...]:
@@ -98,6 +131,7 @@ class ByGroup:
     by: tuple[str, ...]
     groups: tuple[Group, ...]
     answers: tuple[Answer, ...]
+    rules: Rules
 
     def value(self, released: Released) -> Frame:
         """Return the quantiles of all groups."""
@@ -153,6 +187,13 @@ class GroupedAnswer(Answer):
     question: ByGroup
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What is so for all groups: rules, what is known of the errors, and what the ledger knows."""
+        rules = self.question.rules.of_all(self.event.parameters.get("notes", ()))
+        known = self.released.made.get("notes", ())
+        return (*rules, *known, *self.question.doubts(self.released), *self.remarks)
+
+    @property
     def answers(self) -> tuple[Answer, ...]:
         """The answers about the groups, in their order."""
         return self.question.answers
@@ -161,7 +202,7 @@ class GroupedAnswer(Answer):
         """Return the answers about the groups as JSON, each of which can be read back."""
         return {"groups": [answer.to_json() for answer in self.answers], "reused": self.reused}
 
-    def plot(self, path: str | Path | None = None) -> Drawing:
+    def plot(self, path: str | Path | None = None, *, overwrite: bool = False) -> Drawing:
         """Refuse: a picture of quantiles is of one group."""
         raise ParameterError("Quantiles by group have a table and no picture; write answer.answers[0].plot() for one.")
 
@@ -171,11 +212,13 @@ class GroupedAnswer(Answer):
         return title_of(self.answers[0].question.to_json(), self.question.by)
 
 
-def grouped_answer(by: Sequence[str], groups: Sequence[Group], answers: Sequence[Answer]) -> GroupedAnswer:
+def grouped_answer(
+    by: Sequence[str], groups: Sequence[Group], answers: Sequence[Answer], rules: Rules
+) -> GroupedAnswer:
     """Return the answers to the questions about all groups, which were one list, as one."""
     first = answers[0]
     return GroupedAnswer(
-        ByGroup(tuple(by), tuple(groups), tuple(answers)),
+        ByGroup(tuple(by), tuple(groups), tuple(answers), rules),
         first.released,
         reduce(add, (answer.loss for answer in answers)),
         first.event,
@@ -183,5 +226,5 @@ def grouped_answer(by: Sequence[str], groups: Sequence[Group], answers: Sequence
         first.reused,
         tuple(answer.raw for answer in answers),
         first.request,
-        remarks=first.remarks,
+        remarks=tuple(dict.fromkeys(said for answer in answers for said in answer.remarks)),
     )

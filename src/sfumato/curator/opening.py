@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sfumato.curator.curator import Curator
-from sfumato.errors import LedgerError, ParameterError, SchemaError
+from sfumato.errors import LedgerError, PaidAgainWarning, ParameterError, SchemaError
 from sfumato.ledger import Budget, Ledger
 from sfumato.ledger.keeping import Keep
 from sfumato.ledger.sources import snapshot_of
@@ -19,6 +20,12 @@ from sfumato.table.own import open_database
 from sfumato.table.resources import STORAGE_LEVELS, Resources
 from sfumato.table.schema import Schema
 from sfumato.words import understood
+
+PAID_AGAIN_HERE = (
+    "This ledger has answers about earlier openings, and these data cannot be recognised: they are the new snapshot "
+    "{own!r}, and whatever is asked again is paid again. Write snapshot='2026-03', say, in curate, the same name for "
+    "the same data at every opening."
+)
 
 
 @understood
@@ -79,6 +86,8 @@ def curate(
         opened.snapshot = snapshot_of(book, opened.identity, snapshot, same_data)
         curator = Curator(opened, book, book.relation)
         curator.unnamed = not snapshot and (opened.identity is None or book.private is None)
+        if curator.unnamed and book.place != "memory" and any(book.spent().sums):
+            warnings.warn(PAID_AGAIN_HERE.format(own=opened.snapshot), PaidAgainWarning, stacklevel=3)
         return curator
     except BaseException:
         opened.close()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 from sfumato import questions
 from sfumato.answer import Answer
 from sfumato.ask.question import Where, as_columns
-from sfumato.curator.grouped import grouped_answer, groups_of
+from sfumato.curator.grouped import grouped_answer, groups_of, rules_of
 from sfumato.curator.words import INSTEAD, speaking
 from sfumato.exact import Number
 from sfumato.privacy import Bound
@@ -158,7 +158,8 @@ class Shorthands(Guided, Viewed, ABC):
         found = groups_of(as_columns(by), where, self.schema)
         listed = [replace(question, where=condition).canonical(self.schema) for _, condition in found]
         answers = self.ask(listed, spend, analyst=analyst)
-        return grouped_answer(as_columns(by), [group for group, _ in found], answers)
+        rules = rules_of(as_columns(by), where, self.schema)
+        return grouped_answer(as_columns(by), [group for group, _ in found], answers, rules)
 
     def median(
         self,

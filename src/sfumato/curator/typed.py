@@ -19,6 +19,7 @@ from sfumato.words import guide
 
 if TYPE_CHECKING:
     from sfumato.answer import Answer
+    from sfumato.curator.grouped import Rules
     from sfumato.questions import Question
     from sfumato.table.schema import Schema
     from sfumato.totals.aggregates import Aggregate
@@ -34,6 +35,7 @@ class Request:
     questions: tuple[Question, ...]
     by: tuple[str, ...] = ()
     groups: tuple[tuple[Any, ...], ...] = ()
+    rules: Rules | None = None
 
     @property
     def asked(self) -> Question | tuple[Question, ...]:
@@ -42,9 +44,9 @@ class Request:
 
     def shown(self, answers: Sequence[Answer]) -> Answer:
         """Return the answer that people look at: of groups, the table of all."""
-        from sfumato.curator.grouped import grouped_answer
+        from sfumato.curator.grouped import Rules, grouped_answer
 
-        return grouped_answer(self.by, self.groups, answers) if self.by else answers[0]
+        return grouped_answer(self.by, self.groups, answers, self.rules or Rules()) if self.by else answers[0]
 
 
 def read_question(text: str, schema: Schema) -> Question:
@@ -84,11 +86,12 @@ def _made(phrase: Phrase, schema: Schema) -> Question:
 
 def _grouped(phrase: Phrase, schema: Schema) -> Request:
     """Return a question for each group that the schema lists."""
-    from sfumato.curator.grouped import groups_of
+    from sfumato.curator.grouped import groups_of, rules_of
 
     found = groups_of(phrase.by, phrase.where, schema)
     questions = tuple(_made(replace(phrase, by=(), where=where), schema) for _, where in found)
-    return Request(questions, phrase.by, tuple(group for group, _ in found))
+    rules = rules_of(phrase.by, phrase.where, schema)
+    return Request(questions, phrase.by, tuple(group for group, _ in found), rules)
 
 
 def _from_json(text: str, schema: Schema) -> Question:

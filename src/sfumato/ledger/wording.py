@@ -225,14 +225,23 @@ def _asked(row: Break) -> str:
     asked = f"{shown(row.asked, up=True)} asked"
     left = "nothing left for good" if row.left is None else f"{shown(row.left, up=False)} left"
     if row.meter.kind == "leak":
-        made = " (the limit keeps too little of delta for leaks)" if row.asked > row.meter.ceiling else ""
-        return f"leaks {asked}, {left}{made}"
+        made = f" (the limit keeps too little of delta for leaks{_set_aside(row)})"
+        return f"leaks {asked}, {left}{made if row.asked > row.meter.ceiling else ''}"
     if not isinstance(row.limit.bound, Approximate):
         return f"{asked}, {left}"
     if row.left is None:
         return f"{_way(row.meter)} is no longer counted, because an earlier answer did not fit it"
     colon = ":" if row.meter.kind == "tau" else ""  # or two numbers would stand side by side
     return f"{_way(row.meter)}{colon} {asked}, {left}"
+
+
+def _set_aside(row: Break) -> str:
+    """Say who divided delta, where the limit left it to its first question."""
+    bound = row.limit.bound
+    if not isinstance(bound, Approximate) or bound.leaks is not None or row.meter.ceiling == bound.delta:
+        return ""
+    part = typed(row.meter.ceiling)
+    return f"; the first question of this ledger set aside {part} of delta {typed(bound.delta)} for such questions"
 
 
 def _way(meter: Meter) -> str:

@@ -57,7 +57,7 @@ COMPOSITION = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evidence:
     """What is known of a deployment: the ledger's facts, a verified chain, and what people said."""
 
@@ -67,6 +67,17 @@ class Evidence:
     schema: str | None
     attributes: tuple[str, ...]
     about: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        releases, state = len(self.report.releases), self.verification
+        chain = "ok" if state.ok else f"NOT ok, {len(state.problems)} problems"
+        still = f"To be filled in: {', '.join(self.open)}." if self.open else "Nothing is left to fill in."
+        held = f"{releases} releases, {len(self.mechanisms)} mechanisms, {len(self.questions)} questions of a review"
+        return (
+            f"Evidence of a deployment: {self.kind}, {self.report.person.guaranteed} for a person; {held}. "
+            f"The chain of the ledger is {chain}, {state.rows} rows. {still} "
+            "evidence.save('evidence') writes the package."
+        )
 
     @property
     def kind(self) -> str:

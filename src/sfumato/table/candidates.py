@@ -48,6 +48,8 @@ _SHORT_YEAR = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2}(\s.*)?")
 _COMPACT = re.compile(r"(19|20)\d{6}")
 _DAYS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y", "%d %b %Y", "%b %d, %Y")
 _CLOCKS = ("", " %H:%M", " %H:%M:%S")
+MOST_FORMATS = 3
+"""Days in more formats than these are no column of days."""
 _LENGTHS = (8, 16, 24, 40, 64, 100, 200, 500, 1000)
 
 
@@ -328,13 +330,45 @@ def _dates(words: Counter[str], absent: int = 0) -> Candidate | None:
     scores = {form: _reads(tried, compiled(form, clock=True)) for form in forms}
     best = max(scores.values())
     if best < SURE:
-        return None
+        return _in_several_formats(words, tried, absent)
     fitting = [form for form, score in scores.items() if score == best]
     found = _read_days(words, absent, compiled(fitting[0], clock=True), fitting[0])
     if len(fitting) == 1 or found.record is None:
         return found
     said = f"Days and months cannot be told apart here: the format is one of {' and '.join(fitting)}."
     return Candidate({**found.record, "format": FILL}, (*found.notes, said))
+
+
+def _in_several_formats(words: Counter[str], tried: Counter[str], absent: int) -> Candidate | None:
+    """Return a column of days in the format of most of them, if a few formats read nearly all; None otherwise."""
+    forms: dict[str | None, Written] = {None: ISO}
+    forms |= {day + clock: compiled(day + clock, clock=True) for day in _DAYS for clock in _CLOCKS}
+    found: dict[str | None, float] = {}
+    left, total = tried, tried.total()
+    while left and len(found) < MOST_FORMATS:
+        read = {form: _reads(left, written) * left.total() / total for form, written in forms.items()}
+        form = max(read, key=lambda one: read[one])
+        if not read[form]:
+            break
+        found[form] = read[form]
+        left = Counter({word: count for word, count in left.items() if read_moment(word, forms[form]) is None})
+    if sum(found.values()) < SURE:
+        return None
+    ordered = sorted(found, key=lambda one: -found[one])
+    first, *others = [f"{100 * found[form]:.2g} % {{}}{_example(form)}" for form in ordered]
+    listed = ", ".join([first.format("are written "), *(other.format("") for other in others)])
+    days = [day for form in ordered for day in _days(words, forms[form])]
+    drafted = _moments(days, ordered[0])
+    unread = absent + sum(count for word, count in words.items() if read_moment(word, forms[ordered[0]]) is None)
+    said = (
+        f"{listed}; a column has one format: make them alike before, or {100 * unread / (absent + words.total()):.2g} "
+        "% of the cells would be missing."
+    )
+    return replace(drafted, notes=(*drafted.notes, said))
+
+
+def _example(form: str | None) -> str:
+    return "2024-12-31" if form is None else datetime(2024, 12, 31, 18, 30).strftime(form)
 
 
 def _read_days(words: Counter[str], absent: int, written: Written, form: str | None) -> Candidate:

@@ -22,6 +22,8 @@ from sfumato.table.names import (
     CODE_IN_DECIMALS,
     FILL,
     MODELS_NEED_ONE,
+    NOBODY,
+    PERHAPS,
     ROWS_PROPOSED,
     blank,
     is_code,
@@ -30,6 +32,7 @@ from sfumato.table.names import (
     may_be_person,
     names_somebody,
 )
+from sfumato.table.repeats import Sizes, whose_rows
 from sfumato.table.schema import Schema
 from sfumato.table.source import open_source
 from sfumato.table.toml import write_toml
@@ -79,6 +82,8 @@ class Draft(Viewed):
 
     record: Mapping[str, Any]
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    repeats: Mapping[str, Sizes] = field(default_factory=dict, repr=False, compare=False)
+    """How many people have how many rows, by the columns that tell them apart or may; only a look knows it."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "record", MappingProxyType(dict(self.record)))
@@ -95,7 +100,7 @@ class Draft(Viewed):
 
     def confirm(self) -> Draft:
         """Return the draft with its candidates confirmed: somebody compared them with what is publicly known."""
-        return Draft({key: value for key, value in self.record.items() if key != CONFIRM}, self.notes)
+        return Draft({key: value for key, value in self.record.items() if key != CONFIRM}, self.notes, self.repeats)
 
     def fill(
         self, *, person: str | None = FILL, rows_per_person: int | None = None, **columns: Mapping[str, Any]
@@ -103,17 +108,25 @@ class Draft(Viewed):
         """Return the draft with more filled in; `person=None` says that every row is one person.
 
         A column that is derived from another is added: `decade={"type": "bins", "of": "age", "step": 10}`. What was
-        noticed about a proposal that is replaced is left out.
+        noticed about a proposal that is replaced is left out. After a look, a column that is named as the person gets
+        the number of rows that the look proposes for it, unless you write another.
         """
         record = {**self.record, "columns": dict(self.record["columns"])}
+        said = []
         if person is None:
             record = {key: value for key, value in record.items() if key not in ("person", "row_key")}
             record["rows_per_person"] = 1
         elif person != FILL:
+            if person != record.get("person"):
+                record.pop("row_key", None)  # it was about other people
             record["person"] = person
             record["columns"].pop(person, None)
         if rows_per_person is not None:
             record["rows_per_person"] = rows_per_person
+        whose = record.get("person")
+        if whose is not None and whose in self.repeats and (rows_per_person is not None or person != FILL):
+            lines, told = whose_rows(whose, self.repeats[whose], rows_per_person)
+            record, said = {**record, **lines}, [told]
         for name, known in columns.items():
             _require_described(name, known)
             if "of" in known:
@@ -123,13 +136,21 @@ class Draft(Viewed):
             before = record["columns"][name]
             fresh = known.get("type", before["type"]) != before["type"]
             record["columns"][name] = dict(known) if fresh else {**before, **known}
-        return Draft(record, self._notes_without(columns, rows=rows_per_person is not None or person != FILL))
+        notes = self._notes_without(columns, rows=rows_per_person is not None or person != FILL, whose=person != FILL)
+        if said:
+            notes[""] = [*notes.get("", ()), *said]
+        if whose not in (None, FILL):
+            notes.pop(whose, None)
+        return Draft(record, notes, self.repeats)
 
-    def _notes_without(self, columns: Iterable[str], *, rows: bool) -> dict[str, Sequence[str]]:
-        """Return what was noticed, without what is about columns, or about rows a person, that are filled in now."""
+    def _notes_without(self, columns: Iterable[str], *, rows: bool, whose: bool) -> dict[str, Sequence[str]]:
+        """Return what was noticed, without what is about columns, rows a person or people that are filled in now."""
         kept = {name: said for name, said in self.notes.items() if name not in columns}
         if rows and "" in kept:
             kept[""] = [said for said in kept[""] if not said.startswith(ROWS_PROPOSED)]
+        if whose and "" in kept:
+            asked = tuple(f"{name} {PERHAPS} " for name in self.repeats)
+            kept[""] = [said for said in kept[""] if not said.startswith((NOBODY, *asked))]
         return kept
 
     def drop(self, *columns: str) -> Draft:
@@ -137,7 +158,7 @@ class Draft(Viewed):
         for name in columns:
             self._require(name)
         kept = {name: column for name, column in self.record["columns"].items() if name not in columns}
-        return Draft({**self.record, "columns": kept}, self.notes)
+        return Draft({**self.record, "columns": kept}, self.notes, self.repeats)
 
     def _require(self, name: str) -> None:
         if name not in self.record["columns"]:
@@ -233,11 +254,12 @@ def _held(column: Mapping[str, Any]) -> str:
 
 
 @understood
-def draft(source: Any, *, look: bool = False, table: str | None = None) -> Draft:
+def draft(source: Any, *, look: bool = False, table: str | None = None, person: str | None = None) -> Draft:
     """Draft a schema of a file, a frame or a database from the types and names of its columns; no cell is looked at.
 
     `look=True` is the curator's consent to look: candidates for types, ranges, categories, formats, the person column
-    and rows a person are then read from the data, which is outside of every promise; the draft says so.
+    and rows a person are then read from the data, which is outside of every promise; the draft says so. `person` names
+    the column that tells people apart, where its name does not say so.
     """
     opened = open_source(source, table=table)
     try:
@@ -245,11 +267,16 @@ def draft(source: Any, *, look: bool = False, table: str | None = None) -> Draft
         if look:
             from sfumato.table.looking import looked
 
-            record, notes = looked(opened, kinds)
-            return Draft({CONFIRM: "read from the data: check each line, then remove this one", **record}, notes)
+            record, notes, repeats = looked(opened, kinds, person)
+            confirm = {CONFIRM: "read from the data: check each line, then remove this one"}
+            return Draft({**confirm, **record}, notes, repeats)
     finally:
         opened.close()
-    return _by_name(kinds)
+    if person is None:
+        return _by_name(kinds)
+    if person not in kinds:
+        raise SchemaError(f"There is no column {person!r} to tell people apart; {nearest(person, kinds)}")
+    return _by_name(kinds).fill(person=person)
 
 
 def _by_name(kinds: Mapping[str, Any]) -> Draft:

@@ -8,29 +8,37 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sfumato.domain import nearest
 from sfumato.errors import SchemaError
 from sfumato.table.candidates import Candidate, candidate_of
 from sfumato.table.engine import Source
 from sfumato.table.failures import guarded
-from sfumato.table.names import FILL, MODELS_NEED_ONE, ROWS_PROPOSED, is_person, may_be_person, names_somebody
+from sfumato.table.names import FILL, NOBODY, PERHAPS, is_person, may_be_person, names_somebody
 from sfumato.table.reading import all_readable
+from sfumato.table.repeats import Sizes, proposed_rows, whose_rows
 
 MOST_ROWS = 100_000
 """Of a longer table every k-th row is looked at, so that about as many are."""
 
-ROUND_ROWS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 100, 200, 500, 1000)
-COVERED = 0.9
-"""The part of the people whose rows all count at least, at the number of rows a person that is proposed."""
-NOISE = 2
-"""What noise moves a count by at epsilon 1, for every row that a person may have: 2 rows, where people are replaced."""
+FEWEST_PEOPLE = 100
+MOST_REPEATS = 20
+"""A column whose values stand in more rows than this, on the average, is no person's: it tells groups apart."""
+MOST_ROWS_EACH = 1000
+AMOUNTS = ("fixed", "date", "time", "boolean")
+"""What is added up or put into order tells nobody apart."""
 DIFFERS = 0.95
 """A key that differs in so many rows tells rows apart, not people."""
 
 Notes = dict[str, list[str]]
 
 
-def looked(source: Source, kinds: Mapping[str, Any]) -> tuple[dict[str, Any], Notes]:
-    """Return a drafted schema with candidates read from the data, and what was noticed on the way."""
+def looked(
+    source: Source, kinds: Mapping[str, Any], person: str | None = None
+) -> tuple[dict[str, Any], Notes, dict[str, Sizes]]:
+    """Return a drafted schema with candidates read from the data, what was noticed on the way, and rows a person.
+
+    The last is by column: of the one that tells people apart, which `person` may name, or of those that perhaps do.
+    """
     with source.turn:
         opened = guarded(lambda: all_readable(source, list(kinds)))
         rows = int(opened.table.count().to_pyarrow().as_py())
@@ -40,11 +48,13 @@ def looked(source: Source, kinds: Mapping[str, Any]) -> tuple[dict[str, Any], No
             )
         cells = guarded(lambda: _sampled(opened.table, rows))
         notes: Notes = {"": [f"{_sample_size(rows)} rows were looked at."]}
-        person, whose = _person(opened.table, list(cells), rows, notes)
+        people = _people(opened.table, list(cells), rows, person)
+        drafted = _candidates({name: values for name, values in cells.items() if name not in people})
+        perhaps = {} if people else _perhaps_people(opened.table, cells, drafted, rows)
+    whose = _whose(people, perhaps, notes)
     columns: dict[str, dict[str, Any]] = {}
     left_out: list[str] = []
-    others = {name: values for name, values in cells.items() if name != person}
-    for name, found in _candidates(others).items():
+    for name, found in drafted.items():
         if found.record is None:
             left_out.append(f"{name}: {' '.join(found.notes)}")
             continue
@@ -57,7 +67,7 @@ def looked(source: Source, kinds: Mapping[str, Any]) -> tuple[dict[str, Any], No
     ]
     if not columns:
         raise SchemaError(" ".join(["No column is left that a schema could describe.", *notes[""]]))
-    return {**whose, "columns": columns}, notes
+    return {**whose, "columns": columns}, notes, {**people, **perhaps}
 
 
 def _candidates(cells: Mapping[str, Sequence[Any]]) -> dict[str, Candidate]:
@@ -96,58 +106,60 @@ def _told(name: str, values: Sequence[Any]) -> Candidate | None:
     return None
 
 
-def _person(table: Any, names: Sequence[str], rows: int, notes: Notes) -> tuple[str | None, dict[str, Any]]:
-    """Return the column that tells people apart, and how many rows a person has."""
+def _people(table: Any, names: Sequence[str], rows: int, given: str | None) -> dict[str, Sizes]:
+    """Return the column that tells people apart, by its name or because somebody says so, and their rows."""
+    if given is not None:
+        if given not in names:
+            raise SchemaError(f"There is no column {given!r} to tell people apart; {nearest(given, names)}")
+        return {given: _rows_by_person(table, given)}
     sure = [name for name in names if is_person(name)]
     perhaps = [name for name in names if may_be_person(name) and not is_person(name)]
     for name in [*sure, *perhaps]:
-        people, counts = _rows_by_person(table, name)
-        if name in sure or people < rows * DIFFERS:
-            return name, _rows_a_person(name, people, counts, notes)
-    notes[""].append(
-        "No column tells people apart, so every row is taken for one person; write person if that is wrong."
-    )
-    return None, {"rows_per_person": 1}
+        sizes = _rows_by_person(table, name)
+        if name in sure or sum(sizes.values()) < rows * DIFFERS:
+            return {name: sizes}
+    return {}
 
 
-def _rows_by_person(table: Any, name: str) -> tuple[int, dict[int, int]]:
-    """Return how many people there are, and how many of them have each number of rows."""
+def _perhaps_people(
+    table: Any, cells: Mapping[str, Sequence[Any]], drafted: Mapping[str, Candidate], rows: int
+) -> dict[str, Sizes]:
+    """Return the columns of many values that repeat a few times each, as those do that tell people apart."""
+    found: dict[str, Sizes] = {}
+    for name, values in cells.items():
+        record = drafted[name].record
+        kind = None if record is None else record["type"]
+        present = {value for value in values if value is not None and value != ""}
+        if kind in AMOUNTS or len(present) < max(FEWEST_PEOPLE, len(values) / MOST_REPEATS):
+            continue
+        if not all(isinstance(value, (str, int)) and not isinstance(value, bool) for value in present):
+            continue
+        sizes = _rows_by_person(table, name)
+        people = sum(sizes.values())
+        if FEWEST_PEOPLE <= people < rows * DIFFERS and people * MOST_REPEATS >= rows and max(sizes) <= MOST_ROWS_EACH:
+            found[name] = sizes
+    return found
+
+
+def _whose(people: Mapping[str, Sizes], perhaps: Mapping[str, Sizes], notes: Notes) -> dict[str, Any]:
+    """Return the lines of a schema that say whose row it is, and say how they were found."""
+    for name, sizes in people.items():
+        record, said = whose_rows(name, sizes)
+        notes[""].append(said)
+        return record
+    notes[""].append(f"{NOBODY}, so every row is taken for one person; write person if that is wrong.")
+    for name, sizes in perhaps.items():
+        most = proposed_rows(sizes)
+        notes[""].append(
+            f"{name} {PERHAPS} {min(sizes)} to {max(sizes)} times: is it the person? Then write "
+            f"draft.fill(person={name!r}, rows_per_person={most})."
+        )
+    return {"rows_per_person": 1}
+
+
+def _rows_by_person(table: Any, name: str) -> dict[int, int]:
+    """Return how many people have each number of rows."""
     counted = table.filter(table[name].notnull()).group_by(name).aggregate(sfumato_rows=lambda found: found.count())
     sizes = counted.group_by("sfumato_rows").aggregate(sfumato_people=lambda found: found.count()).to_pyarrow()
     pairs = zip(sizes["sfumato_rows"].to_pylist(), sizes["sfumato_people"].to_pylist(), strict=True)
-    counts = {int(size): int(people) for size, people in pairs}
-    return sum(counts.values()), counts
-
-
-def _lost(most: int, counts: Mapping[int, int]) -> str:
-    """Say which part of the rows a number of rows a person loses, and which number loses none."""
-    rows, lost = sum(size * people for size, people in counts.items()), _rows_lost(most, counts)
-    if not lost:
-        return ", and none is lost"
-    return (
-        f": {100 * lost / rows:.2g} % of all rows are lost, and none with {max(counts)}; the rows of people with more "
-        "are weighed down, so totals of rows come out too low, by more than their intervals say. A larger number "
-        "counts more rows and means more noise"
-    )
-
-
-def _rows_lost(most: int, counts: Mapping[int, int]) -> int:
-    return sum((size - most) * people for size, people in counts.items() if size > most)
-
-
-def _rows_a_person(name: str, people: int, counts: Mapping[int, int], notes: Notes) -> dict[str, Any]:
-    if not counts or max(counts) == 1:
-        notes[""].append(f"Everybody in {name} has one row, so row_key = [] is proposed.")
-        return {"person": name, "rows_per_person": 1, "row_key": []}
-
-    def covered(most: int) -> float:
-        return sum(found for size, found in counts.items() if size <= most) / people
-
-    enough = next((size for size in ROUND_ROWS if covered(size) >= COVERED), ROUND_ROWS[-1])
-    # Rows that are lost and noise both move a count; together they move it least.
-    most = max(enough, min(ROUND_ROWS, key=lambda size: _rows_lost(size, counts) + NOISE * size))
-    notes[""].append(
-        f"{ROWS_PROPOSED} {most} all rows count of {100 * covered(most):.0f} % of the people in {name}"
-        f"{_lost(most, counts)}; numbers of people, people(), need none. {MODELS_NEED_ONE}"
-    )
-    return {"person": name, "rows_per_person": most}
+    return {int(size): int(people) for size, people in pairs}

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sfumato.table.gauge import Gauge
     from sfumato.table.schema import Schema
 
+ONLY = "Only rows count where "
 MOST_SAID = 6
 """Of a long list of values a note names so many."""
 
@@ -66,7 +67,7 @@ def _condition(gauge: Gauge) -> list[str]:
     if where == EVERY_ROW:
         return []
     said = in_words(where, gauge.schema)
-    return [f"Only rows count where {said}." if said else "No row fulfils the condition."]
+    return [f"{ONLY}{said}." if said else "No row fulfils the condition."]
 
 
 def _where(gauge: Gauge) -> Predicate:
@@ -204,6 +205,11 @@ def _shown(value: Any) -> str:
     return f"{float(value):.12g}" if isinstance(value, Fraction) else str(value)
 
 
+def missing_row(name: str) -> str:
+    """Say what a condition on a column makes of rows without it."""
+    return f"A row whose cell of {name!r} is missing fulfils no condition on it, except IS NULL."
+
+
 def _missing(gauge: Gauge, name: str, valued: bool, told: Mapping[str, str]) -> list[str]:
     if name in told:
         return [told[name]]
@@ -218,7 +224,7 @@ def _missing(gauge: Gauge, name: str, valued: bool, told: Mapping[str, str]) -> 
     if valued:
         return [f"Cells of {name!r} that are missing or cannot be read are left out."]
     if name in used:
-        return [f"A row whose cell of {name!r} is missing fulfils no condition on it, except IS NULL."]
+        return [missing_row(name)]
     return [f"Missing cells of {name!r} are a value of their own."]
 
 

@@ -17,6 +17,18 @@ SCHEMA = sf.Schema({"cost": sf.integers(0, 999), "ward": sf.categories("a", "b",
 ROWS = pyarrow.table({"cost": [row * 7 % 1000 for row in range(900)], "ward": ["a", "b", "b"] * 300})
 
 
+def test_notes_are_about_all_groups_and_not_about_the_first() -> None:
+    schema = sf.Schema({"cost": sf.integers(0, 999), "ward": sf.categories("a", "b")})
+    with sf.curate(ROWS, schema, Pure(99)) as curator:
+        median = curator.median("cost", by="ward", spend=Pure(2))
+        assert not any(note.startswith("Only rows count") or "fulfils no condition" in note for note in median.notes)
+        assert "Rows in which 'ward' is missing are in no group; where='ward IS NULL' asks about them." in median.notes
+        some = curator.median("cost", "cost > 20", by="ward", spend=Pure(2))
+        assert [note for note in some.notes if note.startswith("Only")] == ["Only rows count where cost is 21 or more."]
+        asked = read_request("median of cost by ward where cost > 20", schema)
+        assert asked.shown(some.answers).notes == some.notes, "a shell says the same"
+
+
 def test_quantiles_by_group_are_the_list_that_the_shell_asks(tmp_path: Path) -> None:
     with sf.curate(ROWS, SCHEMA, Pure(5)) as curator:
         answer = curator.quantiles("cost", (0.25, 0.5), where="cost > 20", by="ward", spend=Pure(2))

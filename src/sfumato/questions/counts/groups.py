@@ -196,6 +196,8 @@ def aggregates_of(given: Any) -> tuple[Aggregate, ...]:
     ['count', 'mean of age', 'sum of age']
     >>> [one.label for one in aggregates_of({"age": ["mean", "sum"]})]
     ['mean of age', 'sum of age']
+    >>> [one.label for one in aggregates_of(["count", {"age": "mean"}])]
+    ['count', 'mean of age']
     """
     if isinstance(given, Mapping):
         pairs = [
@@ -203,7 +205,8 @@ def aggregates_of(given: Any) -> tuple[Aggregate, ...]:
         ]
         return tuple(_aggregate(f"{word} of {column}") for column, words in pairs for word in words)
     listed = (given,) if isinstance(given, (str, Question, type)) or not isinstance(given, Iterable) else tuple(given)
-    return tuple(_aggregate(one) for one in listed)
+    parts = (aggregates_of(one) if isinstance(one, Mapping) else (_aggregate(one),) for one in listed)
+    return tuple(aggregate for part in parts for aggregate in part)
 
 
 def _aggregate(given: Any) -> Aggregate:

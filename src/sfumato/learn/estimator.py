@@ -123,12 +123,16 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
         """Return a label for each row, from the rule alone; this is free."""
+        return self.checked_rule(X).predict(X)
+
+    def checked_rule(self, rows: Any) -> Any:
+        """Return the fitted rule once X has the shape of a fit's."""
         from sklearn.utils.validation import check_is_fitted, validate_data
 
         check_is_fitted(self, "rule_")
-        feature_columns(X)  # says what to do with one dimension, before the features are counted
-        validate_data(self, X, reset=False, skip_check_array=True)
-        return self.rule_.predict(X)
+        feature_columns(rows)  # says what to do with one dimension, before the features are counted
+        validate_data(self, rows, reset=False, skip_check_array=True)
+        return self.rule_
 
     def mechanism(self, people: int, features: int | Sequence[str] | None = None) -> Mechanism:
         """Return what a fit on so many people would run; `mechanism(1000).loss()` is what it would cost."""

@@ -15,7 +15,7 @@ from sklearn.base import RegressorMixin
 from sfumato.domain import Domain, FixedPoint, Integers
 from sfumato.errors import AccuracyWarning, ParameterError
 from sfumato.exact import Number
-from sfumato.learn.cells import feature_columns, rounded_up
+from sfumato.learn.cells import rounded_up
 from sfumato.learn.estimator import PrivateLearner, PrivateModel, learner
 from sfumato.learn.facts import LearningFacts
 from sfumato.learn.linear_aims import SPAN
@@ -68,16 +68,6 @@ class Linear:
 
 def _quality(model: PrivateModel, people: int, features: int | Sequence[str] | None) -> str:
     return foreseen(model.facts(features), people, model._spend()).text
-
-
-def _checked(model: PrivateModel, rows: Any) -> Any:
-    """Return the fitted rule once X has the shape of a fit's."""
-    from sklearn.utils.validation import check_is_fitted, validate_data
-
-    check_is_fitted(model, "rule_")
-    feature_columns(rows)
-    validate_data(model, rows, reset=False, skip_check_array=True)
-    return model.rule_
 
 
 @learner
@@ -157,12 +147,12 @@ class PrivateLinearClassifier(Linear, PrivateLearner):
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Return the probability of each label, from the rule alone; this is free."""
-        found: Floats = _checked(self, X).probabilities(X)
+        found: Floats = self.checked_rule(X).probabilities(X)
         return found
 
     def decision_function(self, X: Any) -> Floats:  # noqa: N803
         """Return the log-odds of the second of two labels, or the score of every label."""
-        rule = _checked(self, X)
+        rule = self.checked_rule(X)
         found: Floats = rule.scores(rule.encode(X))
         return found
 
@@ -269,7 +259,7 @@ class PrivateLinearRegressor(RegressorMixin, Linear, PrivateModel):  # type: ign
         From the released table of how far predictions were off, taken over everybody: about right on average, and not
         for every kind of person by itself.
         """
-        found: Floats = _checked(self, X).intervals(X, confidence)
+        found: Floats = self.checked_rule(X).intervals(X, confidence)
         return found
 
     def __sklearn_tags__(self) -> Any:

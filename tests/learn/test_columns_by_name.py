@@ -18,7 +18,9 @@ from sfumato.learn import PrivateLinearClassifier, PrivateLinearRegressor, Priva
 DRAW = Noise(insecure_seed=5)
 AGE, DEBT = DRAW.uniform(100, 4000), DRAW.uniform(1000, 4000)
 PEOPLE = {"age": AGE, "debt": DEBT, "ill": (2 * AGE + DEBT // 20 > 125)}
-SCHEMA = Schema({"age": integers(0, 99, missing=0), "debt": integers(0, 999, missing=0), "ill": booleans(missing=False)})
+SCHEMA = Schema(
+    {"age": integers(0, 99, missing=0), "debt": integers(0, 999, missing=0), "ill": booleans(missing=False)}
+)
 SHUFFLED = {"ward": ["a"] * 4000, "debt": DEBT, "age": AGE}
 FRAMES = [pd.DataFrame, pl.DataFrame, pa.table]
 

@@ -66,8 +66,18 @@ class Linear:
             warnings.warn(said, AccuracyWarning, stacklevel=5)
 
 
+def _counted(
+    model: PrivateModel, features: int | Sequence[str] | None, called: str = "needed(features=64)"
+) -> LearningFacts:
+    """Return the public facts once it is known how many features there are: one domain may stand for any number."""
+    if features is None and isinstance(model.domains, Domain) and not hasattr(model, "n_features_in_"):
+        raise ParameterError(f"One domain stands for all features; say how many: {called}.")
+    return model.facts(features)
+
+
 def _quality(model: PrivateModel, people: int, features: int | Sequence[str] | None) -> str:
-    return foreseen(model.facts(features), people, model._spend()).text
+    facts = _counted(model, features, "expected_quality(people, features=64)")
+    return foreseen(facts, people, model._spend()).text
 
 
 @learner
@@ -122,8 +132,20 @@ class PrivateLinearClassifier(Linear, PrivateLearner):
         )  # fmt: skip
 
     def expected_quality(self, people: int, features: int | Sequence[str] | None = None) -> str:
-        """Return how near the model will come to one without privacy; from public facts, free."""
+        """Return how near the model will come to one without privacy; from public facts, free.
+
+        `features` says how many there are where one domain stands for all of them.
+        """
         return _quality(self, people, features)
+
+    def needed(
+        self, accuracy: Number | None = None, failure: Number | None = None, *, features: int | None = None
+    ) -> int:
+        """Return from how many people on the noise is small beside what everybody says together; free.
+
+        `features` says how many there are where one domain stands for all of them.
+        """
+        return self._needed(_counted(self, features), self._spend(), *self._goal(accuracy, failure))
 
     def keep(self, facts: LearningFacts, loss: Loss, rule: Learned) -> Self:
         """Become fitted, with coefficients that can be read."""
@@ -230,12 +252,18 @@ class PrivateLinearRegressor(RegressorMixin, Linear, PrivateModel):  # type: ign
         )  # fmt: skip
 
     def expected_quality(self, people: int, features: int | Sequence[str] | None = None) -> str:
-        """Return how near the model will come to one without privacy; from public facts, free."""
+        """Return how near the model will come to one without privacy; from public facts, free.
+
+        `features` says how many there are where one domain stands for all of them.
+        """
         return _quality(self, people, features)
 
     def needed(self, *, features: int | None = None) -> int:
-        """Return from how many people on the noise is small beside what everybody says together; free."""
-        return self._needed(self.facts(features), self._spend())
+        """Return from how many people on the noise is small beside what everybody says together; free.
+
+        `features` says how many there are where one domain stands for all of them.
+        """
+        return self._needed(_counted(self, features), self._spend())
 
     def keep(self, facts: LearningFacts, loss: Loss, rule: Learned) -> Self:
         """Become fitted, with coefficients that can be read."""

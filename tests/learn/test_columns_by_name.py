@@ -50,7 +50,7 @@ def test_columns_of_a_frame_are_found_by_name(rules, made):
 
 @pytest.mark.parametrize("made", FRAMES)
 def test_a_frame_without_a_feature_is_refused_in_one_sentence(rules, made):
-    with pytest.raises(ParameterError, match="^The table has no column 'age', and the rule looks at age, debt.$"):
+    with pytest.raises(ParameterError, match=r"^The table has no column 'age', and the rule looks at age, debt\.$"):
         rules[0].predict(made({"years": AGE, "debt": DEBT}))
 
 

@@ -285,7 +285,7 @@ class PrivateLinearRegressor(RegressorMixin, Linear, PrivateModel):  # type: ign
         """Return where the numbers of people like those of the fit lie so often: low and high, one row a person; free.
 
         From the released table of how far predictions were off, taken over everybody: about right on average, and not
-        for every kind of person by itself.
+        for every kind of person by itself. Within a bin of that table it is interpolated.
         """
         found: Floats = self.checked_rule(X).intervals(X, confidence)
         return found

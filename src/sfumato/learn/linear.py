@@ -17,11 +17,12 @@ from sfumato.errors import AccuracyWarning, ParameterError
 from sfumato.exact import Number
 from sfumato.learn.cells import rounded_up
 from sfumato.learn.estimator import PrivateLearner, PrivateModel, learner
-from sfumato.learn.facts import LearningFacts
+from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.linear_aims import SPAN
 from sfumato.learn.linear_quality import Foreseen, foreseen
 from sfumato.learn.linear_rows import BINS, coordinates_of
 from sfumato.learn.linear_rules import (
+    NO_BETTER,
     Floats,
     LinearLabels,
     LinearModel,
@@ -146,6 +147,15 @@ class PrivateLinearClassifier(Linear, PrivateLearner):
         `features` says how many there are where one domain stands for all of them.
         """
         return self._needed(_counted(self, features), self._spend(), *self._goal(accuracy, failure))
+
+    def fit_sample(self, facts: LearningFacts, sample: Sample) -> Self:
+        """Learn from exact integers, and warn where the released figure may be that of a guess, as an answer does."""
+        super().fit_sample(facts, sample)
+        rule = self.rule_
+        if isinstance(rule, LinearRule) and rule.rare_label is None and NO_BETTER in rule.figures():
+            said = f"{' '.join(rule.figures())} Compare classes={rule.classes!r} with what stands in y."
+            warnings.warn(said, AccuracyWarning, stacklevel=4)
+        return self
 
     def keep(self, facts: LearningFacts, loss: Loss, rule: Learned) -> Self:
         """Become fitted, with coefficients that can be read."""
@@ -301,14 +311,19 @@ def _warn_of_label(rule: LinearRule | LinearLabels) -> None:
     """Warn of a label that the released numbers do not show to be there."""
     if rule.rare_label is None:
         return
-    unknown = ", so that auc_ is nan and the rule hardly better than a guess" if len(rule.classes) == 2 else ""
-    none = "neither" if len(rule.classes) == 2 else "none"
-    warnings.warn(
-        f"The released numbers do not show that anybody has the label {rule.rare_label!r}{unknown}. A label that is "
-        f"{none} of classes={rule.classes!r} counts as the first; compare them with what stands in y, or spend more.",
-        AccuracyWarning,
-        stacklevel=6,
-    )
+    said = f"The released numbers do not show that anybody has the label {rule.rare_label!r}"
+    if len(rule.classes) == 2:
+        said += (
+            ", so that auc_ is nan and nothing is known of how good the rule is: either y holds none of "
+            f"classes={rule.classes!r}, and what is neither counts as the first, or the noise of that table is too "
+            "large; compare them with what stands in y, or spend more."
+        )
+    else:
+        said += (
+            f". A label that is none of classes={rule.classes!r} counts as the first; compare them with what stands in "
+            "y, or spend more."
+        )
+    warnings.warn(said, AccuracyWarning, stacklevel=6)
 
 
 def _warn_of_range(rule: LinearNumber) -> None:

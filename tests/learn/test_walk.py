@@ -7,9 +7,9 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from sfumato import Noise, Pure, integers
+from sfumato import Noise, Pure, Schema, booleans, fixed, integers
 from sfumato.errors import AccuracyWarning, ParameterError
-from sfumato.learn import PrivateLinearClassifier, PrivateLinearRegressor
+from sfumato.learn import Learn, PrivateLinearClassifier, PrivateLinearRegressor
 
 PIXEL = integers(0, 16, missing=0)
 
@@ -76,3 +76,18 @@ def test_where_a_label_is_not_seen_nothing_is_said_of_how_good_the_rule_is():
         learner.fit(rows, (rows[:, 0] > 40).astype(int))
     assert len(said) == 1 and "or the noise of that table is too large" in str(said[0].message)
     assert "hardly better than a guess" not in str(said[0].message) and np.isnan(learner.auc_)
+
+
+def test_arrays_have_no_dictionary_of_missing_cells():
+    cells = [integers(0, 9, missing=0), fixed(5, 30, step=0.01)]
+    with pytest.raises(
+        ParameterError, match=r"here of x1; write it in the domain: fixed\(5, 30, step=0.01, missing=17.5\)"
+    ):
+        PrivateLinearClassifier(Pure(1), cells, (0, 1)).fit([[1, 2]], [0])
+    with pytest.raises(ParameterError, match=r"here of y; write it in the domain: integers\(0, 90, missing=45\)"):
+        PrivateLinearRegressor(Pure(1), cells[:1], integers(0, 90)).fit([[1]], [0])
+    with pytest.raises(ParameterError, match=r"missing=\{'bmi': 17.5\} where it is learned"):
+        Learn("PrivateThreshold", "bmi", "ill").canonical(Schema({"bmi": cells[1], "ill": booleans()}))
+    assert Learn("PrivateThreshold", "bmi", "ill", missing={"bmi": 17.5}).canonical(
+        Schema({"bmi": cells[1], "ill": booleans()})
+    )

@@ -28,7 +28,7 @@ from sfumato.learn.cells import (
     listed,
     warn_of_text,
 )
-from sfumato.learn.facts import LearningFacts, Sample, joined
+from sfumato.learn.facts import LearningFacts, Sample, joined, require_filled
 from sfumato.learn.labels import labels_of_column
 from sfumato.learn.rules import Learned
 from sfumato.mechanism import Mechanism
@@ -183,7 +183,9 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         if target in names:
             raise ParameterError(f"{target!r} is both a feature and the label; give the label another name.")
         private = {name for name, domain in zip(names, domains, strict=True) if not domain.public}
-        return LearningFacts(names, domains, self.label_values(), target, frozenset({*private, target}))
+        labels = self.label_values()
+        require_filled((*names, target), (*domains, labels))
+        return LearningFacts(names, domains, labels, target, frozenset({*private, target}))
 
     # Public facts, checked
 

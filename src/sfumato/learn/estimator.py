@@ -123,7 +123,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
         """Return a label for each row, from the rule alone; this is free."""
-        return self.checked_rule(X).predict(X)
+        found: NDArray[Any] = self.checked_rule(X).predict(X)
+        return found
 
     def checked_rule(self, rows: Any) -> Any:
         """Return the fitted rule once X has the shape of a fit's."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -298,9 +299,13 @@ def _require_labels(target: Any) -> None:
     """Refuse gaps among labels of objects: sorting them would end in a bare error of types."""
     marks = np.asarray(target)
     if marks.ndim == 1 and marks.dtype.kind == "O":
-        gaps = sum(mark is None or type(mark).__name__ == "NAType" or bool(mark != mark) for mark in marks.tolist())
+        gaps = sum(mark is None or type(mark).__name__ == "NAType" or _is_nan(mark) for mark in marks.tolist())
         if gaps:
             raise ParameterError(f"y has missing labels in {gaps} rows; leave them out.")
+
+
+def _is_nan(mark: Any) -> bool:
+    return isinstance(mark, float) and math.isnan(mark)
 
 
 def _check_predict(estimator: FairClassifier, people: Any) -> Any:

@@ -158,3 +158,12 @@ def test_bad_classifiers_are_refused(options, words):
         fair.FairClassifier(**options).fit(X, y)
     with pytest.raises(ParameterError, match="two classes"):
         fair.FairClassifier(method="repair").fit(X, np.arange(50) % 3)
+
+
+@pytest.mark.parametrize("gap", [None, float("nan"), pd.NA])
+def test_labels_that_are_missing_are_counted_in_a_sentence(gap):
+    people = pd.DataFrame({"age": range(60)})
+    labels = pd.Series(["no", "yes"] * 30, dtype=object)
+    labels[:35] = gap
+    with pytest.raises(ParameterError, match="y has missing labels in 35 rows; leave them out"):
+        fair.FairClassifier().fit(people, labels)

@@ -75,9 +75,9 @@ def test_all_columns_whose_cells_may_be_missing_are_named_in_one_line_to_copy():
     with pytest.raises(ParameterError, match="counts as: missing=") as refused:
         Learn("PrivateThreshold", names, "ill").canonical(schema)
     line = str(refused.value).split("missing=")[1].split(" where")[0]
-    assert line == "{'age': 60, 'pay': '9/2', 'sex': 'F', 'x': False, 'born': '2000-01-16'}"
+    assert line == "{'age': 60, 'pay': 4.5, 'sex': 'F', 'x': False, 'born': '2000-01-16'}"
     Learn("PrivateThreshold", names, "ill", missing=eval(line)).canonical(schema)
-    assert "'missing age=60, pay=9/2, sex=F, x=False, born=2000-01-16' behind the question" in in_shell(
+    assert "'missing age=60, pay=4.5, sex=F, x=False, born=2000-01-16' behind the question" in in_shell(
         str(refused.value)
     )
 

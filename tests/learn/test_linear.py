@@ -262,8 +262,10 @@ def test_odd_people_are_an_answer():
 
 def test_it_says_what_to_expect_and_what_it_cannot_do():
     learner = PrivateLinearClassifier(Pure(1), integers(0, 9), ("no", "yes"))
-    assert learner.expected_quality(100_000).startswith("mostly within about one point of area under the curve")
-    assert learner.expected_quality(5).startswith("not known; it may be no better than a guess")
+    assert learner.expected_quality(100_000, features=1).startswith(
+        "mostly within about one point of area under the curve"
+    )
+    assert learner.expected_quality(5, features=1).startswith("not known; it may be no better than a guess")
     few = pytest.warns(AccuracyWarning, match="do not show that anybody has the label")
     with few, pytest.warns(AccuracyWarning, match="much noise"):
         learner.fit([[1]] * 10, ["yes"] * 10)
@@ -314,7 +316,7 @@ def test_labels_of_another_type_are_refused_before_anything_is_drawn(classes, la
 def test_labels_that_no_type_tells_about_are_seen_in_what_is_released():
     rows, y = _two_groups(("no", "yes"))
     learner = PrivateLinearClassifier(Pure(1), integers(0, 99), (0, 1), noise=Noise(insecure_seed=1))
-    with pytest.warns(AccuracyWarning, match=r"anybody has the label 1.*neither of classes=\(0, 1\) counts as the"):
+    with pytest.warns(AccuracyWarning, match=r"anybody has the label 1.*none of classes=\(0, 1\), and what is neither"):
         learner.fit(rows, y)  # a list has no type of its own
     assert math.isnan(learner.auc_) and all(map(math.isnan, learner.auc_interval_))
     odd = ["?", *y[1:]]

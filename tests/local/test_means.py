@@ -1,5 +1,7 @@
 """Means: intervals hold for every population, and what a plan says of its error is what comes out."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -93,3 +95,16 @@ def test_a_plan_for_a_mean_states_its_error_and_no_share() -> None:
 def test_no_reports_have_no_mean() -> None:
     with pytest.raises(ParameterError, match="no reports"):
         mean_plan().server().mean()
+
+
+def test_a_double_beside_a_step_is_shown_in_full_and_says_how_to_round():
+    tenths = sf.local.plan(users=50_000, spend=sf.Pure(1), numbers=sf.fixed(0, 1, step=0.1))
+    with pytest.raises(ParameterError, match=r"^0\.30000000000000004 is none of the values.*; write round\(x, 1\)\.$"):
+        tenths.check(0.1 * 3)
+    assert tenths.check(round(0.1 * 3, 1)) == Fraction(3, 10)
+    thirds = sf.local.plan(users=50_000, spend=sf.Pure(1), numbers=sf.fixed(0, 6, step="0.3"))
+    with pytest.raises(ParameterError, match=r"; write round\(round\(x / 0\.3\) \* 0\.3, 1\)\.$"):
+        thirds.check(0.3 * 3)
+    assert thirds.check(round(round(0.3 * 3 / 0.3) * 0.3, 1)) == Fraction(9, 10)
+    with pytest.raises(ParameterError, match=r"^0\.35 is none of the values 0 to 1 in steps of 0\.1\.$"):
+        tenths.check(0.35)

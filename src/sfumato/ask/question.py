@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
@@ -190,7 +190,7 @@ def _read(value: Any, schema: Schema) -> Any:
     return tuple(_read(part, schema) for part in value) if isinstance(value, list) else value
 
 
-def as_columns(columns: str | Sequence[str]) -> tuple[str, ...]:
+def as_columns(columns: str | Iterable[str]) -> tuple[str, ...]:
     """Return a list of columns; one name stands for itself."""
     given: Any = columns
     if not isinstance(given, (str, Iterable)) or isinstance(given, Mapping):

@@ -196,18 +196,16 @@ def _share(synopsis: Synopsis, words: list[str], what: str) -> Reading:
 
 
 def _predict(rule: Learned, _: list[str], what: str) -> Reading:
+    from sfumato.learn.cells import require_columns
+
     path = Path(what.strip().split(None, 1)[1].strip()) if len(what.split(None, 1)) > 1 else None
     if path is None:
         raise ParameterError('Say which file holds the rows; write for example "predict people.csv".')
     if not path.is_file():
         raise ParameterError(f"There is no file {str(path)!r}; write the path of a CSV or Parquet file with the rows.")
     rows = _rows(path)
-    absent = [name for name in rule.features if name not in rows.column_names]
-    if absent:
-        raise ParameterError(
-            f"{path.name!r} has no column {absent[0]!r}, and the rule looks at {', '.join(rule.features)}."
-        )
-    labels = rule.predict(rows.select(list(rule.features)))
+    require_columns(rows.column_names, rule.features, repr(path.name))
+    labels = rule.predict(rows)
     return Reading(rows.append_column("predicted", pyarrow.array(labels.tolist())), f"Predicted: {rule}")
 
 

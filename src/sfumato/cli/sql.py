@@ -82,7 +82,12 @@ def _show(found: Any, together: bool, out: Path | None, as_json: bool) -> None:
     from sfumato.sql.explanation import Explanation
 
     if isinstance(found, Explanation):
-        facts = {"sql": found.sql, "reads": list(found.reads), "costs": found.costs, "noise": found.noise}
+        facts: dict[str, Any] = {
+            "sql": found.sql,
+            "reads": list(found.reads),
+            "costs": found.costs,
+            "noise": found.noise,
+        }
         facts |= {"rules": list(found.rules), "free": list(found.free), "stored": found.stored}
         emit(facts, lambda: str(found), as_json)
         return

@@ -121,12 +121,21 @@ def asked_before(basis: Basis, entry: Entry) -> Asked:
     """Prepare a stored request again, from what the ledger keeps of it."""
     asked = planned(basis, _questions(entry.event, basis), entry.spend)
     shown = str(entry.event["parameters"].get("snapshot", ""))
-    if json.dumps(asked.event(shown).to_json(), sort_keys=True) != json.dumps(dict(entry.event), sort_keys=True):
+    if _without_notes(asked.event(shown).to_json()) != _without_notes(entry.event):
         raise LedgerError(
             f"The request {entry.id!r} was drawn by another version, or when other public facts held, so that its draw "
             "would be read wrongly; use the version that drew it."
         )
     return asked
+
+
+def _without_notes(event: Mapping[str, Any]) -> Any:
+    """Return what decides how a draw is read: the words in which rules are told may differ from version to version."""
+    parameters = dict(event["parameters"])
+    parameters.pop("notes", None)
+    if "parts" in parameters:
+        parameters["parts"] = [_without_notes(part) for part in parameters["parts"]]
+    return json.loads(json.dumps({**event, "parameters": parameters}))
 
 
 def _questions(event: Mapping[str, Any], basis: Basis) -> list[Question]:

@@ -133,7 +133,8 @@ class Shorthands(Guided, Viewed, ABC):
         analyst: str | None = None,
     ) -> Answer:
         """Count the values of a column, or the combinations of several; `by` puts other columns before them."""
-        listed = as_columns(columns[0]) if len(columns) == 1 and isinstance(columns[0], (list, dict)) else columns
+        given: tuple[Any, ...] = columns
+        listed = as_columns(given[0]) if len(given) == 1 and isinstance(given[0], (list, dict)) else given
         return self.ask(questions.Histogram((*as_columns(by), *listed), where, keys), spend, analyst=analyst)
 
     def quantiles(

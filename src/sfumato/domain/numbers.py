@@ -212,11 +212,25 @@ class FixedPoint(Numbers):
         number = exact(value, "the value")
         steps = number / self.step
         if steps.denominator != 1 or not self.low <= number <= self.high:
+            inside = self.low <= number <= self.high
+            # A double beside a step is shown in full: rounded for people it would be the step itself.
+            beside = isinstance(value, float) and inside and abs(steps - round(steps)) <= abs(steps) / 10**9
             raise ParameterError(
-                f"{show(number)} is none of the values {show(self.low)} to {show(self.high)} in steps of "
-                f"{show(self.step)}."
+                f"{repr(float(value)) if beside else show(number)} is none of the values {show(self.low)} to "
+                f"{show(self.high)} in steps of {show(self.step)}{f'; write {self._rounding}' if beside else ''}."
             )
         return int(steps)
+
+    @property
+    def _rounding(self) -> str:
+        """How a program brings a double onto a step."""
+        step, places = show(self.step), 0
+        while places < 15 and (self.step * 10**places).denominator > 1:
+            places += 1
+        if self.step == Fraction(1, 10**places):
+            return f"round(x, {places})"
+        whole = f"round(x / {step}) * {step}"
+        return whole if self.step.denominator.bit_count() == 1 else f"round({whole}, {places})"
 
     def to_json(self) -> dict[str, Any]:
         """Return the ends, the step and the missing value, exact numbers as text."""

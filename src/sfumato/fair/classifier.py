@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -282,6 +283,7 @@ def _check_fit(estimator: FairClassifier, people: Any, target: Any) -> tuple[Any
 
     if target is None:
         raise ParameterError("FairClassifier requires y to be passed, but the target y is None.")
+    _require_labels(target)
     if _is_table(people):
         validate_data(estimator, people, skip_check_array=True)
         labels = column_or_1d(target, warn=True)
@@ -291,6 +293,19 @@ def _check_fit(estimator: FairClassifier, people: Any, target: Any) -> tuple[Any
         table, labels = validate_data(estimator, people, target, dtype=np.float64, ensure_all_finite=_finite(estimator))
     check_classification_targets(labels)
     return table, np.asarray(labels)
+
+
+def _require_labels(target: Any) -> None:
+    """Refuse gaps among labels of objects: sorting them would end in a bare error of types."""
+    marks = np.asarray(target)
+    if marks.ndim == 1 and marks.dtype.kind == "O":
+        gaps = sum(mark is None or type(mark).__name__ == "NAType" or _is_nan(mark) for mark in marks.tolist())
+        if gaps:
+            raise ParameterError(f"y has missing labels in {gaps} rows; leave them out.")
+
+
+def _is_nan(mark: Any) -> bool:
+    return isinstance(mark, float) and math.isnan(mark)
 
 
 def _check_predict(estimator: FairClassifier, people: Any) -> Any:

@@ -46,6 +46,36 @@ def feature_columns(rows: Any) -> list[NDArray[Any]]:
     return list(table.T)
 
 
+def named_columns(rows: Any, features: Sequence[str]) -> list[NDArray[Any]]:
+    """Return the columns of these features: of a frame or an Arrow table by name, of arrays and lists by place.
+
+    Other columns of a frame are left alone. Features that were learned from arrays have no names but x0, x1, …: of
+    those a frame without such columns is read by place, too.
+    """
+    names = column_names(rows)
+    unnamed = list(features) == [f"x{place}" for place in range(len(features))]
+    if names is None or (unnamed and not set(features) & set(names)):
+        return feature_columns(rows)
+    require_columns(names, features)
+    return feature_columns(rows.select(list(features)) if hasattr(rows, "select") else rows[list(features)])
+
+
+def column_names(rows: Any) -> list[str] | None:
+    """Return the names of the columns of a frame or an Arrow table; None of arrays, lists and columns without names."""
+    if not hasattr(rows, "shape") or not hasattr(rows, "columns"):
+        return None
+    names = list(rows.column_names if hasattr(rows, "column_names") else rows.columns)
+    return names if any(isinstance(name, str) for name in names) else None
+
+
+def require_columns(names: Sequence[str], features: Sequence[str], table: str = "The table") -> None:
+    """Refuse columns among which a rule does not find its features, or finds one twice."""
+    for name in features:
+        if names.count(name) != 1:
+            found = f"has no column {name!r}" if name not in names else f"has more than one column {name!r}"
+            raise ParameterError(f"{table} {found}, and the rule looks at {', '.join(features)}.")
+
+
 def label_column(labels: Any) -> NDArray[Any]:
     """Return the labels in one dimension; only their shape is looked at."""
     if labels is None:

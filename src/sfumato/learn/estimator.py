@@ -28,7 +28,7 @@ from sfumato.learn.cells import (
     listed,
     warn_of_text,
 )
-from sfumato.learn.facts import LearningFacts, Sample, joined
+from sfumato.learn.facts import LearningFacts, Sample, joined, require_filled
 from sfumato.learn.labels import labels_of_column
 from sfumato.learn.rules import Learned
 from sfumato.mechanism import Mechanism
@@ -123,12 +123,17 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
         """Return a label for each row, from the rule alone; this is free."""
+        found: NDArray[Any] = self.checked_rule(X).predict(X)
+        return found
+
+    def checked_rule(self, rows: Any) -> Any:
+        """Return the fitted rule once X has the shape of a fit's."""
         from sklearn.utils.validation import check_is_fitted, validate_data
 
         check_is_fitted(self, "rule_")
-        feature_columns(X)  # says what to do with one dimension, before the features are counted
-        validate_data(self, X, reset=False, skip_check_array=True)
-        return self.rule_.predict(X)
+        feature_columns(rows)  # says what to do with one dimension, before the features are counted
+        validate_data(self, rows, reset=False, skip_check_array=True)
+        return self.rule_
 
     def mechanism(self, people: int, features: int | Sequence[str] | None = None) -> Mechanism:
         """Return what a fit on so many people would run; `mechanism(1000).loss()` is what it would cost."""
@@ -179,7 +184,9 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         if target in names:
             raise ParameterError(f"{target!r} is both a feature and the label; give the label another name.")
         private = {name for name, domain in zip(names, domains, strict=True) if not domain.public}
-        return LearningFacts(names, domains, self.label_values(), target, frozenset({*private, target}))
+        labels = self.label_values()
+        require_filled((*names, target), (*domains, labels))
+        return LearningFacts(names, domains, labels, target, frozenset({*private, target}))
 
     # Public facts, checked
 

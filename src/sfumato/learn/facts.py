@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.domain import Booleans, Categories, Domain, Text
+from sfumato.domain import Booleans, Categories, Domain, FixedPoint, Integers, Text
 from sfumato.errors import ParameterError
 from sfumato.learn.cells import Codes, is_narrow, listed
 from sfumato.privacy import Attributes
@@ -131,7 +131,30 @@ def _usual(domain: Domain) -> Any:
 
 
 def shown(value: Any) -> str:
-    """Return a value of a domain as a person writes it."""
+    """Return a value of a domain as a person writes it: with decimals where these say it exactly."""
     if isinstance(value, Fraction):
-        return str(value) if value.denominator == 1 else repr(str(value))
+        return plain if Fraction(plain := repr(float(value)).removesuffix(".0")) == value else repr(str(value))
     return repr(value.isoformat()) if isinstance(value, date) else repr(value)
+
+
+def require_filled(names: Sequence[str], domains: Sequence[Domain]) -> None:
+    """Refuse domains of arrays that do not say what a missing cell counts as, with what to write for the first."""
+    apart = [(name, domain) for name, domain in zip(names, domains, strict=True) if domain.may_be_missing]
+    if apart:
+        name, domain = apart[0]
+        others = f" and {len(apart) - 1} more" if len(apart) > 1 else ""
+        raise ParameterError(
+            f"Say what a missing cell counts as, here of {name}{others}; write it in the domain: {_filled(domain)}. A "
+            "rule is learned from rows in which every cell is there."
+        )
+
+
+def _filled(domain: Domain) -> str:
+    """Return how a domain is written that says what a missing cell counts as; the middle, or the first of a list."""
+    fill = f"missing={shown(_usual(domain))}"
+    if isinstance(domain, FixedPoint):
+        low, high, step = (shown(value) for value in (domain.low, domain.high, domain.step))
+        return f"fixed({low}, {high}, step={step}, {fill})"
+    if isinstance(domain, Integers):
+        return f"integers({domain.low}, {domain.high}, {fill})"
+    return f"booleans({fill})" if isinstance(domain, Booleans) else fill

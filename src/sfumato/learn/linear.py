@@ -15,13 +15,14 @@ from sklearn.base import RegressorMixin
 from sfumato.domain import Domain, FixedPoint, Integers
 from sfumato.errors import AccuracyWarning, ParameterError
 from sfumato.exact import Number
-from sfumato.learn.cells import feature_columns, rounded_up
+from sfumato.learn.cells import rounded_up
 from sfumato.learn.estimator import PrivateLearner, PrivateModel, learner
-from sfumato.learn.facts import LearningFacts
+from sfumato.learn.facts import LearningFacts, Sample
 from sfumato.learn.linear_aims import SPAN
 from sfumato.learn.linear_quality import Foreseen, foreseen
 from sfumato.learn.linear_rows import BINS, coordinates_of
 from sfumato.learn.linear_rules import (
+    NO_BETTER,
     Floats,
     LinearLabels,
     LinearModel,
@@ -66,18 +67,18 @@ class Linear:
             warnings.warn(said, AccuracyWarning, stacklevel=5)
 
 
+def _counted(
+    model: PrivateModel, features: int | Sequence[str] | None, called: str = "needed(features=64)"
+) -> LearningFacts:
+    """Return the public facts once it is known how many features there are: one domain may stand for any number."""
+    if features is None and isinstance(model.domains, Domain) and not hasattr(model, "n_features_in_"):
+        raise ParameterError(f"One domain stands for all features; say how many: {called}.")
+    return model.facts(features)
+
+
 def _quality(model: PrivateModel, people: int, features: int | Sequence[str] | None) -> str:
-    return foreseen(model.facts(features), people, model._spend()).text
-
-
-def _checked(model: PrivateModel, rows: Any) -> Any:
-    """Return the fitted rule once X has the shape of a fit's."""
-    from sklearn.utils.validation import check_is_fitted, validate_data
-
-    check_is_fitted(model, "rule_")
-    feature_columns(rows)
-    validate_data(model, rows, reset=False, skip_check_array=True)
-    return model.rule_
+    facts = _counted(model, features, "expected_quality(people, features=64)")
+    return foreseen(facts, people, model._spend()).text
 
 
 @learner
@@ -132,8 +133,29 @@ class PrivateLinearClassifier(Linear, PrivateLearner):
         )  # fmt: skip
 
     def expected_quality(self, people: int, features: int | Sequence[str] | None = None) -> str:
-        """Return how near the model will come to one without privacy; from public facts, free."""
+        """Return how near the model will come to one without privacy; from public facts, free.
+
+        `features` says how many there are where one domain stands for all of them.
+        """
         return _quality(self, people, features)
+
+    def needed(
+        self, accuracy: Number | None = None, failure: Number | None = None, *, features: int | None = None
+    ) -> int:
+        """Return from how many people on the noise is small beside what everybody says together; free.
+
+        `features` says how many there are where one domain stands for all of them.
+        """
+        return self._needed(_counted(self, features), self._spend(), *self._goal(accuracy, failure))
+
+    def fit_sample(self, facts: LearningFacts, sample: Sample) -> Self:
+        """Learn from exact integers, and warn where the released figure may be that of a guess, as an answer does."""
+        super().fit_sample(facts, sample)
+        rule = self.rule_
+        if isinstance(rule, LinearRule) and rule.rare_label is None and NO_BETTER in rule.figures():
+            said = f"{' '.join(rule.figures())} Compare classes={rule.classes!r} with what stands in y."
+            warnings.warn(said, AccuracyWarning, stacklevel=4)
+        return self
 
     def keep(self, facts: LearningFacts, loss: Loss, rule: Learned) -> Self:
         """Become fitted, with coefficients that can be read."""
@@ -157,12 +179,12 @@ class PrivateLinearClassifier(Linear, PrivateLearner):
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Return the probability of each label, from the rule alone; this is free."""
-        found: Floats = _checked(self, X).probabilities(X)
+        found: Floats = self.checked_rule(X).probabilities(X)
         return found
 
     def decision_function(self, X: Any) -> Floats:  # noqa: N803
         """Return the log-odds of the second of two labels, or the score of every label."""
-        rule = _checked(self, X)
+        rule = self.checked_rule(X)
         found: Floats = rule.scores(rule.encode(X))
         return found
 
@@ -240,12 +262,18 @@ class PrivateLinearRegressor(RegressorMixin, Linear, PrivateModel):  # type: ign
         )  # fmt: skip
 
     def expected_quality(self, people: int, features: int | Sequence[str] | None = None) -> str:
-        """Return how near the model will come to one without privacy; from public facts, free."""
+        """Return how near the model will come to one without privacy; from public facts, free.
+
+        `features` says how many there are where one domain stands for all of them.
+        """
         return _quality(self, people, features)
 
     def needed(self, *, features: int | None = None) -> int:
-        """Return from how many people on the noise is small beside what everybody says together; free."""
-        return self._needed(self.facts(features), self._spend())
+        """Return from how many people on the noise is small beside what everybody says together; free.
+
+        `features` says how many there are where one domain stands for all of them.
+        """
+        return self._needed(_counted(self, features), self._spend())
 
     def keep(self, facts: LearningFacts, loss: Loss, rule: Learned) -> Self:
         """Become fitted, with coefficients that can be read."""
@@ -267,9 +295,9 @@ class PrivateLinearRegressor(RegressorMixin, Linear, PrivateModel):  # type: ign
         """Return where the numbers of people like those of the fit lie so often: low and high, one row a person; free.
 
         From the released table of how far predictions were off, taken over everybody: about right on average, and not
-        for every kind of person by itself.
+        for every kind of person by itself. Within a bin of that table it is interpolated.
         """
-        found: Floats = _checked(self, X).intervals(X, confidence)
+        found: Floats = self.checked_rule(X).intervals(X, confidence)
         return found
 
     def __sklearn_tags__(self) -> Any:
@@ -283,14 +311,19 @@ def _warn_of_label(rule: LinearRule | LinearLabels) -> None:
     """Warn of a label that the released numbers do not show to be there."""
     if rule.rare_label is None:
         return
-    unknown = ", so that auc_ is nan and the rule hardly better than a guess" if len(rule.classes) == 2 else ""
-    none = "neither" if len(rule.classes) == 2 else "none"
-    warnings.warn(
-        f"The released numbers do not show that anybody has the label {rule.rare_label!r}{unknown}. A label that is "
-        f"{none} of classes={rule.classes!r} counts as the first; compare them with what stands in y, or spend more.",
-        AccuracyWarning,
-        stacklevel=6,
-    )
+    said = f"The released numbers do not show that anybody has the label {rule.rare_label!r}"
+    if len(rule.classes) == 2:
+        said += (
+            ", so that auc_ is nan and nothing is known of how good the rule is: either y holds none of "
+            f"classes={rule.classes!r}, and what is neither counts as the first, or the noise of that table is too "
+            "large; compare them with what stands in y, or spend more."
+        )
+    else:
+        said += (
+            f". A label that is none of classes={rule.classes!r} counts as the first; compare them with what stands in "
+            "y, or spend more."
+        )
+    warnings.warn(said, AccuracyWarning, stacklevel=6)
 
 
 def _warn_of_range(rule: LinearNumber) -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -324,21 +325,37 @@ class LinearNumber(LinearModel):
     def intervals(self, rows: Any, confidence: Number = Fraction(9, 10)) -> Floats:
         """Return for each row where the number lies so often, by the released table; one row a person, two columns.
 
-        Quantiles of what predictions were off by, at the outer ends of their bins. They speak of people like those of
-        the fit taken together, not of every kind of person by itself; a tail that the table does not reach ends where
-        the target does.
+        Quantiles of what predictions were off by; within a bin of the table as a normal law would have them that agrees
+        with its ends. They speak of people like those of the fit taken together, not of every kind of person by itself;
+        a tail that the table does not reach ends where the target does.
         """
         missed = (1 - float(between_zero_and_one(confidence, "confidence"))) / 2
         scores = _scores(self, self.weights, self.encode(rows))[:, 0]
-        counts = np.maximum(np.array(self.table, np.float64), 0.0)
-        edges = np.linspace(-1, 1, len(counts) + 1)
-        if counts.sum() <= 0:
-            return np.stack([self._value(scores - np.inf), self._value(scores + np.inf)], axis=1)
-        upto = np.cumsum(counts) / counts.sum()
-        low, high = int((upto <= missed).sum()), int((upto < 1 - missed).sum())
-        below = -np.inf if low == 0 else edges[low]
-        above = np.inf if high >= len(counts) - 1 else edges[high + 1]
+        below, above = self._off(missed), -self._off(missed, -1)
         return np.stack([self._value(scores + below), self._value(scores + above)], axis=1)
+
+    def predict_interval(self, rows: Any, confidence: Number = Fraction(9, 10)) -> Floats:
+        """Return `intervals`, under the name that the learner has for it."""
+        return self.intervals(rows, confidence)
+
+    def _off(self, part: float, side: int = 1) -> float:
+        """Return below what a part of the people are off, by the table seen from below (1) or from above (-1)."""
+        counts = np.array(self.table[::side], np.float64)
+        total = counts.sum()
+        if total <= 0:
+            return -math.inf
+        # Noise makes counts negative: taking them as zero would put people into the tails. Sums of them need only rise.
+        upto = np.cumsum(counts)[:-1] / total
+        upto = (np.maximum.accumulate(upto) + np.minimum.accumulate(upto[::-1])[::-1]) / 2
+        place = int((upto <= part).sum())  # in which bin it is
+        if place == 0:
+            return -math.inf
+        edges = np.linspace(-1, 1, len(counts) + 1)
+        least = min(part, max(1, self.deviation_of_count) / total)
+        ends = [upto[place - 1], upto[place] if place < len(upto) else 1.0]
+        low, wanted, high = (NormalDist().inv_cdf(min(1 - least, max(least, at))) for at in (ends[0], part, ends[1]))
+        within = (wanted - low) / (high - low) if high > low else 0.0
+        return float(edges[place] + within * (edges[place + 1] - edges[place]))
 
     def figures(self) -> tuple[str, ...]:
         """Say which share of the spread is explained, by the released table, and warn where that may be none."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato.answer import Frame
 from sfumato.domain import Domain, domain_from_json
 from sfumato.errors import ParameterError
-from sfumato.learn.cells import Codes, encoded, feature_columns, listed
+from sfumato.learn.cells import Codes, encoded, listed, named_columns
 from sfumato.learn.facts import LearningFacts, joined
 from sfumato.mechanism import Mechanism
 from sfumato.registry import Registry
@@ -83,8 +83,8 @@ class Learned(ABC):
         return listed(self.labels)
 
     def encode(self, rows: Any) -> Codes:
-        """Return the codes of people's features, repaired cell by cell."""
-        columns = feature_columns(rows)
+        """Return the codes of people's features, repaired cell by cell; columns of a frame are found by name."""
+        columns = named_columns(rows, self.features)
         if len(columns) != len(self.domains):
             raise ParameterError(
                 f"X has {len(columns)} features, but this rule is expecting {len(self.domains)} features as input: "
@@ -95,7 +95,7 @@ class Learned(ABC):
         )
 
     def predict(self, rows: Any) -> NDArray[Any]:
-        """Return a prediction for each row."""
+        """Return a prediction for each row: columns of a frame are found by name, those of an array by place."""
         return self.predicted(self.encode(rows))
 
     def to_json(self) -> dict[str, Any]:

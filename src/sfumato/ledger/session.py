@@ -333,7 +333,9 @@ class Session:
         if line is None or answer is None:
             return False
         row = Row(line.number, "committed", request_id, line.body)
-        return row.seal(line.previous or FIRST) == line.seal and json.loads(line.body).get("answer") == digest(answer)
+        if row.seal(line.previous or FIRST) != line.seal:
+            return False
+        return bool(json.loads(line.body).get("answer") == digest(answer))
 
     def freezable(self, request_id: str) -> bool | None:
         """Tell whether a request was started and nothing was put beyond change for it yet, None if there is none."""

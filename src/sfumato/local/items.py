@@ -107,9 +107,10 @@ def as_whole(value: Any) -> Any:
     >>> as_whole(30.0), as_whole(30.5), as_whole(2.0**53), as_whole("30")
     (30, 30.5, 9007199254740992.0, '30')
     """
-    if isinstance(value, (float, np.floating)) and abs(value) <= LARGEST_DOUBLE and value == int(value):
-        return int(value)
-    return value
+    if not isinstance(value, (float, np.floating)):
+        return value
+    number = float(value)
+    return int(number) if abs(number) <= LARGEST_DOUBLE and number.is_integer() else value
 
 
 @dataclass(frozen=True)

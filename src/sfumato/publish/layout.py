@@ -86,7 +86,9 @@ class Layout:
 
     def checked(self) -> int:
         """Return how many files `differences` compares: tables, copies of the newest, and what speaks of them."""
-        return len({*map(str, self.published()), *(str(self.home / path) for path in self._latest({}) | self._about({}))})
+        return len(
+            {*map(str, self.published()), *(str(self.home / path) for path in self._latest({}) | self._about({}))}
+        )
 
     def _unlike(self, wanted: Mapping[str, bytes], said: str) -> list[str]:
         found = []

@@ -430,3 +430,10 @@ def test_the_page_says_what_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (said["counted"].value, said["counted"].loss.person.epsilon) == (1000, 0)
     assert said["total"].loss.person.epsilon == said["variance"].loss.person.epsilon == Fraction(1, 10)
     assert said["rehearsed"].loss.person.epsilon == Fraction(1, 10)
+
+
+def test_a_printed_ledger_tells_charged_requests_from_free_ones():
+    with sf.curate(pyarrow.table({"x": [1, 2, 3]}), sf.Schema({"x": sf.domain.integers(0, 9)}), sf.Pure(3)) as curator:
+        curator.people()
+        curator.mean("x", spend=sf.Pure(1))
+        assert "1 request charged, 1 free." in str(curator.ledger)

@@ -233,7 +233,7 @@ def test_skip_is_the_default_and_is_written_down(record: dict[str, Any]) -> None
         (lambda: domain.categories(True), "booleans"),
         (lambda: domain.categories("Female", "Male").code("Mael"), "did you mean 'Male'"),
         (lambda: domain.categories("a", "b").code(1), "text"),
-        (lambda: domain.booleans().code(1), "true or false"),
+        (lambda: domain.booleans().code(2), "true or false"),
         (lambda: domain.dates("2020-01-01", "2019-01-01"), "earlier first"),
         (lambda: domain.dates("1.1.2020", "2021-01-01"), "like '2020-05-17'"),
         (lambda: domain.dates("0999-01-01", "2021-01-01"), "year 1000"),
@@ -256,3 +256,11 @@ def test_skip_is_the_default_and_is_written_down(record: dict[str, Any]) -> None
 def test_what_a_person_wrote_wrongly_is_refused_with_a_hint(make: Any, says: str) -> None:
     with pytest.raises(ParameterError, match=says):
         make()
+
+
+def test_truth_values_are_written_as_a_file_may_write_them():
+    for word in ("yes", "Y", "true", "T", "1", 1, True):
+        assert domain.booleans().code(word) == domain.booleans(missing=False).code(word) == 1
+    for word in ("no", "N", "false", "F", "0", 0, False):
+        assert domain.booleans().code(word) == domain.booleans(missing=True).code(word) == 0
+    assert domain.booleans(missing="no") == domain.booleans(missing=False)

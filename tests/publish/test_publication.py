@@ -106,6 +106,26 @@ def test_lost_files_are_written_again_and_changed_ones_are_found(tmp_path):
     assert "not what was stored" in publication.verify().problems[0]
 
 
+def test_what_readers_get_of_the_whole_is_verified_too(tmp_path):
+    publication = sf.Publication.load(prepare(tmp_path))
+    publication.run(today=FEBRUARY)
+    before, home = files(tmp_path), tmp_path / "out/visits"
+    assert publication.verify() and publication.verify().files == sum(name.startswith("out/") for name in before)
+    copies = [path for path in home.glob("latest/*") if path.is_file()]
+    about = [path for path in home.iterdir() if path.is_file() and path.suffix not in (".csv", ".parquet")]
+    assert {"index.html", "datapackage.json", "registry.yaml"} < {path.name for path in about}
+    for path in (*copies, *about):
+        whole = path.read_bytes()
+        path.write_bytes(whole + b"x")
+        (problem,) = publication.verify().problems
+        assert path.name in problem and "publish run" in problem
+        path.write_bytes(whole)
+    (home / "latest/countries.csv").unlink()
+    assert "not there" in publication.verify().problems[0]
+    publication.run(today=FEBRUARY)
+    assert files(tmp_path) == before
+
+
 def test_late_rows_are_never_read(tmp_path):
     publication = sf.Publication.load(prepare(tmp_path))
     publication.run("2026-01-01", today=FEBRUARY)

@@ -47,6 +47,33 @@ DATABASE = sf.Database(
 )
 
 
+def test_quantiles_say_their_rank_error_and_the_rest_that_it_has_no_interval():
+    with sf.curate(tables(), DATABASE, sf.Budget(person=Pure(30))) as curator:
+        per = "WITH per AS (SELECT patient, SUM(days) AS m FROM visits GROUP BY patient) "
+        answer = curator.sql(
+            per
+            + "SELECT MEDIAN(m) AS med, QUANTILE_CONT(m, 0.9) AS q90, 2 * MEDIAN(m) AS twice, AVG(m) AS mean FROM per",
+            spend=Pure(8),
+        )
+        assert [name for name in answer.frame.columns if "rank" in name] == ["med, rank error", "q90, rank error"]
+        assert (
+            answer.frame["med, rank error"] == answer.frame["q90, rank error"]
+            and answer.frame["med, rank error"][0] > 0
+        )
+        assert answer.interval(0.99)["med, rank error"][0] > answer.frame["med, rank error"][0]
+        assert "error of rank" in answer.frame.notes[0] and "Without an interval: twice." in answer.frame.notes[0]
+        assert "In per a person's COUNT(*) is at most 8 (rows_per_person of visits)." in answer.notes
+
+
+def test_notes_say_what_becomes_of_missing_cells_column_by_column():
+    with sf.curate(tables(), DATABASE, sf.Budget(person=Pure(30))) as curator:
+        joined = "FROM visits JOIN patients ON visits.patient = patients.patient GROUP BY sex"
+        notes = curator.sql(f"SELECT sex, AVG(cost) AS cost_ {joined}", spend=Pure(1)).notes
+    assert "Cells of 'visits.cost' that are missing or cannot be read are left out." in notes
+    assert "Missing cells of 'patients.sex' are a value of their own." in notes
+    assert not any("ask people()" in note for note in notes)
+
+
 def tables(seed: int = 1, people: int = 40) -> dict[str, pa.Table]:
     """Return random tables: missing cells, links that lead nowhere, people without visits, visits of nobody."""
     rng = random.Random(seed)

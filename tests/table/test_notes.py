@@ -51,7 +51,7 @@ def test_people_and_groups_are_limited() -> None:
     assert notes(MANY, Totals(("job",))) == (
         f"{weighed} If some have more, counts of rows are too low, sums too near to 0 and means lean towards people "
         "with few rows, by an unknown amount that the interval does not contain: for rows write a larger "
-        "rows_per_person in the schema; for people ask people().",
+        "rows_per_person in the schema; for people ask `people`.",
         limited,
         "Missing cells of 'job' are a value of their own.",
         "Values of 'job' that are not listed count as 'other'.",

@@ -16,7 +16,7 @@ from sfumato.curator.planning import key_of, planned
 from sfumato.privacy import Bound
 from sfumato.privacy.bounds import require_bound
 from sfumato.sql.explanation import Explanation, explained
-from sfumato.sql.statement import Statement, read_statement
+from sfumato.sql.statement import RANK_ERROR, Statement, read_statement
 from sfumato.table.database import database_of
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Reading:
         return self.rows
 
     def interval(self, released: Released, confidence: Fraction) -> Frame:
-        """Return the ends of every number that is an aggregate, or + - * / of some."""
+        """Return the ends of every number that is an aggregate, or + - * / of some; of quantiles, their rank error."""
         return self.statement.frame(self.answers, confidence)
 
     def separate_intervals(self, released: Released) -> int:
@@ -81,8 +81,20 @@ class SqlAnswer(Answer):
         return replace(frame, notes=told)
 
     def _covers(self, frame: Frame, together: bool) -> str:
+        ranks = any(name.endswith(f", {RANK_ERROR}") for name in frame.columns)
+        apart = self.question.statement.without_ends if self.question.statement.has_ends else ()
+        said = []
         if any(name.endswith(", low") for name in frame.columns) or self.loss.person.is_zero:
-            return super()._covers(frame, together)
+            said.append(super()._covers(frame, together))
+        if ranks:
+            said.append(
+                "Quantiles have an error of rank: of the rows in their order, each is at most so many away from where "
+                "it should be, 95 % of the time (privacy noise only)."
+            )
+        if apart and not self.loss.person.is_zero:
+            said.append(f"Without an interval: {', '.join(apart)}.")
+        if said:
+            return " ".join(one for one in said if one)
         if not self.question.statement.has_ends:
             return (
                 "An outer select has no intervals; DP_INTERVAL_LOW('…') and DP_INTERVAL_HIGH('…') stand in the inner."

@@ -213,10 +213,11 @@ class Booleans(Domain):
         return None if self.is_missing(code) else bool(self._check_code(code))
 
     def code(self, value: Any) -> int:
-        """Accept True and False only."""
-        if not isinstance(value, bool):
+        """Accept what a cell may say: true and false, yes and no, 1 and 0; anything else is refused."""
+        code = self.encode(value) if self.missing is None else Booleans().encode(value)
+        if code not in (0, 1):
             raise ParameterError(f"{value!r} is no truth value; write true or false.")
-        return int(value)
+        return code
 
     def to_json(self) -> dict[str, Any]:
         """Return the missing value."""

@@ -31,8 +31,11 @@ class Meters(Viewed):
             for reading in self.readings()
         ]
         drawn = table("", ["limit of", "is", "used so far", "in numbers"], rows)
-        charged = len(self.history())
-        asked = f"{charged} request{'' if charged == 1 else 's'} charged. {wording.METER}"
+        history = self.history()
+        free = sum(entry.person.is_zero for entry in history)
+        charged = len(history) - free
+        also = f", {free} free" if free else ""
+        asked = f"{charged} request{'' if charged == 1 else 's'} charged{also}. {wording.METER}"
         return View(f"Ledger {self._journal.place}", (drawn,), (self.guarantee_text(),), (asked,))
 
     def __repr__(self) -> str:

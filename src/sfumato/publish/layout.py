@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
@@ -52,30 +52,52 @@ class Layout:
             if not all((self.home / path).exists() for path in self._paths(slot)):
                 self._put(self._period(slot, answers()))
         self._put(self._series_files())
-        self._put(self._latest())
-        self._put(self._about())
+        self._put(self._latest({}))
+        self._put(self._about({}))
 
-    def published(self) -> list[Path]:
-        """Return the files of tables that are there, in a fixed order; not those that only speak of them."""
-        kinds = (".parquet", ".csv", ".json")
-        found = [path for path in sorted(self.home.glob("period=*/*")) if path.suffix in kinds]
-        return found + [
-            path for name in self.running for path in sorted(self.home.glob(f"{name}.*")) if _is_table(path)
-        ]
+    def published(self, stored: Iterable[str] = ()) -> list[Path]:
+        """Return the files of tables that are there, in a fixed order; not those that only speak of them.
+
+        With what is `stored`, also those of it that are lost.
+        """
+        kinds, lost = (".parquet", ".csv", ".json"), {self.home / path for path in stored}
+        periods = {*self.home.glob("period=*/*"), *(path for path in lost if path.parent != self.home)}
+        found = [path for path in sorted(periods) if path.suffix in kinds]
+        for name in self.running:
+            own = {*self.home.glob(f"{name}.*"), *(path for path in lost if path.parent == self.home)}
+            found += [path for path in sorted(own) if _is_table(path) and path.name.startswith(f"{name}.")]
+        return found
 
     def differences(self) -> list[str]:
-        """Return in which files something else stands than what was stored, and which are not there."""
-        wanted: dict[str, bytes] = {}
+        """Return in which files something else stands than what was stored, and which are not there.
+
+        Those that readers get of the whole, `latest` and what speaks of the tables, are compared with what would be
+        written from what is stored.
+        """
+        stored: dict[str, bytes] = {}
         for slot, answers in self.released.items():
-            wanted |= self._period(slot, answers())
-        wanted |= self._series_files()
+            stored |= self._period(slot, answers())
+        stored |= self._series_files()
+        found = self._unlike(stored, "is not what was stored; remove it and run sfumato publish run.")
+        if self.released or self.home.exists():  # before the first run nothing speaks of anything
+            said = "is not what is written from what was stored; run sfumato publish run, which writes it again."
+            found += self._unlike(self._latest(stored) | self._about(stored), said)
+        return found
+
+    def checked(self) -> int:
+        """Return how many files `differences` compares: tables, copies of the newest, and what speaks of them."""
+        return len(
+            {*map(str, self.published()), *(str(self.home / path) for path in self._latest({}) | self._about({}))}
+        )
+
+    def _unlike(self, wanted: Mapping[str, bytes], said: str) -> list[str]:
         found = []
         for path, content in wanted.items():
             place = self.home / path
             if not place.exists():
                 found.append(f"{path} is not there; run sfumato publish run, which writes it again.")
             elif place.read_bytes() != content:
-                found.append(f"{path} is not what was stored; remove it and run sfumato publish run.")
+                found.append(f"{path} {said}")
         return found
 
     def _put(self, files: Mapping[str, bytes]) -> None:
@@ -130,20 +152,29 @@ class Layout:
 
         return RunningTable(self.file, spec).measure.keys
 
-    def _latest(self) -> dict[str, bytes]:
+    def _content(self, path: str, stored: Mapping[str, bytes]) -> bytes | None:
+        """Return what was stored for a file, or what stands in it, such as what another edition wrote."""
+        place = self.home / path
+        return stored[path] if path in stored else place.read_bytes() if place.exists() else None
+
+    def _latest(self, stored: Mapping[str, bytes]) -> dict[str, bytes]:
         """Return copies of the newest period of each table."""
         found: dict[str, bytes] = {}
         for slot in self.released:
             for path in self._paths(slot):
-                place = self.home / path
-                if place.exists():
-                    found[f"latest/{place.name}" if place.name != "answer.json" else f"latest/{slot.unit}.json"] = (
-                        place.read_bytes()
-                    )
+                name = path.rpartition("/")[2]
+                content = self._content(path, stored)
+                if content is not None:
+                    found[f"latest/{name}" if name != "answer.json" else f"latest/{slot.unit}.json"] = content
         return found
 
-    def _about(self) -> dict[str, bytes]:
-        files = {str(path.relative_to(self.home)): path.read_bytes() for path in self.published()}
+    def _about(self, stored: Mapping[str, bytes]) -> dict[str, bytes]:
+        files: dict[str, bytes] = {}
+        for path in self.published(stored):
+            name = path.relative_to(self.home).as_posix()
+            content = self._content(name, stored)
+            assert content is not None
+            files[name] = content
         found = {
             "datapackage.json": _json(data_package(self.file, self.promise, files, self.note)),
             "registry.yaml": registry_record(self.file, self.promise).encode(),

@@ -471,7 +471,7 @@ class Publication:
             try:
                 layout = self._layout(book)
                 problems += layout.differences()
-                files = len(layout.published())
+                files = layout.checked()
             except (LedgerError, SfumatoError) as error:
                 problems.append(str(error))
                 files = 0

@@ -272,7 +272,8 @@ def _key(node: tree.Expression, select: tree.Select, scope: Scope) -> Expression
         raise ParameterError("A key is no aggregate; group by a column.")
     if scope.names_person(node):
         raise ParameterError(
-            "One row a person is a row about a person; group by it inside WITH and aggregate the result."
+            "One row a person is a row about a person, also in a sub-query; group by it inside WITH and aggregate the "
+            "result: WITH per AS (SELECT … GROUP BY person) SELECT AVG(m) FROM per."
         )
     key = typed(node, _columns(scope))
     if key.kind == "time":

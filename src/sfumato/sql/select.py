@@ -60,7 +60,7 @@ class Select(Question):
         made = Made.of(self.statement, database_of(basis.schema))
         inner = replace(basis, schema=made.schema)
         if made.kind == "quantiles":
-            return Quantiles("value_1", made.chances, made.schema.where).plan(inner, spend)
+            return made._quantiles().plan(inner, spend)
         if made.kind == "people":
             return _plan_people(made, inner, spend)
         if made.kind == "boxes":
@@ -140,8 +140,20 @@ class Made:
             one.text: (shown.columns[f"{one.text}, low"], shown.columns[f"{one.text}, high"]) for one in self.formulas
         }
 
+    def rank_errors(self, released: Released, confidence: Fraction) -> dict[str, int]:
+        """Return by how many ranks each quantile may be off, all of them at once, by its canonical text."""
+        if self.kind != "quantiles":
+            return {}
+        (error, *_) = self._quantiles().interval(released, confidence)["rank error"]
+        return dict.fromkeys(self.texts, error)
+
+    def _quantiles(self) -> Quantiles:
+        return Quantiles("value_1", self.chances, self.schema.where)
+
     def doubts(self, released: Released) -> tuple[str, ...]:
-        """Return what a reader should know of means of nothing."""
+        """Return what a reader should know of means of nothing, and of quantiles that tell nothing."""
+        if self.kind == "quantiles":
+            return replace(self._quantiles(), where=None).doubts(released)  # a flat table always has a condition
         return doubts_of_means([one.aggregate for one in self.formulas], released) if self.formulas else ()
 
     def unknown(self, released: Released) -> dict[str, tuple[bool, ...]]:
@@ -238,12 +250,40 @@ def rules_of(plan: Plan, totals: Sequence[Total], database: Database) -> tuple[s
         found.append("A person who has more than one row counts as one row in which every cell is missing.")
     if plan.pers:
         found.append("What is computed for a person is clamped to its public range; how much that cuts is unknown.")
-    if any(total.of is not None and total.of.nullable for total in totals):
-        found.append("Values that are missing are left out.")
+    for per in plan.pers:
+        rows = per.table.flat
+        if not rows.everybody:
+            limit = f"at most {rows.rows_per_person} (rows_per_person of {rows.anchor.table})"
+            found.append(f"In {per.name} a person's COUNT(*) is {limit}.")
+    found += dict.fromkeys(_left_out(of, database) for total in totals if (of := total.of) is not None and of.nullable)
+    found += [_own_group(key, database) for key in plan.keys if key.nullable]
     for name in sorted(plan.reads):
         domain = database.domain(name)
         found += [*clamped(name, domain), *unlisted(name, domain)]
     return tuple(found)
+
+
+def _left_out(value: Expression, database: Database) -> str:
+    """Say what becomes of missing values of what is added up or put into order."""
+    name = _column_of(value, database)
+    if name is None:
+        return f"Where {value.text} is missing, it is left out."
+    return f"Cells of {name!r} that are missing or cannot be read are left out."
+
+
+def _own_group(key: Expression, database: Database) -> str:
+    """Say what becomes of missing values of what is grouped by."""
+    name = _column_of(key, database)
+    if name is None:
+        return f"Where {key.text} is missing, that is a group of its own."
+    return f"Missing cells of {name!r} are a value of their own."
+
+
+def _column_of(value: Expression, database: Database) -> str | None:
+    """Return the declared column that an expression is, None if it is computed."""
+    ending = value.text.rpartition(".")[2].strip('"')
+    found = [name for name in value.reads if name.rpartition(".")[2] == ending and name in database.attributes]
+    return found[0] if len(found) == 1 and len(value.reads) == 1 else None
 
 
 def _box(total: Total, named: Mapping[str, str], schema: FlatSchema) -> NamedBox:

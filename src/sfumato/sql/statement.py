@@ -22,6 +22,8 @@ from sfumato.table.database import Database
 from sfumato.table.where import read_number
 
 USUAL = Fraction(95, 100)
+QUANTILES = ("MEDIAN", "QUANTILE_CONT")
+RANK_ERROR = "rank error"
 Ends = Mapping[str, tuple[Sequence[Any], Sequence[Any]]]
 
 
@@ -149,6 +151,10 @@ class Statement:
                 released |= {f"l{place}": low, f"h{place}": high, f"u{place}": self._marked(item.of, marks, len(low))}
                 extra |= {f"l{place}": f"{shown[place]}, low", f"h{place}": f"{shown[place]}, high"}
                 extra[f"u{place}"] = shown[place]
+            elif confidence is not None and _is_quantile(item.of):
+                (text,) = self._texts(item.of)
+                released[f"r{place}"] = (self._rank_errors(answers, confidence)[text],)
+                extra[f"r{place}"] = f"{shown[place]}, {RANK_ERROR}"
         found = run(self._query([*extra]), released)
         beside = {column: (name, found[f"e{place}"]) for place, (column, name) in enumerate(extra.items())}
         return _Rows(
@@ -157,6 +163,13 @@ class Statement:
             dict(pair for column, pair in beside.items() if not column.startswith("u")),
             {name: cells for column, (name, cells) in beside.items() if column.startswith("u") and any(cells)},
         )
+
+    def _rank_errors(self, answers: Sequence[Answer], confidence: Fraction) -> dict[str, int]:
+        """Return by how many ranks every quantile may be off, by its canonical text."""
+        found: dict[str, int] = {}
+        for select, answer in zip(self.selects, answers, strict=True):
+            found |= Made.of(select.statement, self.database).rank_errors(answer.released, confidence)
+        return found
 
     def _unknown(self, answers: Sequence[Answer]) -> dict[str, tuple[bool, ...]]:
         """Return in which cells nothing is known of an aggregate, by its canonical text."""
@@ -235,6 +248,19 @@ class Statement:
     # Intervals
 
     @property
+    def without_ends(self) -> tuple[str, ...]:
+        """The outputs that are computed from quantiles, or by functions, and so have no interval."""
+        pairs = zip(names_of(self.private), self.private.items, strict=True)
+        return tuple(
+            name
+            for name, item in pairs
+            if _refers(item.of)
+            and not isinstance(bare(item.of), tree.Ends)
+            and not self._bounded(item.of)
+            and not _is_quantile(item.of)
+        )
+
+    @property
     def numbers(self) -> int:
         """How many outputs have ends."""
         return sum(self._bounded(item.of) for item in self.private.items)
@@ -261,7 +287,7 @@ class Statement:
         node = bare(node)
         match node:
             case tree.Aggregate(function):
-                return function not in ("MEDIAN", "QUANTILE_CONT")
+                return function not in QUANTILES
             case tree.Negative(of):
                 return self._bounded(of)
             case tree.Chain(parts, signs):
@@ -286,6 +312,11 @@ class Statement:
             for cell in range(rows)
         ]
         return tuple(low for low, _ in pairs), tuple(high for _, high in pairs)
+
+
+def _is_quantile(node: tree.Expression) -> bool:
+    node = bare(node)
+    return isinstance(node, tree.Aggregate) and node.function in QUANTILES
 
 
 def _refers(node: object) -> bool:

@@ -77,7 +77,7 @@ def _strict(column: str, code: Callable[[Any], int], value: Any) -> int:
     try:
         return code(value)
     except ParameterError as refused:
-        raise ParameterError(f"where= compares {column!r} with something else: {refused}") from None
+        raise ParameterError(f"A condition on {column!r} cannot be read: {refused}") from None
 
 
 def _typed(column: str, domain: Domain, value: Any) -> Any:

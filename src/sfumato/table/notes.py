@@ -174,11 +174,12 @@ def weighed_rows(rows: int, table: str = "", *, averaged: bool = False) -> str:
     rule = f"A person counts as at most {most}; the rows of a person with more count {rows} in all."
     if averaged:
         return f"{rule} So it leans towards people with few rows, by an unknown amount that no interval contains."
+    people = "write COUNT(DISTINCT …) of the person" if table else "ask `people`"
     alone = " (or row_key = [], if everybody has one row)" if rows == 1 and not table else ""
     return (
         f"{rule} If some have more, counts of rows are too low, sums too near to 0 and means lean towards people with "
         "few rows, by an unknown amount that the interval does not contain: for rows write a larger rows_per_person in "
-        f"the schema{alone}; for people ask people()."
+        f"the schema{alone}; for people {people}."
     )
 
 
@@ -237,7 +238,7 @@ def unlisted(name: str, domain: Domain, told: Mapping[str, str] = NOTHING) -> li
     if domain.other is None and OTHER in domain.values and domain.labels[domain.other_code] == OTHER:
         return [
             f"Values of {name!r} that are not listed count as {OTHER!r}, together with the listed category of that name"
-            f"; list one more for them to keep the two apart, such as categories(…, {OTHER!r}, 'unlisted', "
-            "other='unlisted')."
+            f'; list one more for them to keep the two apart: values = […, "{OTHER}", "unlisted"] and '
+            'other = "unlisted" under the column in the schema.'
         ]
     return [f"Values of {name!r} that are not listed count as {_shown(domain.decode(domain.other_code))!r}."]

@@ -171,3 +171,13 @@ def test_what_a_missing_value_moves() -> None:
     assert gauge.sensitivity(part).l1 == gauge.sensitivity(part, {"age"}).l1 == 99
     whole = Basis(Schema({"age": integers(10, 99, missing=10)}), 9).gauge(Totals((), (part,)))
     assert whole.sensitivity(part).l1 == 89
+
+
+def test_a_workload_says_missing_in_words():
+    days = pa.table({"rain": [True, None] * 50, "wind": [True] * 100})
+    schema = Schema({"rain": booleans(), "wind": booleans()})
+    with sf.curate(days, schema, Pure(1)) as curator:
+        found = curator.answer(workloads.marginals(schema, 2), spend=Pure(1)).value
+    cells = found.to_frame()["cell"]
+    assert "missing, missing" in cells and not any("None" in cell for cell in cells)
+    assert None in found.table(["rain", "wind"])["rain"]  # a column of its own holds no word

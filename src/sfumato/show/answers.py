@@ -14,6 +14,7 @@ from sfumato.errors import ParameterError
 from sfumato.show.bars import Bar, bars
 from sfumato.show.drawing import Drawing
 from sfumato.show.intervals import Dot, IntervalLine, intervals
+from sfumato.show.views import key_text
 
 MOST = 400
 """So many bars or lines can still be told apart."""
@@ -45,7 +46,7 @@ def draw_answer(
         raise ParameterError(f"This answer has {length} rows, too many to tell apart; ask about coarser bins.")
     hollow = HOLLOW if any(map(any, unknown.values())) else ""
     caption = " ".join(_first_sentence(note) for note in (hollow, *notes) if note)
-    names = [", ".join(_text(columns[key][place]) for key in keys) for place in range(length)]
+    names = [", ".join(key_text(columns[key][place]) for key in keys) for place in range(length)]
     if "probability" in keys:
         return _quantiles(title, columns, unknown, caption)
     measures = [name for name in columns if name not in keys and not _is_end(name) and _has_ends(name, columns)]
@@ -149,9 +150,3 @@ def _is_number(value: Any) -> bool:
 
 def _plain(value: Any) -> Any:
     return float(value) if isinstance(value, Fraction) else value
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return "missing"
-    return f"{float(value):.12g}" if isinstance(value, (Fraction, float)) else str(value)

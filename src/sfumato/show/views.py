@@ -62,7 +62,7 @@ def released_table(
     columns = {name: cells[:length] for name, cells in columns.items()}
     for name, cells in columns.items():
         if name in keys:
-            shown[name] = _marked([_key(cell) for cell in cells], unknown.get(name))
+            shown[name] = _marked([key_text(cell) for cell in cells], unknown.get(name))
         elif not _is_end(name, columns):
             ends = _ends(name, columns, length)
             widths = [None] * length if ends is None else [_width(low, high) for low, high in zip(*ends, strict=True)]
@@ -85,8 +85,12 @@ def _marked(said: list[str], unknown: Sequence[bool] | None) -> list[str]:
     return said if unknown is None else [UNKNOWN if unknown[place] else one for place, one in enumerate(said)]
 
 
-def _key(cell: Any) -> str:
-    # A year or a code is no amount: it has no thousands.
+def key_text(cell: Any) -> str:
+    """Return what a row is about, for people: a year or a code is no amount, so it has no thousands.
+
+    >>> key_text(None), key_text(2024), key_text(Fraction(1, 2))
+    ('missing', '2024', '0.5')
+    """
     if isinstance(cell, (Fraction, float)):
         return f"{float(cell):.12g}"
     return "missing" if cell is None else str(cell)

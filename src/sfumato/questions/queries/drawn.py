@@ -11,6 +11,7 @@ from sfumato.errors import ParameterError, SchemaError
 from sfumato.show import Bar, Drawing, bars
 from sfumato.show.compared import compared
 from sfumato.show.heat import heat_map
+from sfumato.show.views import key_text
 from sfumato.table.data import open_table
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Rows
@@ -38,9 +39,9 @@ def draw_block(tables: Tables, place: int, columns: Sequence[str] | str | None =
     if isinstance(block, Marginal) and len(names) == 2:
         order = [block.columns.index(name) for name in names]
         ends = [part.reshape(block.shape).transpose(order) for part in (tables.values[place], low, high)]
-        labels = [[str(value) for value in tables.workload.space.values(name)] for name in names]
+        labels = [[key_text(value) for value in tables.workload.space.values(name)] for name in names]
         return heat_map(title, (names[0], names[1]), labels, ends[0], low=ends[1], high=ends[2])
-    shown = [", ".join(map(str, label)) for label in block.labels(tables.workload.space)]
+    shown = [", ".join(map(key_text, label)) for label in block.labels(tables.workload.space)]
     rows = zip(shown, tables.values[place].tolist(), low.tolist(), high.tolist(), strict=True)
     drawn = [Bar(name, value, below, above) for name, value, below, above in rows][:MOST_BARS]
     more = "" if len(shown) <= MOST_BARS else f" (the first {MOST_BARS} of {len(shown)})"

@@ -15,7 +15,7 @@ from sfumato.answer import Frame, half_width
 from sfumato.errors import SchemaError
 from sfumato.exact import Number, between_zero_and_one
 from sfumato.noise import Law
-from sfumato.show.views import View, Viewed
+from sfumato.show.views import View, Viewed, key_text
 from sfumato.workload.blocks import Block, Marginal
 from sfumato.workload.workload import Workload
 
@@ -135,7 +135,7 @@ class Tables(Viewed):
         for place, block in enumerate(self.workload.blocks):
             labels = block.labels(self.workload.space)
             tables += [" × ".join(block.columns)] * len(labels)
-            cells += [", ".join(map(str, label)) for label in labels]
+            cells += [", ".join(map(key_text, label)) for label in labels]
             for column, part in zip(ends, (self.values[place], *self.between(place, confidence)), strict=True):
                 column.extend(part.tolist())
         named = dict(zip(("count", "count, low", "count, high"), map(tuple, ends), strict=True))

@@ -45,7 +45,9 @@ def require_new(path: str | Path, *, overwrite: bool = False, in_folder: bool = 
     With `in_folder` a folder that is not there is refused too: whoever writes does not make it.
     """
     if not isinstance(path, (str, os.PathLike)):
-        raise ParameterError(f"A file is named by its path, not by {type(path).__name__}; write 'answer.csv'.")
+        raise ParameterError(
+            f"A file is named by its path, not by {type(path).__name__}; write 'answer.csv' or 'answer.svg'."
+        )
     target = Path(path)
     if in_folder and not target.parent.is_dir():
         raise ParameterError(f"There is no folder {str(target.parent)!r}; make it, or write another name.")

@@ -63,7 +63,7 @@ def test_features_on_the_scale_that_was_declared_are_not_warned_of():
 WRITTEN = [[f"{age},5" for age in row] for row in X.astype(int).tolist()]
 
 
-@pytest.mark.filterwarnings("ignore:The released numbers")
+@pytest.mark.filterwarnings("ignore:The released numbers", "ignore:Area under the curve")
 @pytest.mark.parametrize(
     "rows", [np.array(WRITTEN), pd.DataFrame(WRITTEN, dtype="string"), pa.table(dict(zip("ab", zip(*WRITTEN, strict=True), strict=True)))],
     ids=["array", "frame", "arrow"],
@@ -73,6 +73,7 @@ def test_text_for_numbers_is_told_by_its_type(rows):
         classifier().fit(rows, OLD)
 
 
+@pytest.mark.filterwarnings("ignore:Area under the curve")
 def test_text_in_a_list_is_told_by_the_released_numbers():
     with pytest.warns(AccuracyWarning, match="declared range of 'x0'.*decimal comma"):
         classifier().fit(WRITTEN, OLD)

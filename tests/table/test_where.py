@@ -45,7 +45,7 @@ SAME = [
     ("age <> 3", "NOT age = 3", "age < 3 OR age > 3", "age NOT IN (3)", "age != 3", "age <> 3 -- a comment"),
     ("age > 100", "age = 0.5", "FALSE", "age < 3 AND age > 5", "NOT TRUE", "age > 3 AND FALSE"),
     ("age >= 0", "TRUE", "NOT FALSE", "age < 3 OR age >= 3", "ok OR NOT ok"),
-    ("ok", "ok = TRUE", "ok IS TRUE", "ok <> FALSE", "NOT (NOT ok)"),
+    ("ok", "ok = TRUE", "ok = 'yes'", "ok = 1", "ok IS TRUE", "ok <> FALSE", "NOT (NOT ok)"),
     ("city = 'Ayr' AND ok", "ok AND city NOT IN ('Bath', 'Cork')", "ok AND 'Ayr' = city AND ok"),
     (
         "born >= '2000-02-01'",
@@ -99,7 +99,7 @@ REFUSED = [
     "age > 4 UNION SELECT 1", "age > 4) GROUP BY (age", "read_csv('x') = 1", "random() > 0.5", "error('x')", "age + 1 > 3",
     "age / 0 = 1", "CAST(age AS TEXT) = '3'", "CASE WHEN ok THEN TRUE END", "(age, ok) = (1, TRUE)", "age = ?", "age = :x",
     "t.age = 3", "age = pair", "age LIKE 'x'", "age IS 3", "age IS NOT 3", "3 IS NULL", "city = 5", "city = 'Pariss'",
-    "age = '5'", "age = TRUE", "ok = 1", "ok = 'true'", "ok > FALSE", "city > 'Ayr'", "note < 'a'", "note = 5", "note = 'too long text'",
+    "age = '5'", "age = TRUE", "ok = 2", "ok = 'maybe'", "ok > FALSE", "city > 'Ayr'", "note < 'a'", "note = 5", "note = 'too long text'",
     "age = 1e999999999", "age", "born = 5", "born = '2000-02-30'", "born = 'yesterday'", "pair = 3", "day = 'Mon'", "rank = '1'",
     "rank = 1.5", "age > 99999999999999999999999999999999999999999999999999", "age BETWEEN SYMMETRIC 5 AND 1", "age IN ()",
     "age = -(-3)", "DATE '2000-01-01' = DATE '2000-01-01'", "x'00' = note", "age = NULL", "NOT", "age = ALL (SELECT 1)", "@x = 3",

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.domain import Categories, Domain, Integers, Text, domain_from_json
+from sfumato.domain import Booleans, Categories, Domain, Integers, Text, domain_from_json
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.exact import positive_integer
 
@@ -173,6 +173,9 @@ class Items:
             value = composed(str(value))
         elif isinstance(self.domain, (Integers, Categories)):
             value = as_whole(value)
+        if isinstance(self.domain, Booleans) and not isinstance(value, bool):
+            # Devices of all languages agree on these two; words and 1 for them are for tables.
+            raise ParameterError(f"{value!r} is no truth value; write True or False.")
         return self.domain.code(value) - self._base
 
     def value(self, code: int) -> Any:

@@ -119,7 +119,7 @@ def plan(
             f"{_remedy(made, POOREST, make, ['spend more', 'allow shorter items'])}."
         )
     if said := _weak_mean(made) if numbers is not None else _shortage(made, share, make, wanted is not None):
-        warnings.warn(said, AccuracyWarning, stacklevel=2)
+        warnings.warn(said, AccuracyWarning, stacklevel=3)
     return made
 
 

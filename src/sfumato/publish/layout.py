@@ -68,8 +68,8 @@ class Layout:
             found += [path for path in sorted(own) if _is_table(path) and path.name.startswith(f"{name}.")]
         return found
 
-    def differences(self) -> list[str]:
-        """Return in which files something else stands than what was stored, and which are not there.
+    def differences(self) -> tuple[list[str], int]:
+        """Return in which files something else stands than what was stored or which are not there, and of how many.
 
         Those that readers get of the whole, `latest` and what speaks of the tables, are compared with what would be
         written from what is stored.
@@ -79,16 +79,11 @@ class Layout:
             stored |= self._period(slot, answers())
         stored |= self._series_files()
         found = self._unlike(stored, "is not what was stored; remove it and run sfumato publish run.")
+        whole = self._latest(stored) | self._about(stored)
         if self.released or self.home.exists():  # before the first run nothing speaks of anything
             said = "is not what is written from what was stored; run sfumato publish run, which writes it again."
-            found += self._unlike(self._latest(stored) | self._about(stored), said)
-        return found
-
-    def checked(self) -> int:
-        """Return how many files `differences` compares: tables, copies of the newest, and what speaks of them."""
-        return len(
-            {*map(str, self.published()), *(str(self.home / path) for path in self._latest({}) | self._about({}))}
-        )
+            found += self._unlike(whole, said)
+        return found, len({*self.published(), *(self.home / path for path in whole)})
 
     def _unlike(self, wanted: Mapping[str, bytes], said: str) -> list[str]:
         found = []

@@ -470,8 +470,8 @@ class Publication:
             problems = list(found.problems)
             try:
                 layout = self._layout(book)
-                problems += layout.differences()
-                files = layout.checked()
+                different, files = layout.differences()
+                problems += different
             except (LedgerError, SfumatoError) as error:
                 problems.append(str(error))
                 files = 0

@@ -467,6 +467,18 @@ def test_a_preview_says_how_wrong_the_answer_will_be(names: dict[str, Any]) -> N
     assert "known only after paying" in curator.preview(sf.Synthesize(columns=["sex"]), Pure(1)).error
 
 
+def test_a_preview_of_several_quantiles_is_not_too_hopeful() -> None:
+    ages = [place % 7919 for place in range(2000)]
+    stated, seen = [], 0
+    for _ in range(25):
+        curator = sf.curate(pandas.DataFrame({"pay": ages}), sf.Schema({"pay": sf.integers(0, 7918)}), Pure(5))
+        quarters = sf.Quantiles("pay", [0.25, 0.5, 0.75])
+        seen = curator.preview(quarters, Pure(1)).expected.size
+        stated.append(curator.ask(quarters, Pure(1)).interval()["rank error"][0])
+    assert sum(stated) / 25 <= 1.25 * seen, "on average the answer states no more, but for the luck of 25 draws"
+    assert seen <= 2 * sum(stated) / 25, "nor much less"
+
+
 def test_rows_that_are_weighed_down_are_said_wherever_the_number_goes() -> None:
     frame = pandas.DataFrame({"patient": [row // 3 for row in range(90)], "age": [40] * 90})
     schema = sf.Schema({"age": sf.integers(0, 120)}, person="patient", rows_per_person=1)

@@ -42,7 +42,8 @@ def test_tables_of_a_workload_are_written(place: Place, tmp_path: Path, ending: 
     out = tmp_path / f"tables.{ending}"
     assert place.query("tables 2 of decade, sex", "--out", str(out), spend="Pure(0.5)").code == 0
     table = pyarrow.csv.read_csv(out) if ending == "csv" else pyarrow.parquet.read_table(out)
-    assert table.column_names == ["table", "cell", "count", "count, low", "count, high"] and table.num_rows == 20
+    said = ["table", "cell", "decade", "sex", "count", "count, low", "count, high"]
+    assert table.column_names == said and table.num_rows == 20
     for asked in ("prefixes of decade", "ranges of decade"):
         assert place.query(asked, spend="Pure(0.2)").code == 0
 

@@ -45,6 +45,8 @@ _HINTS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"\btake PrivateLinearClassifier\b", "write 'with linear'"),
     (r"missing=\{([^}]*)\} where it is learned", lambda found: f"'missing {_fills(found[1])}' behind the question"),
     (r"\bfavourable=(\S+|'[^;]*') if it is", r"--favourable \1 if it is"),
+    (r"\b(favourable|deserving)=(True|False), if that", lambda found: f"'with {found[1]}={found[2].lower()}', if that"),
+    (r"\bare False, True(?=[.,])", "are false, true"),
     (r"\b(favourable|deserving)=('?)([^';]+)\2, if that", r"'with \1=\3', if that"),
     (r"\b(group|favourable|deserving|metric|segments|label)=(?=[ .,;:])", r"--\1"),
     (r"\b(segments|label)='(\w+)'", r"--\1 \2"),

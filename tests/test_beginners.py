@@ -479,6 +479,29 @@ def test_a_preview_of_several_quantiles_is_not_too_hopeful() -> None:
     assert seen <= 2 * sum(stated) / 25, "nor much less"
 
 
+def test_groups_that_cannot_hold_anybody_and_means_at_an_end_are_said() -> None:
+    rows = pandas.DataFrame({"age": [0] * 400 + [50] * 400, "team": ["a"] * 400 + ["b"] * 400})
+    schema = sf.Schema({"age": sf.integers(0, 99), "team": sf.categories("a", "b"), "decade": sf.bins("age", step=10)})
+    with sf.curate(rows, schema, Pure(90)) as curator:
+        said = curator.histogram(["decade", "age"], spend=Pure(1)).notes
+        assert any("'decade' and 'age' are both read from 'age'" in note for note in said)
+        assert not any("both read" in note for note in curator.histogram(["decade", "team"], spend=Pure(1)).notes)
+        ended = 0
+        for place in range(30):  # half of all draws are below the range
+            answer = curator.mean("age", where=f"age < {place + 5} OR team = 'a'", spend=Pure("0.5"))
+            noted = any("The noise took the mean to an end" in note for note in answer.notes)
+            assert noted == (answer.value == 0), answer
+            ended += noted
+        assert 1 <= ended <= 29
+
+
+def test_rows_of_an_answer_hold_plain_numbers() -> None:
+    rows = pandas.DataFrame({"cost": [1.25, 2.5] * 200})
+    with sf.curate(rows, sf.Schema({"cost": sf.fixed(0, 10, step="0.01")}), Pure(9)) as curator:
+        found = curator.quantiles("cost", [0.5], spend=Pure(5)).frame.rows()
+    assert {type(cell) for row in found for cell in row} <= {int, float}
+
+
 def test_rows_that_are_weighed_down_are_said_wherever_the_number_goes() -> None:
     frame = pandas.DataFrame({"patient": [row // 3 for row in range(90)], "age": [40] * 90})
     schema = sf.Schema({"age": sf.integers(0, 120)}, person="patient", rows_per_person=1)

@@ -58,8 +58,8 @@ def _contradicting(gauge: Gauge) -> list[str]:
     for name in keys:
         same.setdefault(gauge.schema.base(name), []).append(name)
     return [
-        f"{' and '.join(map(repr, names))} are both read from {base!r}: a cell in which they contradict each other holds "
-        "nobody, and its number is noise alone; ask for one of them."
+        f"{' and '.join(map(repr, names))} are both read from {base!r}: a cell in which they contradict each other "
+        "holds nobody, and its number is noise alone; ask for one of them."
         for base, names in same.items()
         if len(names) > 1
     ]

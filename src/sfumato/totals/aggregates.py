@@ -159,10 +159,10 @@ def _at_an_end(
                 found.append(place)
     if not found:
         return ()
-    where = f" in {len(found)} of {len(released.cells)} groups ({_cells_named(found, released)})" if released.keys else ""
+    named = f" in {len(found)} of {len(released.cells)} groups ({_cells_named(found, released)})"
     return (
-        f"The noise took the mean to an end of the column's range or beyond{where}; that end is shown, and the interval "
-        "says what is known.",
+        f"The noise took the mean to an end of the column's range or beyond{named if released.keys else ''}; that end "
+        "is shown, and the interval says what is known.",
     )
 
 

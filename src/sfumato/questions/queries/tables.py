@@ -152,10 +152,13 @@ class Tables(Viewed):
         labels = [block.labels(self.workload.space) for block in self.workload.blocks]
         headings = [block.headings for block in self.workload.blocks]
         for name in dict.fromkeys(name for listed in headings for name in listed):
-            yield name, tuple(
-                key_text(label[listed.index(name)]) if name in listed else None
-                for listed, block in zip(headings, labels, strict=True)
-                for label in block
+            yield (
+                name,
+                tuple(
+                    key_text(label[listed.index(name)]) if name in listed else None
+                    for listed, block in zip(headings, labels, strict=True)
+                    for label in block
+                ),
             )
 
     def to_arrow(self, columns: Sequence[str] | str | None = None) -> Any:

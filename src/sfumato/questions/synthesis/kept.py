@@ -123,7 +123,7 @@ def one_way_noise(size: int, precision: float) -> float:
 
 
 def _named(model: Model, pairs: Sequence[Columns]) -> str:
-    """Name pairs by their first column, so that all of them find room: how 'age' goes with 'sex', 'job'; 'sex' …"""
+    """Name pairs by their first column, so that all of them find room."""
     names = model.space.names
     beside: dict[str, list[str]] = {}
     for first, second in pairs[:NAMED]:

@@ -253,10 +253,9 @@ def _value_of(schema: Schema, column: str, value: Any, option: str) -> Any:
     found = [domain.decode(code) for code in range(domain.first, domain.last + 1)]
     known = [level for level in found if level is not None]
     if value is None:
-        example = True if True in known else known[0]
         what = "decision is the favourable one" if option == "favourable" else "label is that of the deserving"
         raise ParameterError(
-            f"Say which {what}: write {option}={_shown(example)}, if that is the good one; the values of {column!r} "
+            f"Say which {what}: write {option}={_shown(known[0])}, if that is the good one; the values of {column!r} "
             f"are {', '.join(_shown(level) for level in known[:LISTED])}{', …' if len(known) > LISTED else ''}."
         )
     for level in known:

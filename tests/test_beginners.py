@@ -51,9 +51,10 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     with sf.curate(DATA, SCHEMA, Pure(50)) as curator:
         answer = curator.histogram("sex", spend=Pure(1))
         number = curator.mean("age", spend=Pure(1))
+        client = sf.local.plan(users=100, spend=Pure(1), candidates=["a", "b"]).client()
         every = {name: getattr(sf, name) for name in sf.__all__}
         yield {**every, "sf": sf, "curator": curator, "answer": answer, "number": number, "df": DATA, "DATA": DATA, "place": place,
-               "schema": SCHEMA}  # fmt: skip
+               "schema": SCHEMA, "client": client}  # fmt: skip
 
 
 MISTAKES = {
@@ -250,6 +251,21 @@ MISTAKES = {
     "sf.local.plan(users=100, epsilon=1, candidates=['a', 'b'])": "spend=Pure(0.1)",
     "sf.local.read_plan(3)": "path of a plan",
     "sf.local.plan(users=100, spend=Pure(1), candidates=['a', 'b']).client().reports(3)": "in a list",
+    "client.report()": "client.report('red')",
+    "client.reports()": "client.reports(['red', 'green'])",
+    "sf.local.plan(users=100, spend=Pure(1), candidates=['a', 'b']).save()": "plan.save('plan.json')",
+    "sf.plan()": "plan.sample_size(",
+    "sf.plan(Mean('age'), Pure(1))": "curator.preview(question, Pure(1))",
+    "sf.draft(df).save()": "draft.save('people.toml')",
+    "sf.draft(df).save(place / 'visits.csv')": "overwrite=True",
+    "Mean('age').ask": "curator.ask(question, Pure(0.1))",
+    "Histogram('sex').run(curator)": "curator.ask(question, Pure(0.1))",
+    "Mean('age').preview(curator)": "curator.preview(question, Pure(0.1))",
+    "Mean('age').colum": "did you mean 'column'",
+    "len(curator)": "curator.count(spend=Pure(0.1))",
+    "float(Pure(1))": "float(Pure(1).epsilon)",
+    "int(Concentrated(1))": "Concentrated(0.1).rho",
+    "round(Pure(1), 2)": "float(Pure(1).epsilon)",
     "sf.Publication('counts.toml')": "Publication.load('counts.toml')",
 }
 
@@ -285,6 +301,8 @@ UNDERSTOOD = [
     "curator.preview(Mean('age'), epsilon=0.1).fits",
     "str(curator.report(delta=1e-5)) and not hasattr(curator, 'avg')",
     "answer.frame.to_pandas().shape == (4, 4)",
+    "bool(curator)",
+    "sf.draft(df).save(place / 'drafted.toml').read_text() == sf.draft(df).to_toml()",
     "answer.to_polars().shape == answer.value.to_polars().shape[:1] + (4,)",
     "int(number) == int(number.value) and round(number, 1) == round(float(number), 1)",
     "curator.histogram(['sex', 'department'], epsilon=0.1).value.keys == ('sex', 'department')",

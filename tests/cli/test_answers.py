@@ -10,6 +10,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+from sfumato.cli.reading import load_answer
 from sfumato.curator import curate
 from sfumato.curator.phrases import read_phrase
 from sfumato.curator.typed import read_question, read_request
@@ -117,6 +118,25 @@ def test_a_model_of_a_number_is_learned_by_its_own_command(place: Place, tmp_pat
     assert again.code == 0 and "was answered before" in again.out
     made = place.run("read", model, f"predict {place.data}", "--out", tmp_path / "predicted.csv")
     assert made.code == 0 and "predicted" in (tmp_path / "predicted.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    "asked", ["sex from age, hours with linear", "decade from age, hours with linear(classes=0|30|60)"]
+)
+def test_a_model_with_probabilities_tells_them_beside_the_label(place: Place, tmp_path: Path, asked: str) -> None:
+    out, told = tmp_path / "rule.json", tmp_path / "predicted.csv"
+    learned = place.query(f"learn {asked}", "--out", str(out), spend="Pure(1)")
+    assert learned.code == 0, learned.err
+    (tmp_path / "new.csv").write_text("name,age,hours\na,30,40\nb,70,10\n")
+    assert run("read", out, f"predict {tmp_path / 'new.csv'}", "--out", told).code == 0
+    predicted = pyarrow.csv.read_csv(told)
+    rule = load_answer(out).value
+    shown = rule.classes[1:] if len(rule.classes) == 2 else rule.classes
+    assert predicted.column_names == ["name", "age", "hours", "predicted", *(f"probability of {one}" for one in shown)]
+    chances = rule.predict_proba([[30, 40], [70, 10]])[:, -1].tolist()
+    assert predicted.column(f"probability of {shown[-1]}").to_pylist() == pytest.approx(chances)
+    again = run("read", out, f"predict {told}")
+    assert again.code == 2 and "has a column 'predicted' already" in again.err
 
 
 def test_a_rule_is_learned_and_predicts(place: Place, tmp_path: Path) -> None:

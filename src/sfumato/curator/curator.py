@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import numpy as np
 
@@ -81,6 +81,15 @@ class Curator(Shorthands):
             f"Cells are private, so a curator has no [{name!r}]; write curator.mean('age', spend=Pure(0.1)), or "
             "curator.histogram('sex', spend=Pure(0.1))."
         )
+
+    def __len__(self) -> NoReturn:
+        raise ParameterError(
+            "How many rows there are is a question too; write curator.count(spend=Pure(0.1)), or curator.people() "
+            "where the number of people is public."
+        )
+
+    def __bool__(self) -> bool:
+        return True  # it has no length to be judged by
 
     def view(self) -> View:
         """Return what there is, what may be asked about it, and what is left."""

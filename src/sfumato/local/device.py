@@ -16,6 +16,7 @@ from sfumato.exact.written import rounded_down, rounded_up
 from sfumato.local.trust import MOST_SPENT, PERIODS, now, period_of, require_affordable
 from sfumato.noise import Noise
 from sfumato.privacy import Bound, Pure, require_bound
+from sfumato.words import understood
 
 if TYPE_CHECKING:
     from sfumato.local.client import Client
@@ -57,6 +58,7 @@ class Device:
         with self._memory() as memory:
             memory.require_limits(self.lifetime, self.period)
 
+    @understood
     def report(self, item: Any, noise: Noise | None = None) -> bytes:
         """Return a report of an item, charged first; refuses when the plan is answered or the lifetime is used up.
 

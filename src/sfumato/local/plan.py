@@ -26,6 +26,7 @@ from sfumato.local.shapes import check_shapes
 from sfumato.local.trust import MOST_SPENT, Validity, require_affordable, require_pinned
 from sfumato.local.wire import TAG_BYTES, Wire
 from sfumato.privacy import Approximate, Bound, Loss, Pure, bound_from_json, require_bound
+from sfumato.words import understood
 
 if TYPE_CHECKING:
     from sfumato.local.client import Client
@@ -110,6 +111,7 @@ class Plan:
         each = shuffled_loss(odds, local / self.reports, devices, leak / self.reports)
         return min(together, Approximate(self.reports * each.epsilon, leak), key=lambda bound: bound.epsilon)
 
+    @understood
     def client(self, *, each: Bound = MOST_SPENT, pinned: Collection[str] | None = None) -> Client:
         """Return what a device runs, unless the plan costs it more than `each`, all of its reports together.
 
@@ -318,6 +320,7 @@ class Plan:
         """Return what a saved plan holds: its JSON, the tag that its reports carry, and why its method was chosen."""
         return {**self.to_json(), "tag": self.wire.tag.hex(), **({"why": self.why} if self.why else {})}
 
+    @understood
     def save(self, path: str | Path) -> Path:
         """Write the plan as JSON text, with the tag that its reports carry."""
         target = Path(path)

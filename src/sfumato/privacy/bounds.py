@@ -89,6 +89,17 @@ class Bound(Guided, metaclass=Understood):
 
     __le__ = __gt__ = __ge__ = __sub__ = __rsub__ = __lt__
 
+    def __float__(self) -> NoReturn:
+        raise ParameterError(
+            "A bound is no number: it has a kind and a unit; write float(Pure(1).epsilon), or the number of its kind, "
+            "such as Concentrated(0.1).rho."
+        )
+
+    __int__ = __float__
+
+    def __round__(self, digits: object = None) -> NoReturn:
+        self.__float__()
+
     def explain(self) -> str:
         """Say in plain words what the bound means for somebody who is in the data: the odds of a yes-or-no guess.
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from sfumato.domain import nearest
 from sfumato.domain.figures import KEYS
+from sfumato.durable import require_new
 from sfumato.errors import SchemaError
 from sfumato.show.tables import table as draw
 from sfumato.show.views import View, Viewed
@@ -172,6 +174,13 @@ class Draft(Viewed):
             ("columns", name): said for name, said in self.notes.items() if name
         }
         return "".join(f"# {line}\n" for line in header) + "\n" + write_toml(self.record, comments=comments)
+
+    @understood
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the draft as TOML and return its path; over a file only with `overwrite`."""
+        target = require_new(path, overwrite=overwrite, in_folder=True)
+        target.write_text(self.to_toml(), encoding="utf-8")
+        return target
 
     def schema(self) -> Schema:
         """Return the schema, or refuse with all that is missing."""

@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import groupby
 
 from sfumato.exact import Extended, Infinity
-from sfumato.exact.written import shown, typed
+from sfumato.exact.written import amount, rounded, typed
 from sfumato.ledger.reservation import Break, Closing
 from sfumato.privacy import Approximate, Bound, Everything, Loss
 from sfumato.privacy.attributes import Attributes
@@ -114,7 +114,7 @@ def undivided_text(bound: Bound, meters: Sequence[Meter]) -> str:
     assert isinstance(bound, Approximate)
     kinds = [f"Pure({typed(bound.epsilon)})"]
     widths = [meter.ceiling for meter in meters if meter.kind == "gauss"]
-    kinds += [f"Gaussian noise of variance {shown(1 / amount, up=True)} for sensitivity 1" for amount in widths]
+    kinds += [f"Gaussian noise of variance {rounded(1 / width, up=True)} for sensitivity 1" for width in widths]
     return f"{UNDIVIDED} It takes up to {', '.join(kinds)}, or {bound}."
 
 
@@ -150,24 +150,23 @@ def used_text(meters: Sequence[Meter], sums: Sequence[Extended]) -> str:
     leaks = [(meter, used) for meter, used in zip(meters, sums, strict=True) if meter.kind == "leak" and meter.ceiling]
     if len(readings) == 1 and not leaks:
         ((meter, used),) = readings
-        return f"Used so far {shown(used, up=True)} of {_ceiling(meter)}."
+        return f"Used so far {rounded(used, up=True)} of {_ceiling(meter)}."
     parts = [f"{_route(meter)} {_used(meter, used)}." for meter, used in readings]
-    parts += [f"Leaks {shown(used, up=True)} of {typed(meter.ceiling)}." for meter, used in leaks]
+    parts += [f"Leaks {rounded(used, up=True)} of {typed(meter.ceiling)}." for meter, used in leaks]
     return " ".join([f"Used so far {percent_used(meters, sums)} % of the limit.", EXPERTS, *parts])
 
 
 def _used(meter: Meter, used: Extended) -> str:
     if isinstance(used, Infinity) or used > meter.ceiling:
         return "no longer counted"
-    above, ceiling = shown(used, up=True), _ceiling(meter)
+    above, ceiling = rounded(used, up=True), _ceiling(meter)
     # Rounded to the safe side each, a sum just below its ceiling would read as one above it.
     said = f"{'all' if Fraction(above) > Fraction(ceiling) else above} of {ceiling}"
     return f"{said} ({-(-100 * used // meter.ceiling)} %)" if meter.kind == "gauss" else said
 
 
 def _ceiling(meter: Meter) -> str:
-    # The ceilings of an order and of a Gaussian are computed; all others were typed.
-    return shown(meter.ceiling, up=False) if meter.kind in ("tau", "gauss") else typed(meter.ceiling)
+    return amount(meter.ceiling, up=False)
 
 
 def _route(meter: Meter) -> str:
@@ -222,8 +221,8 @@ def _other_kind(kinds: set[str]) -> str:
 def _asked(row: Break) -> str:
     if _is_other_kind(row):
         return f"a limit of {row.limit.bound}, cannot pay for this kind of spend"
-    asked = f"{shown(row.asked, up=True)} asked"
-    left = "nothing left for good" if row.left is None else f"{shown(row.left, up=False)} left"
+    asked = f"{rounded(row.asked, up=True)} asked"
+    left = "nothing left for good" if row.left is None else f"{rounded(row.left, up=False)} left"
     if row.meter.kind == "leak":
         made = f" (the limit keeps too little of delta for leaks{_set_aside(row)})"
         return f"leaks {asked}, {left}{made if row.asked > row.meter.ceiling else ''}"
@@ -270,7 +269,7 @@ def fits_text(closes: Sequence[Closing]) -> str:
 
 def odometer_text(log_odds: Fraction, delta: Fraction, presence: bool = False) -> str:
     """Say what this run's answers can have shifted: for a record, or for whether a person is there at all."""
-    odds, chance = shown(log_odds, up=True), typed(delta)
+    odds, chance = rounded(log_odds, up=True), typed(delta)
     who = "any one person" if presence else "any one person and any one other record"
     what = (
         "the truth about whether they are in the data over its opposite"
@@ -294,9 +293,10 @@ def total_text(epsilon: Extended, delta: Fraction) -> str:
     >>> total_text(Fraction("1.13244"), Fraction(1, 10**6))
     'The plan was fixed before the data were touched: its total, (1.133, 1e-6), is a guarantee for the plan.'
     """
+    total = rounded(epsilon, up=True, digits=4)
     return (
-        f"The plan was fixed before the data were touched: its total, ({_rounded_up(epsilon)}, {typed(delta)}), is a "
-        "guarantee for the plan."
+        f"The plan was fixed before the data were touched: its total, ({total}, {typed(delta)}), is a guarantee for "
+        "the plan."
     )
 
 
@@ -306,22 +306,11 @@ def list_text(epsilon: Extended, delta: Fraction, pure: Extended, questions: int
     >>> list_text(Fraction("1.13244"), Fraction(1, 10**6), Fraction(2), 20)
     'Together the 20 questions tell at most epsilon 1.133 at delta 1e-6 about a person, and epsilon 2 without a delta.'
     """
-    total, whole = _rounded_up(epsilon), _rounded_up(pure)
+    total, whole = rounded(epsilon, up=True, digits=4), rounded(pure, up=True, digits=4)
     chance = "" if total == whole else f" at delta {typed(delta)}"
     # What is charged is told without a delta where that is finite; both figures are named, so that neither is a riddle.
     also = f", and epsilon {whole} without a delta" if chance and not isinstance(pure, Infinity) else ""
     return f"Together the {questions} questions tell at most epsilon {total}{chance} about a person{also}."
-
-
-def _rounded_up(epsilon: Extended) -> str:
-    return "infinity" if isinstance(epsilon, Infinity) else typed(_four_digits(epsilon))
-
-
-def _four_digits(number: Fraction) -> Fraction:
-    places = 3
-    while number and number * 10**places < 1000:
-        places += 1
-    return Fraction(-(-number * 10**places // 1), 10**places)
 
 
 def by_curve_text(names: Sequence[str]) -> str:

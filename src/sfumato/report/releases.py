@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sfumato.exact import Infinity
-from sfumato.exact.written import amount
+from sfumato.exact.written import amount, rounded
 from sfumato.ledger import Entry
 from sfumato.privacy import Cost, Everything
-from sfumato.report.figures import NOTHING_KNOWN, upward
+from sfumato.report.figures import NOTHING_KNOWN
 from sfumato.show import Table, table
 from sfumato.show.answers import title_of
 
@@ -90,10 +90,10 @@ def cost_text(cost: Cost) -> str:
     if cost.is_zero:
         return "nothing"
     if not isinstance(cost.epsilon, Infinity):
-        said = f"epsilon {upward(cost.epsilon)}"
+        said = f"epsilon {rounded(cost.epsilon, up=True)}"
     else:
         end = cost.curve.end
         rho = cost.rho(end)
-        reach = "" if isinstance(end, Infinity) else f" up to order {upward(end)}"
-        said = "unbounded" if isinstance(rho, Infinity) else f"rho {upward(rho)}{reach}"
+        reach = "" if isinstance(end, Infinity) else f" up to order {rounded(end, up=True)}"
+        said = "unbounded" if isinstance(rho, Infinity) else f"rho {rounded(rho, up=True)}{reach}"
     return f"{said}, delta {amount(cost.leak)}" if cost.leak else said

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +16,7 @@ from sfumato.exact import INFINITY
 from sfumato.exact.written import rounded, typed
 from sfumato.ledger import UNBOUNDED, Budget, Ledger
 from sfumato.ledger.wording import ROOM, used_text
+from sfumato.privacy import Secrets
 from sfumato.privacy.filters import Meter
 from sfumato.report.figures import metered
 
@@ -26,10 +29,10 @@ METER = (
 )
 
 
-def ledger_with(budget: Budget, *costs: Cost) -> Ledger:
+def ledger_with(budget: Budget, *costs: Cost, reads: Any = EVERYTHING) -> Ledger:
     ledger = Ledger(None, budget)
     for number, cost in enumerate(costs):
-        ledger.reserve(str(number), EVENT, Loss.flat(cost))
+        ledger.reserve(str(number), EVENT, Loss.flat(cost, reads=reads))
     return ledger
 
 
@@ -91,22 +94,52 @@ def test_refusals():
     with ledger_with(Budget(Pure(1)), Cost.pure("96/100")) as ledger, pytest.raises(BudgetExceeded) as refused:
         ledger.reserve("x", EVENT, Loss.flat(Cost.pure("1/10")))
     assert str(refused.value) == (
-        "Refused before the data were touched: person, 0.1 asked, 0.04 left. A smaller spend may fit."
+        "Refused before the data were touched: the limit on a person, 0.1 asked, 0.04 left. A smaller spend may fit."
     )
     with ledger_with(Budget(Pure(1)), Cost.pure(1)) as ledger:
         assert ledger.preview(Loss.flat(Cost.pure("1/3"))).text == (
-            "Refused before the data were touched: person, 0.334 asked, 0 left."
+            "Refused before the data were touched: the limit on a person, 0.334 asked, 0 left. Nothing more can be asked "
+            "with this ledger."
         )
     with ledger_with(Budget(Approximate(1, 1e-6, leaks=5e-7)), Cost.concentrated("1/100")) as ledger:
         assert ledger.preview(Loss.flat(Cost.concentrated("1/50"))).text == (
-            "Refused before the data were touched: more is asked than is left for person. A smaller spend may fit. For "
-            "experts: person, epsilon is no longer counted, because an earlier answer did not fit it; the Rényi loss "
+            "Refused before the data were touched: more is asked than is left of the limit on a person. A smaller spend may "
+            "fit. For experts: the limit on a person, epsilon is no longer counted, because an earlier answer did not fit it; the Rényi loss "
             "of order 23.25: 0.466 asked, 0.3 left (one of these ways of counting is enough)."
         )
         assert ledger.preview(Loss.flat(Cost.approximate("1/10", 1e-3))).text == (
-            "Refused before the data were touched: more is asked than is left for person. For experts: person, leaks "
-            "0.001 asked, 5e-7 left (the limit keeps too little of delta for leaks)."
+            "Refused before the data were touched: more is asked than is left of the limit on a person. For experts: the limit on "
+            "a person, leaks 0.001 asked, 5e-7 left (the limit keeps too little of delta for leaks)."
         )
+
+
+def test_a_refusal_speaks_of_the_limit_that_hinders():
+    two = Secrets(("age", "sex"))
+    budget = Budget(Pure(2), Pure("4/10"), secrets=two)
+    with ledger_with(budget, Cost.pure("3/10"), reads={"age"}) as ledger:
+        said = ledger.preview(Loss.flat(Cost.pure("2/10"), reads={"age"})).text
+        assert (
+            said
+            == "Refused before the data were touched: the limit on age, 0.2 asked, 0.1 left. A smaller spend may fit."
+        )
+    with ledger_with(budget, Cost.pure("4/10"), reads={"age"}) as ledger:
+        asked = {"spend": Pure("1/10"), "make_loss": lambda part: Loss.flat(Cost.of(part), reads={"age"})}
+        with pytest.raises(BudgetExceeded) as refused:
+            ledger.reserve("x", EVENT, Loss.flat(Cost.pure("1/10"), reads={"age"}), **asked)
+        assert refused.value.largest is None and str(refused.value) == (
+            "Refused before the data were touched: the limit on age, 0.1 asked, 0 left. Nothing more of age can be asked "
+            "with this ledger."
+        )
+        both = ledger.preview(Loss.flat(Cost.pure(1), reads={"age", "sex"})).text
+        assert "the limit on sex, 1 asked, 0.4 left. Nothing more of age can" in both, (
+            "what a smaller spend cannot mend"
+        )
+        assert ledger.preview(Loss.flat(Cost.pure("4/10"), reads={"sex"})).fits
+    with ledger_with(
+        replace(budget, each_attribute=Approximate("4/10", 1e-6)), Cost.pure("4/10"), reads={"age"}
+    ) as ledger:
+        said = ledger.preview(Loss.flat(Cost.pure("1/10"), reads={"age"})).text
+        assert "more is asked than is left of the limit on age. Nothing more of age can be asked" in said
 
 
 def test_a_leak_that_is_refused_names_the_question_that_divided_delta():
@@ -124,8 +157,8 @@ def test_a_limit_says_that_its_first_question_divides_delta():
         )
         assert ledger.spent().percent == 0
         assert ledger.preview(Loss.flat(Cost.approximate(2, 1e-3))).text == (
-            "Refused before the data were touched: more is asked than is left for person. For experts: person, leaks "
-            "0.001 asked, 1e-6 left (the limit keeps too little of delta for leaks)."
+            "Refused before the data were touched: more is asked than is left of the limit on a person. For experts: the limit on "
+            "a person, leaks 0.001 asked, 1e-6 left (the limit keeps too little of delta for leaks)."
         )
     with ledger_with(Budget(Approximate(1, 1e-6)), Cost.gaussian("0.021")) as ledger:
         said = (

@@ -94,9 +94,11 @@ def subject(on: Attributes, people: int) -> str:
     who = "each person" if people == 1 else f"any {people} people together"
     if isinstance(on, Everything):
         return who
-    names = sorted(on)
-    listed = names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
-    return f"{listed} of {who}"
+    return f"{_listed(sorted(on))} of {who}"
+
+
+def _listed(names: Sequence[str], last: str = "and") -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
 def guarantee_text(bound: Bound | None, on: Attributes, people: int) -> str:
@@ -179,17 +181,53 @@ def _route(meter: Meter) -> str:
 def refusal_text(breaks: Sequence[Break], largest: Bound | None = None) -> str:
     """Say which limits refuse, what was asked and what is left."""
     groups = [(name, list(rows)) for name, rows in groupby(breaks, key=lambda row: row.name)]
-    named = [f"{name}, {'; '.join(map(_asked, rows))}{_any_of(rows)}" for name, rows in groups[:SHOWN_BREAKS]]
+    limits = [_refusing(rows[0]) for _, rows in groups[:SHOWN_BREAKS]]
+    named = [
+        f"{limit}, {'; '.join(map(_asked, rows))}{_any_of(rows)}"
+        for limit, (_, rows) in zip(limits, groups, strict=False)
+    ]
     more = len(groups) - SHOWN_BREAKS
     listed = "; ".join(named) + (f"; and {more} more" if more > 0 else "")
     said = "Refused before the data were touched:"
     if kinds := {type(row.limit.bound).__name__ for row in breaks if _is_other_kind(row)}:
         return f"{said} {listed}. {_other_kind(kinds)}"
-    fits = _what_fits(breaks, largest, room=all(_room(rows) for _, rows in groups))
+    closed = [rows[0] for _, rows in groups if _is_closed(rows)]
+    room = all(_room(rows) for _, rows in groups)
+    fits = _nothing_more(closed) if closed else _what_fits(breaks, largest, room=room)
     if not any(isinstance(row.limit.bound, Approximate) for row in breaks):
         return f"{said} {listed}.{fits}"
-    names = ", ".join(name for name, _ in groups[:SHOWN_BREAKS]) + (f" and {more} more" if more > 0 else "")
-    return f"{said} more is asked than is left for {names}.{fits} {EXPERTS} {listed}."
+    names = ", ".join(limits) + (f" and {more} more" if more > 0 else "")
+    return f"{said} more is asked than is left of {names}.{fits} {EXPERTS} {listed}."
+
+
+def _refusing(row: Break) -> str:
+    """Name the limit that refuses: that on a person, on attributes, on a period, or somebody's share of one."""
+    own = row.name.endswith(f": {row.limit.name}")
+    name = row.limit.name if own else row.name
+    whose = f"{row.name.removesuffix(row.limit.name).removesuffix(': ')}'s" if own else "the"
+    return f"{whose} limit on {'a person' if name == 'person' else name}"
+
+
+def _is_closed(rows: Sequence[Break]) -> bool:
+    """Tell whether a limit has nothing left for any spend; leaks are only one kind of loss."""
+    ways = [row for row in rows if row.meter.kind != "leak"]
+    return bool(ways) and not any(row.left for row in ways)
+
+
+def _nothing_more(closed: Sequence[Break]) -> str:
+    """Say that whatever meets these limits is refused from now on: no smaller spend would help."""
+    if any(row.name == "person" for row in closed):
+        return " Nothing more can be asked with this ledger."
+    names: set[str] = set()
+    others = []
+    for row in closed:
+        if isinstance(row.limit.on, Everything) or row.name != row.limit.name:
+            others.append(f" Nothing is left of {_refusing(row)}.")
+        else:
+            names |= set(row.limit.on)
+    about = sorted(names)[:SHOWN_BREAKS] + (["others"] if len(names) > SHOWN_BREAKS else [])
+    said = f" Nothing more of {_listed(about, 'or')} can be asked with this ledger." if about else ""
+    return said + "".join(others[:SHOWN_BREAKS])
 
 
 def _what_fits(breaks: Sequence[Break], largest: Bound | None, *, room: bool) -> str:
@@ -315,9 +353,8 @@ def list_text(epsilon: Extended, delta: Fraction, pure: Extended, questions: int
 
 def by_curve_text(names: Sequence[str]) -> str:
     """Say which parts of a list are known by their Rényi curves alone."""
-    listed = names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
     verb = "is" if len(names) == 1 else "are"
-    return f"It was added up by Rényi curves, because {listed} {verb} known by a curve alone."
+    return f"It was added up by Rényi curves, because {_listed(names)} {verb} known by a curve alone."
 
 
 def cost_text(loss: Loss) -> str:

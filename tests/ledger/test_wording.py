@@ -90,6 +90,17 @@ def test_a_route_that_is_used_up_does_not_read_as_overspent():
     assert "Order 9: 0.5 of 0.9969." in used_text(meters, (Fraction(0), Fraction(0), Fraction(1, 2)))
 
 
+def test_what_is_used_stands_in_plain_columns():
+    with ledger_with(Budget(Pure("1/2")), Cost.pure("2/5")) as ledger:
+        assert (ledger.spent().percent, ledger.spent().numbers, ledger.spent().experts) == (80, "0.4 of 0.5", "")
+        assert "0.4 of 0.5" in str(ledger) and "in numbers" in str(ledger)
+    with ledger_with(Budget(Approximate(1, 1e-6))) as ledger:
+        assert (ledger.spent().numbers, ledger.spent().experts) == ("epsilon 0 of 1", ""), "nothing was counted yet"
+    with ledger_with(Budget(Approximate(1, 1e-6)), Cost.gaussian("0.021")) as ledger:
+        assert ledger.spent().numbers == "Gaussian 0.021 of 0.054 (39 %)"
+        assert ledger.spent().experts.startswith("Gaussian 0.021 of")
+
+
 def test_refusals():
     with ledger_with(Budget(Pure(1)), Cost.pure("96/100")) as ledger, pytest.raises(BudgetExceeded) as refused:
         ledger.reserve("x", EVENT, Loss.flat(Cost.pure("1/10")))

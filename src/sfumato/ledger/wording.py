@@ -158,6 +158,23 @@ def used_text(meters: Sequence[Meter], sums: Sequence[Extended]) -> str:
     return " ".join([f"Used so far {percent_used(meters, sums)} % of the limit.", EXPERTS, *parts])
 
 
+def in_numbers(meters: Sequence[Meter], sums: Sequence[Extended]) -> str:
+    """Say how much of how much is used; of a limit that is counted in several ways, in the one that decides.
+
+    >>> from sfumato.privacy.filters import Meter
+    >>> in_numbers((Meter("epsilon", Fraction(1, 2)),), (Fraction(2, 5),))
+    '0.4 of 0.5'
+    """
+    counted = [(meter, used) for meter, used in zip(meters, sums, strict=True) if meter.kind != "leak" or meter.ceiling]
+    if len(counted) == 1:
+        return _used(*counted[0])
+    whole = percent_used(meters, sums)
+    deciding = [one for one in counted if _percent(one[1], one[0].ceiling) == whole] or counted
+    meter, used = min(deciding, key=lambda one: ("epsilon", "gauss", "tau", "leak").index(one[0].kind))
+    way = {"leak": "leaks", "epsilon": "epsilon"}.get(meter.kind) or _route(meter)
+    return f"{way} {_used(meter, used)}"
+
+
 def _used(meter: Meter, used: Extended) -> str:
     if isinstance(used, Infinity) or used > meter.ceiling:
         return "no longer counted"

@@ -83,7 +83,7 @@ def test_the_preview_of_a_list_says_the_error_of_each_question_in_plain_words() 
         alone = [curator.preview(question, Pure("1/4")) for question in questions]
         twins = curator.preview([sf.Count("age > 30"), sf.Count("age > 60")], Pure(1))
         refused = str(curator.preview(questions, Pure(50)))
-    lines = ["Mean of age", "Count, with a condition on age", "Quantiles of age", "Synthesize"]
+    lines = ["Mean of age", "Count, with a condition on age", "Quantiles of age", "Synthetic data"]
     for title, one in zip(lines, alone, strict=True):
         assert f"{title}: {one.error}" in text
     assert "Together the 4 questions tell at most epsilon 1 about a person." in text

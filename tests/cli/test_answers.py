@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from sfumato.curator.phrases import read_phrase
 from sfumato.curator.typed import read_question, read_request
 from sfumato.errors import ParameterError
 from sfumato.ledger import Ledger
-from sfumato.privacy import Pure
+from sfumato.privacy import Approximate, Loss, Pure
+from sfumato.table.schema import Schema
 from tests.cli.conftest import SCHEMA, Place, run
 
 
@@ -55,7 +57,7 @@ def test_quantiles_of_every_group_are_one_release(place: Place, tmp_path: Path) 
     assert found.code == 0, found.err
     table = found.json["table"]
     assert table["sex"] == ["Female", "Male"] and all(30 < age < 70 for age in table["age"])
-    assert 0.99 < float(Fraction(found.json["person_epsilon"])) <= 1 and len(found.json["groups"]) == 2
+    assert (found.json["person_epsilon"], found.json["at_delta"], len(found.json["groups"])) == (1, 0, 2)
     assert pyarrow.csv.read_csv(out).column("sex").to_pylist() == ["Female", "Male"]
     with Ledger(place.ledger) as ledger:
         assert len(ledger.history()) == 1
@@ -321,3 +323,19 @@ def test_decisions_are_audited_privately_at_the_shell(place: Place, tmp_path: Pa
     for wrong, said in (("audit of sex", "by protected columns"), ("audit of sex by decade with labl=age", "label"),
                         ("audit of sex by decade", "write 'with favourable=")):  # fmt: skip
         assert said in place.query(wrong, spend="Pure(1)").err
+
+
+def test_a_loss_in_json_is_told_without_a_delta_if_it_has_none(place: Place) -> None:
+    for options in (("--preview",), ("--rehearse",), ()):
+        found = place.query("count where age >= 40", "--json", *options, spend="Pure(0.2)").json
+        assert (found["person_epsilon"], found["at_delta"]) == (0.2, 0)
+
+
+def test_a_loss_in_json_is_told_at_the_delta_of_the_spend_or_of_the_limit(place: Place, tmp_path: Path) -> None:
+    Ledger(tmp_path / "wide.ledger", Approximate(3, 1e-7), schema=Schema.load(place.schema).fingerprint).close()
+    wide = replace(place, ledger=tmp_path / "wide.ledger")
+    for spend, delta in (("Approximate(1, 1e-9)", "1e-9"), ("Concentrated(0.01)", "1e-7")):
+        found = wide.query("ranges of age", "--json", "--preview", spend=spend).json
+        exact = Loss.from_json(found["loss"]).person.epsilon_at(delta)
+        assert found["at_delta"] == float(delta)
+        assert exact <= Fraction(str(found["person_epsilon"])) < exact * Fraction("1.0001")

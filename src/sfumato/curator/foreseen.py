@@ -12,7 +12,7 @@ from sfumato.curator.planning import key_of
 from sfumato.errors import AccuracyWarning, SfumatoError
 from sfumato.ledger import Ledger, Preview
 from sfumato.privacy import Bound
-from sfumato.show.answers import title_of
+from sfumato.show.titles import title_of
 from sfumato.show.views import View
 from sfumato.table.gauge import Basis
 

@@ -17,7 +17,7 @@ import numpy as np
 from sfumato.durable import UNREADABLE, read_bytes
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.exact import Number, between_zero_and_one, positive_integer
-from sfumato.exact.written import rounded_up
+from sfumato.exact.written import rounded
 from sfumato.local.items import LONG_ITEM_BITS, Items
 from sfumato.local.listed import LIST_PART, ListMethod, MeanMethod
 from sfumato.local.method import METHODS, Encoder, Method
@@ -70,7 +70,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         if not self.loss().within(self.spend):
-            spent = rounded_up(self.loss().person.epsilon, 6)
+            spent = rounded(self.loss().person.epsilon, up=True, digits=6)
             raise ParameterError(
                 f"The coins of this plan spend {spent}, more than its spend {self.spend!r}; do not use it."
             )
@@ -358,9 +358,10 @@ class Plan:
 
     def __str__(self) -> str:
         plural = "s" if self.reports > 1 else ""
+        loss = rounded(self.loss().person.epsilon, up=True, digits=6)
         lines = [
             f"{self.users} users send {self.reports} report{plural} of {self.report_bytes} bytes each.",
-            f"One device loses at most epsilon {rounded_up(self.loss().person.epsilon, 6)}. {self.spend.explain()}",
+            f"One device loses at most epsilon {loss}. {self.spend.explain()}",
         ]
         lines += [self._mean_said()] if isinstance(self.method, MeanMethod) else self._items_said()
         if self.why:

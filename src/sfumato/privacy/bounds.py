@@ -20,7 +20,7 @@ from sfumato.exact import (
     to_text,
 )
 from sfumato.exact.rational import show
-from sfumato.exact.written import LONGEST, amount, shown, typed
+from sfumato.exact.written import amount
 from sfumato.words import Guided, Understood
 
 Unit = Literal["person", "attribute"]
@@ -224,7 +224,7 @@ class Truncated(Bound):
         return f"{self.rho}, {self.omega}"
 
     def _read(self) -> tuple[str, ...]:
-        return amount(self.rho), shown(self.omega, up=False) if len(typed(self.omega)) > LONGEST else typed(self.omega)
+        return amount(self.rho), amount(self.omega, up=False)
 
 
 @dataclass(frozen=True, repr=False)

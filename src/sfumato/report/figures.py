@@ -9,8 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from sfumato.exact import INFINITY, Extended, Infinity, rational_ball, to_text, unit_up
-from sfumato.exact.rational import show
-from sfumato.exact.written import amount
+from sfumato.exact.written import amount, rounded
 from sfumato.ledger.readings import Reading
 from sfumato.privacy import Approximate, Bound, Cost
 from sfumato.privacy.curve import Curve
@@ -49,8 +48,8 @@ class Meaning:
     def cells(self) -> tuple[str, ...]:
         """Return epsilon, guess, belief and bits for people, each rounded towards the worse."""
         belief = NOTHING_KNOWN if self.belief is None else percent(self.belief)
-        bits = NOTHING_KNOWN if isinstance(self.nats, Infinity) else upward(self.bits)
-        return f"{upward(self.epsilon)} at {amount(self.delta)}", percent(self.guess), belief, bits
+        bits = NOTHING_KNOWN if isinstance(self.nats, Infinity) else rounded(self.bits, up=True)
+        return f"{rounded(self.epsilon, up=True)} at {amount(self.delta)}", percent(self.guess), belief, bits
 
     def to_json(self) -> dict[str, Any]:
         """Return exact numbers as text."""
@@ -190,21 +189,3 @@ class ReportLine:
                 "text": self.spent_text,
             },
         }
-
-
-def upward(number: Extended) -> str:
-    """Return a number for people, rounded up to three digits.
-
-    >>> upward(Fraction(13792, 1000)), upward(INFINITY)
-    ('13.8', 'infinity')
-    """
-    if isinstance(number, Infinity):
-        return "infinity"
-    if number == 0:
-        return "0"
-    places = 2
-    while number * 10**places < 100 and places < 20:
-        places += 1
-    while number * 10**places >= 1000 and places > 0:
-        places -= 1
-    return show(Fraction(-(-number * 10**places // 1), 10**places))

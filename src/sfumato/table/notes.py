@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.domain import Booleans, Categories, Derived, Domain
 from sfumato.domain.labels import OTHER
+from sfumato.show.titles import ONLY
 from sfumato.table.bounding import Way
 from sfumato.table.measure import Found, Occurring, Ordered, People, Totals
 from sfumato.table.predicate import EVERY_ROW, All, Codes, Predicate, Some, Texts
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from sfumato.table.gauge import Gauge
     from sfumato.table.schema import Schema
 
-ONLY = "Only rows count where "
 MOST_SAID = 6
 """Of a long list of values a note names so many."""
 

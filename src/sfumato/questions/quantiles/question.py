@@ -19,7 +19,7 @@ from sfumato.errors import ParameterError, SchemaError, UnsupportedSpend
 from sfumato.exact import Number, between_zero_and_one, exact
 from sfumato.exact.rational import show
 from sfumato.mechanism import Mechanism
-from sfumato.noise import Law
+from sfumato.noise import Priced
 from sfumato.privacy import Bound
 from sfumato.questions.quantiles.choice import (
     METHODS,
@@ -204,7 +204,7 @@ class Quantiles(Question):
         )
 
 
-def _foreseen(usual: float, count: int, law: Law) -> float:
+def _foreseen(usual: float, count: int, law: Priced) -> float:
     """Return the rank error that an answer will usually state: that of its worst quantile, the noise, and its width.
 
     Of `count` errors of this usual size the largest is about 1 + 1/2 + … + 1/count times as large. Noise that makes the

@@ -251,3 +251,9 @@ def test_the_command_that_learns_is_told_its_own_options(place: Place) -> None:
     asked = ("sex", "--from", "hours", "--ledger", ledger, "--spend", "Pure(1)")
     found = place.run("learn", place.data, place.schema, *asked)
     assert found.code == 2 and '--missing "hours=30"' in found.err and "behind the question" not in found.err
+
+
+@pytest.mark.parametrize("more", [(), ("--workers", "2"), ("--port", "0")])
+def test_a_house_that_is_not_there_ends_at_once(tmp_path: Path, more: tuple[str, ...]) -> None:
+    said = run("serve", tmp_path / "nope.toml", *more)
+    assert said.code == 2 and one_sentence(said.err) and "write the path of a house.toml" in said.err, said.err

@@ -108,6 +108,10 @@ def test_a_declared_decimal_comma_is_read():
     written = FixedPoint(0, 100, step="0.5", missing=0, decimal=",")
     model = PrivateLinearClassifier(Pure(2), written, ("no", "yes"), noise=Noise(insecure_seed=1))
     assert model.fit(WRITTEN, OLD).auc_ > 0.9
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", AccuracyWarning)
+        for text in (np.array(WRITTEN), pd.DataFrame(WRITTEN, dtype="string")):
+            assert model.fit(text, OLD).auc_ > 0.9, "a domain that says how text is written is not warned of"
 
 
 def test_text_for_categories_is_as_it_should_be():

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 import sfumato as sf
+from sfumato.ask.prepared import Prepared
 from sfumato.errors import BudgetExceeded, LedgerError, ParameterError, SchemaError
 from sfumato.ledger import Ledger
 from sfumato.publish.calendar import Slot, slots_between
@@ -194,6 +195,28 @@ def test_the_plan_reads_no_data_and_says_the_promise(tmp_path):
     assert plan.refused is None and [one.name for one in plan.tables] == ["countries", "total"]
     assert "±" in plan.tables[0].error and "all periods at once" in plan.tables[1].error
     assert not (tmp_path / "visits.ledger").exists()
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        ('last = "2026-01-04"', "after all 4 "),
+        ("horizon = 10", "after the 10 of the declared horizon "),
+        ("horizon = 400", "after 30 of them not hidden (Concentrated(900)); after 365 "),
+    ],
+)
+def test_the_plan_speaks_of_as_many_periods_as_are_declared(tmp_path, end, words):
+    publication = sf.Publication.load(prepare(tmp_path, days=[], text=FILE.replace('last = "2026-01-04"', end)))
+    assert f"Somebody who comes every day: {words}" in str(publication.plan())
+
+
+def test_notes_in_other_words_make_no_other_edition(tmp_path, monkeypatch):
+    text = FILE.split("[[table]]")[0] + "[[table]]" + FILE.split("[[table]]")[1]
+    path = prepare(tmp_path, text=text)
+    sf.Publication.load(path).run("2026-01-01", today=FEBRUARY)
+    monkeypatch.setattr(Prepared, "notes", lambda prepared: ("the same, in other words",))
+    later = sf.Publication.load(path)
+    assert states(later)[0] == ("2026-01-01", "done") and later.answers("2026-01-01")["countries"].value
 
 
 def test_a_preview_is_made_up_and_says_so(tmp_path):

@@ -92,7 +92,7 @@ def test_accounts_from_the_shell(tmp_path, monkeypatch):
 def test_serve_needs_a_house_or_the_demo():
     assert "--demo" in CliRunner().invoke(app, ["serve"]).stderr
     done = CliRunner().invoke(app, ["serve", "nowhere.toml"])
-    assert done.exit_code == 2 and "cannot be read" in done.stderr
+    assert done.exit_code == 2 and "There is no house" in done.stderr
 
 
 def test_the_demo_has_three_accounts_and_can_be_started_again(tmp_path):

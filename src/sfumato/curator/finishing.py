@@ -120,13 +120,17 @@ def _finished(asked: Asked, request: str, raw: Sequence[Any]) -> tuple[tuple[Rel
 def asked_before(basis: Basis, entry: Entry) -> Asked:
     """Prepare a stored request again, from what the ledger keeps of it."""
     asked = planned(basis, _questions(entry.event, basis), entry.spend)
-    shown = str(entry.event["parameters"].get("snapshot", ""))
-    if _without_notes(asked.event(shown).to_json()) != _without_notes(entry.event):
+    if not same_event(asked, str(entry.event["parameters"].get("snapshot", "")), entry.event):
         raise LedgerError(
             f"The request {entry.id!r} was drawn by another version, or when other public facts held, so that its draw "
             "would be read wrongly; use the version that drew it."
         )
     return asked
+
+
+def same_event(asked: Asked, snapshot: str, stored: Mapping[str, Any]) -> bool:
+    """Tell whether a stored event is that of these questions of a state of the data; in what words does not count."""
+    return bool(_without_notes(asked.event(snapshot).to_json()) == _without_notes(stored))
 
 
 def _without_notes(event: Mapping[str, Any]) -> Any:

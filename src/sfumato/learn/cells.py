@@ -123,19 +123,22 @@ def check_label_type(labels: Any, wanted: Domain) -> None:
 
 
 def warn_of_text(rows: Any, domains: Sequence[Domain]) -> None:
-    """Warn where features are numbers and X is declared as text; no cell is looked at."""
+    """Warn where features are numbers and X is declared as text; no cell is looked at.
+
+    A domain that says how its numbers are written (decimal=",", thousands=, unit=) was made for text.
+    """
     found = [
         place
         for place, (declared, domain) in enumerate(zip(column_types(rows, len(domains)), domains, strict=True))
-        if _type_name(declared).startswith(TEXT_TYPES) and isinstance(domain, (Integers, FixedPoint))
+        if _type_name(declared).startswith(TEXT_TYPES)
+        and isinstance(domain, (Integers, FixedPoint))
+        and domain.figures.plain
     ]
     if found:
-        mark = domains[found[0]].decimal  # type: ignore[attr-defined]
-        other = "," if mark == "." else "."
         warnings.warn(
-            f"Column {found[0]} of X is declared as text, and its domain is one of numbers: digits with {mark!r} "
-            "before decimals are read, and every other cell counts as the missing value. Write X.astype(float), or "
-            f"decimal={other!r} in the domain where numbers are written like 3{other}5.",
+            f"Column {found[0]} of X is declared as text, and its domain is one of numbers: digits with '.' before "
+            "decimals are read, and every other cell counts as the missing value. Write X.astype(float), or "
+            "decimal=',' in the domain where numbers are written like 3,5.",
             AccuracyWarning,
             stacklevel=5,
         )

@@ -96,7 +96,7 @@ def test_a_statement_is_explained_to_somebody_with_a_quota():
     text = "SELECT COUNT(*) FROM data WHERE age > 30"
     with sf.curate(people, described, Pure(1), analysts={"ana": Pure("1/2")}) as curator:
         assert "Fits" in curator.explain(text, Pure("1/2"), analyst="ana").fits
-        assert "ana: person" in curator.explain(text, Pure("3/4"), analyst="ana").fits
-        assert "ana: person" in curator.sql(f"EXPLAIN {text}", Pure("3/4"), analyst="ana").fits
+        assert "ana's limit on a person" in curator.explain(text, Pure("3/4"), analyst="ana").fits
+        assert "ana's limit on a person" in curator.sql(f"EXPLAIN {text}", Pure("3/4"), analyst="ana").fits
         with pytest.raises(ParameterError, match="Say who asks"):
             curator.explain(text, Pure("1/2"))

@@ -67,7 +67,7 @@ def test_a_quota_with_several_limits_and_an_open_delta(tmp_path):
         assert len(rules) == 3
         loss = Loss.flat(Cost.pure("1/4"), reads={"age"})
         ledger.run("one", EVENT, loss, lambda: b"1", analyst="ana")
-        with pytest.raises(BudgetExceeded, match="ana: age"):
+        with pytest.raises(BudgetExceeded, match="ana's limit on age"):
             ledger.run("two", EVENT, Loss.flat(Cost.pure("2/5"), reads={"age"}), lambda: b"1", analyst="ana")
         assert ledger.verify().ok
 

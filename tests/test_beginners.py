@@ -48,12 +48,14 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     (place / "visits.xlsx").write_text("")
     (place / "latin.csv").write_bytes("name\nJos\xe9\n".encode("latin-1"))
     (place / "twice.csv").write_text("age,age\n1,2\n")
-    with sf.curate(DATA, SCHEMA, Pure(50)) as curator:
+    tight = sf.Budget(Pure(2), attributes={"age": Pure(1), "sex": Pure(1)}, secrets=SCHEMA.secrets)
+    with sf.curate(DATA, SCHEMA, Pure(50)) as curator, sf.curate(DATA, SCHEMA, tight) as used:
+        used.mean("age", spend=Pure(1))
         answer = curator.histogram("sex", spend=Pure(1))
         number = curator.mean("age", spend=Pure(1))
         client = sf.local.plan(users=100, spend=Pure(1), candidates=["a", "b"]).client()
         every = {name: getattr(sf, name) for name in sf.__all__}
-        yield {**every, "sf": sf, "curator": curator, "answer": answer, "number": number, "df": DATA, "DATA": DATA, "place": place,
+        yield {**every, "sf": sf, "curator": curator, "used": used, "answer": answer, "number": number, "df": DATA, "DATA": DATA, "place": place,
                "schema": SCHEMA, "client": client}  # fmt: skip
 
 
@@ -76,6 +78,9 @@ MISTAKES = {
     "curator.mean('age', epsilon=1, delta=2)": "between 0 and 1",
     "curator.mean('age', spend=Concentrated(0.1))": "Pure(0.1)",
     "curator.mean('age', epsilon=1000)": "The largest that fits",
+    "used.count('age > 40', spend=Pure(0.1))": "Nothing more of age can be asked with this ledger",
+    "used.histogram('sex', spend=Pure(1.5))": "the limit on sex",
+    "curator.sql('SELECT COUNT(*) FROM data WHERE age > 40')": "This question depends on people",
     "Pure()": "Pure(0.1)",
     "Pure(1, 1e-6)": "Pure(0.1)",
     "Pure(epsilon=1, delta=1e-6)": "Approximate(1, 1e-6)",

@@ -246,7 +246,7 @@ spend = "Approximate(0.5, 1e-6)"
     # Another pay moves the sum by 1 for every row, and a person who is there or not by 101.
     plan = sf.Publication.load(path).plan()
     assert plan.tables[0].spend == "day: epsilon 101"
-    assert plan.refused is not None and "epsilon 101.5 asked, 2 left" in plan.refused
+    assert plan.refused is not None and "epsilon 102 asked, 2 left" in plan.refused
 
 
 def test_made_up_rows_and_keys_that_are_found(tmp_path):

@@ -178,7 +178,7 @@ def test_connect_has_the_curators_methods_answers_and_errors(address):
         assert "ana: person" in people.remaining() and "Pure(4)" in str(people)
         model = people.synthesize(spend=Pure(0.4)).value
         assert model.sample(5).num_rows == 5
-        with pytest.raises(BudgetExceeded, match="ana: person") as refused:
+        with pytest.raises(BudgetExceeded, match="ana's limit on a person") as refused:
             people.median("age", spend=Pure(0.99), where="age > 1")
             people.median("age", spend=Pure(0.99), where="age > 2")
         assert str(refused.value).startswith("Refused before the data were touched")

@@ -230,7 +230,7 @@ class Curator(Shorthands):
         """
         asked = planned(self.basis, question, require_bound(spend))
         seen = weighed(self.ledger, self.basis, asked, spend, self.table.snapshot, analyst=analyst)
-        return foreseen(self.basis, asked, spend, seen)
+        return foreseen(self.basis, asked, spend, seen, self.ledger.budget.person)
 
     def largest(
         self, question: Question | Sequence[Question], spend: Bound, *, analyst: str | None = None

@@ -355,17 +355,23 @@ def total_text(epsilon: Extended, delta: Fraction) -> str:
     )
 
 
-def list_text(epsilon: Extended, delta: Fraction, pure: Extended, questions: int) -> str:
+def list_text(epsilon: Extended, delta: Fraction, pure: Extended, questions: int, *, pure_first: bool = False) -> str:
     """Say what the questions of a list tell together; no delta is said where `pure`, without one, is the same.
 
     >>> list_text(Fraction("1.13244"), Fraction(1, 10**6), Fraction(2), 20)
     'Together the 20 questions tell at most epsilon 1.133 at delta 1e-6 about a person, and epsilon 2 without a delta.'
     """
     total, whole = rounded(epsilon, up=True, digits=4), rounded(pure, up=True, digits=4)
-    chance = "" if total == whole else f" at delta {typed(delta)}"
-    # What is charged is told without a delta where that is finite; both figures are named, so that neither is a riddle.
-    also = f", and epsilon {whole} without a delta" if chance and not isinstance(pure, Infinity) else ""
-    return f"Together the {questions} questions tell at most epsilon {total}{chance} about a person{also}."
+    said, also = f"epsilon {total} at delta {typed(delta)}", f"epsilon {whole} without a delta"
+    if total == whole:
+        said, also = f"epsilon {whole}", ""
+    elif isinstance(pure, Infinity):
+        also = ""
+    elif pure_first:
+        # What is charged is told without a delta where that is finite; both are named, so that neither is a riddle.
+        said, also = f"epsilon {whole}", said
+    more = f", and {also}" if also else ""
+    return f"Together the {questions} questions tell at most {said} about a person{more}."
 
 
 def by_curve_text(names: Sequence[str]) -> str:

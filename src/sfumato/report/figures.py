@@ -86,6 +86,24 @@ def meaning(cost: Cost, delta: Fraction, values: int | None = None) -> Meaning:
     return Meaning(epsilon, delta, min(guesses), belief, information(rho, values))
 
 
+def smallest(own: Meaning, *others: Meaning | None) -> Meaning:
+    """Return the smallest of figures that all hold for the same attributes; epsilon stays at the delta of the first.
+
+    >>> own, whole = (meaning(cost, Fraction(1, 10**6)) for cost in (Cost.concentrated("1/10"), Cost.pure("1/2")))
+    >>> smallest(own, whole).epsilon == whole.epsilon, smallest(own, None) == own
+    (True, True)
+    """
+    found = [own, *(other for other in others if other is not None)]
+    beliefs = [one.belief for one in found if one.belief is not None]
+    return Meaning(
+        min(one.epsilon for one in found if one.delta <= own.delta),
+        own.delta,
+        min(one.guess for one in found),
+        min(beliefs, default=None),
+        min(one.nats for one in found),
+    )
+
+
 def promised(bound: Bound, delta: Fraction, values: int | None = None) -> Meaning:
     """Return what a limit means; one with a larger delta of its own is read at that."""
     own = bound.delta if isinstance(bound, Approximate) else delta

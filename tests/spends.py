@@ -207,7 +207,7 @@ def page(found: list[Cell]) -> str:
         "# Spends",
         "",
         "Which mechanism answers which question at which spend, or the sentence of the refusal. This page is written",
-        "by `python -m tests.spends`, which prepares every question, and every cell of it is a test: the",
+        "by `python -m tests.spends`, which prepares the questions that depend on the spend (audits are counts by group; learners: [learn](learn.md)), and every cell of it is a test: the",
         "loss of what would run is proved to be within the spend.",
         "",
         f"The spends are {shown}.",

@@ -1,4 +1,4 @@
-"""The exact texts of the ledger (ledger-filters section 4); each is tested as it stands.
+"""The exact texts of the ledger (docs/theory/ledger.md); each is tested as it stands.
 
 What was used or asked is rounded up, what is left is rounded down, limits stand as they were typed. Every number
 is a function of stored public sums and of the request: no text depends on how a mechanism ran.

@@ -77,7 +77,10 @@ class Asked:
         found = []
         for form, prepared in zip(self.forms, self.prepared, strict=True):
             inner = prepared.mechanism.event()
-            found.append((inner, {"mechanism": inner.to_json(), "question": form, "notes": list(prepared.notes())}))
+            told = {"mechanism": inner.to_json(), "question": form, "notes": list(prepared.notes())}
+            people = prepared.gauge.people
+            # How a draw is read may depend on how many people there are, and a later state of the data has others.
+            found.append((inner, told if people is None else {**told, "people": people}))
         return tuple(found)
 
     def events(self, snapshot: str) -> list[Event]:

@@ -219,7 +219,8 @@ class Curator(Shorthands):
                 f"The ledger holds no draw for {f'the request {request!r}' if isinstance(request, str) else 'that'}; "
                 "give answer.request, or the request of a FitError."
             )
-        asked, kept = asked_before(self.basis, entry), replace(self.ledger.stored(request), reused=not again)
+        kept = replace(self.ledger.stored(request), reused=not again)
+        asked = asked_before(self.basis, entry, kept.question_key, self.table.snapshot)
         answers = answers_of(self.ledger, asked, kept, str(entry.event["parameters"]["snapshot"]), again=again)
         return answers if "parts" in entry.event["parameters"] else answers[0]
 

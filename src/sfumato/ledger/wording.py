@@ -32,6 +32,10 @@ EDITED = (
     "The stored answer of the request {id!r} is not the one that was committed: somebody changed it in the ledger's "
     "file, so it is not shown; run sfumato ledger verify, and restore the newest copy that passes."
 )
+EDITED_STATE = (
+    "The state of the conversation {id!r} is not the one that the chain names: somebody changed it in the ledger's "
+    "file, so it is not opened; run sfumato ledger verify, and restore the newest copy that passes."
+)
 FREE = "It was answered before on the same data, so asking again costs nothing and gives the stored answer."
 BEGUN = "It was paid for before and cut short, so asking again costs nothing and finishes what was begun."
 UNREAD = (

@@ -35,7 +35,7 @@ DATA = {"name": "a", "source": "a.csv", "schema": "a.toml", "ledger": "a.ledger"
         ({"dataset": DATA}, "two brackets"),
         ({"dataset": [DATA, {**DATA, "ledger": "b"}]}, "same name"),
         ({"dataset": [DATA, {**DATA, "name": "b"}]}, "same ledger"),
-        ({"dataset": [{**DATA, "person": "4"}]}, "write Pure(4)"),
+        ({"dataset": [{**DATA, "person": "4"}]}, r"write Pure\(4\)"),
         ({"dataset": [{**DATA, "each_attribute": "Pure(1)"}]}, "write person ="),
         ({"dataset": [{**DATA, "person": "Pure(1)", "quotas": {"ana": "Pure(1)"}}]}, "everyone"),
         ({"dataset": [{**DATA, "relation": "other"}]}, "add remove"),

@@ -124,8 +124,9 @@ def asked_before(basis: Basis, entry: Entry, key: str | None, open_snapshot: str
     `key` is what the question went by when it was asked: its schema is part of it, with all derived and public columns.
     """
     own = str(entry.event["parameters"].get("snapshot", ""))
+    questions = _questions(entry.event, basis)
     then = _as_it_was(basis, entry, own == open_snapshot)
-    asked = planned(then, _questions(entry.event, then), entry.spend)
+    asked = planned(then, questions, entry.spend)
     same_schema = key is None or key == key_of(then, asked, entry.spend, own)
     if not same_schema or not same_event(asked, own, entry.event):
         raise LedgerError(

@@ -266,8 +266,7 @@ def load_state(session: Session, request_id: str) -> Conversation | None:
     if stored.memory is None or is_lost(session, stored):
         _bury(session, stored)
         return None
-    if not _remembers(session, stored):
-        raise LedgerError(wording.EDITED_STATE.format(id=stored.id))
+    require_remembered(session, stored)
     return Conversation(request_id, stored.step, stored.memory, stored.answer)
 
 
@@ -276,13 +275,13 @@ def is_lost(session: Session, stored: Stored) -> bool:
     return stored.memory is None or session.steps(stored.id) != stored.step
 
 
-def _remembers(session: Session, stored: Stored) -> bool:
-    """Tell whether the state is the one that the chain's last row about it names; earlier versions named none."""
+def require_remembered(session: Session, stored: Stored) -> None:
+    """Refuse a state that is not the one that the chain's last row about it names; earlier versions named none."""
+    if stored.memory is None:
+        return
     row = session.row_of("answered", stored.id, last=True)
-    if row is None or stored.memory is None:
-        return not stored.step
-    named = json.loads(row.body).get("state")
-    return named is None or named == digest(stored.memory)
+    if row is None or json.loads(row.body).get("state", digest(stored.memory)) != digest(stored.memory):
+        raise LedgerError(wording.EDITED_STATE.format(id=stored.id))
 
 
 def _bury(session: Session, stored: Stored) -> None:

@@ -299,7 +299,7 @@ class Session:
         """Add a row to the chain, with the digest of the sums after it, and return its number."""
         if self._sealed is None:
             # Handed on from row to row, never taken from the sums themselves: that would seal whatever they are now.
-            self._sealed = sums_after(str(self.connection.scalar(_BODY, {"wanted": self.head.length})))
+            self._sealed = sums_after(self.body(self.head.length))
             assert self._sealed is not None
         self._saved = None
         row = Row(self.head.length + 1, kind, reservation, with_sums(body, self._sealed))
@@ -312,6 +312,10 @@ class Session:
         found = _ROWS_OF if kinds else _ROWS
         for line in self.connection.execute(found, {"after": after, **({"kinds": kinds} if kinds else {})}):
             yield Row(line.number, line.kind, line.reservation, line.body), line.seal
+
+    def body(self, number: int) -> str:
+        """Return what a row says."""
+        return str(self.connection.scalar(_BODY, {"wanted": number}))
 
     def row_of(self, kind: str, request_id: str, *, last: bool = False) -> Row | None:
         """Return the first or last row of a kind about a request; None if there is none, or it is not as sealed."""

@@ -164,6 +164,7 @@ def test_an_edited_row_with_new_seals_is_noticed_by_the_head_that_was_kept(tmp_p
         spend(ledger, "first", "second")
     with Ledger(tmp_path / "l") as ledger:
         rewrite(ledger, edited)
+    with Ledger(tmp_path / "l") as ledger:
         assert any("belongs to another request" in problem for problem in ledger.verify().problems)
         with ledger._journal.session(write=False) as session:
             bodies = {row.reservation: json.loads(row.body) for row, _ in session.rows("reserved")}

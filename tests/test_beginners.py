@@ -48,12 +48,15 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     (place / "visits.xlsx").write_text("")
     (place / "latin.csv").write_bytes("name\nJos\xe9\n".encode("latin-1"))
     (place / "twice.csv").write_text("age,age\n1,2\n")
-    with sf.curate(DATA, SCHEMA, Pure(50)) as curator:
+    tight = sf.Budget(Pure(2), attributes={"age": Pure(1), "sex": Pure(1)}, secrets=SCHEMA.secrets)
+    with sf.curate(DATA, SCHEMA, Pure(50)) as curator, sf.curate(DATA, SCHEMA, tight) as used:
+        used.mean("age", spend=Pure(1))
         answer = curator.histogram("sex", spend=Pure(1))
         number = curator.mean("age", spend=Pure(1))
+        client = sf.local.plan(users=100, spend=Pure(1), candidates=["a", "b"]).client()
         every = {name: getattr(sf, name) for name in sf.__all__}
-        yield {**every, "sf": sf, "curator": curator, "answer": answer, "number": number, "df": DATA, "DATA": DATA, "place": place,
-               "schema": SCHEMA}  # fmt: skip
+        yield {**every, "sf": sf, "curator": curator, "used": used, "answer": answer, "number": number, "df": DATA, "DATA": DATA, "place": place,
+               "schema": SCHEMA, "client": client}  # fmt: skip
 
 
 MISTAKES = {
@@ -75,6 +78,9 @@ MISTAKES = {
     "curator.mean('age', epsilon=1, delta=2)": "between 0 and 1",
     "curator.mean('age', spend=Concentrated(0.1))": "Pure(0.1)",
     "curator.mean('age', epsilon=1000)": "The largest that fits",
+    "used.count('age > 40', spend=Pure(0.1))": "Nothing more of age can be asked with this ledger",
+    "used.histogram('sex', spend=Pure(1.5))": "the limit on sex",
+    "curator.sql('SELECT COUNT(*) FROM data WHERE age > 40')": "This question depends on people",
     "Pure()": "Pure(0.1)",
     "Pure(1, 1e-6)": "Pure(0.1)",
     "Pure(epsilon=1, delta=1e-6)": "Approximate(1, 1e-6)",
@@ -250,6 +256,21 @@ MISTAKES = {
     "sf.local.plan(users=100, epsilon=1, candidates=['a', 'b'])": "spend=Pure(0.1)",
     "sf.local.read_plan(3)": "path of a plan",
     "sf.local.plan(users=100, spend=Pure(1), candidates=['a', 'b']).client().reports(3)": "in a list",
+    "client.report()": "client.report('red')",
+    "client.reports()": "client.reports(['red', 'green'])",
+    "sf.local.plan(users=100, spend=Pure(1), candidates=['a', 'b']).save()": "plan.save('plan.json')",
+    "sf.plan()": "plan.sample_size(",
+    "sf.plan(Mean('age'), Pure(1))": "curator.preview(question, Pure(1))",
+    "sf.draft(df).save()": "draft.save('people.toml')",
+    "sf.draft(df).save(place / 'visits.csv')": "overwrite=True",
+    "Mean('age').ask": "curator.ask(question, Pure(0.1))",
+    "Histogram('sex').run(curator)": "curator.ask(question, Pure(0.1))",
+    "Mean('age').preview(curator)": "curator.preview(question, Pure(0.1))",
+    "Mean('age').colum": "did you mean 'column'",
+    "len(curator)": "curator.count(spend=Pure(0.1))",
+    "float(Pure(1))": "float(Pure(1).epsilon)",
+    "int(Concentrated(1))": "Concentrated(0.1).rho",
+    "round(Pure(1), 2)": "float(Pure(1).epsilon)",
     "sf.Publication('counts.toml')": "Publication.load('counts.toml')",
 }
 
@@ -285,6 +306,8 @@ UNDERSTOOD = [
     "curator.preview(Mean('age'), epsilon=0.1).fits",
     "str(curator.report(delta=1e-5)) and not hasattr(curator, 'avg')",
     "answer.frame.to_pandas().shape == (4, 4)",
+    "bool(curator)",
+    "sf.draft(df).save(place / 'drafted.toml').read_text() == sf.draft(df).to_toml()",
     "answer.to_polars().shape == answer.value.to_polars().shape[:1] + (4,)",
     "int(number) == int(number.value) and round(number, 1) == round(float(number), 1)",
     "curator.histogram(['sex', 'department'], epsilon=0.1).value.keys == ('sex', 'department')",
@@ -465,6 +488,41 @@ def test_a_preview_says_how_wrong_the_answer_will_be(names: dict[str, Any]) -> N
     low, high = curator.count("age > 30", spend=Pure(1)).interval()
     assert (count.unit, count.size) == ("value", (high - low) / 2)
     assert "known only after paying" in curator.preview(sf.Synthesize(columns=["sex"]), Pure(1)).error
+
+
+def test_a_preview_of_several_quantiles_is_not_too_hopeful() -> None:
+    ages = [place % 7919 for place in range(2000)]
+    stated, seen = [], 0
+    for _ in range(25):
+        curator = sf.curate(pandas.DataFrame({"pay": ages}), sf.Schema({"pay": sf.integers(0, 7918)}), Pure(5))
+        quarters = sf.Quantiles("pay", [0.25, 0.5, 0.75])
+        seen = curator.preview(quarters, Pure(1)).expected.size
+        stated.append(curator.ask(quarters, Pure(1)).interval()["rank error"][0])
+    assert sum(stated) / 25 <= 1.25 * seen, "on average the answer states no more, but for the luck of 25 draws"
+    assert seen <= 2 * sum(stated) / 25, "nor much less"
+
+
+def test_groups_that_cannot_hold_anybody_and_means_at_an_end_are_said() -> None:
+    rows = pandas.DataFrame({"age": [0] * 400 + [50] * 400, "team": ["a"] * 400 + ["b"] * 400})
+    schema = sf.Schema({"age": sf.integers(0, 99), "team": sf.categories("a", "b"), "decade": sf.bins("age", step=10)})
+    with sf.curate(rows, schema, Pure(90)) as curator:
+        said = curator.histogram(["decade", "age"], spend=Pure(1)).notes
+        assert any("'decade' and 'age' are both read from 'age'" in note for note in said)
+        assert not any("both read" in note for note in curator.histogram(["decade", "team"], spend=Pure(1)).notes)
+        ended = 0
+        for place in range(30):  # half of all draws are below the range
+            answer = curator.mean("age", where=f"age < {place + 5} OR team = 'a'", spend=Pure("0.5"))
+            noted = any("The noise took the mean to an end" in note for note in answer.notes)
+            assert noted == (answer.value == 0), answer
+            ended += noted
+        assert 1 <= ended <= 29
+
+
+def test_rows_of_an_answer_hold_plain_numbers() -> None:
+    rows = pandas.DataFrame({"cost": [1.25, 2.5] * 200})
+    with sf.curate(rows, sf.Schema({"cost": sf.fixed(0, 10, step="0.01")}), Pure(9)) as curator:
+        found = curator.quantiles("cost", [0.5], spend=Pure(5)).frame.rows()
+    assert {type(cell) for row in found for cell in row} <= {int, float}
 
 
 def test_rows_that_are_weighed_down_are_said_wherever_the_number_goes() -> None:

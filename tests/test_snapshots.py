@@ -222,3 +222,41 @@ def test_bad_input(place, tmp_path):
     path = written(tmp_path / "a.parquet", [34])
     with pytest.raises(LedgerError, match="private"):
         ask(path, place, private=blocked)
+
+
+def test_a_stored_draw_is_read_with_the_people_it_was_drawn_of(tmp_path: Path) -> None:
+    """Another state of the data has other people: what was drawn of the first is not made to agree with these."""
+    few, many = ({"age": [20] * half + [80] * half, "sex": ["Female", "Male"] * half} for half in (500, 2000))
+    tables = sf.workloads.marginals(SCHEMA, width=1, columns=["sex"])
+    with sf.curate(pyarrow.table(few), SCHEMA, Pure(9), ledger=tmp_path / "l", snapshot="january") as curator:
+        first = [curator.answer(tables, spend=Pure(1)), curator.distribution("age", spend=Pure(1))]
+    with sf.curate(pyarrow.table(many), SCHEMA, ledger=tmp_path / "l", snapshot="february") as curator:
+        read = [(curator.refit(one.request), curator.stored(one.request)) for one in first]
+    with sf.curate(pyarrow.table(few), SCHEMA, ledger=tmp_path / "l", snapshot="january") as curator:
+        again = [curator.answer(tables, spend=Pure(1)), curator.distribution("age", spend=Pure(1))]
+    for one, both, last in zip(first, read, again, strict=True):
+        assert last.reused and {str(found.value) for found in (*both, last)} == {str(one.value)}
+    assert all(one.event.parameters["people"] == 1000 for one in first)
+
+
+def test_a_stored_draw_is_not_read_with_other_derived_columns(tmp_path: Path) -> None:
+    data = pyarrow.table({"age": [25] * 300, "sex": ["Male"] * 300})
+    narrow, wide = (SCHEMA.with_columns(group=sf.bins("age", step=step)) for step in (25, 26))
+    sf.curate(data, SCHEMA, Pure(9), ledger=tmp_path / "l", snapshot="a").close()  # bins come later, and may differ
+    with sf.curate(data, narrow, ledger=tmp_path / "l", snapshot="a") as curator:
+        asked = curator.ask(Histogram("group"), Pure(1)).request
+        assert curator.stored(asked).value["count"][1] > 200
+    with sf.curate(data, wide, ledger=tmp_path / "l", snapshot="a") as curator:
+        for read in (curator.stored, curator.refit):
+            with pytest.raises(LedgerError, match="other public facts held"):
+                read(asked)
+
+
+def test_a_ledger_of_periods_opens_a_frame_without_a_name(tmp_path: Path) -> None:
+    days = Schema({"age": integers(0, 99), "day": sf.dates("2024-01-01", "2024-12-31")})
+    frame = pyarrow.table({"age": [1, 2], "day": ["2024-01-01", "2024-01-02"]})
+    limits = Budget(person="none", units={"day": Pure(1)})
+    for _ in range(2):
+        with sf.curate(frame, days, limits, ledger=tmp_path / "l", relation=sf.ADD_REMOVE) as curator:
+            assert not curator.ledger.history()
+        limits = None

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from sfumato.questions import (
         Count,
         Distribution,
+        GroupAudit,
         GroupBy,
         Histogram,
         Mean,
@@ -81,8 +82,8 @@ _HOMES = {
     "sfumato.noise": "Noise",
     "sfumato.publish": "Publication",
     "sfumato.serve.remote": "connect",
-    "sfumato.questions": "Count Distribution GroupBy Histogram Mean People Popular Quantiles Queries Sum "
-    "Synopsize Synthesize Variance",
+    "sfumato.questions": "Count Distribution GroupAudit GroupBy Histogram Mean People Popular Quantiles Queries "
+    "Sum Synopsize Synthesize Variance",
     "sfumato.table.database": "Database Link PublicTable",
     "sfumato.table.drafting": "Draft draft",
     "sfumato.table.schema": "Schema",
@@ -147,6 +148,7 @@ __all__ = [
     "Distribution",
     "Draft",
     "Event",
+    "GroupAudit",
     "GroupBy",
     "Histogram",
     "Interaction",

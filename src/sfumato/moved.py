@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from types import MappingProxyType
-from typing import Any
+from types import MappingProxyType, ModuleType
+from typing import Any, NoReturn
 
-from sfumato.errors import UnknownName
+from sfumato.errors import ParameterError, UnknownName
 
 NONE: Mapping[str, str] = MappingProxyType({})
 
@@ -29,6 +29,16 @@ def moved(module: str, places: Mapping[str, str], instead: Mapping[str, str] = N
         raise UnknownName(f"{module} has no {name!r}; see dir({module}) for what there is.")
 
     return missing
+
+
+def uncalled(module: str, said: str) -> None:
+    """Let a module that people take for a function say what to write."""
+
+    class Room(ModuleType):
+        def __call__(self, *given: Any, **named: Any) -> NoReturn:
+            raise ParameterError(f"{module} holds functions and is none itself; {said}.")
+
+    sys.modules[module].__class__ = Room
 
 
 def later(

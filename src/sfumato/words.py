@@ -81,7 +81,13 @@ KEYWORDS = guide(
 )
 
 EXAMPLES: Mapping[str, str] = {
-    # what is called: a call that is complete
+    # what is called: a call that is complete; with a dot before it, what holds in one place
+    "Client.report": "client.report('red'), the item of this device",
+    "Client.reports": "client.reports(['red', 'green']), one item a device",
+    "Device.report": "device.report('red'), the item of this device",
+    "Draft.save": "draft.save('people.toml')",
+    "Plan.client": "plan.client()",
+    "Plan.save": "plan.save('plan.json')",
     "Approximate": "Approximate(1, 1e-6)",
     "Budget": "Budget(person=Pure(3), each_attribute=Pure(1))",
     "Concentrated": "Concentrated(0.05)",
@@ -155,8 +161,10 @@ def one_of(name: str, value: Any, known: Iterable[str]) -> None:
         raise ParameterError(f"{name} is one of {', '.join(words)}, and {value!r} is none of them.")
 
 
-def misfit(called: str, signature: inspect.Signature, given: tuple[Any, ...], named: Mapping[str, Any]) -> str | None:
-    """Say in a sentence why arguments do not fit a call; None if they do."""
+def misfit(
+    called: str, signature: inspect.Signature, given: tuple[Any, ...], named: Mapping[str, Any], whole: str = ""
+) -> str | None:
+    """Say in a sentence why arguments do not fit a call, `whole` with its class; None if they do."""
     try:
         signature.bind(*given, **named)
     except TypeError:
@@ -164,7 +172,8 @@ def misfit(called: str, signature: inspect.Signature, given: tuple[Any, ...], na
     else:
         return None
     known = {name: one for name, one in signature.parameters.items() if name not in ("self", "cls")}
-    example = f"write {EXAMPLES[called]}" if called in EXAMPLES else f"it takes {_listed(known)}"
+    shown = EXAMPLES.get(whole) or EXAMPLES.get(called)
+    example = f"write {shown}" if shown else f"it takes {_listed(known)}"
     for word in named:
         if word not in known:
             close = get_close_matches(word, known, n=1, cutoff=0.75)
@@ -210,7 +219,7 @@ def understood(call: Callable[Arguments, Result]) -> Callable[Arguments, Result]
         try:
             return call(*given, **named)
         except TypeError:
-            wrong = misfit(called, inspect.signature(call), given, named)
+            wrong = misfit(called, inspect.signature(call), given, named, call.__qualname__)
             if wrong is None:
                 raise
         raise ParameterError(wrong)

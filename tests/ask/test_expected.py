@@ -70,10 +70,10 @@ def test_squares_of_a_wide_column_have_a_preview() -> None:
             assert seen is not None and seen.size > 0
 
 
-def listed(people: int = 4000) -> sf.Curator:
+def listed(people: int = 4000, limit: sf.Bound | None = None) -> sf.Curator:
     schema = sf.Schema({"age": sf.integers(0, 99), "sex": sf.categories("f", "m")})
     table = pyarrow.table({"age": [place % 100 for place in range(people)], "sex": ["f", "m"] * (people // 2)})
-    return sf.curate(table, schema, sf.Approximate(3, "1e-6"))
+    return sf.curate(table, schema, sf.Approximate(3, "1e-6") if limit is None else limit)
 
 
 def test_the_preview_of_a_list_says_the_error_of_each_question_in_plain_words() -> None:
@@ -83,12 +83,25 @@ def test_the_preview_of_a_list_says_the_error_of_each_question_in_plain_words() 
         alone = [curator.preview(question, Pure("1/4")) for question in questions]
         twins = curator.preview([sf.Count("age > 30"), sf.Count("age > 60")], Pure(1))
         refused = str(curator.preview(questions, Pure(50)))
-    lines = ["Mean of age", "Count, with a condition on age", "Quantiles of age", "Synthesize"]
+    lines = ["Mean of age", "Count, with a condition on age", "Quantiles of age", "Synthetic data"]
     for title, one in zip(lines, alone, strict=True):
         assert f"{title}: {one.error}" in text
     assert "Together the 4 questions tell at most epsilon 1 about a person." in text
     assert twins.expected is not None and "Each of the 2: 95 % of the time the noise moves it" in str(twins)
     assert "fixed before" not in text + refused and "Together" not in refused
+
+
+def test_a_list_at_a_pure_spend_is_told_without_a_delta_first() -> None:
+    questions = [sf.Count(f"age > {age}") for age in range(10, 90, 4)]
+    with listed() as curator:
+        text = curator.preview(questions, Pure(1)).text
+        assert "Together the 20 questions tell at most epsilon 1 about a person, and epsilon 0." in text
+        assert text.count(" at delta 1e-6") == 1
+        wide = curator.preview(questions, sf.Approximate(1, "1e-6")).text
+        assert "Together the 20 questions tell at most epsilon 1 at delta 1e-6 about a person" in wide
+    with listed(limit=Pure(3)) as pure:
+        text = pure.preview(questions, Pure(1)).text
+        assert text.endswith("Together the 20 questions tell at most epsilon 1 about a person.")
 
 
 def test_the_error_of_a_long_list_is_that_of_the_noise_it_really_gets() -> None:

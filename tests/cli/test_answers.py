@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,12 +11,14 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+from sfumato.cli.reading import load_answer
 from sfumato.curator import curate
 from sfumato.curator.phrases import read_phrase
 from sfumato.curator.typed import read_question, read_request
 from sfumato.errors import ParameterError
 from sfumato.ledger import Ledger
-from sfumato.privacy import Pure
+from sfumato.privacy import Approximate, Loss, Pure
+from sfumato.table.schema import Schema
 from tests.cli.conftest import SCHEMA, Place, run
 
 
@@ -42,7 +45,8 @@ def test_tables_of_a_workload_are_written(place: Place, tmp_path: Path, ending: 
     out = tmp_path / f"tables.{ending}"
     assert place.query("tables 2 of decade, sex", "--out", str(out), spend="Pure(0.5)").code == 0
     table = pyarrow.csv.read_csv(out) if ending == "csv" else pyarrow.parquet.read_table(out)
-    assert table.column_names == ["table", "cell", "count", "count, low", "count, high"] and table.num_rows == 20
+    said = ["table", "cell", "decade", "sex", "count", "count, low", "count, high"]
+    assert table.column_names == said and table.num_rows == 20
     for asked in ("prefixes of decade", "ranges of decade"):
         assert place.query(asked, spend="Pure(0.2)").code == 0
 
@@ -53,7 +57,7 @@ def test_quantiles_of_every_group_are_one_release(place: Place, tmp_path: Path) 
     assert found.code == 0, found.err
     table = found.json["table"]
     assert table["sex"] == ["Female", "Male"] and all(30 < age < 70 for age in table["age"])
-    assert 0.99 < float(Fraction(found.json["person_epsilon"])) <= 1 and len(found.json["groups"]) == 2
+    assert (found.json["person_epsilon"], found.json["at_delta"], len(found.json["groups"])) == (1, 0, 2)
     assert pyarrow.csv.read_csv(out).column("sex").to_pylist() == ["Female", "Male"]
     with Ledger(place.ledger) as ledger:
         assert len(ledger.history()) == 1
@@ -116,6 +120,25 @@ def test_a_model_of_a_number_is_learned_by_its_own_command(place: Place, tmp_pat
     assert again.code == 0 and "was answered before" in again.out
     made = place.run("read", model, f"predict {place.data}", "--out", tmp_path / "predicted.csv")
     assert made.code == 0 and "predicted" in (tmp_path / "predicted.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    "asked", ["sex from age, hours with linear", "decade from age, hours with linear(classes=0|30|60)"]
+)
+def test_a_model_with_probabilities_tells_them_beside_the_label(place: Place, tmp_path: Path, asked: str) -> None:
+    out, told = tmp_path / "rule.json", tmp_path / "predicted.csv"
+    learned = place.query(f"learn {asked}", "--out", str(out), spend="Pure(1)")
+    assert learned.code == 0, learned.err
+    (tmp_path / "new.csv").write_text("name,age,hours\na,30,40\nb,70,10\n")
+    assert run("read", out, f"predict {tmp_path / 'new.csv'}", "--out", told).code == 0
+    predicted = pyarrow.csv.read_csv(told)
+    rule = load_answer(out).value
+    shown = rule.classes[1:] if len(rule.classes) == 2 else rule.classes
+    assert predicted.column_names == ["name", "age", "hours", "predicted", *(f"probability of {one}" for one in shown)]
+    chances = rule.predict_proba([[30, 40], [70, 10]])[:, -1].tolist()
+    assert predicted.column(f"probability of {shown[-1]}").to_pylist() == pytest.approx(chances)
+    again = run("read", out, f"predict {told}")
+    assert again.code == 2 and "has a column 'predicted' already" in again.err
 
 
 def test_a_rule_is_learned_and_predicts(place: Place, tmp_path: Path) -> None:
@@ -300,3 +323,19 @@ def test_decisions_are_audited_privately_at_the_shell(place: Place, tmp_path: Pa
     for wrong, said in (("audit of sex", "by protected columns"), ("audit of sex by decade with labl=age", "label"),
                         ("audit of sex by decade", "write 'with favourable=")):  # fmt: skip
         assert said in place.query(wrong, spend="Pure(1)").err
+
+
+def test_a_loss_in_json_is_told_without_a_delta_if_it_has_none(place: Place) -> None:
+    for options in (("--preview",), ("--rehearse",), ()):
+        found = place.query("count where age >= 40", "--json", *options, spend="Pure(0.2)").json
+        assert (found["person_epsilon"], found["at_delta"]) == (0.2, 0)
+
+
+def test_a_loss_in_json_is_told_at_the_delta_of_the_spend_or_of_the_limit(place: Place, tmp_path: Path) -> None:
+    Ledger(tmp_path / "wide.ledger", Approximate(3, 1e-7), schema=Schema.load(place.schema).fingerprint).close()
+    wide = replace(place, ledger=tmp_path / "wide.ledger")
+    for spend, delta in (("Approximate(1, 1e-9)", "1e-9"), ("Concentrated(0.01)", "1e-7")):
+        found = wide.query("ranges of age", "--json", "--preview", spend=spend).json
+        exact = Loss.from_json(found["loss"]).person.epsilon_at(delta)
+        assert found["at_delta"] == float(delta)
+        assert exact <= Fraction(str(found["person_epsilon"])) < exact * Fraction("1.0001")

@@ -205,6 +205,12 @@ def test_a_spend_that_is_written_as_elsewhere_is_told_how(place: Place, option: 
     assert found.code == 2 and one_sentence(found.err) and '--spend "Pure(0.1)"' in found.err
 
 
+@pytest.mark.parametrize(("typed", "written"), [("0.2", "Pure(0.2)"), ("epsilon=1", "Pure(1)"), ("1/4", "Pure(1/4)")])
+def test_a_spend_that_is_a_bare_number_is_told_its_measure(place: Place, typed: str, written: str) -> None:
+    found = place.query("count", spend=typed)
+    assert found.code == 2 and one_sentence(found.err) and f"write {written}" in found.err
+
+
 def test_who_has_no_ledger_is_told_how_to_make_one(place: Place) -> None:
     found = place.run("query", place.data, place.schema, "count", "--spend", "Pure(0.1)")
     assert found.code == 2 and one_sentence(found.err) and "sfumato ledger create people.ledger" in found.err
@@ -216,6 +222,8 @@ def test_who_has_no_ledger_is_told_how_to_make_one(place: Place) -> None:
     [
         ("average of age", "'mean of age'"),
         ("avg(age)", "'mean of age'"),
+        ("average hours", "'mean of hours'"),
+        ("percentile of hours", "'quantiles 0.25, 0.5, 0.75 of hours'"),
         ("max of age", "quantiles 0.01, 0.99"),
         ("std of age", "variance of age"),
     ],
@@ -243,3 +251,9 @@ def test_the_command_that_learns_is_told_its_own_options(place: Place) -> None:
     asked = ("sex", "--from", "hours", "--ledger", ledger, "--spend", "Pure(1)")
     found = place.run("learn", place.data, place.schema, *asked)
     assert found.code == 2 and '--missing "hours=30"' in found.err and "behind the question" not in found.err
+
+
+@pytest.mark.parametrize("more", [(), ("--workers", "2"), ("--port", "0")])
+def test_a_house_that_is_not_there_ends_at_once(tmp_path: Path, more: tuple[str, ...]) -> None:
+    said = run("serve", tmp_path / "nope.toml", *more)
+    assert said.code == 2 and one_sentence(said.err) and "write the path of a house.toml" in said.err, said.err

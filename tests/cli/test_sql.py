@@ -110,3 +110,22 @@ def test_a_name_before_the_file_of_one_table_is_said_to_be_too_much(tmp_path: Pa
     refused = CliRunner().invoke(app, [*common, f"data={tmp_path / 'visits.parquet'}"])
     assert refused.exit_code == 2 and f"write --data {tmp_path / 'visits.parquet'}." in refused.stderr
     assert CliRunner().invoke(app, [*common, str(tmp_path / "visits.parquet")]).exit_code == 0
+
+
+def test_of_one_table_the_file_may_stand_before_its_schema(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("age\n" + "40\n" * 50)
+    (tmp_path / "people.toml").write_text('[columns.age]\ntype = "integer"\nlow = 0\nhigh = 99\n')
+    (tmp_path / "asked.sql").write_text("SELECT COUNT(*) FROM data WHERE age > 30")
+    named = [str(tmp_path / "people.csv"), str(tmp_path / "people.toml")]
+    paid = ["--ledger", str(tmp_path / "l"), "--spend", "Pure(1)", "--json"]
+    made = CliRunner().invoke(app, ["ledger", "create", paid[1], "--person", "Pure(9)", "--schema", named[1]])
+    assert made.exit_code == 0, made.output
+    text = "SELECT COUNT(*) FROM data WHERE age > 30"
+    found = [
+        CliRunner().invoke(app, ["sql", *words, *paid])
+        for words in ([*named, text], [named[1], text, "--data", named[0]], [*named, "-f", str(tmp_path / "asked.sql")])
+    ]
+    assert [one.exit_code for one in found] == [0, 0, 0], [one.output for one in found]
+    assert [json.loads(one.output)["reused"] for one in found] == [False, True, True]
+    twice = CliRunner().invoke(app, ["sql", *named, text, "--data", named[0], *paid])
+    assert twice.exit_code == 2 and "written once" in twice.output

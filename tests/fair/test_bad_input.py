@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from sfumato import fair
-from sfumato.errors import ParameterError, SchemaError
+from sfumato.errors import ParameterError, SchemaError, SfumatoError
 from tests.fair.support import metric_of, normal
 
 LINE = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0))) / 4
@@ -87,6 +90,45 @@ def test_parity_with_an_impossible_gap():
 def test_a_protected_column_that_is_missing():
     with pytest.raises(SchemaError, match="protected column 'gender' is not in the table"):
         fair.audit(np.full(40, 0.51), table(), "gender")
+
+
+@pytest.mark.parametrize(
+    ("typed", "word"),
+    [
+        ("fair.audit(people.ok, 'nope.csv', 'sex', favourable='yes')", "pandas.read_csv('people.csv')"),
+        ("fair.audit(people.ok, Path('nope.csv'), 'sex', favourable='yes')", "fair.audit_file('people.csv', 'sex'"),
+        ("fair.audit(people.ok, None, 'sex', favourable='yes')", "pandas.read_csv"),
+        ("fair.audit('nope.csv', people, 'sex', favourable='yes')", "fair.audit_file('people.csv', 'sex'"),
+        ("fair.audit('ok', people, 'sex', favourable='yes')", "people['ok']"),
+        ("fair.audit(people, people, 'sex', favourable='yes')", "people['approved']"),
+        ("fair.audit(None, people, 'sex', favourable='yes')", "people['approved']"),
+        ("fair.audit(people.ok, people, None, favourable='yes')", "protected='sex'"),
+        ("fair.audit(people.ok, people, 'sexx', favourable='yes')", "'sex'"),
+        ("fair.audit(people.ok, people, 'sex', favourable='yes', metric='similar.toml')", "fair.Metric.from_toml("),
+        ("fair.audit(people.ok, people, 'sex', favourable='yes', metric={'agee': 0.1})", "'age'"),
+        ("fair.audit(reader, people[['sex', 'ok']], 'sex')", "no column 'age'"),
+        ("fair.Metric.from_toml('nope.toml', people)", "There is no file 'nope.toml'"),
+        ("fair.audit_file(people, 'sex')", "people['approved']"),
+        ("fair.audit_file(file, 'sexx', decision='ok')", "did you mean 'sex'"),
+        ("fair.audit_file(file, ['sex'], decision='ok')", "protected='sex'"),
+        ("fair.audit_file(file, 'sex', decision='ok', favourable='yes', metric='nope.toml')", "There is no file"),
+    ],
+)
+def test_what_is_no_table_and_no_decision_is_said_in_a_sentence(typed, word, tmp_path):
+    people = pd.DataFrame({"age": range(40), "sex": ["f", "m"] * 20, "ok": ["yes", "no", "no", "yes"] * 10})
+    people.to_csv(tmp_path / "people.csv", index=False)
+    reader = LogisticRegression().fit(people[["age"]], people["ok"])
+    names = {"people": people, "fair": fair, "Path": Path, "file": tmp_path / "people.csv", "reader": reader}
+    with pytest.raises(SfumatoError) as refused:
+        eval(typed, names)
+    assert word in str(refused.value) and "\n" not in str(refused.value), str(refused.value)
+
+
+def test_an_audit_takes_weights_for_its_metric():
+    weights = {"skill": 0.3}
+    given = fair.audit(np.full(40, 0.51), table(), "sex", metric=weights)
+    made = fair.audit(np.full(40, 0.51), table(), "sex", metric=fair.Metric.from_features(table(), weights))
+    assert given.to_json() == made.to_json()
 
 
 def test_a_metric_that_uses_the_protected_column_is_warned_about_and_explained():

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import polars
 import pytest
 from sklearn.datasets import make_circles, make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -19,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sfumato import fair
 from sfumato.errors import ParameterError
+from sfumato.fair.gaps import filled, medians
 from sfumato.fair.grid import binary_rows
 from sfumato.fair.mapping import student as student_room
 from sfumato.fair.mapping.student import STEEPEST, Student, fit_student
@@ -181,10 +183,38 @@ def test_it_lives_in_the_tools_of_scikit_learn():
         weighted.fit(numbers, y, sample_weight=-weight)
 
 
-def test_missing_numbers_are_allowed_where_the_estimator_allows_them():
-    X, y = make_classification(300, 4, random_state=2)
-    X[::7, 1] = np.nan
-    model = fair.FairClassifier(HistGradientBoostingClassifier(max_iter=20)).fit(X, y)
-    assert np.isfinite(model.predict_proba(X)).all()
-    with pytest.raises(ValueError, match="NaN"):
-        fair.FairClassifier(LogisticRegression()).fit(X, y)
+@pytest.mark.parametrize("base", [HistGradientBoostingClassifier(max_iter=20), LogisticRegression(), None])
+@pytest.mark.parametrize("weights", [None, [0.3] * 4])
+@pytest.mark.parametrize("kind", ["matrix", "pandas", "polars"])
+def test_missing_numbers_count_as_the_median_of_the_fit_everywhere(base, weights, kind):
+    X, y = make_classification(120, 4, random_state=2)
+    gaps = X.copy()
+    gaps[::7, 1] = np.nan
+    at_median = np.where(np.isnan(gaps), np.nanmedian(gaps[:, 1]), gaps)
+    names = ["a", "b", "c", "d"]
+    make = {
+        "matrix": np.array,
+        "pandas": lambda rows: pd.DataFrame(rows, columns=names),
+        "polars": lambda rows: polars.DataFrame(rows, schema=names),
+    }[kind]
+    metric = None if weights is None else fair.Metric.from_features(make(X), weights)
+    with pytest.warns(fair.FairnessWarning, match=r"missing numbers in column ('b'|1); each counts as the median"):
+        model = fair.FairClassifier(base, metric, insecure_seed=1).fit(make(gaps), y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", fair.FairnessWarning)
+        whole = fair.FairClassifier(base, metric, insecure_seed=1).fit(make(at_median), y)
+        expected, decided = whole.predict_proba(make(at_median)), whole.predict(make(at_median))
+    with pytest.warns(fair.FairnessWarning, match="median") as told:
+        assert np.array_equal(model.predict(make(gaps)), decided)
+    assert len(told) == 1 and told[0].filename == __file__
+    with pytest.warns(fair.FairnessWarning, match="median"):
+        assert np.array_equal(model.predict_proba(make(gaps)), expected)
+
+
+def test_a_word_beside_missing_numbers_is_left_to_the_metric():
+    people = pd.DataFrame({"age": [30, None, "n/a", 41] * 10, "pay": pd.array([1, None] * 20, dtype="Int64")})
+    by = medians(people)
+    with pytest.warns(fair.FairnessWarning, match="columns 'age', 'pay'"):
+        whole = filled(people, by)
+    assert by == {"age": 35.5, "pay": 1.0} and whole["age"][:4].tolist() == [30, 35.5, "n/a", 41]
+    assert whole["pay"].tolist() == [1.0] * 40 and people["age"].isna().any(), "the user's table is as it was"

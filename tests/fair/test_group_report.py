@@ -488,7 +488,7 @@ def test_reports_say_which_decision_they_took_for_the_good_one(decisions, option
     report = fair.group_report(decisions, people, **options)
     whole = fair.audit(np.array(decisions), people, "sex", **options)
     assert report.favourable == taken and whole.by_group.favourable in (taken, f"{taken}.0")
-    said = f"The favourable decision is '{taken}"
+    said = f"The favourable decision is {taken}" if taken == "True" else f"The favourable decision is '{taken}"
     for text in (str(report), str(whole), whole.to_html().replace("&#x27;", "'")):
         assert (said in text) is bool(taken) and ("The favourable decision" in text) is bool(taken)
     rate = report.tallied.groups[0].chosen.value

@@ -161,9 +161,18 @@ def test_bad_classifiers_are_refused(options, words):
 
 
 @pytest.mark.parametrize("gap", [None, float("nan"), pd.NA])
-def test_labels_that_are_missing_are_counted_in_a_sentence(gap):
+@pytest.mark.parametrize("classes", [("no", "yes"), (0, 1), (0.0, 1.0)])
+def test_people_without_a_label_are_left_out_with_a_warning(gap, classes):
     people = pd.DataFrame({"age": range(60)})
-    labels = pd.Series(["no", "yes"] * 30, dtype=object)
+    labels = pd.Series(list(classes) * 30, dtype=object)
     labels[:35] = gap
-    with pytest.raises(ParameterError, match="y has missing labels in 35 rows; leave them out"):
-        fair.FairClassifier().fit(people, labels)
+    if classes[0] == 0.0 and gap is not pd.NA:
+        labels = labels.astype(float)
+    weights = np.arange(60.0)
+    with pytest.warns(fair.FairnessWarning, match="y has missing labels in 35 of 60 rows; they are left out"):
+        model = fair.FairClassifier(insecure_seed=1).fit(people, labels, sample_weight=weights)
+    rest = fair.FairClassifier(insecure_seed=1).fit(people[35:], list(labels[35:]), sample_weight=weights[35:])
+    assert list(model.classes_) == list(classes)
+    assert np.array_equal(model.predict_proba(people), rest.predict_proba(people))
+    with pytest.raises(ParameterError, match="y has no labels"):
+        fair.FairClassifier().fit(people, [gap] * 60)

@@ -20,7 +20,7 @@ from tests.imputed import booleans, categories, fixed, integers
 DRAW = Noise(insecure_seed=8)
 AGES = DRAW.uniform(60, 6000) + 20
 HOURS = DRAW.uniform(60, 6000)
-X = np.stack([AGES, HOURS], axis=1).astype(float)
+X = np.stack([AGES, HOURS], axis=1)
 OLD = np.where(AGES + HOURS > 80, "yes", "no")
 AGE, HOUR = integers(18, 99, missing=18), integers(0, 80, missing=0)
 
@@ -29,6 +29,7 @@ def classifier(**options):
     return PrivateLinearClassifier(Pure(2), [AGE, HOUR], ("no", "yes"), noise=Noise(insecure_seed=1), **options)
 
 
+@pytest.mark.filterwarnings("ignore:Column 0 of X is declared as floats")
 def test_a_scaler_before_a_private_model_is_told_from_the_released_numbers():
     with pytest.warns(AccuracyWarning, match=r"range of 'x0' \(18 to 99, mean about .*StandardScaler"):
         piped = make_pipeline(StandardScaler(), classifier()).fit(X, OLD)
@@ -38,6 +39,7 @@ def test_a_scaler_before_a_private_model_is_told_from_the_released_numbers():
     assert "Hand over what the domain declares, without a scaler" in said and "coefficients of x0" in said
 
 
+@pytest.mark.filterwarnings("ignore:Column 0 of X is declared as floats")
 def test_a_scaler_before_a_regression_is_told_too():
     model = PrivateLinearRegressor(Pure(2), [AGE, HOUR], integers(0, 200, missing=0), noise=Noise(insecure_seed=1))
     with pytest.warns(AccuracyWarning, match="declared range of 'x0'"):
@@ -60,7 +62,7 @@ def test_features_on_the_scale_that_was_declared_are_not_warned_of():
         assert model.fit(StandardScaler().fit_transform(X), OLD).auc_ > 0.9
 
 
-WRITTEN = [[f"{age},5" for age in row] for row in X.astype(int).tolist()]
+WRITTEN = [[f"{age},5" for age in row] for row in X.tolist()]
 
 
 @pytest.mark.filterwarnings("ignore:The released numbers", "ignore:Area under the curve")
@@ -73,6 +75,29 @@ def test_text_for_numbers_is_told_by_its_type(rows):
         classifier().fit(rows, OLD)
 
 
+@pytest.mark.parametrize("make", [np.array, pd.DataFrame, lambda rows: pa.table({"a": rows[:, 0], "b": rows[:, 1]})])
+def test_floats_for_whole_numbers_are_told_by_their_type(make):
+    hint = r"X.astype\('Int64'\)" if make is pd.DataFrame else r"X.astype\(int\)"
+    with pytest.warns(AccuracyWarning, match=f"Column 0 of X is declared as floats.*fixed.*{hint}") as told:
+        classifier().fit(make(X.astype(float)), OLD)
+    assert len(told) == 1, "one warning, whatever the number of columns"
+    model = PrivateLinearRegressor(Pure(2), [AGE, HOUR], integers(0, 200, missing=0), noise=Noise(insecure_seed=1))
+    with pytest.warns(AccuracyWarning, match=r"^y is declared as floats.*y\.astype\("):
+        model.fit(make(X), (AGES + HOURS).astype(float))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", AccuracyWarning)
+        classifier().fit(make(X), OLD)
+
+
+def test_an_array_with_a_column_of_fractions_says_nothing_of_the_others():
+    model = PrivateLinearClassifier(
+        Pure(2), [AGE, fixed(0, 80, step="0.5", missing=0)], ("no", "yes"), noise=Noise(insecure_seed=1)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", AccuracyWarning)
+        model.fit(X.astype(float), OLD)
+
+
 @pytest.mark.filterwarnings("ignore:Area under the curve")
 def test_text_in_a_list_is_told_by_the_released_numbers():
     with pytest.warns(AccuracyWarning, match="declared range of 'x0'.*decimal comma"):
@@ -83,6 +108,10 @@ def test_a_declared_decimal_comma_is_read():
     written = FixedPoint(0, 100, step="0.5", missing=0, decimal=",")
     model = PrivateLinearClassifier(Pure(2), written, ("no", "yes"), noise=Noise(insecure_seed=1))
     assert model.fit(WRITTEN, OLD).auc_ > 0.9
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", AccuracyWarning)
+        for text in (np.array(WRITTEN), pd.DataFrame(WRITTEN, dtype="string")):
+            assert model.fit(text, OLD).auc_ > 0.9, "a domain that says how text is written is not warned of"
 
 
 def test_text_for_categories_is_as_it_should_be():

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
@@ -63,8 +66,6 @@ def test_a_classifier_is_listed_on_the_pool():
 
 @pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
 def test_a_ledger_stores_the_pool():
-    import pyarrow as pa
-
     ages = Noise(insecure_seed=1).uniform(100, size=2000)
     table = pa.table({"age": ages.tolist(), "ill": (ages >= 60).tolist()})
     curator = sf.curate(table, sf.Schema({"age": imputed.integers(0, 99), "ill": imputed.booleans()}), Pure(2))
@@ -90,3 +91,34 @@ def test_a_ledger_stores_the_pool():
 def test_refusals(make, message):
     with pytest.raises(ParameterError, match=message):
         make().fit([[1], [2]], [True, False])
+
+
+POOLS = {"debt": [0, 400, 900] * 10, "ward": ["a"] * 30, "age": [*range(0, 90, 3)]}
+
+
+@pytest.mark.filterwarnings("ignore::sfumato.errors.AccuracyWarning")
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_columns_of_a_pool_are_found_by_name(make):
+    ages, debts = (Noise(insecure_seed=seed).uniform(size, size=2000) for seed, size in ((1, 100), (2, 1000)))
+    domains = [imputed.integers(0, 99), imputed.integers(0, 999)]
+    straight = list(zip(POOLS["age"], POOLS["debt"], strict=True))
+
+    def fitted(pool):
+        made = SemiPrivate("cuts", pool, Pure(5), domains, (False, True), noise=Noise(insecure_seed=1))
+        return made.fit(pd.DataFrame({"age": ages, "debt": debts}), ages >= 60).rule_
+
+    assert fitted(make(POOLS)) == fitted(straight)
+    schema = sf.Schema({"age": domains[0], "debt": domains[1], "ill": imputed.booleans()})
+    table = pa.table({"age": ages.tolist(), "debt": debts.tolist(), "ill": (ages >= 60).tolist()})
+    lacking = make({"years": POOLS["age"], "debt": POOLS["debt"]})
+    with sf.curate(table, schema, Pure(9)) as curator:
+
+        def asked(pool):
+            return curator.learn(SemiPrivate("cuts", pool, spend=Pure(1)), features=["age", "debt"], target="ill")
+
+        asked(make(POOLS))
+        assert asked(straight).reused, "the same pool is the same question"
+        with pytest.raises(ParameterError, match=r"^The pool has no column 'age', and the rule looks at age, debt\.$"):
+            asked(lacking)
+    with pytest.raises(ParameterError, match=r"^The pool has no column 'age'"):
+        fitted(lacking)

@@ -67,7 +67,7 @@ def test_a_quota_with_several_limits_and_an_open_delta(tmp_path):
         assert len(rules) == 3
         loss = Loss.flat(Cost.pure("1/4"), reads={"age"})
         ledger.run("one", EVENT, loss, lambda: b"1", analyst="ana")
-        with pytest.raises(BudgetExceeded, match="ana: age"):
+        with pytest.raises(BudgetExceeded, match="ana's limit on age"):
             ledger.run("two", EVENT, Loss.flat(Cost.pure("2/5"), reads={"age"}), lambda: b"1", analyst="ana")
         assert ledger.verify().ok
 
@@ -96,7 +96,7 @@ def test_a_statement_is_explained_to_somebody_with_a_quota():
     text = "SELECT COUNT(*) FROM data WHERE age > 30"
     with sf.curate(people, described, Pure(1), analysts={"ana": Pure("1/2")}) as curator:
         assert "Fits" in curator.explain(text, Pure("1/2"), analyst="ana").fits
-        assert "ana: person" in curator.explain(text, Pure("3/4"), analyst="ana").fits
-        assert "ana: person" in curator.sql(f"EXPLAIN {text}", Pure("3/4"), analyst="ana").fits
+        assert "ana's limit on a person" in curator.explain(text, Pure("3/4"), analyst="ana").fits
+        assert "ana's limit on a person" in curator.sql(f"EXPLAIN {text}", Pure("3/4"), analyst="ana").fits
         with pytest.raises(ParameterError, match="Say who asks"):
             curator.explain(text, Pure("1/2"))

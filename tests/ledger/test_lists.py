@@ -91,7 +91,7 @@ def test_a_sample_that_no_order_carries_is_told_to_be_a_list() -> None:
             ledger.reserve("step", SAMPLED, sampled(1, 100))
     with Ledger(None, Budget(Approximate(1, "1e-6"))) as ledger:
         # A list that does not fit says its exact total, not the infinity of its sums.
-        with pytest.raises(BudgetExceeded, match=r"person, epsilon 1\.\d+ asked, 1 left"):
+        with pytest.raises(BudgetExceeded, match=r"the limit on a person, epsilon 1\.\d+ asked, 1 left"):
             ledger.plan("too many", [(SAMPLED, sampled(1, 100))] * 300)
         (rule,) = ledger.limits
         assert not rule.settled  # a refusal settles nothing

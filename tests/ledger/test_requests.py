@@ -183,9 +183,9 @@ def test_what_has_no_group_loss_is_refused_where_it_is_read(open_ledger):
 def test_analysts_have_quotas_under_the_common_budget(open_ledger):
     ledger = open_ledger(Budget(Pure(1)), analysts={"ana": Budget(Pure("3/10")), "bob": Budget(Pure("9/10"))})
     ledger.reserve("a", EVENT, pure("3/10"), analyst="ana")
-    with pytest.raises(BudgetExceeded, match=r"ana: person, 0.1 asked, 0 left"):
+    with pytest.raises(BudgetExceeded, match=r"ana's limit on a person, 0.1 asked, 0 left. Nothing is left of ana"):
         ledger.reserve("b", EVENT, pure("1/10"), analyst="ana")
-    with pytest.raises(BudgetExceeded, match=r"touched: person, 0.8 asked, 0.7 left"):
+    with pytest.raises(BudgetExceeded, match=r"touched: the limit on a person, 0.8 asked, 0.7 left"):
         ledger.reserve("c", EVENT, pure("8/10"), analyst="bob")
     ledger.reserve("d", EVENT, pure("7/10"), analyst="bob")
     assert ledger.guarantee() == Pure(1)
@@ -217,7 +217,9 @@ def test_preview_and_largest_cost_nothing(open_ledger):
     assert ledger.preview(pure("4/100", "sex")).fits
     refused = ledger.preview(pure("1/10", "sex"))
     assert not refused.fits
-    assert refused.text == ("Refused before the data were touched: sex, 0.1 asked, 0.04 left. A smaller spend may fit.")
+    assert refused.text == (
+        "Refused before the data were touched: the limit on sex, 0.1 asked, 0.04 left. A smaller spend may fit."
+    )
     assert ledger.largest(lambda spend: Loss.flat(Cost.of(spend), reads={"sex"}), Pure("1/10")) == Pure("4/100")
     assert ledger.largest(lambda spend: Loss.flat(Cost.of(spend), reads={"sex"}), Pure("1/100")) == Pure("1/100")
     assert ledger.largest(lambda spend: pure("1/10", "sex"), Pure("1/100")) is None

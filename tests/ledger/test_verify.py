@@ -13,6 +13,7 @@ from sfumato import Cost, Event, Loss, Pure
 from sfumato.errors import LedgerError
 from sfumato.ledger import Budget, Ledger, Limit
 from sfumato.ledger.chain import FIRST, Row, canonical
+from sfumato.ledger.stepping import Stepwise
 
 from .conftest import SECRETS
 
@@ -71,6 +72,9 @@ def test_an_honest_ledger_verifies(tmp_path):
         ("states of the reservations", "DELETE FROM sfumato_reservation WHERE id = '1'", ()),
         ("not the one that was committed", "UPDATE sfumato_reservation SET answer = ? WHERE id = '1'", (b"43",)),
         ("not the one that was asked", "UPDATE sfumato_reservation SET question = 'f00d' WHERE id = '1'", ()),
+        ("belongs to another request", "UPDATE sfumato_reservation SET request = 'f00d' WHERE id = '1'", ()),
+        ("belongs to another request", "UPDATE sfumato_reservation SET row = 2 WHERE id = '1'", ()),
+        ("not the one that was stored", "UPDATE sfumato_reservation SET memory = ? WHERE id = 'talk'", (b"more",)),
         ("not the one last answered from", "UPDATE sfumato_reservation SET step = 1 WHERE id = 'talk'", ()),
     ],
 )
@@ -111,8 +115,48 @@ def test_an_edited_answer_is_not_handed_out(tmp_path, statement):
                 ledger.stored("a")
             with pytest.raises(LedgerError, match="run sfumato ledger verify"):
                 ledger.run("a", EVENT, loss, lambda: b"no draw", question_key="question of a")
-            assert ledger.run("again", EVENT, loss, lambda: b"no draw", question_key="question of b").answer == b"42"
+            other = ("again", EVENT, loss, lambda: b"no draw")
+            if statement.startswith("DELETE"):  # a row is sealed by the one before it, which is gone
+                with pytest.raises(LedgerError, match="run sfumato ledger verify"):
+                    ledger.run(*other, question_key="question of b")
+            else:
+                assert ledger.run(*other, question_key="question of b").answer == b"42"
         assert not ledger.verify().ok
+
+
+def test_an_answer_that_was_moved_to_another_request_is_not_handed_out(tmp_path):
+    loss, other = Loss.flat(Cost.pure("1/10")), Loss.flat(Cost.pure("1/5"))
+    taken = "(SELECT {0} FROM sfumato_reservation WHERE id = 'b')"
+    with Ledger(tmp_path / "l", BUDGET) as ledger:
+        ledger.run("a", EVENT, loss, lambda: b"of a", question_key="question of a")
+        ledger.run("b", EVENT, other, lambda: b"of b", question_key="question of b")
+        edit(ledger, f"UPDATE sfumato_reservation SET request = {taken.format('request')} WHERE id = 'a'")
+        with pytest.raises(LedgerError, match="run sfumato ledger verify"):
+            ledger.run("a", EVENT, other, lambda: b"no draw", question_key="question of b")
+        edit(ledger, f"UPDATE sfumato_reservation SET row = {taken.format('row')} WHERE id = 'a'")
+        for read in (ledger.stored, ledger.entry):
+            with pytest.raises(LedgerError, match="run sfumato ledger verify"):
+                read("a")
+
+
+def test_an_edited_state_of_a_conversation_is_not_opened(tmp_path):
+    with filled(tmp_path / "l") as ledger:
+        assert ledger.load_state("talk").state == b"coins"
+        edit(ledger, "UPDATE sfumato_reservation SET memory = ? WHERE id = 'talk'", b"many more")
+        steps = Stepwise(ledger._journal, None, "talk")
+        for read in (ledger.load_state, lambda _: steps.standing()):
+            with pytest.raises(LedgerError, match="not the one that the chain names"):
+                read("talk")
+
+
+def test_meters_do_not_believe_a_row_that_was_edited(tmp_path):
+    with Ledger(tmp_path / "l", Budget(Pure(3))) as ledger:
+        ledger.run("a", EVENT, Loss.flat(Cost.pure(2), reads={"age"}), lambda: b"42")
+        ledger.run("b", EVENT, Loss.flat(Cost.pure("1/2"), reads={"sex"}), lambda: b"42")
+        edit(ledger, "UPDATE sfumato_row SET body = replace(body, '\"2\"', '\"1/9\"') WHERE reservation = 'a'")
+        for read in (ledger.history, lambda: ledger.spent("age"), lambda: ledger.add_limit(Limit("age", Pure(1)))):
+            with pytest.raises(LedgerError, match="verify"):
+                read()
 
 
 def test_a_forged_digest_of_an_answer_is_seen_by_its_seal(tmp_path):

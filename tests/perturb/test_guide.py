@@ -40,4 +40,4 @@ def test_numbers_on_the_page(told):
 
 
 def test_what_a_small_omega_costs(told):
-    assert "epsilon 10.1" in Truncated("0.1", "2.24").explain() and "epsilon 2.15" in told["high"].explain()
+    assert "epsilon 10.2" in Truncated("0.1", "2.24").explain() and "epsilon 2.15" in told["high"].explain()

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 import sfumato as sf
+from sfumato.ask.prepared import Prepared
 from sfumato.errors import BudgetExceeded, LedgerError, ParameterError, SchemaError
 from sfumato.ledger import Ledger
 from sfumato.publish.calendar import Slot, slots_between
@@ -196,6 +197,28 @@ def test_the_plan_reads_no_data_and_says_the_promise(tmp_path):
     assert not (tmp_path / "visits.ledger").exists()
 
 
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        ('last = "2026-01-04"', "after all 4 "),
+        ("horizon = 10", "after the 10 of the declared horizon "),
+        ("horizon = 400", "after 30 of them not hidden (Concentrated(900)); after 365 "),
+    ],
+)
+def test_the_plan_speaks_of_as_many_periods_as_are_declared(tmp_path, end, words):
+    publication = sf.Publication.load(prepare(tmp_path, days=[], text=FILE.replace('last = "2026-01-04"', end)))
+    assert f"Somebody who comes every day: {words}" in str(publication.plan())
+
+
+def test_notes_in_other_words_make_no_other_edition(tmp_path, monkeypatch):
+    text = FILE.split("[[table]]")[0] + "[[table]]" + FILE.split("[[table]]")[1]
+    path = prepare(tmp_path, text=text)
+    sf.Publication.load(path).run("2026-01-01", today=FEBRUARY)
+    monkeypatch.setattr(Prepared, "notes", lambda prepared: ("the same, in other words",))
+    later = sf.Publication.load(path)
+    assert states(later)[0] == ("2026-01-01", "done") and later.answers("2026-01-01")["countries"].value
+
+
 def test_a_preview_is_made_up_and_says_so(tmp_path):
     publication = sf.Publication.load(prepare(tmp_path, days=[]))
     place = publication.preview()
@@ -223,7 +246,7 @@ spend = "Approximate(0.5, 1e-6)"
     # Another pay moves the sum by 1 for every row, and a person who is there or not by 101.
     plan = sf.Publication.load(path).plan()
     assert plan.tables[0].spend == "day: epsilon 101"
-    assert plan.refused is not None and "epsilon 101.5 asked, 2 left" in plan.refused
+    assert plan.refused is not None and "epsilon 102 asked, 2 left" in plan.refused
 
 
 def test_made_up_rows_and_keys_that_are_found(tmp_path):

@@ -22,7 +22,7 @@ from sfumato.publish.calendar import Slot
 from sfumato.publish.charges import charges_of, running_charges, running_claims
 from sfumato.publish.matrix import Factor
 from sfumato.publish.running import RunningTotals, least_noise
-from sfumato.publish.words import promise, said
+from sfumato.publish.words import Reach, promise, said
 from sfumato.table.data import open_table
 from sfumato.table.gauge import Basis
 from sfumato.table.measure import Totals
@@ -218,3 +218,20 @@ def test_the_words_give_odds_first():
     assert year == "Over each year: at most 71.4 % (Concentrated(0.365))."
     assert none.startswith("There is no bound over a lifetime") and "counts as two" in shift
     assert "after 30 of them not hidden (Concentrated(13.5))" in promise(budget, "day", single=False)[1]
+
+
+@pytest.mark.parametrize(
+    ("reach", "words"),
+    [
+        (Reach(10, ends=True), "day: after all 10 at most 63.7 % (Concentrated(0.15))."),
+        (Reach(10, ends=False), "day: after the 10 of the declared horizon at most 63.7 % (Concentrated(0.15))."),
+        (Reach(40, ends=True), "day: after 30 of them at most 73.8 % (Concentrated(0.45)); after all 40 at most"),
+        (Reach(500, ends=True), "(Concentrated(0.45)); after 365 not hidden"),
+        (Reach(1, ends=True), ""),
+        (None, "after 365 not hidden"),
+    ],
+)
+def test_the_words_speak_of_as_many_periods_as_are_declared(reach, words):
+    budget = Budget("none", units={"day": Concentrated("0.015")})
+    assert words in promise(budget, "day", True, lambda unit: reach)[1]
+    assert (promise(budget, "day", True, lambda unit: reach)[1] == "") is (words == "")

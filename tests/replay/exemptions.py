@@ -156,6 +156,9 @@ def main(names: Sequence[str]) -> None:
     from tests.replay.questions import every_question
     from tests.replay.worlds import worlds
 
+    known = [world.name for world in worlds()]
+    if not names or set(names) - set(known):
+        raise SystemExit(f"Name one or more worlds, of {', '.join(map(repr, known))}.")
     cells: list[Cell] = []
     for seed, world in enumerate(worlds()):
         if world.name not in names:

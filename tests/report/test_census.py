@@ -12,10 +12,10 @@ from fractions import Fraction
 import pytest
 
 from sfumato import Concentrated, Cost, Event, Loss
+from sfumato.exact.written import rounded
 from sfumato.ledger import Budget, Ledger
 from sfumato.privacy import Secrets
 from sfumato.report import ThreatReport, threats
-from sfumato.report.figures import upward
 
 ALLOCATION = {
     ("race", "ethnicity"): "0.50",
@@ -47,7 +47,7 @@ def test_the_synthetic_allocation_has_the_published_totals() -> None:
 def test_a_person_has_epsilon_13_8_at_a_millionth(report: ThreatReport) -> None:
     assert report.person.promise is not None and report.person.used is not None
     assert float(report.person.promise.epsilon) == pytest.approx(13.8, abs=0.02)
-    assert upward(report.person.promise.epsilon) == "13.8"
+    assert rounded(report.person.promise.epsilon, up=True) == "13.8"
     assert report.person.used.epsilon == report.person.promise.epsilon
     assert report.person.percent == 100
 
@@ -57,7 +57,7 @@ def test_race_and_ethnicity_have_epsilon_7_86_at_a_millionth(report: ThreatRepor
     assert pair.subject == "ethnicity + race"
     assert pair.promise is not None and pair.used is not None
     assert float(pair.promise.epsilon) == pytest.approx(7.85, abs=0.02)
-    assert upward(pair.promise.epsilon) == "7.86"
+    assert rounded(pair.promise.epsilon, up=True) == "7.86"
     assert pair.used.epsilon == pair.promise.epsilon
 
 

@@ -13,7 +13,8 @@ from sfumato import Pure, show
 from sfumato.curator import Curator
 from sfumato.errors import ParameterError
 from sfumato.report import ThreatReport
-from sfumato.show.answers import draw_answer, title_of
+from sfumato.show.answers import draw_answer
+from sfumato.show.titles import title_of
 from tests import imputed
 
 
@@ -50,7 +51,7 @@ def test_every_answer_has_a_picture(curator: Curator, tmp_path: Path, question: 
     drawn = answer.plot(tmp_path / "new" / "picture.svg")
     assert type(drawn).__name__ == kind
     ElementTree.fromstring((tmp_path / "new" / "picture.svg").read_text())
-    assert drawn.title == title_of(answer.question.to_json())
+    assert drawn.title == title_of(answer.question.to_json(), notes=answer.notes)
     notebook = answer._repr_html_()
     ElementTree.fromstring(notebook)
     # How many people there are is public where one is replaced by another.

@@ -11,12 +11,13 @@ import pytest
 
 from sfumato import Approximate, Concentrated, Cost, Event, Loss, Pure
 from sfumato.errors import ParameterError, SchemaError
+from sfumato.exact.written import rounded
 from sfumato.ledger import Budget, Ledger, Limit
 from sfumato.ledger.wording import METER
 from sfumato.privacy import Secrets
 from sfumato.report import Level, ThreatReport, threats
 from sfumato.report.account import Account
-from sfumato.report.figures import metered, upward
+from sfumato.report.figures import metered
 from sfumato.report.questionnaire import NAMES
 
 GOOD = dict.fromkeys(NAMES, False) | {"heterogeneous": True}
@@ -53,7 +54,7 @@ def test_guarantee_and_meter_are_those_of_the_ledger_word_for_word(ledger: Ledge
     by_name = {row.subject: row for row in report.attributes}
     assert by_name["sex"].guarantee_text == ledger.guarantee_text("sex")
     assert by_name["sex"].used is not None
-    assert (upward(by_name["sex"].used.epsilon), by_name["sex"].percent) == ("0.5", 50)
+    assert (rounded(by_name["sex"].used.epsilon, up=True), by_name["sex"].percent) == ("0.5", 50)
 
 
 def test_linked_columns_are_one_line(report: ThreatReport) -> None:
@@ -77,7 +78,7 @@ def test_families_are_those_of_the_budget_or_those_asked_for(ledger: Ledger, rep
 def test_the_worst_sets_are_found_by_looking_at_all(report: ThreatReport) -> None:
     single, pair, *_, whole = report.worst
     assert (single.guaranteed, single.used_for) == (Pure(1), ("sex",))
-    assert single.used is not None and upward(single.used.epsilon) == "0.5"
+    assert single.used is not None and rounded(single.used.epsilon, up=True) == "0.5"
     # Every pair but race and sex may lose 2; the most used one is touched by every release.
     assert pair.guaranteed == Pure(2)
     assert pair.used_for == ("age", "born", "sex")
@@ -91,10 +92,12 @@ def test_with_many_attributes_the_worst_is_a_bound_that_holds_for_all() -> None:
     account = Account(ledger, Fraction(1, 10**6))
     found = account.worst(3)
     assert (found.guaranteed, len(found.promised_for)) == (Pure(3), 3), "34 220 sets are looked at"
-    assert found.used is not None and upward(found.used.epsilon) == "0.7" and found.used_for[0] in ("a00", "a01")
+    assert (
+        found.used is not None and rounded(found.used.epsilon, up=True) == "0.7" and found.used_for[0] in ("a00", "a01")
+    )
     worst = account.worst(4)
     assert (worst.guaranteed, worst.promised_for, worst.used_for) == (Pure(4), (), ()), "487 635 are not"
-    assert worst.used is not None and upward(worst.used.epsilon) == "1.5", "the person, below four times 0.5"
+    assert worst.used is not None and rounded(worst.used.epsilon, up=True) == "1.5", "the person, below four times 0.5"
     assert account.worst(2).used_for == ("a00", "a10")
     assert worst.cells()[-1] == "a bound on all sets" and worst.to_json()["spent"]["bound_on_all_sets"]
     assert not found.to_json()["spent"]["bound_on_all_sets"]
@@ -192,7 +195,7 @@ def test_json_is_json_and_keeps_guarantee_and_spent_apart(report: ThreatReport) 
     record = json.loads(json.dumps(report.to_json()))
     assert record["person"]["guarantee"]["bound"]["epsilon"] == "3"
     assert record["person"]["spent"]["text"].endswith(METER)
-    assert upward(Fraction(record["person"]["spent"]["means"]["epsilon"])) == "0.6"
+    assert rounded(Fraction(record["person"]["spent"]["means"]["epsilon"]), up=True) == "0.6"
     assert "spent" in record["worst"][0] and "guarantee" in record["worst"][0]
 
 
@@ -263,7 +266,7 @@ def test_the_part_that_is_used_is_that_of_the_limit_with_least_room() -> None:
     assert [lines[name].percent for name in ("sex", "race", "hours")] == [50, 25, 0]
     assert [lines[name].limit for name in ("sex", "race", "hours")] == [Pure(1), Pure(4), Pure(4)]
     assert [lines[name].guaranteed for name in ("sex", "race", "hours")] == [Pure(1), Pure(4), Pure(4)]
-    assert lines["sex"].used is not None and upward(lines["sex"].used.epsilon) == "0.5"
+    assert lines["sex"].used is not None and rounded(lines["sex"].used.epsilon, up=True) == "0.5"
     assert "50 % of Pure(1)" in found.html() and lines["sex"].to_json()["spent"]["percent"] == 50
     assert "0.5 of 1" in (lines["sex"].spent_text or "")
 

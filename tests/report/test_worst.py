@@ -8,7 +8,7 @@ from itertools import combinations
 
 import pytest
 
-from sfumato import ADD_REMOVE, Approximate, Concentrated, Cost, Event, Loss, Pure
+from sfumato import ADD_REMOVE, REPLACE_ONE, Approximate, Concentrated, Cost, Event, Loss, Pure
 from sfumato.ledger import Budget, Ledger, Limit, Unbounded
 from sfumato.privacy import ByCount, Cover, PerAttribute, Secrets, Weighted
 from sfumato.report import threats
@@ -172,3 +172,38 @@ def test_too_many_sets_are_bounded_by_two_people(monkeypatch) -> None:
     loss = Loss.flat(Cost.pure(1), {"age", "sex"}, ADD_REMOVE)
     assert loss.worst(1, ["age", "sex"], 0)[1] == 2
     assert Loss.flat(Cost.pure(1), {"age", "sex"}).worst(1, ["age", "sex"], 0)[1] == 1
+
+
+MIXED = {
+    "a pure person and concentrated attributes": Budget(Pure("1/2"), Concentrated("1/2"), secrets=SECRETS),
+    "a pure person and approximate attributes": Budget(Pure(2), Approximate("1/2", 1e-7), secrets=SECRETS),
+    "an approximate person": Budget(Approximate("1/2", 1e-7), secrets=SECRETS),
+    "limits on pairs": Budget(
+        Concentrated("1/2"), Pure(2), {("age", "sex"): Approximate(3, 1e-5), "race": Pure("1/4")}, secrets=SECRETS
+    ),
+}
+
+
+@pytest.mark.parametrize("relation", [REPLACE_ONE, ADD_REMOVE])
+@pytest.mark.parametrize("asked", [0, 1, 3])
+@pytest.mark.parametrize("budget", MIXED.values(), ids=MIXED)
+def test_no_figure_of_attributes_lies_above_one_that_holds_for_more(budget, asked, relation):
+    losses = [
+        Loss.flat(Cost.pure("1/20"), {"sex"}, relation),
+        Loss.flat(Cost.pure("1/20"), {"age", "sex"}, relation),
+        Loss.flat(Cost.pure("1/30"), relation=relation),
+    ]
+    ledger = Ledger(None, budget, relation=relation)
+    for number, loss in enumerate(losses[:asked]):
+        ledger.run(str(number), Event("Laplace", "QR-LAP"), loss, lambda: b"answer")
+    report = threats(ledger)
+    whole = report.person if relation is REPLACE_ONE else Account(ledger, report.delta).row(people=2)
+    for kind in ("promise", "used"):
+        rows = [getattr(row, kind) for row in report.attributes]
+        for one in [*rows, *(getattr(row, kind) for row in (*report.sets, *report.worst))]:
+            above = getattr(whole, kind)
+            if above is not None and one.delta == above.delta:
+                assert not (one.epsilon > above.epsilon or one.guess > above.guess or one.nats > above.nats)
+                assert above.belief is None or one.belief <= above.belief
+        first = getattr(report.worst[0], kind)
+        assert first.epsilon <= max(row.epsilon for row in rows) and first.guess <= max(row.guess for row in rows)

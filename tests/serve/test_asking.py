@@ -125,9 +125,9 @@ def test_a_quota_refuses_before_the_person_limit_does_and_may_be_lowered(tmp_pat
         for number in range(4):
             assert site.ask("ben", f"count where age > {number}", "Pure(1/2)").status_code == 200
         over = site.ask("ben", "count where age > 9", "Pure(1/2)")
-        assert over.status_code == 409 and "ben: person" in over.json()["detail"]
+        assert over.status_code == 409 and "ben's limit on a person" in over.json()["detail"]
         assert site.post("cora", "/api/datasets/first/quotas/ana", {"bound": "Pure(0.2)"}).status_code == 200
-        assert "ana: person" in site.ask("ana", "count where age > 9", "Pure(1/2)").json()["detail"]
+        assert "ana's limit on a person" in site.ask("ana", "count where age > 9", "Pure(1/2)").json()["detail"]
         assert site.post("cora", "/api/datasets/first/quotas/ana", {"bound": "Pure(5)"}).status_code == 422
 
 

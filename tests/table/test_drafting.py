@@ -404,4 +404,4 @@ def test_a_draft_says_in_whole_words_what_to_fill_in(tmp_path: Path) -> None:
 @pytest.mark.parametrize("look", [False, True])
 def test_the_number_of_rows_a_person_says_what_models_need(look: bool) -> None:
     said = sf.draft(pandas.DataFrame(VISITS), look=look).to_toml()
-    assert "Models, learn(), need rows_per_person = 1 here before the ledger is made." in said
+    assert "Models (`learn`) need rows_per_person = 1 here before the ledger is made." in said

@@ -7,6 +7,7 @@ large that the noise is below a thousandth of the answers: what differs is the r
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -226,3 +227,19 @@ def test_a_draft_says_how_many_numbers_with_an_unclear_mark_cannot_be_read() -> 
     found = candidate_of("cost", [f"{row % 9 + 1}.{row % 900 + 100}" for row in range(980)] + ["see file 7"] * 20)
     assert found.record is not None and found.record["decimal"] == FILL
     assert "2 % of the cells are no numbers and would be missing." in found.notes
+
+
+@pytest.mark.parametrize("look", [False, True])
+def test_a_decimal_comma_that_is_declared_is_not_warned_of(tmp_path: Path, look: bool) -> None:
+    (tmp_path / "costs.csv").write_text("town;cost\n" + "".join(f"Bern;{row % 90},{row % 10}5\n" for row in range(200)))
+    declared = {"type": "fixed", "low": 0, "high": 100, "step": "0.01", "decimal": ","}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        drafted = sf.draft(tmp_path / "costs.csv", look=look).fill(
+            person=None, cost=declared, town={"values": ["Bern"]}
+        )
+        schema = drafted.confirm().schema()
+        with sf.curate(tmp_path / "costs.csv", schema, Pure(10**6)) as curator:
+            found = curator.mean("cost", spend=PLENTY)
+    assert "cost" not in drafted.notes and found.value == pytest.approx(41.5, abs=0.1)
+    assert not any("decimal" in said or "comma" in said for said in (*found.notes, *drafted.notes.get("", ())))

@@ -270,9 +270,9 @@ class Answer(Exports, Viewed):
         return View(title, tables, said, after)
 
     def _title(self) -> str:
-        from sfumato.show.answers import title_of
+        from sfumato.show.titles import title_of
 
-        return title_of(self.question.to_json())
+        return title_of(self.question.to_json(), notes=self.notes)
 
     def _covers(self, frame: Frame, together: bool) -> str:
         """Say what the 95 % interval covers, and whether rows hold one by one or all at once."""

@@ -41,6 +41,8 @@ class Frame(Exports, Viewed):
     """Whether its rows are points of one curve, of which a few tell more than the first ones."""
     unknown: Mapping[str, tuple[bool, ...]] = field(default_factory=dict, kw_only=True, compare=False)
     """Of which cells nothing is known, by the name of their column, from what was released and what is public."""
+    unprinted: tuple[str, ...] = field(default=(), kw_only=True, compare=False)
+    """Columns that exports have and print leaves out, because another column tells the same in fewer letters."""
     notes: tuple[str, ...] = field(default=(), kw_only=True, compare=False)
     """What a reader should know of the numbers; exports keep it."""
 
@@ -67,8 +69,8 @@ class Frame(Exports, Viewed):
         return iter(self.columns)
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """Return the rows in order."""
-        return list(zip(*self.columns.values(), strict=True))
+        """Return the rows in order; exact fractions become numbers, as in all exports."""
+        return [tuple(map(number, row)) for row in zip(*self.columns.values(), strict=True)]
 
     def to_json(self) -> dict[str, list[Any]]:
         """Return the columns as JSON; exact fractions become numbers, what JSON has no word for becomes text."""
@@ -106,7 +108,8 @@ class Frame(Exports, Viewed):
 
     def table(self) -> Table:
         """Return it for people: numbers with their intervals beside them."""
-        return released_table("", self.keys, self.columns, unknown=self.unknown)
+        printed = {name: cells for name, cells in self.columns.items() if name not in self.unprinted}
+        return released_table("", self.keys, printed, unknown=self.unknown)
 
     def view(self) -> View:
         """Return the first rows, with intervals beside the numbers, and what to know of them."""

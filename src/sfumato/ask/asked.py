@@ -15,9 +15,8 @@ from sfumato.ask.one_thread import one_thread
 from sfumato.ask.packing import pack, unpack
 from sfumato.ask.prepared import Prepared
 from sfumato.ask.question import Question
-from sfumato.exact import INFINITY
 from sfumato.ledger.history import reads_everything
-from sfumato.ledger.plan import by_curve, total_text
+from sfumato.ledger.plan import list_text
 from sfumato.ledger.readings import Reading
 from sfumato.ledger.running import Coins, Work
 from sfumato.mechanism import Event
@@ -49,12 +48,9 @@ class Asked:
             return self.prepared[0].loss()
         return reduce(add, (prepared.loss() for prepared in self.prepared)).together()
 
-    def total(self, spend: Bound) -> str:
-        """Say what several questions tell together, at the spend's delta or at one in a million."""
-        delta, most = (spend.delta, spend.epsilon) if isinstance(spend, Approximate) else (Fraction(1, 10**6), INFINITY)
-        named = zip(self.questions, self.prepared, strict=True)
-        without = by_curve((question.kind, one.loss()) for question, one in named)
-        return total_text(self.loss(), without, delta, len(self.questions), most)
+    def total(self, spend: Bound, limit: Bound | None = None) -> str:
+        """Say what several questions tell together, at the spend's delta or at one in a million; see `list_text`."""
+        return list_text(self.loss(), len(self.questions), spend, limit)
 
     def losses(self, spend: Bound | None) -> tuple[Loss, ...]:
         """Return what the ledger may charge: the loss as it is, or that of any release within the spend.
@@ -81,7 +77,10 @@ class Asked:
         found = []
         for form, prepared in zip(self.forms, self.prepared, strict=True):
             inner = prepared.mechanism.event()
-            found.append((inner, {"mechanism": inner.to_json(), "question": form, "notes": list(prepared.notes())}))
+            told = {"mechanism": inner.to_json(), "question": form, "notes": list(prepared.notes())}
+            people = prepared.gauge.people
+            # How a draw is read may depend on how many people there are, and a later state of the data has others.
+            found.append((inner, told if people is None else {**told, "people": people}))
         return tuple(found)
 
     def events(self, snapshot: str) -> list[Event]:

@@ -19,7 +19,7 @@ from sfumato.table.gauge import Basis
 from sfumato.table.predicate import EVERY_ROW, All, Codes, Predicate, Some, Texts, from_json, to_json
 from sfumato.table.schema import Schema
 from sfumato.table.where import read_where
-from sfumato.words import Understood
+from sfumato.words import Guided, Understood, guide
 
 Where = str | Predicate | None | Any
 """A SQL condition, an Ibis expression, a predicate, or nothing."""
@@ -41,13 +41,20 @@ _KINDS: dict[str, str] = {}
 
 
 @dataclass(frozen=True)
-class Question(metaclass=Understood):
+class Question(Guided, metaclass=Understood):
     """Something to ask about a table; preview, planner, command line and service all take questions.
 
     `stored` says under which earlier word ledgers keep the kind or a field that has another name now, so that what was
     paid for is still found; JSON is read with either word. `later` holds the first values of fields that came later.
     """
 
+    INSTEAD: ClassVar[Mapping[str, str]] = guide(
+        {
+            "ask run answer execute compute result fit": "a question is asked of a curator: write "
+            "curator.ask(question, Pure(0.1))",
+            "preview rehearse": "a curator does that: write curator.preview(question, Pure(0.1)), which costs nothing",
+        }
+    )
     kind: ClassVar[str]
     stored: ClassVar[Mapping[str, str]] = {}
     later: ClassVar[Mapping[str, Any]] = {}

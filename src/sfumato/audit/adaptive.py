@@ -1,4 +1,4 @@
-"""The best that adaptive analysts can do against a budget rule, by dynamic programming (LF section 9).
+"""The best that adaptive analysts can do against a budget rule, by dynamic programming (docs/theory/ledger.md).
 
 A budget rule says which releases are accepted after which. Here it is a predicate on counts: how many releases
 of each kind of a public menu have been answered. The analysts choose every next release after seeing all

@@ -17,17 +17,18 @@ from sfumato.curator.grouped import divided
 from sfumato.curator.typed import Request, read_request
 from sfumato.errors import ParameterError
 from sfumato.exact import Infinity
-from sfumato.exact.written import shown
+from sfumato.exact.written import rounded
 from sfumato.ledger import Ledger
 from sfumato.ledger.typed import read_bound
 from sfumato.ledger.wording import cost_text
 from sfumato.model.base import Model
-from sfumato.privacy import Bound, Loss
+from sfumato.privacy import Approximate, Bound, Loss
 from sfumato.questions.synopsis import Synopsis
 from sfumato.show.views import SHOWN_ROWS, View
 from sfumato.table.schema import Schema
 
-DELTA = "1e-6"
+DELTA = Fraction(1, 10**6)
+"""The delta at which a loss is told where neither the spend nor the limit names one."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ class Found:
     notes: tuple[str, ...] = ()
     expected: Expected | None = None
     free: bool = False
+    delta: Fraction = DELTA
 
     @property
     def answer(self) -> Answer:
@@ -95,9 +97,7 @@ class Found:
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object; the table stands beside the exact form of the answer."""
-        epsilon = self.loss.person.epsilon_at(DELTA)
-        rounded = None if isinstance(epsilon, Infinity) else float(Fraction(shown(epsilon, up=True, digits=6)))
-        person = {"person_epsilon": rounded, "at_delta": float(DELTA)}
+        person = self._person()
         if not self.answers:
             error = None if self.expected is None else {"size": self.expected.size, "unit": self.expected.unit}
             told = {"fits": self.fits, "free": self.free, "text": self.said, "loss": self.loss.to_json()}
@@ -115,6 +115,15 @@ class Found:
             **person,
             **exact,
         }
+
+    def _person(self) -> dict[str, Any]:
+        """Return what the whole tells about a person, rounded up: without a delta where its loss has none."""
+        cost = self.loss.person
+        pure = not cost.leak and not isinstance(cost.epsilon, Infinity)
+        delta = Fraction(0) if pure else max(self.delta, cost.leak)
+        epsilon = cost.epsilon if pure else cost.epsilon_at(delta)
+        told = None if isinstance(epsilon, Infinity) else float(rounded(epsilon, up=True, digits=6))
+        return {"person_epsilon": told, "at_delta": float(rounded(delta, up=True, digits=6))}
 
     def text(self) -> str:
         """Return the answer for people: a table, its cost, what is left."""
@@ -185,18 +194,21 @@ def ask(
             seen = curator.preview(request.asked, bound, analyst=desk.analyst)
             said = " ".join([seen.text, in_shell(seen.error), *divided(len(request.groups))])
             loss = curator.loss(request.asked, bound)
-            return Found(loss, said, seen.fits, expected=seen.expected, free=seen.free)
+            delta = told_at(curator, bound)
+            return Found(loss, said, seen.fits, expected=seen.expected, free=seen.free, delta=delta)
         if bound is not None and rehearse:
             return replace(_rehearsed(curator, request, bound), together=together)
         answers = curator.ask(request.asked, bound, analyst=desk.analyst)
-        return replace(found_in(curator, request, answers), together=together)
+        return replace(found_in(curator, request, answers), together=together, delta=told_at(curator, bound))
 
 
 def _rehearsed(curator: Curator, request: Request, bound: Bound) -> Found:
     if request.by:
         raise ParameterError("--rehearse takes a single question; leave 'by' and its columns out.")
     played = curator.rehearse(request.questions[0], bound)
-    return Found(played.loss, "", True, (played,), request, curator.schema, rehearsed=True)
+    return Found(
+        played.loss, "", True, (played,), request, curator.schema, rehearsed=True, delta=told_at(curator, bound)
+    )
 
 
 def refit(desk: Desk, request: str) -> Found:
@@ -216,4 +228,10 @@ def found_in(curator: Curator, request: Request, answers: Answer | Sequence[Answ
     loss = listed[0].loss
     for answer in listed[1:]:
         loss = loss + answer.loss
-    return Found(loss, "", True, listed, request, curator.schema, notes=curator.notes)
+    return Found(loss, "", True, listed, request, curator.schema, notes=curator.notes, delta=told_at(curator, None))
+
+
+def told_at(curator: Curator, spend: Bound | None) -> Fraction:
+    """Return the delta at which a loss is told: that of the spend, or else of the limit on a person."""
+    named = [bound.delta for bound in (spend, curator.ledger.budget.person) if isinstance(bound, Approximate)]
+    return named[0] if named else DELTA

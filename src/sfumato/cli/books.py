@@ -188,21 +188,20 @@ def _described(book: Ledger) -> dict[str, Any]:
 
 
 def _shown(book: Ledger) -> str:
-    from sfumato.ledger.wording import EXPERTS, METER, ROOM, used_text
-    from sfumato.privacy import Approximate
+    from sfumato.ledger.wording import EXPERTS, METER, ROOM
     from sfumato.report.releases import releases_table
     from sfumato.show import table
 
     rows = []
-    for reading in book.readings():
-        used = used_text(reading.meters, reading.sums).split(f"{EXPERTS} ")[
-            -1
-        ]  # the part stands in a column of its own
+    readings = book.readings()
+    for reading in readings:
         kind = "guarantee" if reading.rule.promises else "declared late" if reading.rule.late else "quota"
-        rows.append([reading.name, str(reading.rule.limit.bound), kind, f"{reading.percent} %", used])
-    drawn = table("Limits", ["on", "limit", "is a", "used", "meters, for experts"], rows)
-    parts = [ROOM] if any(isinstance(reading.rule.limit.bound, Approximate) for reading in book.readings()) else []
+        rows.append([reading.name, str(reading.rule.limit.bound), kind, f"{reading.percent} %", reading.numbers])
+    drawn = table("Limits", ["on", "limit", "is a", "used", "in numbers"], rows)
+    counted = [f"{reading.name}: {reading.experts}" for reading in readings if reading.experts]
+    # Ways of counting are nothing to read before something was counted.
+    experts = ["", ROOM, f"{EXPERTS} {' '.join(counted)}"] if counted else []
     history = book.history()
     listed = releases_table(history).text() if history else "Nothing was charged yet."
     end = f"End of the chain: {book.head}"
-    return "\n".join([book.guarantee_text(), METER, *parts, "", drawn.text(), "", listed, "", end])
+    return "\n".join([book.guarantee_text(), METER, "", drawn.text(), *experts, "", listed, "", end])

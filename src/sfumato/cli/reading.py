@@ -205,8 +205,23 @@ def _predict(rule: Learned, _: list[str], what: str) -> Reading:
         raise ParameterError(f"There is no file {str(path)!r}; write the path of a CSV or Parquet file with the rows.")
     rows = _rows(path)
     require_columns(rows.column_names, rule.features, repr(path.name))
-    labels = rule.predict(rows)
-    return Reading(rows.append_column("predicted", pyarrow.array(labels.tolist())), f"Predicted: {rule}")
+    told = _predictions(rule, rows)
+    for name in told:
+        if name in rows.column_names:
+            raise ParameterError(f"{path.name!r} has a column {name!r} already; rename it or leave it out.")
+    for name, column in told.items():
+        rows = rows.append_column(name, pyarrow.array(column))
+    return Reading(rows, f"Predicted: {rule}")
+
+
+def _predictions(rule: Learned, rows: Any) -> dict[str, list[Any]]:
+    """Return what a model says of rows: the label, and its probabilities if it has any; of two labels the second's."""
+    told = {"predicted": rule.predict(rows).tolist()}
+    if hasattr(rule, "predict_proba"):
+        chances = rule.predict_proba(rows)
+        shown = range(1 if len(rule.classes) == 2 else 0, len(rule.classes))
+        told |= {f"probability of {rule.classes[place]}": chances[:, place].tolist() for place in shown}
+    return told
 
 
 def _rows(path: Path) -> Any:

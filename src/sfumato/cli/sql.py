@@ -38,6 +38,7 @@ Data = Annotated[
 def sql_command(
     schema: SchemaPath,
     statement: Statement = None,
+    after: Annotated[str | None, typer.Argument(hidden=True, metavar="…")] = None,
     *,
     ledger: LedgerOption,
     data: Data = None,
@@ -56,18 +57,20 @@ def sql_command(
 ) -> None:
     """Answer a SELECT over one or several tables, charged to a ledger before the data are touched.
 
-    SCHEMA is a database in TOML, in which a table may name its file: source = "visits.parquet".
+    SCHEMA is a database in TOML, in which a table may name its file: source = "visits.parquet". Of one table the file
+    may stand before its schema, as for query: sfumato sql people.csv people.toml "SELECT COUNT(*) FROM data" ….
     """
     from sfumato.curator import curate
     from sfumato.ledger import Ledger
     from sfumato.ledger.typed import read_bound
     from sfumato.table.database import load
 
+    schema, statement, data = _as_for_query(schema, statement, after, data or [], file is not None)
     text = _text(statement, file)
     _check_out(out, force)
     described = load(schema)
     bound = None if spend is None else read_bound(spend)
-    sources = _sources(schema, described, data or [])
+    sources = _sources(schema, described, data)
     with Ledger(ledger, schema=described.fingerprint, private=private, keep_head=keep_head) as book:
         with watched("Working"):
             curator = curate(sources, described, ledger=book, snapshot=snapshot, same_data=same_data)
@@ -76,6 +79,18 @@ def sql_command(
                 curator.explain(text, bound, analyst=analyst) if explain else curator.sql(text, bound, analyst=analyst)
             )
             _show(found, together, out, as_json)
+
+
+def _as_for_query(
+    schema: Path, statement: str | None, after: str | None, data: list[str], in_file: bool
+) -> tuple[Path, str | None, list[str]]:
+    """Return schema, statement and files, where a file may stand before the schema as it does for `query`."""
+    before = after is not None or (in_file and statement is not None)
+    if not before or statement is None:
+        return schema, statement, data
+    if data:
+        raise ParameterError(f"The file is written once: before the schema, or after --data; leave out {data[0]!r}.")
+    return Path(statement), after, [str(schema)]
 
 
 def _show(found: Any, together: bool, out: Path | None, as_json: bool) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import numpy as np
 
@@ -81,6 +81,15 @@ class Curator(Shorthands):
             f"Cells are private, so a curator has no [{name!r}]; write curator.mean('age', spend=Pure(0.1)), or "
             "curator.histogram('sex', spend=Pure(0.1))."
         )
+
+    def __len__(self) -> NoReturn:
+        raise ParameterError(
+            "How many rows there are is a question too; write curator.count(spend=Pure(0.1)), or curator.people() "
+            "where the number of people is public."
+        )
+
+    def __bool__(self) -> bool:
+        return True  # it has no length to be judged by
 
     def view(self) -> View:
         """Return what there is, what may be asked about it, and what is left."""
@@ -210,7 +219,8 @@ class Curator(Shorthands):
                 f"The ledger holds no draw for {f'the request {request!r}' if isinstance(request, str) else 'that'}; "
                 "give answer.request, or the request of a FitError."
             )
-        asked, kept = asked_before(self.basis, entry), replace(self.ledger.stored(request), reused=not again)
+        kept = replace(self.ledger.stored(request), reused=not again)
+        asked = asked_before(self.basis, entry, kept.question_key, self.table.snapshot)
         answers = answers_of(self.ledger, asked, kept, str(entry.event["parameters"]["snapshot"]), again=again)
         return answers if "parts" in entry.event["parameters"] else answers[0]
 
@@ -221,7 +231,7 @@ class Curator(Shorthands):
         """
         asked = planned(self.basis, question, require_bound(spend))
         seen = weighed(self.ledger, self.basis, asked, spend, self.table.snapshot, analyst=analyst)
-        return foreseen(self.basis, asked, spend, seen)
+        return foreseen(self.basis, asked, spend, seen, self.ledger.budget.person)
 
     def largest(
         self, question: Question | Sequence[Question], spend: Bound, *, analyst: str | None = None

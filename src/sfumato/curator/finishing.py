@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sfumato.answer import Answer, Released
 from sfumato.ask.asked import Asked
 from sfumato.ask.packing import is_packed, unpack
 from sfumato.ask.question import Question, question_from_json
-from sfumato.curator.planning import planned
+from sfumato.curator.planning import key_of, planned
 from sfumato.errors import FitError, LedgerError
 from sfumato.ledger import Ledger, Reservation
 from sfumato.ledger.history import Entry
@@ -117,30 +118,62 @@ def _finished(asked: Asked, request: str, raw: Sequence[Any]) -> tuple[tuple[Rel
     )
 
 
-def asked_before(basis: Basis, entry: Entry) -> Asked:
-    """Prepare a stored request again, from what the ledger keeps of it."""
-    asked = planned(basis, _questions(entry.event, basis), entry.spend)
-    shown = str(entry.event["parameters"].get("snapshot", ""))
-    if _without_notes(asked.event(shown).to_json()) != _without_notes(entry.event):
+def asked_before(basis: Basis, entry: Entry, key: str | None, open_snapshot: str) -> Asked:
+    """Prepare a stored request again, from what the ledger keeps of it: never with the facts of another state.
+
+    `key` is what the question went by when it was asked: its schema is part of it, with all derived and public columns.
+    """
+    own = str(entry.event["parameters"].get("snapshot", ""))
+    questions = _questions(entry.event, basis)
+    then = _as_it_was(basis, entry, own == open_snapshot)
+    asked = planned(then, questions, entry.spend)
+    same_schema = key is None or key == key_of(then, asked, entry.spend, own)
+    if not same_schema or not same_event(asked, own, entry.event):
         raise LedgerError(
-            f"The request {entry.id!r} was drawn by another version, or when other public facts held, so that its draw "
-            "would be read wrongly; use the version that drew it."
+            f"The request {entry.id!r} was drawn by another version, or when other public facts held (columns that are "
+            "derived, public tables), so that its draw would be read wrongly; use the version and schema that drew it."
         )
     return asked
 
 
+def _as_it_was(basis: Basis, entry: Entry, is_open: bool) -> Basis:
+    """Return the public facts with the number of people of the state that a request was asked of."""
+    parameters = entry.event["parameters"]
+    told = {part.get("people") for part in _parts(parameters)} - {None}
+    if basis.people is None or (is_open and not told):
+        return basis
+    if len(told) != 1:
+        raise LedgerError(
+            f"The request {entry.id!r} was answered about the state {parameters.get('snapshot', '')!r} of the data, by "
+            "a version that did not keep how many people that has; open that state, with snapshot= and its name."
+        )
+    return replace(basis, people=told.pop())
+
+
+def _parts(parameters: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [part["parameters"] for part in parameters["parts"]] if "parts" in parameters else [parameters]
+
+
+def same_event(asked: Asked, snapshot: str, stored: Mapping[str, Any]) -> bool:
+    """Tell whether a stored event is that of these questions of a state of the data; in what words does not count."""
+    return bool(_without_notes(asked.event(snapshot).to_json()) == _without_notes(stored))
+
+
 def _without_notes(event: Mapping[str, Any]) -> Any:
-    """Return what decides how a draw is read: the words in which rules are told may differ from version to version."""
+    """Return what decides how a draw is read: the words in which rules are told may differ from version to version.
+
+    How many people there were is compared by `_as_it_was`: earlier versions did not keep it.
+    """
     parameters = dict(event["parameters"])
     parameters.pop("notes", None)
+    parameters.pop("people", None)
     if "parts" in parameters:
         parameters["parts"] = [_without_notes(part) for part in parameters["parts"]]
     return json.loads(json.dumps({**event, "parameters": parameters}))
 
 
 def _questions(event: Mapping[str, Any], basis: Basis) -> list[Question]:
-    parameters = event.get("parameters", {})
-    parts = [part["parameters"] for part in parameters["parts"]] if "parts" in parameters else [parameters]
+    parts = _parts(event.get("parameters", {}))
     if not all("question" in part for part in parts):
         raise LedgerError("Only requests that ask a question can be finished again; conversations keep their model.")
     return [question_from_json(part["question"], basis.schema) for part in parts]

@@ -12,7 +12,7 @@ from sfumato.curator.planning import key_of
 from sfumato.errors import AccuracyWarning, SfumatoError
 from sfumato.ledger import Ledger, Preview
 from sfumato.privacy import Bound
-from sfumato.show.answers import title_of
+from sfumato.show.titles import title_of
 from sfumato.show.views import View
 from sfumato.table.gauge import Basis
 
@@ -49,13 +49,13 @@ def weighed(ledger: Ledger, basis: Basis, asked: Asked, spend: Bound, snapshot: 
     return ledger.foresee(asked.event(snapshot), asked.losses(spend), key, analyst)
 
 
-def foreseen(basis: Basis, asked: Asked, spend: Bound, seen: Preview) -> Foreseen:
-    """Return what a request would do, with how wrong its answers are expected to be."""
+def foreseen(basis: Basis, asked: Asked, spend: Bound, seen: Preview, limit: Bound | None) -> Foreseen:
+    """Return what a request would do, with how wrong its answers are expected to be; `limit` is that on a person."""
     found = _expected(basis, asked, spend)
     largest = _largest(asked, found)
     text = seen.text
     if len(found) > 1 and seen.fits:  # what is refused tells nothing
-        text = f"{text} {asked.total(spend)}"
+        text = f"{text} {asked.total(spend, limit)}"
     text = " ".join([text, *dict.fromkeys(said for question in asked.questions if (said := question.taken()))])
     errors = tuple(_said(asked, found, largest))
     return Foreseen(seen.fits, seen.breaks, seen.closes, text, seen.free, expected=largest, errors=errors)

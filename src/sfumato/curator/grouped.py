@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfumato.answer import NOISE_ONLY, Answer, ErrorUnit, Frame, Released
 from sfumato.errors import DomainTooLarge, ParameterError
-from sfumato.table.notes import ONLY, in_words, missing_row
+from sfumato.show.titles import ONLY
+from sfumato.table.notes import in_words, missing_row
 from sfumato.table.predicate import EVERY_ROW, NO_ROW, Predicate, codes_between, every
 from sfumato.table.where import read_where
 
@@ -207,7 +208,7 @@ class GroupedAnswer(Answer):
         raise ParameterError("Quantiles by group have a table and no picture; write answer.answers[0].plot() for one.")
 
     def _title(self) -> str:
-        from sfumato.show.answers import title_of
+        from sfumato.show.titles import title_of
 
         return title_of(self.answers[0].question.to_json(), self.question.by)
 

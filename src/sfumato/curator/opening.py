@@ -86,12 +86,19 @@ def curate(
         opened.snapshot = snapshot_of(book, opened.identity, snapshot, same_data)
         curator = Curator(opened, book, book.relation)
         curator.unnamed = not snapshot and (opened.identity is None or book.private is None)
-        if curator.unnamed and book.place != "memory" and any(book.spent().sums):
+        if curator.unnamed and book.place != "memory" and _has_paid(book):
             warnings.warn(PAID_AGAIN_HERE.format(own=opened.snapshot), PaidAgainWarning, stacklevel=3)
         return curator
     except BaseException:
         opened.close()
         raise
+
+
+def _has_paid(book: Ledger) -> bool:
+    """Tell whether anything was charged; a ledger of periods alone has no sums for a lifetime."""
+    if book.budget.person is not None:
+        return any(book.spent().sums)
+    return any(not entry.person.is_zero for entry in book.history())
 
 
 def _given(ledger: Ledger, schema: Schema, relation: Relation | None, rest: Sequence[object]) -> Ledger:

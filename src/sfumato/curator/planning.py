@@ -120,7 +120,7 @@ def _free(basis: Basis, question: Question) -> Prepared:
     prepared = question.prepare(basis, Pure(1))
     if not prepared.loss().person.is_zero:
         raise ParameterError(
-            f"{question.kind} depends on people, so it costs something; write for example spend=Pure(0.1), or "
+            "This question depends on people, so it costs something; write for example spend=Pure(0.1), or "
             "curator.share(0.1) for a tenth of what is left."
         )
     return prepared

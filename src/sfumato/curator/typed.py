@@ -75,7 +75,7 @@ def read_request(text: str, schema: Schema) -> Request:
 def _made(phrase: Phrase, schema: Schema) -> Question:
     kind = phrase.kind.rstrip(",")
     if kind not in MAKERS and kind.partition("(")[0] in INSTEAD:
-        raise ParameterError(f"There is no question {kind!r}; write {INSTEAD[kind.partition('(')[0]]}.")
+        raise ParameterError(f"There is no question {kind!r}; write {_instead(phrase)}.")
     if kind not in MAKERS:
         raise ParameterError(f"There is no question {kind!r}; {nearest(kind, KINDS)} Write {EXAMPLES}.")
     question = MAKERS[kind](phrase, schema)
@@ -263,6 +263,18 @@ INSTEAD = guide(
         "cdf": "'distribution of age'",
     }
 )
+
+
+def _instead(phrase: Phrase) -> str:
+    """Return what is written here for a word of elsewhere, about the column that was named.
+
+    >>> _instead(read_phrase("average income")), _instead(read_phrase("avg(hours)")), _instead(read_phrase("average"))
+    ("'mean of income'", "'mean of hours'", "'mean of age'")
+    """
+    kind, _, inside = phrase.kind.partition("(")
+    named = [inside.rstrip(")")] if inside else phrase.rest[:1]
+    said = INSTEAD[kind]
+    return re.sub(r"(?<= of )(age|sex|hours)\b", lambda _: named[0], said) if named and named[0] else said
 
 
 def _aggregates(words: Sequence[str]) -> list[Aggregate]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 
 from sfumato.exact.infinity import Extended, Infinity
-from sfumato.exact.rational import show
 
 LONGEST = 12
 """A number with more characters was computed, and is shown rounded."""
@@ -43,53 +42,40 @@ def _decimal(units: int, places: int) -> str:
     return f"{digits[:-places]}.{digits[-places:]}"
 
 
-def shown(number: Extended, up: bool, digits: int = 2) -> str:
-    """Return a number with two decimals, or two digits if it is small, rounded to the safe side.
+def rounded(number: Extended, *, up: bool, digits: int = 3) -> str:
+    """Return a number in so many digits, rounded to the safe side: losses up, limits and what is left down.
 
-    >>> shown(Fraction(1, 3), up=True), shown(Fraction(1, 3), up=False), shown(Fraction(1, 30000), up=True)
-    ('0.34', '0.33', '3.4e-5')
+    Whole units are kept, and nothing is shown as 0 that is not 0.
+
+    >>> rounded(Fraction(1, 3), up=True), rounded(Fraction(1, 3), up=False), rounded(Fraction("13.792"), up=True)
+    ('0.334', '0.333', '13.8')
+    >>> rounded(Fraction(1, 30000), up=True), rounded(Fraction("1234.5"), up=False)
+    ('3.34e-5', '1234')
     """
     if isinstance(number, Infinity):
         return "infinity"
-    places = digits
-    while number and number * 10**places < 10 ** (digits - 1):
-        places += 1
+    if number < 0:
+        return "-" + rounded(-number, up=not up, digits=digits)
+    places = _places(number, digits) if number else 0
     scaled = number * 10**places
     return _decimal(-(-scaled // 1) if up else scaled // 1, places)
 
 
-def rounded_up(number: Extended, digits: int = 3) -> str:
-    """Return a loss in so many digits for people: never less than it is.
-
-    >>> rounded_up(Fraction("1.9945")), rounded_up(Fraction(1, 3)), rounded_up(Fraction(1, 10))
-    ('2', '0.334', '0.1')
-    """
-    return _rounded(number, digits, up=True)
-
-
-def rounded_down(number: Extended, digits: int = 3) -> str:
-    """Return what is left, or a limit, in so many digits for people: never more than it is.
-
-    >>> rounded_down(Fraction("1.9945")), rounded_down(Fraction(1, 3)), rounded_down(Fraction(1, 10))
-    ('1.99', '0.333', '0.1')
-    """
-    return _rounded(number, digits, up=False)
+def _places(number: Fraction, digits: int) -> int:
+    """Return how many places after the point show so many digits of a number above 0; none below whole units."""
+    # Bits tell the power of ten to within two, also where the number is far too small to be tried out place by place.
+    bits = number.denominator.bit_length() - number.numerator.bit_length()
+    places = max(0, digits - 3 + bits * 30 // 100)
+    while number * 10**places < 10 ** (digits - 1):
+        places += 1
+    return places
 
 
-def _rounded(number: Extended, digits: int, up: bool) -> str:
-    if isinstance(number, Infinity) or not number:
-        return show(number, digits)
-    step = Fraction(10) ** (len(str(number.numerator)) - len(str(number.denominator)) - digits)
-    while number >= step * 10**digits:
-        step *= 10
-    return show((-(-number // step) if up else number // step) * step, digits)
-
-
-def amount(number: Fraction) -> str:
-    """Return a number as it was typed if that is short, rounded up if it was computed.
+def amount(number: Fraction, *, up: bool = True) -> str:
+    """Return a number exactly as it was typed if that is short, rounded if it was computed.
 
     >>> amount(Fraction(1, 10**6)), amount(Fraction(6116621116004834069, 36893488147419103232))
     ('1e-6', '0.166')
     """
     text = typed(number)
-    return text if len(text) <= LONGEST else shown(number, up=True, digits=3)
+    return text if len(text) <= LONGEST else rounded(number, up=up)

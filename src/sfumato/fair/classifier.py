@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sfumato.errors import ParameterError
 from sfumato.fair.caution import FairnessWarning
+from sfumato.fair.gaps import filled, labelled, medians, of_one_type
 from sfumato.fair.grid import Floats, Integers, binary_rows
 from sfumato.fair.mapping.coin import decide, new_key
 from sfumato.fair.mapping.extension import Cascade, Interpolation, Landmarks, LipschitzRule, landmark_rule
@@ -53,8 +53,12 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     solve_for : how many people the program is solved for; the others are reached by exact extension.
     insecure_seed : fixes the key, for tests only.
 
+    Missing numbers count as the median of their column in the fit, for the estimator and for the metric, in `fit` and
+    in `predict` alike, and a warning says so. Who has no label is left out of the fit, with a warning.
+
     Attributes
     ----------
+    medians_ : what a missing number of each column counts as.
     vacuous_ : the share of pairs of people in the fit for whom the metric allows any difference at all.
 
     """
@@ -83,10 +87,16 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         table, labels = _check_fit(self, X, y)
         weights = _checked_weights(sample_weight, len(labels))
+        there = labelled(labels)
+        if len(there) < len(labels):
+            table, labels = select_rows(table, there), of_one_type(labels[there])
+            weights = None if weights is None else weights[there]
+        _check_classes(labels)
         if weights is not None and not weights.all():
             # Somebody of no weight is nobody, to the classes and to the metric too.
             there = np.flatnonzero(weights)
             table, labels, weights = select_rows(table, there), labels[there], weights[there]
+        table = self._filled(table)
         self.classes_: Any = np.unique(labels)
         self.estimator_ = self._fitted_estimator(table, labels, weights)
         metric = self._scaled_metric(table)
@@ -103,16 +113,28 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
         """Return the fair probabilities, one column a class; these carry the promise."""
+        return self._probabilities(_check_predict(self, X))
+
+    def predict(self, X: Any) -> Any:  # noqa: N803
+        """Draw each person's class from `predict_proba`, the same whenever the same features are asked."""
         table = _check_predict(self, X)
+        return self.classes_[decide(self._probabilities(table), table, self.key_)]
+
+    def __sklearn_tags__(self) -> Any:
+        """Say that missing numbers are taken."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _probabilities(self, table: Any) -> Floats:
         people = self.metric_.of(table)
         if self.rule_ is None:
             return np.ones((people.size, 1))
         return self.rule_.probabilities(people)
 
-    def predict(self, X: Any) -> Any:  # noqa: N803
-        """Draw each person's class from `predict_proba`, the same whenever the same features are asked."""
-        probabilities = self.predict_proba(X)
-        return self.classes_[decide(probabilities, _check_predict(self, X), self.key_)]
+    def _filled(self, table: Any) -> Any:
+        self.medians_ = medians(table)
+        return filled(table, self.medians_)
 
     def _check_parameters(self) -> None:
         one_of("method", self.method, ("score", "program", "repair"))
@@ -278,52 +300,38 @@ def _require_names(metric: Metric, table: Any) -> None:
 
 def _check_fit(estimator: FairClassifier, people: Any, target: Any) -> tuple[Any, Any]:
     """Return table and labels; tables keep their columns, so that text reaches the wrapped estimator."""
-    from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
     if target is None:
         raise ParameterError("FairClassifier requires y to be passed, but the target y is None.")
-    _require_labels(target)
     if _is_table(people):
         validate_data(estimator, people, skip_check_array=True)
-        labels = column_or_1d(target, warn=True)
-        check_consistent_length(people, labels)
         table: Any = people
     else:
-        table, labels = validate_data(estimator, people, target, dtype=np.float64, ensure_all_finite=_finite(estimator))
-    check_classification_targets(labels)
+        table = validate_data(estimator, people, dtype=np.float64, ensure_all_finite="allow-nan")
+    labels = column_or_1d(target, warn=True)
+    check_consistent_length(table, labels)
     return table, np.asarray(labels)
 
 
-def _require_labels(target: Any) -> None:
-    """Refuse gaps among labels of objects: sorting them would end in a bare error of types."""
-    marks = np.asarray(target)
-    if marks.ndim == 1 and marks.dtype.kind == "O":
-        gaps = sum(mark is None or type(mark).__name__ == "NAType" or _is_nan(mark) for mark in marks.tolist())
-        if gaps:
-            raise ParameterError(f"y has missing labels in {gaps} rows; leave them out.")
+def _check_classes(labels: Any) -> None:
+    from sklearn.utils import assert_all_finite
+    from sklearn.utils.multiclass import check_classification_targets
 
-
-def _is_nan(mark: Any) -> bool:
-    return isinstance(mark, float) and math.isnan(mark)
+    assert_all_finite(labels, input_name="y")
+    check_classification_targets(labels)
 
 
 def _check_predict(estimator: FairClassifier, people: Any) -> Any:
+    """Return the people to decide about, with what is missing at the medians of the fit."""
     from sklearn.utils.validation import check_is_fitted, validate_data
 
     check_is_fitted(estimator)
     if _is_table(people):
         validate_data(estimator, people, reset=False, skip_check_array=True)
-        return people
-    return validate_data(estimator, people, reset=False, dtype=np.float64, ensure_all_finite=_finite(estimator))
-
-
-def _finite(estimator: FairClassifier) -> bool | str:
-    """Missing numbers are allowed where the estimator and the metric take them."""
-    from sklearn.utils import get_tags
-
-    takes = estimator.estimator is not None and estimator.metric is None
-    return "allow-nan" if takes and get_tags(estimator.estimator).input_tags.allow_nan else True
+        return filled(people, estimator.medians_)
+    table = validate_data(estimator, people, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
+    return filled(table, estimator.medians_)
 
 
 def _is_table(people: Any) -> bool:

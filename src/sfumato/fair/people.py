@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from decimal import Decimal
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ def column_names(table: Any) -> tuple[str | int, ...]:
         return tuple(table)
     if hasattr(table, "columns"):
         return tuple(table.columns)
+    _require_rows(table)
     array = np.asarray(table)
     if array.ndim != 2:
         raise ParameterError(
@@ -39,7 +41,22 @@ def people_count(table: Any) -> int:
     """Return the number of rows."""
     if isinstance(table, Mapping):
         return len(next(iter(table.values()))) if table else 0
+    _require_rows(table)
     return len(table) if hasattr(table, "columns") else len(np.asarray(table))
+
+
+def _require_rows(table: Any) -> None:
+    """Refuse a path, a name or one number where a table of people is wanted."""
+    if isinstance(table, (str, bytes, Path)):
+        raise ParameterError(
+            f"People come as a table with one row each, and {str(table)!r} is a word or a path; read the file first, "
+            "pandas.read_csv('people.csv'), or write fair.audit_file('people.csv', 'sex', decision='approved')."
+        )
+    if not hasattr(table, "columns") and np.ndim(table) == 0:
+        raise ParameterError(
+            f"People come as a table with one row each, and this is of type {type(table).__name__}; write for "
+            "example pandas.read_csv('people.csv')."
+        )
 
 
 def column(table: Any, name: str | int) -> Column:

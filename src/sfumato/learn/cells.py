@@ -20,6 +20,7 @@ Codes = NDArray[Any]
 
 TEXT_TYPES = ("str", "large_string", "utf8")
 NUMBER_TYPES = ("int", "uint", "float", "double", "bool", "decimal", "halffloat")
+FLOAT_TYPES = ("float", "double", "halffloat")
 """How the names of types begin, in numpy, pandas, Arrow and Polars."""
 
 NARROW = 2**62
@@ -46,7 +47,7 @@ def feature_columns(rows: Any) -> list[NDArray[Any]]:
     return list(table.T)
 
 
-def named_columns(rows: Any, features: Sequence[str]) -> list[NDArray[Any]]:
+def named_columns(rows: Any, features: Sequence[str], table: str = "The table") -> list[NDArray[Any]]:
     """Return the columns of these features: of a frame or an Arrow table by name, of arrays and lists by place.
 
     Other columns of a frame are left alone. Features that were learned from arrays have no names but x0, x1, …: of
@@ -56,7 +57,7 @@ def named_columns(rows: Any, features: Sequence[str]) -> list[NDArray[Any]]:
     unnamed = list(features) == [f"x{place}" for place in range(len(features))]
     if names is None or (unnamed and not set(features) & set(names)):
         return feature_columns(rows)
-    require_columns(names, features)
+    require_columns(names, features, table)
     return feature_columns(rows.select(list(features)) if hasattr(rows, "select") else rows[list(features)])
 
 
@@ -122,26 +123,59 @@ def check_label_type(labels: Any, wanted: Domain) -> None:
 
 
 def warn_of_text(rows: Any, domains: Sequence[Domain]) -> None:
-    """Warn where features are numbers and X is declared as text; no cell is looked at."""
-    if hasattr(rows, "column_names"):
-        types = rows.schema.types
-    else:
-        types = getattr(rows, "dtypes", [getattr(rows, "dtype", "")] * len(domains))
+    """Warn where features are numbers and X is declared as text; no cell is looked at.
+
+    A domain that says how its numbers are written (decimal=",", thousands=, unit=) was made for text.
+    """
     found = [
         place
-        for place, (declared, domain) in enumerate(zip(types, domains, strict=True))
-        if _type_name(declared).startswith(TEXT_TYPES) and isinstance(domain, (Integers, FixedPoint))
+        for place, (declared, domain) in enumerate(zip(column_types(rows, len(domains)), domains, strict=True))
+        if _type_name(declared).startswith(TEXT_TYPES)
+        and isinstance(domain, (Integers, FixedPoint))
+        and domain.figures.plain
     ]
     if found:
-        mark = domains[found[0]].decimal  # type: ignore[attr-defined]
-        other = "," if mark == "." else "."
         warnings.warn(
-            f"Column {found[0]} of X is declared as text, and its domain is one of numbers: digits with {mark!r} "
-            "before decimals are read, and every other cell counts as the missing value. Write X.astype(float), or "
-            f"decimal={other!r} in the domain where numbers are written like 3{other}5.",
+            f"Column {found[0]} of X is declared as text, and its domain is one of numbers: digits with '.' before "
+            "decimals are read, and every other cell counts as the missing value. Write X.astype(float), or "
+            "decimal=',' in the domain where numbers are written like 3,5.",
             AccuracyWarning,
             stacklevel=5,
         )
+
+
+def warn_of_rounding(rows: Any, labels: Any, domains: Sequence[Domain], target: Domain) -> None:
+    """Warn where whole numbers are meant and X or y is declared as one of floats; no cell is looked at.
+
+    An array has one type for all of its columns: where one of them may have fractions, it says nothing of the others.
+    """
+    apart = hasattr(rows, "dtypes") or hasattr(rows, "column_names")
+    whole = [isinstance(domain, Integers) for domain in domains]
+    types = column_types(rows, len(domains)) if apart or all(whole) else ()
+    found = [f"Column {place} of X" for place, declared in enumerate(types) if whole[place] and _is_float(declared)]
+    if isinstance(target, Integers) and _is_float(getattr(labels, "dtype", None) or getattr(labels, "type", "")):
+        found.append("y")
+    if found:
+        kind = "'Int64'" if hasattr(rows, "iloc") else "int"
+        warnings.warn(
+            f"{found[0]} is declared as floats, and its domain is one of whole numbers: fractions are rounded. Write "
+            f"fixed(0, 99, step=0.1) as its domain if they matter, or {found[0][-1]}.astype({kind}) if there are none.",
+            AccuracyWarning,
+            stacklevel=5,
+        )
+
+
+def _is_float(declared: Any) -> bool:
+    return _type_name(declared).startswith(FLOAT_TYPES)
+
+
+def column_types(rows: Any, columns: int) -> Sequence[Any]:
+    """Return the declared type of each column; lists declare none."""
+    if hasattr(rows, "column_names"):
+        found: Sequence[Any] = rows.schema.types
+    else:
+        found = list(getattr(rows, "dtypes", [getattr(rows, "dtype", "")] * columns))
+    return found
 
 
 def _type_name(declared: Any) -> str:

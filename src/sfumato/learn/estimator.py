@@ -26,6 +26,7 @@ from sfumato.learn.cells import (
     label_column,
     label_domain,
     listed,
+    warn_of_rounding,
     warn_of_text,
 )
 from sfumato.learn.facts import LearningFacts, Sample, joined, require_filled
@@ -161,6 +162,10 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
             for name in self.json_parameters
         }
 
+    def for_features(self, features: Sequence[str]) -> Self:
+        """Return the learner for a question about these features; one with a public table of its own reads it so."""
+        return self
+
     @classmethod
     def read_options(cls, options: dict[str, Any]) -> dict[str, Any]:
         """Return the parameters that `options` wrote, refusing what the learner does not have."""
@@ -243,6 +248,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]
         facts = self.facts(getattr(self, "feature_names_in_", len(columns)), _target(labels))
         check_label_type(labels, facts.labels)
         warn_of_text(rows, facts.domains)
+        warn_of_rounding(rows, labels, facts.domains, facts.labels)
         codes = joined(
             [encoded(column, domain) for column, domain in zip(columns, facts.domains, strict=True)], facts.domains
         )

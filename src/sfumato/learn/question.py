@@ -84,8 +84,9 @@ class Learn(Question):
         missing: Mapping[str, Any] | None = None,
     ) -> Learn:
         """Return the question that this estimator answers."""
-        classes, options = _plain_classes(estimator), estimator.options()
-        return cls(type(estimator).__name__, features, target, classes, options, missing=missing or ())
+        named = (features,) if isinstance(features, str) else tuple(features)
+        classes, options = _plain_classes(estimator), estimator.for_features(named).options()
+        return cls(type(estimator).__name__, named, target, classes, options, missing=missing or ())
 
     @property
     def measure(self) -> Rows:

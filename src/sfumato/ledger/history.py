@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.errors import LedgerError
 from sfumato.exact import to_text
 from sfumato.ledger.chain import UNREADABLE_HISTORY, Row
+from sfumato.ledger.lifecycle import asked_of
 from sfumato.ledger.reservation import State
 from sfumato.privacy import EVERYTHING, Attributes, Bound, Cost, Loss, bound_from_json
 from sfumato.privacy.attributes import attributes_to_json
@@ -97,7 +98,7 @@ def entries(session: Session) -> list[Entry]:
     """Return every request that was charged, first ones first."""
     states = session.states()
     try:
-        return [_entry(row, states) for row, _ in session.rows("reserved")]
+        return [_entry(row, states) for row in session.sealed_rows("reserved")]
     except (KeyError, TypeError, ValueError) as problem:
         raise LedgerError(UNREADABLE_HISTORY) from problem
 
@@ -108,18 +109,17 @@ def entry(session: Session, request_id: str) -> Entry | None:
     if stored is None:
         return None
     try:
-        return _read(stored.row, stored.id, session.body(stored.row), stored.state)
+        return _read(stored.row, stored.id, asked_of(session, stored), stored.state)
     except (KeyError, TypeError, ValueError) as problem:
         raise LedgerError("The request cannot be read; ledger.verify() says which row was changed.") from problem
 
 
 def _entry(row: Row, states: Mapping[str, State]) -> Entry:
     name = str(row.reservation)
-    return _read(row.number, name, row.body, states[name])
+    return _read(row.number, name, json.loads(row.body), states[name])
 
 
-def _read(number: int, name: str, text: str, state: State) -> Entry:
-    body = json.loads(text)
+def _read(number: int, name: str, body: Mapping[str, Any], state: State) -> Entry:
     losses, spend = tuple(map(Loss.from_json, body["loss"])), body.get("spend")
     allowed = None if spend is None else bound_from_json(spend)
     return Entry(number, name, state, body["event"], losses, body["analyst"], body.get("at"), allowed)

@@ -221,7 +221,7 @@ class Journal:
     @staticmethod
     def history(session: Session) -> list[tuple[tuple[Loss, ...], str | None]]:
         """Return all losses ever charged; for reports and later limits, never for a check."""
-        bodies = (json.loads(row.body) for row, _ in session.rows("reserved"))
+        bodies = (json.loads(row.body) for row in session.sealed_rows("reserved"))
         try:
             return [(tuple(map(Loss.from_json, body["loss"])), body["analyst"]) for body in bodies]
         except (KeyError, TypeError, ValueError) as problem:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 
+from sfumato.durable import lock
 from sfumato.errors import LedgerError, ParameterError
-from sfumato.ledger.chain import Head
+from sfumato.ledger.chain import Head, new_mark
 
 Keep = str | Path | Callable[[str | None], str | None]
 """A file, or a function that stores the head it is given and, given None, returns the head stored last."""
+
+
+_ONE_AT_A_TIME = Lock()
 
 
 class Keeper:
@@ -41,22 +47,49 @@ class Keeper:
         """Keep a head, unless a later one is kept already: of several writers one may be late."""
         if self._keep is None:
             return
-        kept = self.read()
-        if kept is not None and kept.length >= head.length:
-            return
         if callable(self._keep):
-            self._keep(head.to_text())
+            with _ONE_AT_A_TIME:
+                if self._is_later(head):
+                    self._keep(head.to_text())
             return
         target = Path(self._keep)
-        fresh = target.with_name(f"{target.name}.{os.getpid()}.new")
         try:
-            with fresh.open("w", encoding="ascii") as file:
-                file.write(head.to_text() + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            fresh.replace(target)
+            # Read, compare and replace are one step for all writers, or a late one would put an older head back.
+            with _ONE_AT_A_TIME, _held(target):
+                if self._is_later(head):
+                    _replace(target, head.to_text() + "\n")
         except OSError as problem:
             raise LedgerError(
                 f"The head could not be kept at {target}: {problem}; make the place writable, then ask again with the "
                 "same request id: what happened is known to the ledger."
             ) from None
+
+    def _is_later(self, head: Head) -> bool:
+        kept = self.read()
+        return kept is None or kept.length < head.length
+
+
+@contextmanager
+def _held(target: Path) -> Iterator[None]:
+    """Hold the file's lock against other processes; a system without such locks has one writer."""
+    try:
+        held = lock(target.with_name(f"{target.name}.lock"), wait=True)
+    except ParameterError:
+        held = None
+    try:
+        yield
+    finally:
+        if held is not None:
+            held.close()
+
+
+def _replace(target: Path, text: str) -> None:
+    fresh = target.with_name(f"{target.name}.{new_mark()[:16]}.new")  # nobody else's, whichever thread or process
+    try:
+        with fresh.open("w", encoding="ascii") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(target)
+    finally:
+        fresh.unlink(missing_ok=True)

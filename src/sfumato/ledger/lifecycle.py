@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,8 @@ def known(session: Session, request: Request) -> Reservation | None:
             raise LedgerError(
                 f"The request id {request.id!r} belongs to another request; give every request an id of its own."
             )
+        if not _is_same(asked_of(session, stored), request, ("event", "question", "analyst")):
+            raise LedgerError(wording.EDITED.format(id=stored.id))
         return _reservation(session, stored)
     return None if request.question is None else answered(session, request.question)
 
@@ -103,11 +105,25 @@ def unfinished(session: Session, request: Request) -> Reservation | None:
         frozen = _frozen(session, stored.id)
         if session.said(stored.id, "started") != FREEZES or (frozen is not None and frozen.seal is None):
             continue
-        begun, asked = json.loads(session.body(stored.row)), request.written
-        if any(canonical(without_gauss(begun[part])) != canonical(without_gauss(asked[part])) for part in ASKED):
+        if not _is_same(asked_of(session, stored), request, ASKED):
             raise Unfinished(wording.OTHERWISE.format(id=stored.id))
         return _reservation(session, stored)
     return None
+
+
+def asked_of(session: Session, stored: Stored) -> dict[str, Any]:
+    """Return what the chain's row of a request says; which row that is, is not left to the table of reservations."""
+    row = session.row_of("reserved", stored.id)
+    if row is None or row.number != stored.row:
+        raise LedgerError(wording.EDITED.format(id=stored.id))
+    found: dict[str, Any] = json.loads(row.body)
+    return found
+
+
+def _is_same(body: Mapping[str, Any], request: Request, parts: Sequence[str]) -> bool:
+    """Tell whether a row and a request say the same in some parts, whichever version wrote the row."""
+    asked = request.written
+    return all(canonical(without_gauss(body[part])) == canonical(without_gauss(asked[part])) for part in parts)
 
 
 def begin(session: Session, reservation: Reservation) -> None:
@@ -231,7 +247,7 @@ def save_state(session: Session, request_id: str, step: int, state: bytes, answe
             f"The conversation {request_id!r} is {stored.state} at step {stored.step}, so this answer does not follow "
             "it; do not show it, and load the state again."
         )
-    session.append("answered", request_id, canonical({"step": step + 1}))
+    session.append("answered", request_id, canonical({"step": step + 1, "state": digest(memory)}))
     return step + 1
 
 
@@ -250,12 +266,22 @@ def load_state(session: Session, request_id: str) -> Conversation | None:
     if stored.memory is None or is_lost(session, stored):
         _bury(session, stored)
         return None
+    require_remembered(session, stored)
     return Conversation(request_id, stored.step, stored.memory, stored.answer)
 
 
 def is_lost(session: Session, stored: Stored) -> bool:
     """Tell whether a conversation's state is gone, or older than the last answer that was given from it."""
     return stored.memory is None or session.steps(stored.id) != stored.step
+
+
+def require_remembered(session: Session, stored: Stored) -> None:
+    """Refuse a state that is not the one that the chain's last row about it names; earlier versions named none."""
+    if stored.memory is None:
+        return
+    row = session.row_of("answered", stored.id, last=True)
+    if row is None or json.loads(row.body).get("state", digest(stored.memory)) != digest(stored.memory):
+        raise LedgerError(wording.EDITED_STATE.format(id=stored.id))
 
 
 def _bury(session: Session, stored: Stored) -> None:
@@ -280,7 +306,7 @@ def _reservation(session: Session, stored: Stored) -> Reservation:
 
 
 def _as_stored(session: Session, stored: Stored) -> Reservation:
-    body = json.loads(session.body(stored.row))
+    body = asked_of(session, stored)
     losses = tuple(map(Loss.from_json, body["loss"]))
     shown = stored.answer if stored.state == "committed" else None
     return Reservation(stored.id, stored.state, body["event"], losses, body["analyst"], body["question"], shown)

@@ -27,10 +27,10 @@ class Meters(Viewed):
     def view(self) -> View:
         """Return all limits with what is used of them so far, and how many requests were charged."""
         rows = [
-            [reading.name, str(reading.rule.limit.bound), f"{reading.percent} %", _meters(reading)]
+            [reading.name, str(reading.rule.limit.bound), f"{reading.percent} %", reading.numbers]
             for reading in self.readings()
         ]
-        drawn = table("", ["limit of", "is", "used so far", "in numbers"], rows)
+        drawn = table("", ["on", "limit", "used", "in numbers"], rows)
         history = self.history()
         free = sum(entry.person.is_zero for entry in history)
         charged = len(history) - free
@@ -95,7 +95,3 @@ class Meters(Viewed):
         """Return what this run's answers can have shifted the odds by, None after a release with a leak."""
         with self._journal.session(write=False) as session:
             return statements.odometer(self._journal, session, names)
-
-
-def _meters(reading: Reading) -> str:
-    return reading.brief.removeprefix("Used so far").strip(": .")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING
 
 from sfumato.errors import ParameterError
-from sfumato.exact import INFINITY, Extended, Number, between_zero_and_one
+from sfumato.exact import INFINITY, Number, between_zero_and_one
 from sfumato.ledger import wording
 from sfumato.ledger.reservation import Reservation
-from sfumato.privacy import Loss
+from sfumato.privacy import Approximate, Bound, Loss, Pure
 from sfumato.privacy.fixed_list import coarse, lists_of
 
 if TYPE_CHECKING:
@@ -52,15 +53,24 @@ def by_curve(parts: Iterable[tuple[str, Loss]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name, loss in parts if not lists_of(loss.person)))
 
 
-def total_text(
-    loss: Loss, without: Sequence[str], delta: Number, questions: int | None = None, most: Extended = INFINITY
-) -> str:
-    """Say what a plan, or so many questions, guarantee for each person, at most what they were made for."""
+def list_text(loss: Loss, questions: int, spend: Bound, limit: Bound | None = None) -> str:
+    """Say what so many questions tell of each person, at most what they were made for, in the terms of the spend.
+
+    `limit` is that on a person: where it is pure too, a reading at a delta would be a number that nobody asked for.
+    """
+    person = loss.person
+    delta, most = (spend.delta, spend.epsilon) if isinstance(spend, Approximate) else (Fraction(1, 10**6), INFINITY)
+    if isinstance(spend, Pure) and isinstance(limit, Pure):
+        return wording.list_text(person.epsilon, delta, person.epsilon, questions)
+    total = min(person.epsilon_at(delta), most)
+    return wording.list_text(total, delta, person.epsilon, questions, pure_first=isinstance(spend, Pure))
+
+
+def total_text(loss: Loss, without: Sequence[str], delta: Number) -> str:
+    """Say what a plan guarantees for each person."""
     chance = between_zero_and_one(delta, "delta")
     person = loss.person
-    total = min(person.epsilon_at(chance), most)
-    if questions is not None:
-        return wording.list_text(total, chance, person.epsilon, questions)
+    total = person.epsilon_at(chance)
     said = wording.total_text(total, chance)
     if without:
         return f"{said} {wording.by_curve_text(without)}"

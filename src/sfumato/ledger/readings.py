@@ -59,6 +59,17 @@ class Reading:
         return wording.percent_used(self.meters, self.sums)
 
     @property
+    def numbers(self) -> str:
+        """How much of how much is used: '0.4 of 0.5'."""
+        return wording.in_numbers(self.meters, self.sums)
+
+    @property
+    def experts(self) -> str:
+        """What every way of counting shows, empty where nothing is used or there is one way only."""
+        _, mark, said = wording.used_text(self.meters, self.sums).partition(f"{wording.EXPERTS} ")
+        return said if mark and self.percent else ""
+
+    @property
     def brief(self) -> str:
         """What is used so far, in a few words; of a limit with several routes, the part of the best open one."""
         if sum(meter.kind != "leak" or meter.ceiling > 0 for meter in self.meters) == 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -53,7 +53,7 @@ class Request:
     @property
     def fingerprint(self) -> str:
         """Equal for equal requests, whichever version asks: what a loss says of Gaussians follows from the event."""
-        return digest(canonical(without_gauss(self.written)))
+        return fingerprint_of(self.written)
 
     def body(self, charges: dict[str, list[int]], at: str, by_slot: dict[str, dict[str, list[str]]]) -> str:
         """Return the row of the chain: the request, its exact charges by limit, what was allowed, and when it came.
@@ -64,6 +64,12 @@ class Request:
         spend = None if self.spend is None else self.spend.to_json()
         slots = {"slot_charges": by_slot} if by_slot else {}
         return canonical({**self.written, "charges": listed, "at": at, "spend": spend, **slots})
+
+
+def fingerprint_of(written: Mapping[str, Any]) -> str:
+    """Return the fingerprint of a request, from what it is or from the row that the chain keeps of it."""
+    asked = {name: written[name] for name in ("event", "loss", "question", "analyst", "slots") if name in written}
+    return digest(canonical(without_gauss(asked)))
 
 
 def without_gauss(record: Any) -> Any:

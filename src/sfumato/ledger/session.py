@@ -9,7 +9,18 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from sfumato.ledger.chain import FIRST, Head, Row, canonical, digest, sums_after, with_sums, without_sums
+from sfumato.errors import LedgerError
+from sfumato.ledger.chain import (
+    FIRST,
+    UNREADABLE_HISTORY,
+    Head,
+    Row,
+    canonical,
+    digest,
+    sums_after,
+    with_sums,
+    without_sums,
+)
 from sfumato.ledger.slots import Directory, SlotVerdict, slots_said, with_slots
 
 FORMAT = 7
@@ -127,14 +138,15 @@ _SAID = (
     .order_by(row_table.c.number)
     .limit(1)
 )
-# The row that tells of an answer, and the seal before it: what was stored is compared with it whenever it is shown.
-_COMMITTED = (
-    sa.select(_LAST.c.number, _LAST.c.body, _LAST.c.seal, _BEFORE.c.seal.label("previous"))
+# Rows with the seal before them: what was stored is compared with what a row tells of it whenever it is shown.
+_SEALED = (
+    sa.select(_LAST, _BEFORE.c.seal.label("previous"))
     .select_from(_LAST.outerjoin(_BEFORE, _BEFORE.c.number == _LAST.c.number - 1))
-    .where(_LAST.c.reservation == _ID, _LAST.c.kind == "committed")
-    .order_by(_LAST.c.number)
-    .limit(1)
+    .where(_LAST.c.kind == sa.bindparam("of_kind"))
 )
+_SEALED_ROWS = _SEALED.order_by(_LAST.c.number)
+_SEALED_FIRST = _SEALED.where(_LAST.c.reservation == _ID).order_by(_LAST.c.number).limit(1)
+_SEALED_LAST = _SEALED.where(_LAST.c.reservation == _ID).order_by(_LAST.c.number.desc()).limit(1)
 _STATE_AND_FROZEN = sa.select(
     reservation_table.c.state, sa.exists().where(row_table.c.reservation == _ID, row_table.c.kind == "frozen")
 ).where(reservation_table.c.id == _ID)
@@ -163,6 +175,11 @@ _CHANGE = sa.update(reservation_table).where(
 _WRITE_HEAD = sa.update(head_table)
 
 
+def _as_sealed(line: Any) -> Row | None:
+    row = Row(line.number, line.kind, line.reservation, line.body)
+    return row if row.seal(line.previous or FIRST) == line.seal else None
+
+
 @dataclass(frozen=True)
 class Stored:
     """A row of the table of reservations."""
@@ -187,6 +204,7 @@ PAID: tuple[tuple[sa.Executable, Mapping[str, Any]], ...] = (
     (_STATE_AND_FROZEN, _ASKED_FOR),
     (_SAID, {"wanted": "", "of_kind": ""}),
     (_BODY, _ASKED_FOR),
+    (_SEALED_FIRST, {"wanted": "", "of_kind": ""}),
     (_SEAL, _ASKED_FOR),
     (_ADD_ROW, dict.fromkeys(row_table.c.keys())),
     (_ADD_RESERVATION, dict.fromkeys(reservation_table.c.keys())),
@@ -299,6 +317,21 @@ class Session:
         """Return what a row says."""
         return str(self.connection.scalar(_BODY, {"wanted": number}))
 
+    def row_of(self, kind: str, request_id: str, *, last: bool = False) -> Row | None:
+        """Return the first or last row of a kind about a request; None if there is none, or it is not as sealed."""
+        line = self.connection.execute(
+            _SEALED_LAST if last else _SEALED_FIRST, {"wanted": request_id, "of_kind": kind}
+        ).first()
+        return None if line is None else _as_sealed(line)
+
+    def sealed_rows(self, kind: str) -> Iterator[Row]:
+        """Return all rows of a kind in order; one that is not as it was sealed ends it."""
+        for line in self.connection.execute(_SEALED_ROWS, {"of_kind": kind}):
+            found = _as_sealed(line)
+            if found is None:
+                raise LedgerError(UNREADABLE_HISTORY)
+            yield found
+
     def steps(self, request_id: str) -> int:
         """Return how many states of a conversation the chain has seen."""
         return int(self.connection.scalar(_STEPS, {"wanted": request_id}) or 0)
@@ -329,13 +362,8 @@ class Session:
 
     def vouches(self, request_id: str, answer: bytes | None) -> bool:
         """Tell whether the chain's row of a committed answer is as it was sealed, and names these very bytes."""
-        line = self.connection.execute(_COMMITTED, {"wanted": request_id}).first()
-        if line is None or answer is None:
-            return False
-        row = Row(line.number, "committed", request_id, line.body)
-        if row.seal(line.previous or FIRST) != line.seal:
-            return False
-        return bool(json.loads(line.body).get("answer") == digest(answer))
+        row = self.row_of("committed", request_id)
+        return row is not None and answer is not None and bool(json.loads(row.body).get("answer") == digest(answer))
 
     def freezable(self, request_id: str) -> bool | None:
         """Tell whether a request was started and nothing was put beyond change for it yet, None if there is none."""

@@ -71,6 +71,8 @@ class Stepwise:
             fresh = found.memory is None and not found.step and session.said(self.id, "started") == lifecycle.FREEZES
             # Without a state only an opening that somebody else can complete is not lost.
             whole = (seal is None or seal.seal is not None) if fresh else not lifecycle.is_lost(session, found)
+            if whole:
+                lifecycle.require_remembered(session, found)
             steps = tuple(Step(*line) for line in session.asked_steps(self.id))
         if not whole:
             running.bury(self._journal, self._place, self.id)

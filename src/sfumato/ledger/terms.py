@@ -18,7 +18,7 @@ class Terms:
     """Whose ledger it is and what it promises.
 
     Limits on attributes mean the same under both relations: one person is there in both worlds, and only these
-    attributes differ. The filters stand under add-remove neighbours as they are (ledger-filters L1, L2, L7): their
+    attributes differ. The filters stand under add-remove neighbours as they are (LF:L1, LF:L2, LF:L7): their
     proofs fix one pair of tables of the limit's own relation and use of each request nothing but a cost that holds
     for that pair, `loss.at(attributes)`, which under add-remove neighbours is the changed cell's or that of a record
     that leaves and one that enters, never the person's. How many people there are plays no part.

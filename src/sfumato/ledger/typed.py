@@ -10,6 +10,7 @@ from sfumato.ledger.budget import Budget
 from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Secrets, Truncated
 
 _BOUND = re.compile(r"\s*(\w+)\s*\(([^()]*)\)\s*(\.per_attribute\(\))?\s*")
+_NUMBER = re.compile(r"\s*(?:(?:epsilon|eps|ε)\s*=?\s*)?(\d+(?:\.\d+)?|\.\d+|\d+/\d+)\s*", re.IGNORECASE)
 _KINDS: dict[str, tuple[type[Bound], int]] = {
     "pure": (Pure, 1),
     "concentrated": (Concentrated, 1),
@@ -26,6 +27,11 @@ def read_bound(text: str, name: str = "--spend") -> Bound:
     (Pure(1/10), Approximate(1, 1/1000000), Pure(1/3).per_attribute())
     """
     found = _BOUND.fullmatch(text)
+    lone = _NUMBER.fullmatch(text)
+    if lone is not None:
+        raise ParameterError(
+            f"{name} {lone[1]} does not say of which measure it is; if you mean epsilon, write Pure({lone[1]})."
+        )
     if found is None or found[1].lower() not in _KINDS:
         raise ParameterError(f"{name} must be a bound, and {text[:60]!r} is none; write {EXAMPLES}.")
     kind, count = _KINDS[found[1].lower()]

@@ -13,6 +13,7 @@ from sfumato.ledger import wording
 from sfumato.ledger.amounts import at_most, ranges_from_text, sums_from_text, sums_to_text
 from sfumato.ledger.budget import Budget
 from sfumato.ledger.chain import FIRST, Head, Row, digest, sums_after
+from sfumato.ledger.request import fingerprint_of
 from sfumato.ledger.rules import LimitRule, Rulebook, rules_from_json, settlements
 from sfumato.ledger.slots import Bucket, Directory, SlotBook, SlotCharge, limit_sums, slots_said, with_slots
 from sfumato.privacy import Approximate, Loss
@@ -65,6 +66,9 @@ class _Audit:
     steps: dict[str, int] = field(default_factory=dict)
     answers: dict[str, str] = field(default_factory=dict)
     questions: dict[str, str | None] = field(default_factory=dict)
+    asked: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """Of each request its row, and the fingerprint of what that says."""
+    memories: dict[str, str | None] = field(default_factory=dict)
     frozen: set[tuple[str, int | None]] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
     sealed: str | None = None
@@ -217,6 +221,7 @@ def _replay_state(audit: _Audit, row: Row, body: dict[str, Any]) -> None:
     audit.states[name] = NEXT[row.kind][state]
     if row.kind == "reserved":
         audit.questions[name] = body["question"]
+        audit.asked[name] = row.number, fingerprint_of(body)
         _replay_charges(audit, row, body)
     elif row.kind == "committed":
         audit.answers[name] = body["answer"]
@@ -230,6 +235,7 @@ def _replay_state(audit: _Audit, row: Row, body: dict[str, Any]) -> None:
         audit.steps[name] = audit.steps.get(name, 0) + 1
         if body["step"] != audit.steps[name]:
             audit.wrong(row, f"the conversation {name!r} skips or repeats an answer")
+        audit.memories[name] = body.get("state")
 
 
 def _replay_charges(audit: _Audit, row: Row, body: dict[str, Any]) -> None:
@@ -310,6 +316,11 @@ def _compare_states(audit: _Audit, reservations: list[Stored]) -> None:
         audit.problems.append("The states of the reservations are not those that the chain tells.")
     for stored in reservations:
         question = audit.questions.get(stored.id)
+        if (stored.row, stored.request) != audit.asked.get(stored.id):
+            audit.problems.append(f"What is stored of {stored.id!r} belongs to another request.")
+        named = audit.memories.get(stored.id)
+        if named is not None and stored.memory is not None and digest(stored.memory) != named:
+            audit.problems.append(f"The state of the conversation {stored.id!r} is not the one that was stored.")
         if stored.question != (None if question is None else digest(question)):
             audit.problems.append(f"The question of {stored.id!r} is not the one that was asked.")
         if stored.step != audit.steps.get(stored.id, 0):

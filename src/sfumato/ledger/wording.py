@@ -1,4 +1,4 @@
-"""The exact texts of the ledger (ledger-filters section 4); each is tested as it stands.
+"""The exact texts of the ledger (docs/theory/ledger.md); each is tested as it stands.
 
 What was used or asked is rounded up, what is left is rounded down, limits stand as they were typed. Every number
 is a function of stored public sums and of the request: no text depends on how a mechanism ran.
@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import groupby
 
 from sfumato.exact import Extended, Infinity
-from sfumato.exact.written import shown, typed
+from sfumato.exact.written import amount, rounded, typed
 from sfumato.ledger.reservation import Break, Closing
 from sfumato.privacy import Approximate, Bound, Everything, Loss
 from sfumato.privacy.attributes import Attributes
@@ -31,6 +31,10 @@ DEAD = "This request ended without an answer. What it reserved stays spent; ask 
 EDITED = (
     "The stored answer of the request {id!r} is not the one that was committed: somebody changed it in the ledger's "
     "file, so it is not shown; run sfumato ledger verify, and restore the newest copy that passes."
+)
+EDITED_STATE = (
+    "The state of the conversation {id!r} is not the one that the chain names: somebody changed it in the ledger's "
+    "file, so it is not opened; run sfumato ledger verify, and restore the newest copy that passes."
 )
 FREE = "It was answered before on the same data, so asking again costs nothing and gives the stored answer."
 BEGUN = "It was paid for before and cut short, so asking again costs nothing and finishes what was begun."
@@ -94,9 +98,11 @@ def subject(on: Attributes, people: int) -> str:
     who = "each person" if people == 1 else f"any {people} people together"
     if isinstance(on, Everything):
         return who
-    names = sorted(on)
-    listed = names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
-    return f"{listed} of {who}"
+    return f"{_listed(sorted(on))} of {who}"
+
+
+def _listed(names: Sequence[str], last: str = "and") -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
 def guarantee_text(bound: Bound | None, on: Attributes, people: int) -> str:
@@ -114,7 +120,7 @@ def undivided_text(bound: Bound, meters: Sequence[Meter]) -> str:
     assert isinstance(bound, Approximate)
     kinds = [f"Pure({typed(bound.epsilon)})"]
     widths = [meter.ceiling for meter in meters if meter.kind == "gauss"]
-    kinds += [f"Gaussian noise of variance {shown(1 / amount, up=True)} for sensitivity 1" for amount in widths]
+    kinds += [f"Gaussian noise of variance {rounded(1 / width, up=True)} for sensitivity 1" for width in widths]
     return f"{UNDIVIDED} It takes up to {', '.join(kinds)}, or {bound}."
 
 
@@ -150,24 +156,40 @@ def used_text(meters: Sequence[Meter], sums: Sequence[Extended]) -> str:
     leaks = [(meter, used) for meter, used in zip(meters, sums, strict=True) if meter.kind == "leak" and meter.ceiling]
     if len(readings) == 1 and not leaks:
         ((meter, used),) = readings
-        return f"Used so far {shown(used, up=True)} of {_ceiling(meter)}."
+        return f"Used so far {rounded(used, up=True)} of {_ceiling(meter)}."
     parts = [f"{_route(meter)} {_used(meter, used)}." for meter, used in readings]
-    parts += [f"Leaks {shown(used, up=True)} of {typed(meter.ceiling)}." for meter, used in leaks]
+    parts += [f"Leaks {rounded(used, up=True)} of {typed(meter.ceiling)}." for meter, used in leaks]
     return " ".join([f"Used so far {percent_used(meters, sums)} % of the limit.", EXPERTS, *parts])
+
+
+def in_numbers(meters: Sequence[Meter], sums: Sequence[Extended]) -> str:
+    """Say how much of how much is used; of a limit that is counted in several ways, in the one that decides.
+
+    >>> from sfumato.privacy.filters import Meter
+    >>> in_numbers((Meter("epsilon", Fraction(1, 2)),), (Fraction(2, 5),))
+    '0.4 of 0.5'
+    """
+    counted = [(meter, used) for meter, used in zip(meters, sums, strict=True) if meter.kind != "leak" or meter.ceiling]
+    if len(counted) == 1:
+        return _used(*counted[0])
+    whole = percent_used(meters, sums)
+    deciding = [one for one in counted if _percent(one[1], one[0].ceiling) == whole] or counted
+    meter, used = min(deciding, key=lambda one: ("epsilon", "gauss", "tau", "leak").index(one[0].kind))
+    way = {"leak": "leaks", "epsilon": "epsilon"}.get(meter.kind) or _route(meter)
+    return f"{way} {_used(meter, used)}"
 
 
 def _used(meter: Meter, used: Extended) -> str:
     if isinstance(used, Infinity) or used > meter.ceiling:
         return "no longer counted"
-    above, ceiling = shown(used, up=True), _ceiling(meter)
+    above, ceiling = rounded(used, up=True), _ceiling(meter)
     # Rounded to the safe side each, a sum just below its ceiling would read as one above it.
     said = f"{'all' if Fraction(above) > Fraction(ceiling) else above} of {ceiling}"
     return f"{said} ({-(-100 * used // meter.ceiling)} %)" if meter.kind == "gauss" else said
 
 
 def _ceiling(meter: Meter) -> str:
-    # The ceilings of an order and of a Gaussian are computed; all others were typed.
-    return shown(meter.ceiling, up=False) if meter.kind in ("tau", "gauss") else typed(meter.ceiling)
+    return amount(meter.ceiling, up=False)
 
 
 def _route(meter: Meter) -> str:
@@ -180,17 +202,53 @@ def _route(meter: Meter) -> str:
 def refusal_text(breaks: Sequence[Break], largest: Bound | None = None) -> str:
     """Say which limits refuse, what was asked and what is left."""
     groups = [(name, list(rows)) for name, rows in groupby(breaks, key=lambda row: row.name)]
-    named = [f"{name}, {'; '.join(map(_asked, rows))}{_any_of(rows)}" for name, rows in groups[:SHOWN_BREAKS]]
+    limits = [_refusing(rows[0]) for _, rows in groups[:SHOWN_BREAKS]]
+    named = [
+        f"{limit}, {'; '.join(map(_asked, rows))}{_any_of(rows)}"
+        for limit, (_, rows) in zip(limits, groups, strict=False)
+    ]
     more = len(groups) - SHOWN_BREAKS
     listed = "; ".join(named) + (f"; and {more} more" if more > 0 else "")
     said = "Refused before the data were touched:"
     if kinds := {type(row.limit.bound).__name__ for row in breaks if _is_other_kind(row)}:
         return f"{said} {listed}. {_other_kind(kinds)}"
-    fits = _what_fits(breaks, largest, room=all(_room(rows) for _, rows in groups))
+    closed = [rows[0] for _, rows in groups if _is_closed(rows)]
+    room = all(_room(rows) for _, rows in groups)
+    fits = _nothing_more(closed) if closed else _what_fits(breaks, largest, room=room)
     if not any(isinstance(row.limit.bound, Approximate) for row in breaks):
         return f"{said} {listed}.{fits}"
-    names = ", ".join(name for name, _ in groups[:SHOWN_BREAKS]) + (f" and {more} more" if more > 0 else "")
-    return f"{said} more is asked than is left for {names}.{fits} {EXPERTS} {listed}."
+    names = ", ".join(limits) + (f" and {more} more" if more > 0 else "")
+    return f"{said} more is asked than is left of {names}.{fits} {EXPERTS} {listed}."
+
+
+def _refusing(row: Break) -> str:
+    """Name the limit that refuses: that on a person, on attributes, on a period, or somebody's share of one."""
+    own = row.name.endswith(f": {row.limit.name}")
+    name = row.limit.name if own else row.name
+    whose = f"{row.name.removesuffix(row.limit.name).removesuffix(': ')}'s" if own else "the"
+    return f"{whose} limit on {'a person' if name == 'person' else name}"
+
+
+def _is_closed(rows: Sequence[Break]) -> bool:
+    """Tell whether a limit has nothing left for any spend; leaks are only one kind of loss."""
+    ways = [row for row in rows if row.meter.kind != "leak"]
+    return bool(ways) and not any(row.left for row in ways)
+
+
+def _nothing_more(closed: Sequence[Break]) -> str:
+    """Say that whatever meets these limits is refused from now on: no smaller spend would help."""
+    if any(row.name == "person" for row in closed):
+        return " Nothing more can be asked with this ledger."
+    names: set[str] = set()
+    others = []
+    for row in closed:
+        if isinstance(row.limit.on, Everything) or row.name != row.limit.name:
+            others.append(f" Nothing is left of {_refusing(row)}.")
+        else:
+            names |= set(row.limit.on)
+    about = sorted(names)[:SHOWN_BREAKS] + (["others"] if len(names) > SHOWN_BREAKS else [])
+    said = f" Nothing more of {_listed(about, 'or')} can be asked with this ledger." if about else ""
+    return said + "".join(others[:SHOWN_BREAKS])
 
 
 def _what_fits(breaks: Sequence[Break], largest: Bound | None, *, room: bool) -> str:
@@ -222,8 +280,8 @@ def _other_kind(kinds: set[str]) -> str:
 def _asked(row: Break) -> str:
     if _is_other_kind(row):
         return f"a limit of {row.limit.bound}, cannot pay for this kind of spend"
-    asked = f"{shown(row.asked, up=True)} asked"
-    left = "nothing left for good" if row.left is None else f"{shown(row.left, up=False)} left"
+    asked = f"{rounded(row.asked, up=True)} asked"
+    left = "nothing left for good" if row.left is None else f"{rounded(row.left, up=False)} left"
     if row.meter.kind == "leak":
         made = f" (the limit keeps too little of delta for leaks{_set_aside(row)})"
         return f"leaks {asked}, {left}{made if row.asked > row.meter.ceiling else ''}"
@@ -270,7 +328,7 @@ def fits_text(closes: Sequence[Closing]) -> str:
 
 def odometer_text(log_odds: Fraction, delta: Fraction, presence: bool = False) -> str:
     """Say what this run's answers can have shifted: for a record, or for whether a person is there at all."""
-    odds, chance = shown(log_odds, up=True), typed(delta)
+    odds, chance = rounded(log_odds, up=True), typed(delta)
     who = "any one person" if presence else "any one person and any one other record"
     what = (
         "the truth about whether they are in the data over its opposite"
@@ -294,41 +352,36 @@ def total_text(epsilon: Extended, delta: Fraction) -> str:
     >>> total_text(Fraction("1.13244"), Fraction(1, 10**6))
     'The plan was fixed before the data were touched: its total, (1.133, 1e-6), is a guarantee for the plan.'
     """
+    total = rounded(epsilon, up=True, digits=4)
     return (
-        f"The plan was fixed before the data were touched: its total, ({_rounded_up(epsilon)}, {typed(delta)}), is a "
-        "guarantee for the plan."
+        f"The plan was fixed before the data were touched: its total, ({total}, {typed(delta)}), is a guarantee for "
+        "the plan."
     )
 
 
-def list_text(epsilon: Extended, delta: Fraction, pure: Extended, questions: int) -> str:
+def list_text(epsilon: Extended, delta: Fraction, pure: Extended, questions: int, *, pure_first: bool = False) -> str:
     """Say what the questions of a list tell together; no delta is said where `pure`, without one, is the same.
 
     >>> list_text(Fraction("1.13244"), Fraction(1, 10**6), Fraction(2), 20)
     'Together the 20 questions tell at most epsilon 1.133 at delta 1e-6 about a person, and epsilon 2 without a delta.'
     """
-    total, whole = _rounded_up(epsilon), _rounded_up(pure)
-    chance = "" if total == whole else f" at delta {typed(delta)}"
-    # What is charged is told without a delta where that is finite; both figures are named, so that neither is a riddle.
-    also = f", and epsilon {whole} without a delta" if chance and not isinstance(pure, Infinity) else ""
-    return f"Together the {questions} questions tell at most epsilon {total}{chance} about a person{also}."
-
-
-def _rounded_up(epsilon: Extended) -> str:
-    return "infinity" if isinstance(epsilon, Infinity) else typed(_four_digits(epsilon))
-
-
-def _four_digits(number: Fraction) -> Fraction:
-    places = 3
-    while number and number * 10**places < 1000:
-        places += 1
-    return Fraction(-(-number * 10**places // 1), 10**places)
+    total, whole = rounded(epsilon, up=True, digits=4), rounded(pure, up=True, digits=4)
+    said, also = f"epsilon {total} at delta {typed(delta)}", f"epsilon {whole} without a delta"
+    if total == whole:
+        said, also = f"epsilon {whole}", ""
+    elif isinstance(pure, Infinity):
+        also = ""
+    elif pure_first:
+        # What is charged is told without a delta where that is finite; both are named, so that neither is a riddle.
+        said, also = f"epsilon {whole}", said
+    more = f", and {also}" if also else ""
+    return f"Together the {questions} questions tell at most {said} about a person{more}."
 
 
 def by_curve_text(names: Sequence[str]) -> str:
     """Say which parts of a list are known by their Rényi curves alone."""
-    listed = names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
     verb = "is" if len(names) == 1 else "are"
-    return f"It was added up by Rényi curves, because {listed} {verb} known by a curve alone."
+    return f"It was added up by Rényi curves, because {_listed(names)} {verb} known by a curve alone."
 
 
 def cost_text(loss: Loss) -> str:

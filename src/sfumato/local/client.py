@@ -17,6 +17,7 @@ from sfumato.local.trust import now
 from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import Noise
 from sfumato.privacy import Bound, Loss
+from sfumato.words import understood
 
 if TYPE_CHECKING:
     from sfumato.local.device import Device
@@ -50,6 +51,7 @@ class Client(Mechanism):
         """Return the plan, which is all there is to say."""
         return Event(type(self).__name__, self.spec, {"plan": self.plan.to_json()}, self.version)
 
+    @understood
     def report(self, item: Any, noise: Noise | None = None) -> bytes:
         """Return the report of an item; one that does not fit sends noise of the same size.
 
@@ -92,6 +94,7 @@ class Client(Mechanism):
         role = bisect_right(plan.turns, noise.uniform(plan.turns[-1])) - 1
         return role, noise.uniform(plan.method.roles[role].oracle.outcomes)
 
+    @understood
     def reports(self, items: Any, noise: Noise | None = None) -> Any:
         """Return the reports of many devices, each independent, as a table of bytes with one report a row.
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.durable import UNREADABLE, lock, write_durably
 from sfumato.errors import BudgetExceeded, LedgerError, ParameterError
-from sfumato.exact.written import rounded_down, rounded_up
+from sfumato.exact.written import rounded
 from sfumato.local.trust import MOST_SPENT, PERIODS, now, period_of, require_affordable
 from sfumato.noise import Noise
 from sfumato.privacy import Bound, Pure, require_bound
+from sfumato.words import understood
 
 if TYPE_CHECKING:
     from sfumato.local.client import Client
@@ -57,6 +58,7 @@ class Device:
         with self._memory() as memory:
             memory.require_limits(self.lifetime, self.period)
 
+    @understood
     def report(self, item: Any, noise: Noise | None = None) -> bytes:
         """Return a report of an item, charged first; refuses when the plan is answered or the lifetime is used up.
 
@@ -171,15 +173,16 @@ class _Memory:
         if cost > left and left < lifetime.epsilon - self.spent:
             assert self.period is not None
             raise BudgetExceeded(
-                f"A report costs epsilon {rounded_up(cost, 6)}, and of the device's {self.period.most!r} for one "
-                f"{self.period.kind} only epsilon {rounded_down(left, 6)} is left; it sends no more before the next "
-                "one.",
+                f"A report costs epsilon {rounded(cost, up=True, digits=6)}, and of the device's {self.period.most!r} "
+                f"for one {self.period.kind} only epsilon {rounded(left, up=False, digits=6)} is left; it sends no "
+                "more before the next one.",
                 largest=Pure(left) if left > 0 else None,
             )
         if cost > left:
             raise BudgetExceeded(
-                f"A report costs epsilon {rounded_up(cost, 6)}, and of the device's {lifetime!r} only epsilon "
-                f"{rounded_down(lifetime.epsilon - self.spent, 6)} is left; it sends no more for this plan.",
+                f"A report costs epsilon {rounded(cost, up=True, digits=6)}, and of the device's {lifetime!r} only "
+                f"epsilon {rounded(lifetime.epsilon - self.spent, up=False, digits=6)} is left; it sends no more for "
+                "this plan.",
                 largest=Pure(lifetime.epsilon - self.spent) if lifetime.epsilon > self.spent else None,
             )
         earlier = Fraction(self.plans[digest]["epsilon"]) if digest in self.plans else Fraction(0)

@@ -17,7 +17,7 @@ import numpy as np
 from sfumato.durable import UNREADABLE, read_bytes
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.exact import Number, between_zero_and_one, positive_integer
-from sfumato.exact.written import rounded_up
+from sfumato.exact.written import rounded
 from sfumato.local.items import LONG_ITEM_BITS, Items
 from sfumato.local.listed import LIST_PART, ListMethod, MeanMethod
 from sfumato.local.method import METHODS, Encoder, Method
@@ -26,6 +26,7 @@ from sfumato.local.shapes import check_shapes
 from sfumato.local.trust import MOST_SPENT, Validity, require_affordable, require_pinned
 from sfumato.local.wire import TAG_BYTES, Wire
 from sfumato.privacy import Approximate, Bound, Loss, Pure, bound_from_json, require_bound
+from sfumato.words import understood
 
 if TYPE_CHECKING:
     from sfumato.local.client import Client
@@ -69,7 +70,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         if not self.loss().within(self.spend):
-            spent = rounded_up(self.loss().person.epsilon, 6)
+            spent = rounded(self.loss().person.epsilon, up=True, digits=6)
             raise ParameterError(
                 f"The coins of this plan spend {spent}, more than its spend {self.spend!r}; do not use it."
             )
@@ -110,6 +111,7 @@ class Plan:
         each = shuffled_loss(odds, local / self.reports, devices, leak / self.reports)
         return min(together, Approximate(self.reports * each.epsilon, leak), key=lambda bound: bound.epsilon)
 
+    @understood
     def client(self, *, each: Bound = MOST_SPENT, pinned: Collection[str] | None = None) -> Client:
         """Return what a device runs, unless the plan costs it more than `each`, all of its reports together.
 
@@ -318,6 +320,7 @@ class Plan:
         """Return what a saved plan holds: its JSON, the tag that its reports carry, and why its method was chosen."""
         return {**self.to_json(), "tag": self.wire.tag.hex(), **({"why": self.why} if self.why else {})}
 
+    @understood
     def save(self, path: str | Path) -> Path:
         """Write the plan as JSON text, with the tag that its reports carry."""
         target = Path(path)
@@ -355,9 +358,10 @@ class Plan:
 
     def __str__(self) -> str:
         plural = "s" if self.reports > 1 else ""
+        loss = rounded(self.loss().person.epsilon, up=True, digits=6)
         lines = [
             f"{self.users} users send {self.reports} report{plural} of {self.report_bytes} bytes each.",
-            f"One device loses at most epsilon {rounded_up(self.loss().person.epsilon, 6)}. {self.spend.explain()}",
+            f"One device loses at most epsilon {loss}. {self.spend.explain()}",
         ]
         lines += [self._mean_said()] if isinstance(self.method, MeanMethod) else self._items_said()
         if self.why:

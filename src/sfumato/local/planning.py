@@ -13,7 +13,7 @@ from sfumato.domain import Categories, Domain, FixedPoint, Integers
 from sfumato.errors import AccuracyWarning, ParameterError
 from sfumato.exact import Number, between_zero_and_one, positive_integer
 from sfumato.exact.search import smallest_between
-from sfumato.exact.written import amount, rounded_up, typed
+from sfumato.exact.written import amount, rounded, typed
 from sfumato.local.choice import METHOD_NAMES, choose
 from sfumato.local.coins import report_epsilon
 from sfumato.local.items import Items, composed
@@ -143,7 +143,8 @@ def _central_plan(
         stated = made.shuffled(devices, delta)
         if stated.epsilon <= central.epsilon:
             why = f"Spend {typed(local)}: the largest multiple of 1/64 whose reports, shuffled among {devices} honest "
-            why += f"devices, lose at most epsilon {rounded_up(stated.epsilon, 6)} at delta {amount(delta)}."
+            loss = rounded(stated.epsilon, up=True, digits=6)
+            why += f"devices, lose at most epsilon {loss} at delta {amount(delta)}."
             return replace(made, why=" ".join(part for part in (made.why, why) if part))
         local -= Fraction(1, 64)
     needed = devices

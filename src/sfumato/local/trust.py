@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import BudgetExceeded, ParameterError
-from sfumato.exact.written import rounded_down, rounded_up
+from sfumato.exact.written import rounded
 from sfumato.privacy import Pure
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ def require_affordable(plan: Plan, each: Pure) -> None:
     spend = plan.loss()
     if not spend.within(each):
         raise BudgetExceeded(
-            f"This plan spends an epsilon of {rounded_up(spend.person.epsilon, 6)}, more than the "
-            f"{rounded_down(each.epsilon, 6)} that this device spends on one plan; do not answer it.",
+            f"This plan spends an epsilon of {rounded(spend.person.epsilon, up=True, digits=6)}, more than the "
+            f"{rounded(each.epsilon, up=False, digits=6)} that this device spends on one plan; do not answer it.",
             largest=each,
         )
 

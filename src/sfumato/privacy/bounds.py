@@ -20,7 +20,7 @@ from sfumato.exact import (
     to_text,
 )
 from sfumato.exact.rational import show
-from sfumato.exact.written import LONGEST, amount, shown, typed
+from sfumato.exact.written import amount
 from sfumato.words import Guided, Understood
 
 Unit = Literal["person", "attribute"]
@@ -88,6 +88,17 @@ class Bound(Guided, metaclass=Understood):
         )
 
     __le__ = __gt__ = __ge__ = __sub__ = __rsub__ = __lt__
+
+    def __float__(self) -> NoReturn:
+        raise ParameterError(
+            "A bound is no number: it has a kind and a unit; write float(Pure(1).epsilon), or the number of its kind, "
+            "such as Concentrated(0.1).rho."
+        )
+
+    __int__ = __float__
+
+    def __round__(self, digits: object = None) -> NoReturn:
+        self.__float__()
 
     def explain(self) -> str:
         """Say in plain words what the bound means for somebody who is in the data: the odds of a yes-or-no guess.
@@ -213,7 +224,7 @@ class Truncated(Bound):
         return f"{self.rho}, {self.omega}"
 
     def _read(self) -> tuple[str, ...]:
-        return amount(self.rho), shown(self.omega, up=False) if len(typed(self.omega)) > LONGEST else typed(self.omega)
+        return amount(self.rho), amount(self.omega, up=False)
 
 
 @dataclass(frozen=True, repr=False)

@@ -21,7 +21,7 @@ from sfumato.exact import (
     significant_up,
     to_text,
 )
-from sfumato.exact.written import rounded_up
+from sfumato.exact.written import rounded
 from sfumato.privacy.bounds import Approximate, Bound, Concentrated, Pure, Truncated
 from sfumato.privacy.conversion import smallest_delta, smallest_epsilon
 from sfumato.privacy.curve import Curve, curve_from_json
@@ -64,13 +64,14 @@ class Cost:
         """Return it for people, in three digits, rounded up.
 
         >>> print(Cost.pure("1.9945"), Cost.approximate("0.1", "1.0001e-9"))
-        epsilon 2 epsilon 0.1, delta 1.01e-09
+        epsilon 2 epsilon 0.1, delta 1.01e-9
         """
         if self.is_zero:
             return "nothing"
         if not isinstance(self.epsilon, Infinity):
-            return f"epsilon {rounded_up(self.epsilon)}" + (f", delta {rounded_up(self.leak)}" if self.leak else "")
-        return f"epsilon {rounded_up(self.epsilon_at(Fraction(1, 10**6)))} at delta 1e-6"
+            leak = f", delta {rounded(self.leak, up=True)}" if self.leak else ""
+            return f"epsilon {rounded(self.epsilon, up=True)}{leak}"
+        return f"epsilon {rounded(self.epsilon_at(Fraction(1, 10**6)), up=True)} at delta 1e-6"
 
     @classmethod
     def zero(cls) -> Cost:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from sfumato.exact import Infinity
-from sfumato.exact.rational import show
-from sfumato.exact.written import rounded_up
+from sfumato.exact.written import amount, rounded
 from sfumato.privacy.bounds import Approximate, Bound, Concentrated, Pure, Truncated
 from sfumato.privacy.cost import Cost
 from sfumato.privacy.readings import guess, guess_concentrated
@@ -20,17 +18,17 @@ def explained(bound: Bound) -> str:
 
     >>> explained(Concentrated(0.1))
     'Whoever guesses a yes-or-no fact about one person, 50:50 before, is right at most 61.2 % of the time after; \
-as Approximate, epsilon 2.15 at delta 1e-06.'
+as Approximate, epsilon 2.15 at delta 1e-6.'
     >>> explained(Approximate(1, 1e-6))
     'Whoever guesses a yes-or-no fact about one person, 50:50 before, is right at most 73.2 % of the time after; \
-with probability at most 1e-06 more may leak.'
+with probability at most 1e-6 more may leak.'
     """
     match bound:
         case Pure():
             return f"{_right(bound, guess(bound.epsilon))}."
         case Approximate():
             right = _right(bound, guess(bound.epsilon, delta=bound.delta))
-            return f"{right}; with probability at most {rounded_up(bound.delta, 6)} more may leak."
+            return f"{right}; with probability at most {rounded(bound.delta, up=True, digits=6)} more may leak."
         case Concentrated():
             return _by_curve(bound, bound.rho, Cost.concentrated(bound.rho))
         case Truncated():
@@ -48,9 +46,8 @@ def _right(bound: Bound, chance: Fraction) -> str:
 
 def _by_curve(bound: Bound, rho: Fraction, cost: Cost) -> str:
     epsilon = cost.epsilon_at(SHOWN_DELTA)
-    rounded = epsilon if isinstance(epsilon, Infinity) else show(Fraction(-(-epsilon * 100 // 1), 100))
     right = _right(bound, guess_concentrated(rho))
-    return f"{right}; as Approximate, epsilon {rounded} at delta {show(SHOWN_DELTA)}."
+    return f"{right}; as Approximate, epsilon {rounded(epsilon, up=True)} at delta {amount(SHOWN_DELTA)}."
 
 
 def percent(probability: Fraction) -> str:

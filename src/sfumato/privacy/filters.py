@@ -1,4 +1,4 @@
-"""Filters: whether a request still fits a limit, proved against every adaptive analyst (`ledger-filters`).
+"""Filters: whether a request still fits a limit, proved against every adaptive analyst (docs/theory/ledger.md).
 
 A limit is a handful of meters. Every accepted request adds to every meter; a history is inside the limit as
 long as all *required* meters are under their ceilings and at least one *route* is. Ceilings are fixed when

@@ -19,6 +19,7 @@ from sfumato.ledger.typed import read_bound
 from sfumato.privacy import Bound, Concentrated
 from sfumato.publish.calendar import Slot, slots_between
 from sfumato.publish.matrix import MOST_PERIODS
+from sfumato.publish.words import Reach
 from sfumato.table.periods import Span
 from sfumato.table.schema import Schema
 from sfumato.words import nearest
@@ -114,6 +115,13 @@ class PublicationFile:
     def due(self, unit: str, today: date) -> list[Slot]:
         """Return the periods that may be read: those that ended long enough ago."""
         return self.slots(unit, today - timedelta(days=1 + self.wait))
+
+    def reach(self, unit: str) -> Reach | None:
+        """Return how many slots of a unit the declared periods meet: to the last day, or over the first horizon."""
+        if self.last is None and self.horizon is None:
+            return None
+        last = self.running_periods()[-1].last if self.last is None else self.last
+        return Reach(len(Slot(self.period, self.name, self.first, last).meets(unit)), self.last is not None)
 
     def running_periods(self, number: int = 0) -> list[Slot]:
         """Return the periods of one horizon of a running total; each is twice as long as the one before."""

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 from sfumato.answer import Answer, Released
 from sfumato.ask.asked import PLAIN, Asked
 from sfumato.ask.packing import unpack
-from sfumato.curator.finishing import answers_of
+from sfumato.curator.finishing import answers_of, same_event
 from sfumato.curator.typed import read_question
 from sfumato.durable import lock, make_directory
 from sfumato.errors import BudgetExceeded, LedgerError, ParameterError, SfumatoError
@@ -112,10 +112,10 @@ class Publication:
         ) as book:
             yield book
 
-    def words(self) -> list[str]:
-        """Return the promise in sentences, as it stands on every page."""
+    def words(self, *, planned: bool = False) -> list[str]:
+        """Return the promise in sentences, as it stands on every page; `planned`, of the periods that were declared."""
         single = not self.file.running() and all(one.every == self.file.period for one in self.file.tables)
-        return promise(self.file.budget, self.file.period, single)
+        return promise(self.file.budget, self.file.period, single, self.file.reach if planned else None)
 
     @cached_property
     def _units(self) -> list[str]:
@@ -169,7 +169,12 @@ class Publication:
             ]
             refused = self._foreseen(book)
         return PublicationPlan(
-            self.file.name, self.file.edition, tuple(self.words()), tuple(tables), refused, str(self.file.to)
+            self.file.name,
+            self.file.edition,
+            tuple(self.words(planned=True)),
+            tuple(tables),
+            refused,
+            str(self.file.to),
         )
 
     def _rehearsed(self, book: Ledger) -> dict[str, str]:
@@ -372,7 +377,7 @@ class Publication:
         if listed and entry is None:
             states.append("due")
         elif listed and entry is not None and entry.state == "committed":
-            same = dict(entry.event) == self._asked(book, listed).event(self._snapshot(slot)).to_json()
+            same = same_event(self._asked(book, listed), self._snapshot(slot), entry.event)
             states.append("done" if same else "other edition")
         elif listed and entry is not None:
             states.append("dead" if entry.state == "dead" else "begun")
@@ -427,7 +432,7 @@ class Publication:
         if not listed or entry is None or entry.state != "committed":
             return {}
         asked, snapshot = self._asked(book, listed), self._snapshot(slot)
-        if dict(entry.event) != asked.event(snapshot).to_json():
+        if not same_event(asked, snapshot, entry.event):
             return {}  # of another edition: its files stay as they were written then
         kept = replace(book.stored(self._id(slot.name)), reused=True)
         return dict(zip((one.name for one in listed), answers_of(book, asked, kept, snapshot), strict=True))

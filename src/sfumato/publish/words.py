@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from math import ceil
+from typing import NamedTuple
 
 from sfumato.ledger.budget import Budget
 from sfumato.privacy import Approximate, Bound, Concentrated, Pure, Truncated
@@ -18,6 +20,13 @@ NO_LIFETIME = (
     "that repeat are not hidden."
 )
 DAYS = {"day": 1, "week": 7, "month": 31, "quarter": 92, "year": 366}
+
+
+class Reach(NamedTuple):
+    """How many slots of a unit a publication declares, and whether it ends with them."""
+
+    slots: int
+    ends: bool
 
 
 def odds(bound: Bound) -> Fraction:
@@ -44,8 +53,11 @@ def said(bound: Bound | None) -> str:
     return f"not hidden ({bound!s})" if chance >= HIDDEN else f"at most {percent(chance)} ({bound!s})"
 
 
-def promise(budget: Budget, period: str, single: bool) -> list[str]:
-    """Return the sentences that stand on every page; `single` says that every release reads one slot of the unit."""
+def promise(budget: Budget, period: str, single: bool, reach: Callable[[str], Reach | None] | None = None) -> list[str]:
+    """Return the sentences that stand on every page; `single` says that every release reads one slot of the unit.
+
+    `reach` says how many slots of a unit were declared, so that nothing is said of a year where there are ten days.
+    """
     found = []
     for number, (unit, bound) in enumerate(budget.units):
         if number == 0:
@@ -54,7 +66,7 @@ def promise(budget: Budget, period: str, single: bool) -> list[str]:
                 f"everything that one person did in one {unit} were left out. Whoever guesses whether you were there "
                 f"in a given {unit}, 50:50 before, is right {said(bound)} of the time after."
             )
-            found.append(_over_time(unit, bound, single))
+            found.append(_over_time(unit, bound, single, None if reach is None else reach(unit)))
         else:
             found.append(f"Over each {unit}: {said(bound)}.")
     if budget.person is not None:
@@ -80,11 +92,11 @@ def several(bound: Bound, count: int, single: bool) -> Bound | None:
     return bound_for_group(bound, count)
 
 
-def _over_time(unit: str, bound: Bound, single: bool) -> str:
+def _over_time(unit: str, bound: Bound, single: bool, reach: Reach | None) -> str:
     month, year = ceil(30 / DAYS[unit]), ceil(365 / DAYS[unit])
-    parts = []
-    if month > 1:
-        parts.append(f"after {month} of them {said(several(bound, month, single))}")
-    if year > 1:
-        parts.append(f"after {year} {said(several(bound, year, single))}")
+    counts = {month: f"{month} of them", year: f"{year}"} if month > 1 else {year: f"{year}"}
+    if reach is not None and reach.slots < year:
+        whole = f"all {reach.slots}" if reach.ends else f"the {reach.slots} of the declared horizon"
+        counts = {count: told for count, told in counts.items() if count < reach.slots} | {reach.slots: whole}
+    parts = [f"after {told} {said(several(bound, count, single))}" for count, told in counts.items() if count > 1]
     return f"Somebody who comes every {unit}: {'; '.join(parts)}." if parts else ""

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from sfumato.errors import NotProvable, ParameterError
 from sfumato.exact import INFINITY, Extended
 from sfumato.ledger import Ledger, Reading, Unbounded
-from sfumato.ledger.rules import LimitRule
 from sfumato.privacy import ADD_REMOVE, EVERYTHING, Attributes, Bound, Everything, Secrets
+from sfumato.privacy.filters import Filter, Sums
 from sfumato.privacy.implied import bound_for_group
-from sfumato.report.figures import Meaning, ReportLine, added_up, meaning, metered, promised
+from sfumato.report.figures import Meaning, ReportLine, added_up, meaning, metered, promised, smallest
 from sfumato.report.worst import Worst
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Account:
             () if isinstance(on, Everything) else tuple(sorted(on)),
             people,
             bound,
-            None if bound is None else promised(bound, self.delta, self._size(on)),
+            self._promised(bound, on, people),
             used,
             self.ledger.guarantee_text(on, people),
             text,
@@ -77,8 +77,16 @@ class Account:
         sets = self._search.sets(size) if comb(len(classes), size) <= ENUMERATED else None
         promised_for, bound = self._weakest(sets, size)
         used_for, used = self._most_used(sets, size)
-        promise = None if bound is None else promised(bound, self.delta)
+        promise = self._promised(bound, frozenset(promised_for), 1)
         return Worst(size, bound, promise, promised_for, used, used_for)
+
+    def _promised(self, bound: Bound | None, on: Attributes, people: int) -> Meaning | None:
+        """Return what a guarantee means; of attributes no figure lies above what the limit for a person gives."""
+        if bound is None:
+            return None
+        found = promised(bound, self.delta, self._size(on))
+        whole = None if isinstance(on, Everything) or people > 1 else self._promises.person_for()
+        return found if whole is None else smallest(found, promised(whole, self.delta))
 
     def _weakest(self, sets: Any, size: int) -> tuple[tuple[str, ...], Bound | None]:
         """Return the set with the weakest guarantee, or a bound on all sets.
@@ -97,6 +105,10 @@ class Account:
         """Return the set with the largest meter, or a bound on all: the worst one so often, or the person."""
         if sets is None:
             return (), self._bound_on_use(size)
+        if size == 1:
+            rows = [(on, self._spent(on, 1)[0]) for on in self.classes]
+            names, used = max(rows, key=lambda pair: (_epsilon(pair[1]), sorted(pair[0])))
+            return tuple(sorted(names)), used
         own = [on for on in self._own if not isinstance(on, Everything) and self._places(on, size) is not None]
         listed = {self._places(on, size) for on in own}
         rest = sets[[tuple(row) not in listed for row in sets.tolist()]] if listed else sets
@@ -104,19 +116,18 @@ class Account:
         if charged is None:
             return (), self._bound_on_use(size)
         costs = {on: metered(self._own[on]) for on in own}
-        costs |= {on: added_up(self._person.gate.meters, sums) for on, sums in charged}
+        costs |= {on: added_up(self._gate.meters, sums) for on, sums in charged}
         found = [(on, meaning(cost, self.delta, self._size(on))) for on, cost in costs.items()]
         names, used = max(found, key=lambda pair: (pair[1].epsilon, sorted(pair[0])))
-        return tuple(sorted(names)), used
+        return tuple(sorted(names)), smallest(used, self._whole)
 
     def _bound_on_use(self, size: int) -> Meaning | None:
-        # Any attributes of one person have cost at most what as many whole people have who bound them.
-        person = self._spent(EVERYTHING, self.ledger.relation.people_for(frozenset()))[0]
+        person = self._whole
         singles = self._search.most_charged(self._search.sets(1))
         if singles is None or person is None:
             return person
         largest = tuple(max(column) for column in zip(*(sums for _, sums in singles), strict=True))
-        cost = added_up(self._person.gate.meters, largest)
+        cost = added_up(self._gate.meters, largest)
         if cost.leak:
             return person  # a delta does not add up over attributes
         try:
@@ -129,7 +140,7 @@ class Account:
     def _search(self) -> Search:
         from sfumato.report.search import Search
 
-        return Search(self.ledger.history(), self.classes, self._person.gate)
+        return Search(self.ledger.history(), self.classes, self._gate)
 
     @cached_property
     def _promises(self) -> Promises:
@@ -139,9 +150,28 @@ class Account:
         return Promises(limits, self.classes, self.ledger.relation)
 
     @cached_property
-    def _person(self) -> LimitRule:
-        """The limit for the whole person, whose meters also measure sets without a limit of their own."""
-        return next(rule for rule in self.ledger.limits if rule.promises and isinstance(rule.limit.on, Everything))
+    def _gate(self) -> Filter:
+        """The meters of the limit for the whole person, which also measure sets without a limit of their own."""
+        return self._own[EVERYTHING].gate
+
+    @cached_property
+    def _whole(self) -> Meaning | None:
+        """What the meters of whole people say of any attributes of one: of as many people as it takes to bound them."""
+        return self._spent(EVERYTHING, self.ledger.relation.people_for(frozenset()))[0]
+
+    @cached_property
+    def _singles(self) -> dict[frozenset[str], Sums]:
+        """What the person's meters show of every attribute alone, as far as that can be added up."""
+        return self._search.of_each(self._search.sets(1)) if self.classes else {}
+
+    def _beside(self, on: frozenset[str]) -> list[Meaning | None]:
+        """Return all else that was measured and holds for these attributes: larger sets, and the person's meters."""
+        costs = [
+            metered(reading) for wide, reading in self._own.items() if not isinstance(wide, Everything) and on < wide
+        ]
+        if on in self._singles:
+            costs.append(added_up(self._gate.meters, self._singles[on]))
+        return [self._whole, *(meaning(cost, self.delta, self._size(on)) for cost in costs)]
 
     @cached_property
     def _own(self) -> dict[Attributes, Reading]:
@@ -194,6 +224,8 @@ class Account:
         except ParameterError:
             return None, None, None  # no limit reaches so many people, so nothing was measured for them
         found = meaning(metered(reading), self.delta, self._size(on))
+        if people == 1 and not isinstance(on, Everything):
+            found = smallest(found, *self._beside(on))
         limit = self._binding(on, people)
         return found, limit, (limit or reading).text
 
@@ -201,7 +233,7 @@ class Account:
         return INFINITY if bound is None else promised(bound, self.delta).epsilon
 
     def _size(self, on: Attributes) -> int | None:
-        if isinstance(on, Everything) or not all(name in self.values for name in on):
+        if isinstance(on, Everything) or not on or not all(name in self.values for name in on):
             return None
         return prod(self.values[name] for name in on)
 

@@ -9,8 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from sfumato.exact import INFINITY, Extended, Infinity, rational_ball, to_text, unit_up
-from sfumato.exact.rational import show
-from sfumato.exact.written import amount
+from sfumato.exact.written import amount, rounded
 from sfumato.ledger.readings import Reading
 from sfumato.privacy import Approximate, Bound, Cost
 from sfumato.privacy.curve import Curve
@@ -49,8 +48,8 @@ class Meaning:
     def cells(self) -> tuple[str, ...]:
         """Return epsilon, guess, belief and bits for people, each rounded towards the worse."""
         belief = NOTHING_KNOWN if self.belief is None else percent(self.belief)
-        bits = NOTHING_KNOWN if isinstance(self.nats, Infinity) else upward(self.bits)
-        return f"{upward(self.epsilon)} at {amount(self.delta)}", percent(self.guess), belief, bits
+        bits = NOTHING_KNOWN if isinstance(self.nats, Infinity) else rounded(self.bits, up=True)
+        return f"{rounded(self.epsilon, up=True)} at {amount(self.delta)}", percent(self.guess), belief, bits
 
     def to_json(self) -> dict[str, Any]:
         """Return exact numbers as text."""
@@ -85,6 +84,24 @@ def meaning(cost: Cost, delta: Fraction, values: int | None = None) -> Meaning:
     pure = cost.leak == 0 and not isinstance(cost.epsilon, Infinity)
     belief = belief_change(cost.epsilon) if pure else None
     return Meaning(epsilon, delta, min(guesses), belief, information(rho, values))
+
+
+def smallest(own: Meaning, *others: Meaning | None) -> Meaning:
+    """Return the smallest of figures that all hold for the same attributes; epsilon stays at the delta of the first.
+
+    >>> own, whole = (meaning(cost, Fraction(1, 10**6)) for cost in (Cost.concentrated("1/10"), Cost.pure("1/2")))
+    >>> smallest(own, whole).epsilon == whole.epsilon, smallest(own, None) == own
+    (True, True)
+    """
+    found = [own, *(other for other in others if other is not None)]
+    beliefs = [one.belief for one in found if one.belief is not None]
+    return Meaning(
+        min(one.epsilon for one in found if one.delta <= own.delta),
+        own.delta,
+        min(one.guess for one in found),
+        min(beliefs, default=None),
+        min(one.nats for one in found),
+    )
 
 
 def promised(bound: Bound, delta: Fraction, values: int | None = None) -> Meaning:
@@ -190,21 +207,3 @@ class ReportLine:
                 "text": self.spent_text,
             },
         }
-
-
-def upward(number: Extended) -> str:
-    """Return a number for people, rounded up to three digits.
-
-    >>> upward(Fraction(13792, 1000)), upward(INFINITY)
-    ('13.8', 'infinity')
-    """
-    if isinstance(number, Infinity):
-        return "infinity"
-    if number == 0:
-        return "0"
-    places = 2
-    while number * 10**places < 100 and places < 20:
-        places += 1
-    while number * 10**places >= 1000 and places > 0:
-        places -= 1
-    return show(Fraction(-(-number * 10**places // 1), 10**places))

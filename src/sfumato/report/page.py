@@ -7,10 +7,10 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from sfumato.exact import Infinity
-from sfumato.exact.written import amount
+from sfumato.exact.written import amount, rounded
 from sfumato.ledger.wording import METER
 from sfumato.privacy.explanation import percent
-from sfumato.report.figures import NOTHING_KNOWN, Meaning, ReportLine, upward
+from sfumato.report.figures import NOTHING_KNOWN, Meaning, ReportLine
 from sfumato.report.questionnaire import QUESTIONS, Level
 from sfumato.report.releases import releases_table
 from sfumato.report.text import blocked_text, guarantee_table, headline, readings, used_table, worst_table
@@ -135,7 +135,7 @@ def _card(row: ReportLine) -> str:
 def _meanings(promise: Meaning) -> list[tuple[str, str]]:
     belief = NOTHING_KNOWN if promise.belief is None else f"at most {percent(promise.belief)}"
     return [
-        ("Epsilon", f"{upward(promise.epsilon)} at delta {amount(promise.delta)}"),
+        ("Epsilon", f"{rounded(promise.epsilon, up=True)} at delta {amount(promise.delta)}"),
         ("Belief moves", belief),
         ("Revealed", _revealed(promise)),
     ]
@@ -144,7 +144,7 @@ def _meanings(promise: Meaning) -> list[tuple[str, str]]:
 def _revealed(promise: Meaning) -> str:
     if isinstance(promise.nats, Infinity):
         return NOTHING_KNOWN
-    return f"at most {upward(promise.bits)} bits ({upward(promise.nats)} nats)"
+    return f"at most {rounded(promise.bits, up=True)} bits ({rounded(promise.nats, up=True)} nats)"
 
 
 def _findings(report: ThreatReport) -> str:

@@ -6,27 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sfumato.exact import Infinity
-from sfumato.exact.written import amount
+from sfumato.exact.written import amount, rounded
 from sfumato.ledger import Entry
 from sfumato.privacy import Cost, Everything
-from sfumato.report.figures import NOTHING_KNOWN, upward
+from sfumato.report.figures import NOTHING_KNOWN
 from sfumato.show import Table, table
-from sfumato.show.answers import title_of
+from sfumato.show.titles import lowered, titles_of
 
 TITLE = "Charged so far, in order"
 SHOWN = 50
 """Of more requests than this only the newest are shown; JSON has all."""
-PLAIN = {
-    # questions whose name is a word of this house: what is asked, in words of everybody
-    "People": "number of people",
-    "Popular": "popular values",
-    "Queries": "answers to many queries",
-    "Synthesize": "synthetic data",
-    "Synopsize": "synopsis",
-    "Select": "statement in SQL",
-    "Learn": "learned rule",
-    "Shaped": "learned rule",
-}
 
 
 def releases_table(history: Sequence[Entry], *, attributes: bool = True) -> Table:
@@ -41,34 +30,29 @@ def releases_table(history: Sequence[Entry], *, attributes: bool = True) -> Tabl
     return table(title, columns, rows)
 
 
-def asked_in_words(entry: Entry) -> str:
+def asked_in_words(entry: Entry, *, whole: bool = False) -> str:
     """Return what was asked, in a few plain words; what is no question goes by the name of what ran.
+
+    What is long, such as a statement in SQL, is cut unless `whole`.
 
     >>> mean = {"question": "Mean", "column": "age", "where": None}
     >>> asked = {"question": "GroupBy", "by": ["sex"], "aggregates": [mean]}
     >>> asked_in_words(Entry(1, "a", "committed", {"name": "Several", "parameters": {"question": asked}}, ()))
     'mean of age by sex'
     """
-    return "; ".join(_questions(entry.event)) or entry.name
+    return lowered(titles_of(list(_questions(entry.event)), whole=whole)) or entry.name
 
 
-def _questions(event: Mapping[str, Any]) -> Iterator[str]:
+def _questions(event: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Sequence[str]]]:
+    """Yield the questions of a request, each with the notes that were stored beside it."""
     parameters = event.get("parameters") or {}
     question = parameters.get("question")
     if isinstance(question, Mapping) and "question" in question:
-        yield _words(question)
+        yield question, [note for note in parameters.get("notes") or () if isinstance(note, str)]
         return
     for part in parameters.get("parts") or ():
         if isinstance(part, Mapping):
             yield from _questions(part)
-
-
-def _words(question: Mapping[str, Any]) -> str:
-    kind = str(question["question"])
-    said = title_of({**question, "question": PLAIN.get(kind, kind)})
-    if kind in ("People", "Histogram") and question.get("by"):
-        said += f" by {', '.join(question['by'])}"
-    return said[:1].lower() + said[1:]
 
 
 def _cells(entry: Entry) -> list[str]:
@@ -90,10 +74,10 @@ def cost_text(cost: Cost) -> str:
     if cost.is_zero:
         return "nothing"
     if not isinstance(cost.epsilon, Infinity):
-        said = f"epsilon {upward(cost.epsilon)}"
+        said = f"epsilon {rounded(cost.epsilon, up=True)}"
     else:
         end = cost.curve.end
         rho = cost.rho(end)
-        reach = "" if isinstance(end, Infinity) else f" up to order {upward(end)}"
-        said = "unbounded" if isinstance(rho, Infinity) else f"rho {upward(rho)}{reach}"
+        reach = "" if isinstance(end, Infinity) else f" up to order {rounded(end, up=False)}"
+        said = "unbounded" if isinstance(rho, Infinity) else f"rho {rounded(rho, up=True)}{reach}"
     return f"{said}, delta {amount(cost.leak)}" if cost.leak else said

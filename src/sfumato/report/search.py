@@ -64,6 +64,25 @@ class Search:
 
     def most_charged(self, sets: Any) -> list[tuple[frozenset[str], Sums]] | None:
         """Return the sets that no other exceeds on every meter, with their exact sums; None if it is too much work."""
+        charged = self._charged(sets)
+        if charged is None:
+            return None
+        sums = np.zeros((len(sets), len(self.gate.meters)))
+        for part in charged:
+            sums += part.count * np.array([[_float(one) for one in charge] for charge in part.charges])[part.kinds]
+        front = _front(_rounded(sums))
+        if len(front) > FRONT:
+            return None
+        return [(self._union(sets[place]), self._exact(charged, place)) for place in front]
+
+    def of_each(self, sets: Any) -> dict[frozenset[str], Sums]:
+        """Return the exact sums of every set; nothing if it is too much work."""
+        charged = self._charged(sets)
+        if charged is None:
+            return {}
+        return {self._union(row): self._exact(charged, place) for place, row in enumerate(sets)}
+
+    def _charged(self, sets: Any) -> list[_Charged] | None:
         if not self.known:
             return None
         charged = [*self._from_flat(sets)]
@@ -72,13 +91,7 @@ class Search:
             if found is None:
                 return None
             charged.append(found)
-        sums = np.zeros((len(sets), len(self.gate.meters)))
-        for part in charged:
-            sums += part.count * np.array([[_float(one) for one in charge] for charge in part.charges])[part.kinds]
-        front = _front(_rounded(sums))
-        if len(front) > FRONT:
-            return None
-        return [(self._union(sets[place]), self._exact(charged, place)) for place in front]
+        return charged
 
     def _from_flat(self, sets: Any) -> list[_Charged]:
         zero = self.gate.zero()

@@ -108,7 +108,7 @@ class ThreatReport:
         }
 
     def _release(self, entry: Entry) -> dict[str, Any]:
-        record = {**entry.to_json(), "asked": asked_in_words(entry)}
+        record = {**entry.to_json(), "asked": asked_in_words(entry, whole=True)}
         return {name: record[name] for name in record if name not in self._HIDDEN} if self.blocked_by else record
 
     def html(self) -> str:

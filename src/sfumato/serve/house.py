@@ -143,6 +143,10 @@ def load_house(path: str | Path) -> House:
     place = Path(path)
     try:
         record = tomllib.loads(place.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ParameterError(
+            f"There is no house {str(place)!r}; write the path of a house.toml, or sfumato serve --demo to look around."
+        ) from None
     except (OSError, UnicodeDecodeError) as problem:
         raise ParameterError(f"The house {str(place)!r} cannot be read ({type(problem).__name__}).") from None
     except tomllib.TOMLDecodeError as problem:

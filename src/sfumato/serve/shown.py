@@ -20,7 +20,8 @@ from sfumato.serve.desks import Desk
 from sfumato.serve.identity import Identity
 from sfumato.serve.jobs import Job
 from sfumato.serve.problems import Denied
-from sfumato.show.answers import draw_answer, title_of
+from sfumato.show.answers import draw_answer
+from sfumato.show.titles import title_of
 
 MOST_ROWS = 1_000_000
 KINDS = {
@@ -71,7 +72,7 @@ class Shown:
         if self.is_model:
             return f"Synthetic data of {', '.join(self.answer.value.space.names)}"
         by = self.asked.request.by if self.asked.request is not None else ()
-        return title_of(self.answers[0].question.to_json(), by)
+        return title_of(self.answers[0].question.to_json(), by, self.answers[0].notes)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -82,35 +82,6 @@ def _dots(names: Sequence[str], ends: Sequence[Any], places: Sequence[int], unkn
         yield Dot(names[place], value, low, high, unknown is not None and bool(unknown[place]))
 
 
-def title_of(record: Mapping[str, Any], groups: Sequence[str] = ()) -> str:
-    """Return a question's JSON in a few words; conditions are named by their columns.
-
-    `groups` are columns of which every value is asked about, by a condition.
-
-    >>> title_of({"question": "Mean", "column": "hours", "where": {"where": {"column": "age", "codes": [[40, 90]]}}})
-    'Mean of hours, with a condition on age'
-    """
-    if record["question"] == "GroupAudit":
-        return f"Fairness audit of {record['decision']} by {', '.join(record['protected'])}"
-    columns = record.get("columns") or ([record["column"]] if record.get("column") else [])
-    about = f"{record['question']} of {', '.join(columns)}" if columns else str(record["question"])
-    if "aggregates" in record:
-        first, *others = (title_of(part) for part in record["aggregates"])
-        listed = ", ".join([first, *(other[0].lower() + other[1:] for other in others)])
-        about = f"{listed} by {', '.join(record['by'])}"
-    if groups:
-        about = f"{about} by {', '.join(groups)}"
-    read = sorted(_columns(record.get("where")) - set(groups))
-    return f"{about}, with a condition on {', '.join(read)}" if read else about
-
-
-def _columns(where: Any) -> set[str]:
-    if isinstance(where, Mapping):
-        own = {where["column"]} if "column" in where else set()
-        return own.union(*(_columns(part) for part in where.values()))
-    return set().union(*(_columns(part) for part in where)) if isinstance(where, list) else set()
-
-
 def _ends(measure: str, columns: Mapping[str, Sequence[Any]]) -> list[tuple[float, float, float] | None]:
     """Return value, lower and upper end by place; None where too few people are to say anything."""
     single = "low" in columns

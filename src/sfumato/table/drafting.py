@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from sfumato.domain import nearest
 from sfumato.domain.figures import KEYS
+from sfumato.durable import require_new
 from sfumato.errors import SchemaError
 from sfumato.show.tables import table as draw
 from sfumato.show.views import View, Viewed
@@ -47,9 +49,10 @@ _LOOKED = """\
 DRAFTED BY LOOKING AT THE DATA, a private act outside of every promise. The ranges, categories, formats and counts of
 rows below are candidates that were read from private cells: a range that is read from data is a fact about somebody.
 Compare each with what is publicly known about such data, change it where it says more, and only then remove the
-line that begins with "confirm". Ranges are rounded outward and categories in fewer than 10 rows are left out, which
-protects nobody.
+line that begins with "confirm", and with it the comments, which hold private figures: a schema is public. Ranges are
+rounded outward and categories in fewer than 10 rows are left out, which protects nobody.
 """
+_CONFIRMED = "read from the data: check each line, then remove this one and the comments with private figures"
 _RULES = """\
 person names the column that tells people apart; remove its line if every row is one person. Columns that no question
 needs can be removed. A missing cell is left out of sums and means and counted on its own; write missing = 0, say,
@@ -172,6 +175,13 @@ class Draft(Viewed):
         }
         return "".join(f"# {line}\n" for line in header) + "\n" + write_toml(self.record, comments=comments)
 
+    @understood
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the draft as TOML and return its path; over a file only with `overwrite`."""
+        target = require_new(path, overwrite=overwrite, in_folder=True)
+        target.write_text(self.to_toml(), encoding="utf-8")
+        return target
+
     def schema(self) -> Schema:
         """Return the schema, or refuse with all that is missing."""
         if self.looked and not self.missing:
@@ -268,8 +278,7 @@ def draft(source: Any, *, look: bool = False, table: str | None = None, person: 
             from sfumato.table.looking import looked
 
             record, notes, repeats = looked(opened, kinds, person)
-            confirm = {CONFIRM: "read from the data: check each line, then remove this one"}
-            return Draft({**confirm, **record}, notes, repeats)
+            return Draft({CONFIRM: _CONFIRMED, **record}, notes, repeats)
     finally:
         opened.close()
     if person is None:

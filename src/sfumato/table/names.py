@@ -15,7 +15,7 @@ NOBODY = "No column tells people apart by its name"
 """How a note begins that says that every row is taken for one person."""
 PERHAPS = "repeats"
 """The word of a note that asks whether a column tells people apart."""
-MODELS_NEED_ONE = "Models, learn(), need rows_per_person = 1 here before the ledger is made."
+MODELS_NEED_ONE = "Models (`learn`) need rows_per_person = 1 here before the ledger is made."
 """What a draft says of rows a person to whoever wants to predict."""
 
 CODE = "A code of digits is no number: a mean of postcodes says nothing, and a leading zero would be lost."

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.domain import Booleans, Categories, Derived, Domain
 from sfumato.domain.labels import OTHER
+from sfumato.show.titles import ONLY
 from sfumato.table.bounding import Way
 from sfumato.table.measure import Found, Occurring, Ordered, People, Totals
 from sfumato.table.predicate import EVERY_ROW, All, Codes, Predicate, Some, Texts
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from sfumato.table.gauge import Gauge
     from sfumato.table.schema import Schema
 
-ONLY = "Only rows count where "
 MOST_SAID = 6
 """Of a long list of values a note names so many."""
 
@@ -47,7 +47,22 @@ def notes_of(gauge: Gauge, told: Mapping[str, str] = NOTHING) -> tuple[str, ...]
         *(note for name in dict.fromkeys([*valued, *bases]) for note in clamped(name, gauge.schema.domain(name))),
         *(note for name in bases for note in _missing(gauge, name, name in valued, told)),
         *(note for name in bases for note in unlisted(name, gauge.schema.domain(name), told)),
+        *_contradicting(gauge),
     )
+
+
+def _contradicting(gauge: Gauge) -> list[str]:
+    """Say of groups by a column and by another that is worked out of it that most of their cells can hold nobody."""
+    keys: tuple[str, ...] = getattr(gauge.measure, "keys", ())
+    same: dict[str, list[str]] = {}
+    for name in keys:
+        same.setdefault(gauge.schema.base(name), []).append(name)
+    return [
+        f"{' and '.join(map(repr, names))} are both read from {base!r}: a cell in which they contradict each other "
+        "holds nobody, and its number is noise alone; ask for one of them."
+        for base, names in same.items()
+        if len(names) > 1
+    ]
 
 
 def _valued(gauge: Gauge) -> tuple[str, ...]:

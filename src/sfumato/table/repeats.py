@@ -55,7 +55,7 @@ def rows_told(name: str, most: int, sizes: Sizes) -> str:
             f"are lost, and none with {max(sizes)}; the rows of people with more are weighed down, so totals of rows "
             "come out too low, by more than their intervals say. A larger number counts more rows and means more noise"
         )
-    return f"{said}; numbers of people, people(), need none.{_others(most, sizes)} {MODELS_NEED_ONE}"
+    return f"{said}; numbers of people (`people`) need none.{_others(most, sizes)} {MODELS_NEED_ONE}"
 
 
 def _point(part: float, sizes: Sizes) -> int:

@@ -1,4 +1,4 @@
-"""How far exact totals of a table can move: the one place where it is derived (SM-SENS).
+"""How far exact totals of a table can move: derived here for all totals (SM-SENS); of workloads in `workload.moves`.
 
 A person adds to a total the vector Σ w·m·e_k over their rows: w is the row's weight, m its value in [a, b] (1 for a
 count), k its cell. The weights of a person sum to at most T = rows·scale, so for every norm the largest difference is T

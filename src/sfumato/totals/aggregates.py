@@ -122,9 +122,13 @@ def intervals(released: Released, aggregate: Aggregate, cell: int, confidence: F
 
 
 def doubts_of_means(aggregates: Sequence[Aggregate], released: Released) -> tuple[str, ...]:
-    """Return a sentence about the cells in which there may be no row, or too few, so that a mean there is made up."""
-    marks = unknown_cells(aggregates, released).values()
-    empty = [place for place in range(len(released.cells)) if any(cells[place] for cells in marks)]
+    """Return sentences about cells with no row to average, or too few, and those whose mean noise took out of range."""
+    marks = unknown_cells(aggregates, released)
+    empty = [place for place in range(len(released.cells)) if any(cells[place] for cells in marks.values())]
+    return (*_nothing_known(empty, released), *_at_an_end(aggregates, marks, released))
+
+
+def _nothing_known(empty: Sequence[int], released: Released) -> tuple[str, ...]:
     if not empty:
         return ()
     if not released.keys:
@@ -132,14 +136,42 @@ def doubts_of_means(aggregates: Sequence[Aggregate], released: Released) -> tupl
             "There may be no row to average, or too few for this spend, so the value tells nothing; its interval says "
             "what is possible.",
         )
-    named = [
-        ", ".join("missing" if value is None else str(value) for value in released.cells[place]) for place in empty[:3]
-    ]
-    more = f" and {len(empty) - 3} more" if len(empty) > 3 else ""
     return (
         f"In {len(empty)} of {len(released.cells)} groups there may be no row to average, or too few for this spend "
-        f"({'; '.join(named)}{more}): what was drawn there tells nothing, and its interval is all that is known.",
+        f"({_cells_named(empty, released)}): what was drawn there tells nothing, and its interval is all that is "
+        "known.",
     )
+
+
+def _at_an_end(
+    aggregates: Sequence[Aggregate], marks: Mapping[str, Sequence[bool]], released: Released
+) -> tuple[str, ...]:
+    """Say where a mean is shown as an end of its range because noise took it to there or beyond."""
+    if all(part.law is None for part in released.parts):
+        return ()
+    found = []
+    for place in range(len(released.cells)):
+        for one in aggregates:
+            allowed = one.allowed(released.facts) if isinstance(one, Mean) else None
+            if allowed is None or marks[one.label][place]:
+                continue
+            if one.combine(points(released, place), released.facts)[0] in allowed:
+                found.append(place)
+    if not found:
+        return ()
+    named = f" in {len(found)} of {len(released.cells)} groups ({_cells_named(found, released)})"
+    return (
+        f"The noise took the mean to an end of the column's range or beyond{named if released.keys else ''}; that end "
+        "is shown, and the interval says what is known.",
+    )
+
+
+def _cells_named(places: Sequence[int], released: Released) -> str:
+    """Return the keys of the first cells, and how many more there are."""
+    named = [
+        ", ".join("missing" if value is None else str(value) for value in released.cells[place]) for place in places[:3]
+    ]
+    return "; ".join(named) + (f" and {len(places) - 3} more" if len(places) > 3 else "")
 
 
 def unknown_cells(aggregates: Sequence[Aggregate], released: Released) -> dict[str, tuple[bool, ...]]:

@@ -79,7 +79,11 @@ def test_a_curator_answers_a_workload():
         assert answer.costs["person"].rho(2) > answer.costs["age"].rho(2)
         again = curator.answer_from_json(json.loads(json.dumps(answer.to_json())))
         assert np.allclose(again.value.values[0], tables.values[0])
-        assert len(answer.frame) == workload.queries and answer.to_pandas().shape == (26, 5)
+        assert len(answer.frame) == workload.queries and answer.to_pandas().shape == (26, 9)
+        wide = answer.to_pandas()
+        assert set(wide.columns) >= {"sex", "works", "decade", "town"}, "one column for each that a table is about"
+        assert [*wide[wide["table"] == "town"]["sex"].isna()] == [True, True], "no part of that table"
+        assert "cell" in str(answer) and "  sex  " not in str(answer), "in print the cell says it"
         assert tables.to_polars(["town"]).shape == (2, 4)
         assert curator.ask(Queries(workload), Concentrated(0.5).per_attribute()).reused
         assert "<svg" in answer.plot().svg() and "<svg" in tables.plot("town").svg()

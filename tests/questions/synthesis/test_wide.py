@@ -209,7 +209,7 @@ def test_wide_columns_that_go_together_do_so_in_the_rows(spend: Any, relation: A
     # A skewed column keeps its middle, and its mean as far as noise allows; it was off by a factor of ten.
     assert drawn.wealth.median() == pytest.approx(true.wealth.median(), rel=0.25)
     assert 0.5 < drawn.wealth.mean() / true.wealth.mean() < 2
-    assert not any("Not kept" in note and "'income' and 'loan'" in note for note in released.made["notes"])
+    assert not any("Not kept" in note and "'income' with 'loan'" in note for note in released.made["notes"])
 
 
 def test_how_many_bins_follows_from_public_facts() -> None:
@@ -244,7 +244,7 @@ def test_what_drowned_in_noise_is_said() -> None:
         question = Synthesize()
         with curate(table, schema, Approximate(5, "1e-5")) as curator:
             answer = curator.ask(question, spend)
-        said = [note for note in answer.notes if note.startswith("Not kept: how 'a' and 'b'")]
+        said = [note for note in answer.notes if note.startswith("Not kept: how columns go together ('a' with 'b'")]
         assert said and ("derive about ten bins" in said[0] or "coarser bins" in said[0])
         assert "Not kept" in str(answer)
 

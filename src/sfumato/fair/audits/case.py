@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -166,11 +167,13 @@ _OF_ALL = ("near", "places", "smoothed", "unexplained", "features")
 
 
 def make_case(
-    model: Any, people: Any, protected: Any, *, metric: Metric | None, label: Any, segments: Any,
-    group: Any, favourable: Any, deserving: Any = None, features: str | Sequence[str | int] | None = None,
+    model: Any, people: Any, protected: Any, *, metric: Metric | Mapping[str | int, float] | None, label: Any,
+    segments: Any, group: Any, favourable: Any, deserving: Any = None,
+    features: str | Sequence[str | int] | None = None,
 ) -> Case:  # fmt: skip
     """Return a checked case; see `audit` for what each argument may be."""
     count = people_count(people)
+    _require_treatment(model, people)
     name, labels, inside, names = _protected(people, protected, group, count)
     ask = _asker(model, people)
     raw = ask(people) if ask is not None else model
@@ -269,6 +272,10 @@ def _protected(
     people: Any, protected: Any, group: Any, count: int
 ) -> tuple[str | int | None, Any, Any, tuple[str, str]]:
     named = isinstance(protected, (str, int)) and not isinstance(protected, bool)
+    if not named and np.ndim(protected) != 1:
+        raise ParameterError(
+            "protected is one column, by its name or as an array with one entry a person; write protected='sex'."
+        )
     if named and protected not in column_names(people):
         raise SchemaError(
             f"The protected column {protected!r} is not in the table, which has {list(column_names(people))[:12]}. "
@@ -297,12 +304,37 @@ def _protected(
     return (protected if named else None), values, inside, pair
 
 
+def _require_treatment(model: Any, people: Any) -> None:
+    """Refuse a name, a path or a whole table where decisions are wanted, and say what to write."""
+    if hasattr(model, "predict_proba") or callable(model):
+        return
+    if isinstance(model, str) and model in column_names(people):
+        raise ParameterError(
+            f"The decisions are the column itself, and {model!r} is its name; write people[{model!r}] in its place."
+        )
+    if isinstance(model, (str, Path)):
+        raise ParameterError(
+            f"The first argument is a model or everybody's decisions, and {str(model)!r} is a word or a path; for a "
+            "file write fair.audit_file('people.csv', 'sex', decision='approved')."
+        )
+    if model is None or isinstance(model, Mapping) or (hasattr(model, "columns") and _holds_words(model)):
+        raise ParameterError(
+            "The first argument is a model or everybody's decisions, one column of them; write people['approved']."
+        )
+
+
+def _holds_words(table: Any) -> bool:
+    return any(not is_numeric(column(table, name)) for name in column_names(table))
+
+
 def _asker(model: Any, people: Any) -> Callable[[Any], Floats] | None:
     if hasattr(model, "predict_proba"):
         names = getattr(model, "feature_names_in_", None)
 
         def ask(table: Any) -> Floats:
             if names is not None and hasattr(table, "columns"):
+                for name in names:
+                    column(table, name)  # a sentence where the model reads what the table has not
                 table = table[list(names)]
             return np.asarray(model.predict_proba(table), dtype=np.float64)
 
@@ -325,7 +357,14 @@ def _treatment(raw: Any, model: Any, favourable: Any, count: int) -> tuple[Float
     return np.stack([1.0 - chances, chances], axis=1), decided, 1, good
 
 
-def _bound_metric(metric: Metric, people: Any, count: int) -> Metric:
+def _bound_metric(metric: Metric | Mapping[str | int, float], people: Any, count: int) -> Metric:
+    if isinstance(metric, Mapping):
+        metric = Metric.from_features(people, metric)
+    if not isinstance(metric, Metric):
+        raise ParameterError(
+            "metric= is a fair.Metric or weights by column such as {'age': 0.1}; for a file write "
+            "fair.Metric.from_toml('similar.toml', people)."
+        )
     bound = metric.of(people) if metric.columns else metric
     if bound.size != count:
         raise ParameterError(

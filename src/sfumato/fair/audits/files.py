@@ -23,6 +23,7 @@ from sfumato.words import nearest
 FEW_PEOPLE = 5000
 PAIRS_A_SECOND = 20_000_000
 KINDS = (".csv", ".parquet")
+EXAMPLES = {"decision": "approved", "protected": "sex"}
 _NUMBER = re.compile(r"\s*[-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][-+]?\d+)?\s*")
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*(?:,\d+)?\s*")
 
@@ -37,8 +38,15 @@ def audit_file(
     whose cells are numbers is one of numbers to the metric, which refuses the others.
     `announce` is told how many pairs will be looked at and about how long, where it takes more than a few seconds.
     """
+    if not isinstance(path, (str, Path)):
+        raise ParameterError(
+            f"audit_file reads a path such as 'people.csv', and was given a {type(path).__name__}; for a table in "
+            "memory write fair.audit(people['approved'], people, 'sex')."
+        )
     table = read_table(Path(path))
     for name, role in ((decision, "decision"), (protected, "protected")):
+        if not isinstance(name, str):
+            raise ParameterError(f"{role} is the name of one column, such as {role}='{EXAMPLES[role]}'.")
         if name not in table and role == "protected" and set(parts := name.split(",")) <= set(table):
             raise ParameterError(
                 f"An audit looks at one protected column at a time; run it once with each: {', then '.join(parts)}. In "

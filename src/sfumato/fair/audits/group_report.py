@@ -154,7 +154,8 @@ class GroupReport:
 
     def counted(self) -> str:
         """Return which decision the rates are about, in a sentence; nothing where decisions are probabilities."""
-        return f"The favourable decision is {self.favourable!r}." if self.favourable else ""
+        said = self.favourable if self.favourable in ("True", "False") else repr(self.favourable)
+        return f"The favourable decision is {said}." if self.favourable else ""
 
     def pending(self) -> str:
         """Return how many have no decision, in a sentence; nothing where everybody has one."""

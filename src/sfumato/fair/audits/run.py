@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -40,7 +40,7 @@ def audit(
     people: Any,
     protected: Any,
     *,
-    metric: Metric | None = None,
+    metric: Metric | Mapping[str | int, float] | None = None,
     label: Any = None,
     segments: Any = None,
     group: Any = None,
@@ -56,13 +56,13 @@ def audit(
     protected column, or is that column. Of two groups either may be harmed, and all checks look for harm to both;
     `group` names the one to ask about instead, and must be given where there are more than two. Whose group is missing
     is counted and left out of all comparisons. `favourable` is the good outcome: it must be named where there are
-    decisions, and is the last class of a classifier or a matrix if not. `metric` says who is similar to whom; without
-    it only group figures are possible. `label` (true merit) and `segments` (such as the zip code) name columns or are
-    arrays, for the checks that need them; where the label is one of two words, `deserving` is the good one. Whose
-    decision or chance is missing was not refused, and is left out too. Whose label is missing is left out of what needs
-    one, and the report says how many that are. `features` names the columns that describe people, by default all but
-    the protected one and the label (unless the metric reads it): leave out what the rule itself made, such as its
-    score.
+    decisions, and is the last class of a classifier or a matrix if not. `metric` says who is similar to whom, as a
+    `Metric` or as weights by column; without it only group figures are possible. `label` (true merit) and
+    `segments` (such as the zip code) name columns or are arrays, for the checks that need them; where the label is
+    one of two words, `deserving` is the good one. Whose decision or chance is missing was not refused, and is left
+    out too. Whose label is missing is left out of what needs one, and the report says how many that are. `features`
+    names the columns that describe people, by default all but the protected one and the label (unless the metric
+    reads it): leave out what the rule itself made, such as its score.
     `alpha` is the share of false alarms tolerated among what is raised.
 
     >>> import numpy as np

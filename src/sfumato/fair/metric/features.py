@@ -156,6 +156,11 @@ def from_scores(scores: object, scale: float) -> PointMetric:
 
 def from_toml(path: str | Path, people: Any) -> PointMetric:
     """Return the metric of a TOML file with `[weights]` and optional `norm` and `cap`; see `Metric.from_toml`."""
+    if not isinstance(path, (str, Path)) or not Path(path).is_file():
+        raise ParameterError(
+            f"There is no file {str(path)!r}; write the path of a TOML file with a table [weights] and one line a "
+            "column, such as age = 0.05."
+        )
     with Path(path).open("rb") as page:
         try:
             content = tomllib.load(page)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, positive_integer
-from sfumato.learn.cells import Codes, encoded, feature_columns, rounded_up
+from sfumato.learn.cells import Codes, encoded, feature_columns, named_columns, rounded_up
 from sfumato.learn.concepts import OfConcepts
 from sfumato.learn.estimator import PrivateLearner, learner
 from sfumato.learn.facts import LearningFacts, Sample, joined
@@ -73,6 +73,7 @@ class SemiPrivate(PrivateLearner, OfPool):
     nothing. `concepts` is a class as for `LabelPrivate`; a classifier of scikit-learn is fitted on all labellings of
     `listing` rows of the pool that it can reproduce (12 unless said otherwise).
 
+    The columns of a pool that is a frame are found by the names of the features, those of arrays and lists by place.
     The pool must be truly public: rows of other people. A part of the private table used as a pool voids the promise.
 
     Spec: PL-SEMI. Time: a sort of the people for each feature ("cuts").
@@ -117,7 +118,7 @@ class SemiPrivate(PrivateLearner, OfPool):
             raise ParameterError(
                 "The pool is public rows of features, of other people than those in X; write pool=[[20], [30], [40]]."
             )
-        columns = feature_columns(self.pool)
+        columns = named_columns(self.pool, facts.features, "The pool")
         if len(columns) != len(facts.features) or not len(columns[0]):
             raise ParameterError(
                 f"The pool has {len(columns)} features and X has {len(facts.features)}; rows of the pool have the "
@@ -125,6 +126,13 @@ class SemiPrivate(PrivateLearner, OfPool):
             )
         codes = [encoded(column, domain) for column, domain in zip(columns, facts.domains, strict=True)]
         return tuple(sorted({tuple(map(int, row)) for row in joined(codes, facts.domains).tolist()}))
+
+    def for_features(self, features: Sequence[str]) -> Self:
+        """Return the learner with the pool's columns in the order of the features, since a ledger keeps no names."""
+        if self.pool is None:
+            return self
+        rows = list(zip(*named_columns(self.pool, features, "The pool"), strict=True))
+        return type(self)(**{**self.get_params(deep=False), "pool": rows})
 
     def _rule(self, facts: LearningFacts, value: Any) -> Rule:
         return self._family().rule(facts, value)

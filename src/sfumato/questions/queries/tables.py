@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,10 +125,14 @@ class Tables(Viewed):
     def interval(self, confidence: Number = USUAL) -> Frame:
         """Return low and high ends for all answers, in the rows of `to_frame`."""
         frame = self.to_frame(confidence)
-        return Frame(frame.keys, {name: column for name, column in frame.columns.items() if name != "count"})
+        return replace(frame, columns={name: column for name, column in frame.columns.items() if name != "count"})
 
     def to_frame(self, confidence: Number = USUAL) -> Frame:
-        """Return all answers in one long table: the columns of the block, the cell, the value, and its interval."""
+        """Return all answers in one long table: the columns of the block, the cell, the value, and its interval.
+
+        Every column that some block is about stands on its own too, empty in the rows of other blocks: in print the
+        cell says the same.
+        """
         tables: list[str] = []
         cells: list[str] = []
         ends: list[list[float]] = [[], [], []]
@@ -139,7 +143,23 @@ class Tables(Viewed):
             for column, part in zip(ends, (self.values[place], *self.between(place, confidence)), strict=True):
                 column.extend(part.tolist())
         named = dict(zip(("count", "count, low", "count, high"), map(tuple, ends), strict=True))
-        return Frame(("table", "cell"), {"table": tuple(tables), "cell": tuple(cells), **named})
+        said = {"table": tuple(tables), "cell": tuple(cells)}
+        apart = {name if name not in {*said, *named} else f"column {name}": cells for name, cells in self._apart()}
+        return Frame(("table", "cell"), {**said, **apart, **named}, unprinted=tuple(apart))
+
+    def _apart(self) -> Iterator[tuple[str, tuple[str | None, ...]]]:
+        """Yield every heading of the blocks with its value in each row of the long table."""
+        labels = [block.labels(self.workload.space) for block in self.workload.blocks]
+        headings = [block.headings for block in self.workload.blocks]
+        for name in dict.fromkeys(name for listed in headings for name in listed):
+            yield (
+                name,
+                tuple(
+                    key_text(label[listed.index(name)]) if name in listed else None
+                    for listed, block in zip(headings, labels, strict=True)
+                    for label in block
+                ),
+            )
 
     def to_arrow(self, columns: Sequence[str] | str | None = None) -> Any:
         """Return one block, or all answers in one long table, as an Arrow table."""

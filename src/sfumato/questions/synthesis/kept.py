@@ -18,7 +18,7 @@ HELD = 0.1
 """Columns that go together by this much in the model are not said to be lost."""
 MOSTLY = 0.25
 """A one-way table that noise moves by more than this in total variation says little."""
-NAMED, MANY, MOST = 5, 16, 5000
+NAMED, MANY, MOST = 60, 16, 5000
 """Pairs that are named, columns of more codes than this are worth bins, and pairs that are looked at at all."""
 
 
@@ -112,7 +112,7 @@ def _noisy(model: Model, evidence: Evidence) -> list[str]:
     if not faint:
         return []
     return [
-        f"Mostly noise: the values of {_listed([repr(name) for name in faint])}, each on its own; spend more, ask for "
+        f"Mostly noise: the values of {', '.join(map(repr, faint))}, each on its own; spend more, ask for "
         "fewer columns, or derive coarser bins."
     ]
 
@@ -123,11 +123,10 @@ def one_way_noise(size: int, precision: float) -> float:
 
 
 def _named(model: Model, pairs: Sequence[Columns]) -> str:
+    """Name pairs by their first column, so that all of them find room."""
     names = model.space.names
-    listed = [f"{names[first]!r} and {names[second]!r}" for first, second in pairs]
-    return f"how {_listed(listed, '; ')} go together"
-
-
-def _listed(words: Sequence[str], between: str = ", ") -> str:
-    more = [f"and {len(words) - NAMED} more"] if len(words) > NAMED else []
-    return between.join([*words[:NAMED], *more])
+    beside: dict[str, list[str]] = {}
+    for first, second in pairs[:NAMED]:
+        beside.setdefault(names[first], []).append(repr(names[second]))
+    listed = "; ".join(f"{first!r} with {', '.join(others)}" for first, others in beside.items())
+    return f"how columns go together ({listed}{f'; and {len(pairs) - NAMED} more pairs' if len(pairs) > NAMED else ''})"

@@ -38,7 +38,6 @@ from sfumato.questions.synthesis.check import CheckedTables
 from sfumato.questions.synthesis.guarded import GuardedTables
 from sfumato.questions.synthesis.looked import LookedTables
 from sfumato.questions.synthesis.question import Synthesize
-from sfumato.questions.synthesis.stack import TableStack
 from sfumato.table.gauge import Basis
 from sfumato.table.schema import Schema
 from sfumato.totals.aggregates import Count, Mean, Sum, Variance
@@ -46,6 +45,7 @@ from sfumato.totals.found_keys import FoundGroups
 from sfumato.totals.private_keys import StableHistogram
 from sfumato.totals.rank_error import MeasuredCuts
 from sfumato.totals.sparse_noise import SparseNoise
+from sfumato.totals.tables.stack import TableStack
 from sfumato.workload.builders import marginals
 
 COLUMNS = {

@@ -19,10 +19,10 @@ from sfumato.questions.synthesis.cuts import CutTables, Cutting
 from sfumato.questions.synthesis.gather import gather
 from sfumato.questions.synthesis.guarded import GuardedTables
 from sfumato.questions.synthesis.looked import LookedTables, SecondLook
-from sfumato.questions.synthesis.parts import Part
-from sfumato.questions.synthesis.prices import price_added
-from sfumato.questions.synthesis.stack import TableStack
 from sfumato.table.schema import Schema
+from sfumato.totals.tables.parts import Part
+from sfumato.totals.tables.prices import price_added
+from sfumato.totals.tables.stack import TableStack
 from sfumato.workload import Records, Space
 from sfumato.workload.records import Margins
 from tests.imputed import integers

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from sfumato.noise import Noise, RoundedNormal
-from sfumato.questions.synthesis.contrasts import centred
 from sfumato.questions.synthesis.evidence import Evidence
 from sfumato.questions.synthesis.fit import fitted
 from sfumato.questions.synthesis.fit_dense import SMALL, DenseFit
 from sfumato.questions.synthesis.standing import judged
 from sfumato.show.progress import quiet
 from sfumato.table.schema import Schema
+from sfumato.totals.tables.contrasts import centred
 from sfumato.workload import Space
 from tests.imputed import integers
 

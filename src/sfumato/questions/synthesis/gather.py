@@ -8,9 +8,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.questions.synthesis.contrasts import Floats, centred, restored
 from sfumato.questions.synthesis.evidence import Columns, Evidence
-from sfumato.questions.synthesis.parts import Part
+from sfumato.totals.tables.contrasts import Floats, centred, restored
+from sfumato.totals.tables.parts import Part
 
 Integers = NDArray[np.int64]
 

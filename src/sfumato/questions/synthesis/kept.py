@@ -8,9 +8,9 @@ from math import sqrt
 import numpy as np
 
 from sfumato.model.base import Model
-from sfumato.questions.synthesis.contrasts import Floats
 from sfumato.questions.synthesis.evidence import Columns, Evidence
 from sfumato.questions.synthesis.standing import FALSE_LINKS, Judged, judged
+from sfumato.totals.tables.contrasts import Floats
 
 FAINTEST = 0.3
 """Where only correlations above this would stand out of the noise of a table, its columns may well go together."""

@@ -14,9 +14,9 @@ from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import DiscreteLaplace, Law, Noise
 from sfumato.perturb.additive import saturating_sum
 from sfumato.privacy import REPLACE_ONE, Everything, Loss, PerAttribute
-from sfumato.questions.synthesis.contrasts import contrasted
-from sfumato.questions.synthesis.parts import Columns, Part, cost_of
-from sfumato.questions.synthesis.prices import price_added, price_replaced
+from sfumato.totals.tables.contrasts import contrasted
+from sfumato.totals.tables.parts import Columns, Part, cost_of
+from sfumato.totals.tables.prices import price_added, price_replaced
 from sfumato.workload.records import Tabled
 
 Integers = NDArray[np.int64]

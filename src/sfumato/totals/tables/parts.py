@@ -12,7 +12,7 @@ from sfumato.errors import ParameterError
 from sfumato.mechanism import plain
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, Priced, RoundedNormal
 from sfumato.privacy import Cost
-from sfumato.questions.synthesis.contrasts import squared_scale
+from sfumato.totals.tables.contrasts import squared_scale
 
 Columns = tuple[int, ...]
 """Some columns by their places, in rising order."""

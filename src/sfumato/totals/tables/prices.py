@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from sfumato.questions.synthesis.parts import Part
+from sfumato.totals.tables.parts import Part
 
 LISTED = 16
 """Up to so many columns all subsets are looked at."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, RoundedNormal
-from sfumato.totals.tables.contrasts import centred, contrast, contrasted, restored, squared_scale
+from sfumato.totals.tables.contrasts import centred, contrasted, restored, squared_scale
 from sfumato.totals.tables.parts import Part
 from sfumato.totals.tables.prices import price_added, price_replaced
 
@@ -25,9 +26,9 @@ def one_row(part: Part, codes: tuple[int, ...]) -> Any:
 def apart(part: Part, first: tuple[int, ...], second: tuple[int, ...] | None) -> Fraction:
     moved = one_row(part, first) - (one_row(part, second) if second is not None else 0)
     if isinstance(part.law, DiscreteLaplace):
-        return Fraction(int(np.abs(moved).sum())) / part.law.scale
+        return Fraction(int(np.abs(moved).sum())) * part.times / part.law.scale
     assert isinstance(part.law, (DiscreteGaussian, RoundedNormal))
-    return Fraction(int((moved**2).sum())) / (2 * part.law.variance)
+    return Fraction(int((moved**2).sum())) * part.times**2 / (2 * part.law.variance)
 
 
 def all_parts(sizes: tuple[int, ...], widths: tuple[int, ...], *, pure: bool = False) -> list[Part]:
@@ -74,19 +75,53 @@ def test_unequal_pairs_are_priced_from_above() -> None:
     assert exact <= found <= exact * (1 + Fraction(1, 10**8))
 
 
-def test_triples_are_priced_from_above() -> None:
-    sizes = (2, 3, 2)
-    parts = all_parts(sizes, (2, 3))
+@pytest.mark.parametrize("pure", [False, True])
+@pytest.mark.parametrize(
+    ("sizes", "widths"), [((2, 3, 2), (2, 3)), ((2, 3, 4, 2), (1, 3, 4)), ((2, 2, 2, 2), (1, 2, 3))]
+)
+def test_wider_tables_are_priced_over_all_sets_of_columns(sizes, widths, pure) -> None:
+    given = all_parts(sizes, widths, pure=pure)
+    parts = [replace(part, times=1 + 5 * place % 7) for place, part in enumerate(given)]
+    if not pure:
+        parts.append(Part((0, 1), sizes[:2], False, DiscreteGaussian(7)))
     cells = list(product(*map(range, sizes)))
-    exact = max(sum((apart(part, cells[0], other) for part in parts), Fraction(0)) for other in cells)
-    assert exact <= price_replaced(parts, frozenset(range(3)))
+    for width in range(1, len(sizes) + 1):
+        for free in combinations(range(len(sizes)), width):
+            others = [cell for cell in cells if all(code == 0 for at, code in enumerate(cell) if at not in free)]
+            exact = max(sum((apart(part, cells[0], other) for part in parts), Fraction(0)) for other in others)
+            assert exact <= price_replaced(parts, frozenset(free)) <= exact * (1 + Fraction(1, 10**9))
     for part in parts:
         assert part.most() == max(apart(part, first, second) for first in cells for second in cells)
+    assert price_added(parts) == max(sum((apart(part, cell, None) for part in parts), Fraction(0)) for cell in cells)
+
+
+def test_more_columns_than_are_listed_are_priced_table_by_table() -> None:
+    sizes = (2,) * 17
+    parts = all_parts(sizes, (1, 3))[:-1]
+    listed = price_replaced(parts, frozenset(range(16)))
+    whole = price_replaced(parts, frozenset(range(17)))
+    assert listed < whole == sum((part.most() for part in parts), Fraction(0))
+
+
+def test_what_every_part_is_multiplied_by_is_paid_for() -> None:
+    for law in (DiscreteGaussian(10), DiscreteLaplace(3)):
+        part = Part((0, 1), (2, 2), True, law)
+        more = replace(part, times=3)
+        grown = 3 if isinstance(law, DiscreteLaplace) else 9
+        assert more.added() == grown * part.added() and more.most() == grown * part.most()
+        assert more.variance() == pytest.approx(part.variance() / 9)
+        table = np.array([[3, 1], [0, 2]])
+        assert more.exact(table).tolist() == [[12]] and more.estimate(np.array([[12]])).tolist() == [[1, -1], [-1, 1]]
+        assert more.to_json()["times"] == 3 and "times" not in part.to_json()
+    with pytest.raises(ParameterError, match="from 1 on"):
+        Part((0,), (2,), True, DiscreteLaplace(1), times=0)
 
 
 @pytest.mark.parametrize("size", [2, 3, 7])
 def test_contrasts_are_scaled_projections(size: int) -> None:
-    matrix = contrast(size)
+    matrix = np.stack([contrasted(row) for row in np.eye(size, dtype=np.int64)], axis=1)
+    named = [[1, -1]] if size == 2 else size * np.eye(size, dtype=np.int64) - 1
+    assert np.array_equal(matrix, named)
     projection = np.eye(size) - 1 / size
     np.testing.assert_allclose(matrix.T @ matrix, squared_scale(size) * projection)
 

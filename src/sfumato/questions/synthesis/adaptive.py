@@ -169,10 +169,8 @@ class _Looks:
         self._noise = noise
         names = records.space.names
         self._names = [[names[place] for place in part.columns] for part in plan.candidates]
-        self._exact = []
-        for part, wanted in zip(plan.candidates, self._names, strict=True):
-            table = records.table(wanted)
-            self._exact.append(contrasted(table) if part.centred else table)
+        named = zip(plan.candidates, self._names, strict=True)
+        self._exact = [part.exact(records.table(wanted)) for part, wanted in named]
         self._charges: Counter[Cost] = Counter()
         self.found: list[Chosen] = []
 

@@ -14,7 +14,6 @@ from sfumato.mechanism import Event, Mechanism
 from sfumato.noise import DiscreteLaplace, Law, Noise
 from sfumato.perturb.additive import saturating_sum
 from sfumato.privacy import REPLACE_ONE, Everything, Loss, PerAttribute
-from sfumato.totals.tables.contrasts import contrasted
 from sfumato.totals.tables.parts import Columns, Part, cost_of
 from sfumato.totals.tables.prices import price_added, price_replaced
 from sfumato.workload.records import Tabled
@@ -87,11 +86,7 @@ class TableStack(Mechanism):
     def exact(self, records: Tabled) -> list[Integers]:
         """Return the exact integers of all tables; they never leave without noise."""
         names = records.space.names
-        found = []
-        for part in self.parts:
-            table = records.table([names[place] for place in part.columns])
-            found.append(contrasted(table) if part.centred else table)
-        return found
+        return [part.exact(records.table([names[place] for place in part.columns])) for part in self.parts]
 
     def run(self, exact: Tabled, noise: Noise) -> tuple[Integers, ...]:
         """Count, and add noise; tables of equal noise are drawn together."""

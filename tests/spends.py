@@ -165,6 +165,8 @@ def described(mechanism: Mechanism) -> str:
             return f"{described(mechanism.noise)} on all cells, above a threshold"
         case NoisyWorkload():
             return f"{_LAWS[type(mechanism.law)]} noise, projected"
+        case TableStack() if mechanism.parts[0].times > 1:
+            return "Gaussian noise on contrasts, projected"
         case TableStack() | GuardedTables():
             return f"{_LAWS[type(mechanism.parts[0].law)]} noise on tables, fitted"
         case MedianTree() | NodeTree() | RankWindows():

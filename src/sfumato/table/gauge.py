@@ -230,18 +230,18 @@ class Gauge:
 
     # What a mechanism costs on this gauge
 
-    def priced(self, spend: Bound) -> Bound:
+    def priced(self, spend: Bound, *, stated: bool = False) -> Bound:
         """Return the spend that a mechanism is made for, so that what it costs here is within the spend.
 
         Where some attribute can change every row, by their contents or as part of the row key, it costs what a replaced
-        person does. Where people are added and removed, totals know what a changed attribute moves; for everything else
-        it is a person who leaves and one who enters.
+        person does. Where people are added and removed, totals know what a changed attribute moves, and so does a
+        mechanism that has `stated` it; for everything else it is a person who leaves and one who enters.
         """
         if spend.unit == "person":
             return spend
         totals = isinstance(self.measure, (Totals, Occurring, People, Boxed)) and not self.measure.whole
         keyed = self.rule.way is Way.PICK and bool(self.schema.key_attributes)
-        if self.matched and not keyed and (totals or self.relation is REPLACE_ONE):
+        if self.matched and not keyed and (totals or stated or self.relation is REPLACE_ONE):
             return spend
         return replace(spend if self.relation is REPLACE_ONE else for_each_of_two(spend), unit="person")
 

@@ -15,7 +15,7 @@ from sfumato import ADD_REMOVE, Approximate, Concentrated, Noise, Pure, Queries,
 from sfumato.answer import NoisyPart, Released
 from sfumato.domain import bins
 from sfumato.noise import DiscreteGaussian, RoundedNormal
-from sfumato.privacy import REPLACE_ONE
+from sfumato.privacy import REPLACE_ONE, Loss
 from sfumato.questions.queries import residuals
 from sfumato.questions.queries.contrasts import Contrasts, measured_sets, subsets
 from sfumato.questions.queries.noisy import NoisyWorkload, noisy_workload
@@ -36,7 +36,7 @@ ADULT = (13, 9, 15, 16, 7, 15, 6, 5, 2, 15, 13, 15, 16, 2)
 
 def planned(schema, workload, spend, relation=REPLACE_ONE, people=100) -> TableStack:
     gauge = Basis(schema, people, relation).gauge(Rows(workload.columns))
-    found = contrasts_of(gauge, gauge.priced(spend), workload)
+    found = contrasts_of(gauge, spend, workload)
     assert found is not None
     return found
 
@@ -254,6 +254,22 @@ def test_people_of_two_rows_who_also_come_and_go_cost_what_is_said(relation):
     else:
         far = float((np.array(people) ** 2).sum(axis=1).max())
     assert far == pytest.approx(2 * float(stack.person_price)) and 0.0999 < stack.person_price <= Fraction(1, 10)
+
+
+def test_somebody_who_stays_and_changes_is_a_row_replaced_where_people_come_and_go():
+    workload = workloads.marginals(MIXED, width=2)
+    prepared = Queries(workload).prepare(Basis(MIXED, 100, ADD_REMOVE), Concentrated("0.1"))
+    rows, places = embedded(prepared.mechanism)
+    loss = prepared.loss()
+    for at, name in enumerate("abc"):
+        beside = [
+            float(((first - second) ** 2).sum())
+            for (one, first), (two, second) in product(zip(rows, places, strict=True), repeat=2)
+            if one[:at] + one[at + 1 :] == two[:at] + two[at + 1 :]
+        ]
+        assert 2 * float(loss.at(name).rho(2)) == pytest.approx(max(beside))
+    assert loss.at({"a", "b", "c"}).rho(2) <= 4 * loss.person.rho(2)
+    assert Loss.from_json(json.loads(json.dumps(loss.to_json()))) == loss
 
 
 def test_two_columns_of_one_attribute_change_together():

@@ -65,8 +65,10 @@ def contrasts_of(gauge: Gauge, spend: Bound, workload: Workload) -> TableStack |
     """Return the contrasts of all tables of a workload with the best noise that fits a spend, None where there is none.
 
     There is none for queries that are no tables of counts, for spends without Gaussian noise, for ledgers that draw
-    another one, and where there would be too many numbers or too wide ones.
+    another one, and where there would be too many numbers or too wide ones. A limit of attributes holds for what is
+    stated of a changed one, where people come and go too.
     """
+    spend = gauge.priced(spend, stated=True)
     amount = _amount(gauge, spend)
     if amount is None or not all(isinstance(block, Marginal) for block in workload.blocks):
         return None
@@ -155,4 +157,5 @@ def _price(stack: TableStack, spend: Bound) -> Fraction:
     """Return what the neighbours pay whom a spend limits."""
     if spend.unit == "person":
         return stack.person_price
-    return max(stack.attribute_prices.values(), default=stack.person_price)
+    known = stack.attribute_prices if stack.relation is REPLACE_ONE else stack.changed_prices
+    return max(known.values(), default=stack.person_price)

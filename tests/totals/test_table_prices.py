@@ -12,6 +12,8 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.noise import DiscreteGaussian, DiscreteLaplace, RoundedNormal
+from sfumato.totals.tables import prices
+from sfumato.totals.tables.by_size import dearest_by_size
 from sfumato.totals.tables.contrasts import centred, contrasted, restored, squared_scale
 from sfumato.totals.tables.parts import Part
 from sfumato.totals.tables.prices import price_added, price_replaced
@@ -95,12 +97,29 @@ def test_wider_tables_are_priced_over_all_sets_of_columns(sizes, widths, pure) -
     assert price_added(parts) == max(sum((apart(part, cell, None) for part in parts), Fraction(0)) for cell in cells)
 
 
-def test_more_columns_than_are_listed_are_priced_table_by_table() -> None:
-    sizes = (2,) * 17
-    parts = all_parts(sizes, (1, 3))[:-1]
+@pytest.mark.parametrize("free", [range(7), (0, 1, 3), (0, 2, 4, 5), (6,)])
+def test_columns_of_one_size_may_be_exchanged(free, monkeypatch) -> None:
+    sizes = (2, 3, 2, 5, 3, 2, 5)
+    parts = [replace(part, times=1 + sum(part.sizes) % 4) for part in all_parts(sizes, (1, 2, 3))]
+    parts.append(Part((), (), False, DiscreteGaussian(3)))
+    changes = [frozenset(some) for width in range(8) for some in combinations(free, width)]
+    exact = max(sum((part.replaced(changed) for part in parts), Fraction(0)) for changed in changes)
+    monkeypatch.setattr(prices, "LISTED", 0)
+    assert exact <= price_replaced(parts, frozenset(free)) <= exact * (1 + Fraction(1, 10**9))
+    touched = [part for part in parts if not set(free).isdisjoint(part.columns)]
+    assert dearest_by_size(touched, frozenset(free)) is not None
+    if len(free) > 1:
+        other = [replace(touched[-1], times=9), *touched[:-1]]
+        assert dearest_by_size(other, frozenset(free)) is None, "one table with other noise"
+        assert dearest_by_size(touched[:-1], frozenset(free)) is None, "one table is missing"
+
+
+def test_more_columns_than_are_listed_are_priced_table_by_table_where_they_are_not_alike() -> None:
+    parts = all_parts((2,) * 17, (2, 3))
+    alike = price_replaced(parts, frozenset(range(17)))
     listed = price_replaced(parts, frozenset(range(16)))
-    whole = price_replaced(parts, frozenset(range(17)))
-    assert listed < whole == sum((part.most() for part in parts), Fraction(0))
+    whole = price_replaced(parts[:-1], frozenset(range(17)))
+    assert listed < alike < whole == sum((part.most() for part in parts[:-1]), Fraction(0))
 
 
 def test_what_every_part_is_multiplied_by_is_paid_for() -> None:

@@ -10,13 +10,14 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.totals.tables.by_size import dearest_by_size
 from sfumato.totals.tables.parts import Part
 
 LISTED = 16
 """Up to so many columns all subsets are looked at."""
 
 MISSED = Fraction(1, 10**12)
-"""Sums in doubles over at most 16 columns miss less than this part of their terms: twice some 50 roundings of 2^-53."""
+"""Sums in doubles miss less than this part of their terms: at most some 600 roundings of 2^-53, twice."""
 
 
 def price_added(parts: Sequence[Part]) -> Fraction:
@@ -27,8 +28,8 @@ def price_added(parts: Sequence[Part]) -> Fraction:
 def price_replaced(parts: Sequence[Part], free: frozenset[int]) -> Fraction:
     """Return the most that a row costs of which some of the `free` columns change, proved from above.
 
-    Exact for one- and two-way tables of which all pairs share the same amount, and to twelve digits, raised, for up to
-    16 columns; table by table elsewhere.
+    Exact for one- and two-way tables of which all pairs share the same amount; to twelve digits, raised, for up to 16
+    columns and where columns of one size may be exchanged; table by table elsewhere.
     """
     touched = [part for part in parts if not free.isdisjoint(part.columns)]
     columns = sorted(free.intersection(*[{c for part in touched for c in part.columns}])) if touched else []
@@ -38,7 +39,12 @@ def price_replaced(parts: Sequence[Part], free: frozenset[int]) -> Fraction:
     if alike is not None:
         return alike
     bound = sum((part.most(free) for part in touched), Fraction(0))
-    return min(bound, _listed(touched, columns)) if len(columns) <= LISTED else bound
+    changed = _dearest(touched, columns) if len(columns) <= LISTED else dearest_by_size(touched, free)
+    if changed is None:
+        return bound
+    exact = sum((part.replaced(changed) for part in touched), Fraction(0))
+    # The terms of what was looked through are weight·Π stays, at most twice what a row that comes costs.
+    return min(bound, exact + 2 * MISSED * price_added(touched))
 
 
 def _alike(parts: Sequence[Part], columns: list[int]) -> Fraction | None:
@@ -74,8 +80,8 @@ def _shared(parts: Sequence[Part], free: frozenset[int]) -> dict[tuple[int, int]
     return found
 
 
-def _listed(parts: Sequence[Part], columns: list[int]) -> Fraction:
-    """Return the largest price over all sets of changed columns, raised by more than doubles can miss.
+def _dearest(parts: Sequence[Part], columns: list[int]) -> frozenset[int]:
+    """Return the set of columns whose change costs the most, up to what doubles miss.
 
     A change costs Σ weight·Π stays, which is the same for all sets J, less Σ weight·Π of what stays and changes. The
     latter is wanted for all J at once: every column in turn exchanges "is in the table or not" for "changes or not".
@@ -85,10 +91,7 @@ def _listed(parts: Sequence[Part], columns: list[int]) -> Fraction:
     for kind in {_kind(part) for part in parts}:
         sums += _over_all([part for part in parts if _kind(part) == kind], places)
     best = int(sums.argmin())
-    changed = frozenset(column for column, at in places.items() if best >> at & 1)
-    exact = sum((part.replaced(changed) for part in parts), Fraction(0))
-    # The terms of all sums together are weight·Π stays, at most twice what a row that comes costs.
-    return exact + 2 * MISSED * price_added(parts)
+    return frozenset(column for column, at in places.items() if best >> at & 1)
 
 
 def _kind(part: Part) -> tuple[bool, str]:

@@ -26,7 +26,7 @@ from sfumato.workload.workload import Workload
 MOST_INTEGERS = 20_000_000
 """So many integers are released at most; more tables share one noise."""
 
-MOST_SETS = 2**17
+MOST_SETS = 2**18
 """So many sets of columns, those of every table counted, are looked at when noise is planned."""
 
 FINEST = 64

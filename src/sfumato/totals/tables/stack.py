@@ -130,12 +130,18 @@ class TableStack(Mechanism):
         return [found[place] for place in range(len(self.parts))]
 
     def event(self) -> Event:
-        """Return the public record."""
+        """Return the public record; the one law that many tables share by multiplying is written once."""
+        shared = any(part.times > 1 for part in self.parts) and len({part.law for part in self.parts}) == 1
+        listed = [part.to_json() for part in self.parts]
         parameters: dict[str, Any] = {
-            "parts": [part.to_json() for part in self.parts],
+            "parts": [{name: value for name, value in one.items() if name != "law"} for one in listed]
+            if shared
+            else listed,
             "shown": self.shown,
             "rows": self.rows,
             "relation": self.relation,
             "reads": self.reads,
         }
+        if shared:
+            parameters["law"] = self.parts[0].law.described()
         return Event(type(self).__name__, self.spec, parameters, self.version)

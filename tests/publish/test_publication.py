@@ -246,7 +246,7 @@ spend = "Approximate(0.5, 1e-6)"
     # Another pay moves the sum by 1 for every row, and a person who is there or not by 101.
     plan = sf.Publication.load(path).plan()
     assert plan.tables[0].spend == "day: epsilon 101"
-    assert plan.refused is not None and "epsilon 101.5 asked, 2 left" in plan.refused
+    assert plan.refused is not None and "epsilon 102 asked, 2 left" in plan.refused
 
 
 def test_made_up_rows_and_keys_that_are_found(tmp_path):
@@ -327,7 +327,11 @@ def test_given_up_is_dead_and_stays_spent(tmp_path, monkeypatch):
         ('last = "2026-01-04"', "", "horizon = 400"),
         ('period = "day"', 'period = "hour"', "write one of day"),
         ('person = "none"', "", "what holds for a whole person"),
-        ('spend = "Concentrated(0.5)"\n\n[output]', 'spend = "Pure(1)"\n\n[output]', "paid by Concentrated"),
+        (
+            'spend = "Concentrated(0.5)"\n\n[output]',
+            'spend = "Approximate(1, 1e-6)"\n\n[output]',
+            "paid by Concentrated",
+        ),
         ('running = "count by country"', 'running = "mean of at"', "counts rows|mean"),
         ('name = "visits"', 'name = "My Visits"', "small letters"),
         ("windows = [2]", "windows = [0]", "from 1 on"),

@@ -16,7 +16,7 @@ from sfumato.durable import read_bytes
 from sfumato.errors import ParameterError
 from sfumato.ledger.budget import UNITS, Budget
 from sfumato.ledger.typed import read_bound
-from sfumato.privacy import Bound, Concentrated
+from sfumato.privacy import Bound, Concentrated, Pure
 from sfumato.publish.calendar import Slot, slots_between
 from sfumato.publish.matrix import MOST_PERIODS
 from sfumato.publish.words import Reach
@@ -50,6 +50,11 @@ class TableSpec:
     round_to: int | None = None
     windows: tuple[int, ...] = ()
     target: int | None = None
+
+    @property
+    def pure(self) -> bool:
+        """Whether all of its spends are pure."""
+        return all(isinstance(bound, Pure) for bound in self.spend.values())
 
     def to_json(self) -> dict[str, Any]:
         """Return what decides what is drawn; how it is shown is no part of it."""
@@ -221,9 +226,11 @@ def _table(given: Mapping[str, Any], period: str) -> TableSpec:
     said = _wanted(given, "spend", "Concentrated(0.002)")
     named = said if isinstance(said, Mapping) else {every: said}
     spend = {_unit(unit, "spend"): read_bound(str(bound), f"spend of {name}") for unit, bound in named.items()}
-    if running and not all(isinstance(bound, Concentrated) for bound in spend.values()):
+    kinds = {type(bound) for bound in spend.values()}
+    if running and kinds not in ({Concentrated}, {Pure}):
         raise ParameterError(
-            f"The running total {name!r} is paid by Concentrated; write spend = 'Concentrated(0.002)'."
+            f"The running total {name!r} is paid by Concentrated, or by Pure throughout; write spend = "
+            "'Concentrated(0.002)'."
         )
     if running and "every" in given:
         raise ParameterError(f"The running total {name!r} takes a step every {period}; leave every out.")

@@ -112,9 +112,15 @@ def registry_record(file: PublicationFile, promise: tuple[str, ...]) -> str:
         "late_data": f"A {file.period} is read {file.wait} days after its end; what arrives later is never read.",
         "composition": "Privacy filters, one for each period and limit; all adaptive.",
         "post_processing": [f"{one.name}: {_ends(one)}" for one in file.tables],
-        "mechanisms": [f"{one.name}: {'PB-CONTINUAL' if one.running else one.phrase}" for one in file.tables],
+        "mechanisms": [f"{one.name}: {_mechanism(one)}" for one in file.tables],
     }
     return "".join(_yaml(name, value) for name, value in record.items())
+
+
+def _mechanism(spec: TableSpec) -> str:
+    if not spec.running:
+        return spec.phrase
+    return "PB-TREE" if spec.pure else "PB-CONTINUAL"
 
 
 def _parameters(bound: Bound) -> dict[str, Any]:

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import ParameterError
 from sfumato.exact import Number, between_zero_and_one
-from sfumato.publish.matrix import Factor
+from sfumato.publish.segments import OUTWARD, Horizon
 from sfumato.show.drawing import FAINT, INK, MEASURE, Drawing, blank, quiet
 
 if TYPE_CHECKING:
@@ -21,23 +20,7 @@ if TYPE_CHECKING:
 
 PLACES = 3
 """Estimates are rounded to thousandths of a row."""
-OUTWARD = 1 + 1e-9
-"""Half-widths are widened by more than floating-point arithmetic can lose."""
 NEIGHBOURS = "Neighbouring periods share noise: use a window to read changes."
-
-
-@dataclass(frozen=True)
-class Segment:
-    """One horizon of a series: its matrix, its noise, and what was released so far, a row a period."""
-
-    factor: Factor
-    variance: int
-    released: NDArray[np.int64]
-
-    def rows(self, window: int | None = None) -> NDArray[np.float64]:
-        """Return the rows of the decoder for the periods that were released."""
-        known = len(self.released)
-        return self.factor.decoder(window)[:known, :known]
 
 
 @dataclass(frozen=True)
@@ -59,7 +42,7 @@ class Series:
 
     periods: tuple[str, ...]
     keys: tuple[tuple[Any, ...], ...]
-    segments: tuple[Segment, ...]
+    segments: tuple[Horizon, ...]
     unit: Fraction = Fraction(1)
     open_end: bool = False
     promise: str = ""
@@ -83,34 +66,26 @@ class Series:
             raise ParameterError(f"{first!r} is not before {last!r}; write the earlier period first.")
         row, moved = self._row(end, None), self._row(start, None)
         difference = [one - other for one, other in zip(row, moved, strict=True)]
-        return self._decoded(difference), self._half(difference, _normal(1 - _miss(confidence) / 2))
+        return self._decoded(difference), self._half(difference, _miss(confidence))
 
     def _estimates(self, window: int | None, confidence: Number) -> Estimates:
         import numpy as np
 
         miss = _miss(confidence)
-        single = _normal(1 - miss / 2)
         values, half, band = [], [], []
         for place in range(len(self.periods)):
             row = self._row(place, window)
             values.append(self._decoded(row))
-            half.append(self._half(row, single))
-            band.append(self._half(row, self._all_at_once(place, miss)))
+            half.append(self._half(row, miss))
+            band.append(self._half(row, *self._all_at_once(place, miss)))
         return Estimates(np.array(values).reshape(len(values), len(self.keys)), np.array(half), np.array(band))
 
     def _row(self, place: int, window: int | None) -> list[Any]:
         """Return for each horizon by what its releases are multiplied; zero for what came later."""
-        import numpy as np
-
         found: list[Any] = []
         for segment in self.segments:
-            known = len(segment.released)
-            at = min(place, segment.factor.periods - 1)
-            row = np.zeros(known)
-            if place >= 0 and known:
-                row = segment.rows(window)[at]
-            found.append(row)
-            place -= segment.factor.periods
+            found.append(segment.row(None if place < 0 else min(place, segment.periods - 1), window))
+            place -= segment.periods
         return found
 
     def _decoded(self, row: Sequence[Any]) -> NDArray[np.float64]:
@@ -120,22 +95,20 @@ class Series:
         found: NDArray[np.float64] = np.round(np.asarray(total) * float(self.unit), PLACES)
         return found
 
-    def _half(self, row: Sequence[Any], factor: float) -> float:
-        """Return factor · deviation, and half a unit for each rounding."""
-        pairs = list(zip(row, self.segments, strict=True))
-        spread = math.sqrt(sum(segment.variance * float((part * part).sum()) for part, segment in pairs))
-        rounding = sum(float(abs(part).sum()) for part, _ in pairs) / 2
+    def _half(self, row: Sequence[Any], miss: float, at_once: int | None = None) -> float:
+        """Return how far off an estimate is, of so many at once; all horizons have noise of one kind."""
+        wide = self.segments[0].width(list(zip(row, self.segments, strict=True)), miss, at_once)
         # And what rounding to thousandths of a row may move.
-        return float((spread * factor + rounding) * float(self.unit) * OUTWARD + 0.5 / 10**PLACES)
+        return float(wide * float(self.unit) * OUTWARD + 0.5 / 10**PLACES)
 
-    def _all_at_once(self, place: int, miss: float) -> float:
-        """Return the factor that covers all periods of a horizon and all keys at once (Šidák)."""
+    def _all_at_once(self, place: int, miss: float) -> tuple[float, int]:
+        """Return what each key may miss so that all of them hold at once, and for how many periods it must hold."""
         number = 0
-        while place >= self.segments[number].factor.periods:
-            place, number = place - self.segments[number].factor.periods, number + 1
+        while place >= self.segments[number].periods:
+            place, number = place - self.segments[number].periods, number + 1
         share = miss / 2 ** (number + 1) if self.open_end else miss
         alone = -math.expm1(math.log1p(-share) / max(len(self.keys), 1))
-        return band_factor(self.segments[number].factor.periods, alone)
+        return alone, self.segments[number].periods
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -163,20 +136,6 @@ class Series:
             f"{name}: totals {span}, first {values[0]:g}, last {values[-1]:g}, within {widest:.3g} everywhere at once"
         )
         return SeriesChart(title, self.periods, tuple(values), tuple(found.half), tuple(found.band), self.promise)
-
-
-def band_factor(periods: int, miss: float) -> float:
-    """Return how many deviations cover so many normal numbers at once, whatever their correlation (Šidák).
-
-    >>> [round(band_factor(periods, 0.05), 3) for periods in (30, 365, 1024)]
-    [3.137, 3.807, 4.055]
-    """
-    each = -math.expm1(math.log1p(-miss) / periods)
-    return -NormalDist().inv_cdf(each / 2) * OUTWARD
-
-
-def _normal(probability: float) -> float:
-    return NormalDist().inv_cdf(probability) * OUTWARD
 
 
 def _miss(confidence: Number) -> float:

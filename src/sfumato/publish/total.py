@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from sfumato.ask.packing import pack, unpack
 from sfumato.curator.typed import read_question
@@ -25,12 +25,16 @@ from sfumato.ledger import Ledger
 from sfumato.ledger.stepping import DeadStep, Standing, Stepwise
 from sfumato.mechanism import Event
 from sfumato.noise import new_key
-from sfumato.privacy import ADD_REMOVE, Concentrated, Loss
+from sfumato.noise.laws.base import LARGEST_SCALE
+from sfumato.privacy import ADD_REMOVE, Concentrated, Loss, Pure
+from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.publish.calendar import Slot
 from sfumato.publish.charges import running_charges, running_claims
 from sfumato.publish.file import PublicationFile, TableSpec
 from sfumato.publish.running import LARGEST_VARIANCE, RunningTotals, least_noise
-from sfumato.publish.series import Segment, Series
+from sfumato.publish.segments import Horizon
+from sfumato.publish.series import Series
+from sfumato.publish.tree import PureTotals, least_scale
 from sfumato.questions import Count, GroupBy
 from sfumato.table.data import Table
 from sfumato.table.gauge import Basis, Gauge
@@ -115,26 +119,43 @@ class RunningTable:
         return self._planned[0]
 
     @cached_property
-    def totals(self) -> RunningTotals:
+    def totals(self) -> RunningTotals | PureTotals:
         """The mechanism."""
         return self._planned[1]
 
     @cached_property
-    def _planned(self) -> tuple[Gauge, RunningTotals]:
+    def _planned(self) -> tuple[Gauge, RunningTotals | PureTotals]:
         for scale in SCALES:
             gauge = Basis(self.file.schema, None, ADD_REMOVE, scale=scale).gauge(self.measure)
             moves = gauge.sensitivity(COUNT)
-            if moves.l2_squared * 64 * 256**2 / min(self._rhos.values()) < LARGEST_VARIANCE or scale == SCALES[-1]:
+            if self._drawable(moves) or scale == SCALES[-1]:
                 break
-        claims = running_claims(self._rhos, self.periods, moves)
-        factor, variance = least_noise(len(self.periods), claims, self.spec.target)
-        made = RunningTotals(relation=ADD_REMOVE, reads=gauge.charged, factor=factor, variance=variance, moves=moves)
+        made = self._mechanism(gauge, moves)
         gauge.require(made)
         return gauge, made
 
+    def _drawable(self, moves: Sensitivity) -> bool:
+        """Tell whether noise for so far a move can surely be drawn, however many periods there are."""
+        least = min(self._spends.values())
+        if self.spec.pure:
+            return moves.l1 * 16 * len(self.periods) / least < LARGEST_SCALE
+        return moves.l2_squared * 64 * 256**2 / least < LARGEST_VARIANCE
+
+    def _mechanism(self, gauge: Gauge, moves: Sensitivity) -> RunningTotals | PureTotals:
+        claims, reads = running_claims(self._spends, self.periods, moves), gauge.charged
+        if self.spec.pure:
+            tree, scale = least_scale(len(self.periods), claims, self.spec.target)
+            return PureTotals(relation=ADD_REMOVE, reads=reads, tree=tree, scale=scale, moves=moves)
+        factor, variance = least_noise(len(self.periods), claims, self.spec.target)
+        return RunningTotals(relation=ADD_REMOVE, reads=reads, factor=factor, variance=variance, moves=moves)
+
     @property
-    def _rhos(self) -> dict[str, Fraction]:
-        return {unit: bound.rho for unit, bound in self.spec.spend.items() if isinstance(bound, Concentrated)}
+    def _spends(self) -> dict[str, Fraction]:
+        """What it may cost by unit: rho, or epsilon if the spends are pure."""
+        bounds = self.spec.spend.items()
+        return {
+            unit: bound.epsilon if isinstance(bound, Pure) else cast(Concentrated, bound).rho for unit, bound in bounds
+        }
 
     def event(self) -> Event:
         """Return the public record of the conversation."""
@@ -264,10 +285,8 @@ class RunningTable:
             return None
         return content if hashlib.sha256(content).hexdigest() == digest else None
 
-    def segment(self, book: Ledger) -> tuple[list[str], Segment]:
+    def segment(self, book: Ledger) -> tuple[list[str], Horizon]:
         """Return what was released so far, and for which periods."""
-        import numpy as np
-
         done: list[str] = []
         rows: list[Any] = []
         entry = book.entry(self.id)
@@ -280,14 +299,13 @@ class RunningTable:
                         f"A released step of {self.spec.name!r} is not where it was kept: {digest[:12]}…."
                     )
                 rows.append(unpack(content, self.file.schema))
-        released = np.array(rows, np.int64).reshape(len(rows), len(self.cells))
-        return done, Segment(self.totals.factor, self.totals.variance, released)
+        return done, self.totals.segment(rows, len(self.cells))
 
 
 def running_series(file: PublicationFile, spec: TableSpec, book: Ledger, promise: str = "") -> Series:
     """Return a running total over all of its horizons."""
     periods: list[str] = []
-    segments: list[Segment] = []
+    segments: list[Horizon] = []
     number = 0
     while True:
         table = RunningTable(file, spec, number)

@@ -23,9 +23,10 @@ from sfumato.errors import ParameterError
 from sfumato.noise import Noise
 from sfumato.publish.calendar import Slot
 from sfumato.publish.file import PublicationFile, TableSpec
+from sfumato.publish.means import MeanSeries
 from sfumato.publish.metadata import csv_metadata, data_package, registry_record
 from sfumato.publish.page import page
-from sfumato.publish.series import Series
+from sfumato.publish.series import PLACES, Estimates, Series
 
 Released = Mapping[Slot, Callable[[], dict[str, Answer]]]
 """By period, what gives its answers by table."""
@@ -38,7 +39,7 @@ class Layout:
     file: PublicationFile
     promise: tuple[str, ...]
     released: Released
-    running: Mapping[str, Series]
+    running: Mapping[str, Series | MeanSeries]
     note: str = ""
 
     @property
@@ -145,7 +146,7 @@ class Layout:
         """Return the columns of the groups of a running total."""
         from sfumato.publish.total import RunningTable
 
-        return RunningTable(self.file, spec).measure.keys
+        return RunningTable(self.file, spec).measured.measure.keys
 
     def _content(self, path: str, stored: Mapping[str, bytes]) -> bytes | None:
         """Return what was stored for a file, or what stands in it, such as what another edition wrote."""
@@ -239,24 +240,31 @@ def _rounded(cell: Any, step: int, name: str) -> Any:
     return int((cell + step / 2) // step) * step
 
 
-def series_frame(series: Series, spec: TableSpec, keys: tuple[str, ...]) -> Frame:
+def series_frame(series: Series | MeanSeries, spec: TableSpec, keys: tuple[str, ...]) -> Frame:
     """Return a running total as a table: a row for each period and group, with both bands, and its windows."""
     columns: dict[str, list[Any]] = {name: [] for name in ("period", *keys)}
-    shapes = {"total": series.totals()}
+    mean, places = isinstance(series, MeanSeries), PLACES if series.places is None else series.places
+    shapes = {"mean" if mean else "total": series.totals()}
     if len(series.segments) == 1:
-        shapes |= {f"last_{width}": series.window(width) for width in spec.windows}
+        shapes |= {f"{'mean_' if mean else ''}last_{width}": series.window(width) for width in spec.windows}
+    ends = {name: _ends_of(found) for name, found in shapes.items()}
     for place, period in enumerate(series.periods):
         for number, cell in enumerate(series.keys):
             columns["period"].append(period)
             for name, value in zip(keys, cell, strict=True):
                 columns[name].append(value.isoformat() if isinstance(value, date) else value)
-            for name, found in shapes.items():
-                value = float(found.values[place, number])
-                for ending, half in (("", 0.0), ("_low", -found.half[place]), ("_high", found.half[place])):
-                    columns.setdefault(name + ending, []).append(round(value + half, 3))
-                for ending, half in (("_all_low", -found.band[place]), ("_all_high", found.band[place])):
-                    columns.setdefault(name + ending, []).append(round(value + half, 3))
+            for name in shapes:
+                for ending, numbers in ends[name].items():
+                    # Values are rounded as Python does and ends as numpy does: stored files are compared byte by byte.
+                    cell_value = numbers[place, number] if ending else float(numbers[place, number])
+                    columns.setdefault(name + ending, []).append(round(cell_value, places))
     return Frame(("period", *keys), {name: tuple(cells) for name, cells in columns.items()})
+
+
+def _ends_of(found: Estimates) -> dict[str, Any]:
+    """Return the numbers of a column and of those with its ends, by what their names end with."""
+    ends = {"_low": found.low, "_high": found.high, "_all_low": found.all_low, "_all_high": found.all_high}
+    return {"": found.values} | ends
 
 
 def _written(frame: Frame, kinds: list[str]) -> dict[str, bytes]:

@@ -8,6 +8,7 @@ from html import escape
 from sfumato.answer import Answer, Frame
 from sfumato.publish.calendar import Slot
 from sfumato.publish.file import PublicationFile, TableSpec
+from sfumato.publish.means import MeanSeries
 from sfumato.publish.series import NEIGHBOURS, Series
 from sfumato.show.pages import Shown, html
 
@@ -42,7 +43,7 @@ def page(
     file: PublicationFile,
     promise: Sequence[str],
     newest: Sequence[tuple[Slot, Mapping[str, Answer]]],
-    running: Mapping[str, Series],
+    running: Mapping[str, Series | MeanSeries],
     note: str = "",
 ) -> str:
     """Return the whole page as one HTML text that loads nothing from anywhere."""
@@ -66,7 +67,7 @@ def page(
     )
 
 
-def _drawn(series: Series) -> list[Shown]:
+def _drawn(series: Series | MeanSeries) -> list[Shown]:
     if not series.periods:
         return [_Text("Nothing is released yet.")]
     pictures: list[Shown] = [series.plot(place) for place in range(min(DRAWN, len(series.keys)))]

@@ -28,6 +28,7 @@ from sfumato.publish.calendar import Slot
 from sfumato.publish.charges import charges_of
 from sfumato.publish.file import PublicationFile, TableSpec, load_file
 from sfumato.publish.layout import Layout, table_of
+from sfumato.publish.means import MeanSeries
 from sfumato.publish.planned import PublicationPlan, rehearsed_error, running_error, table_plan
 from sfumato.publish.series import Series
 from sfumato.publish.total import RunningTable, current, running_series
@@ -437,7 +438,7 @@ class Publication:
         kept = replace(book.stored(self._id(slot.name)), reused=True)
         return dict(zip((one.name for one in listed), answers_of(book, asked, kept, snapshot), strict=True))
 
-    def series(self, table: str) -> Series:
+    def series(self, table: str) -> Series | MeanSeries:
         """Return a running total as far as it was released, with its bands; free, and no data are read."""
         for spec in self.file.running():
             if spec.name == table:

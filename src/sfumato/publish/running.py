@@ -79,6 +79,10 @@ class RunningTotals(Interaction):
         far = (self.moves if moves is None else moves).l2_squared
         return Cost.gaussian(shift * far / self.variance)
 
+    def entries(self, period: int) -> int:
+        """Return how many numbers a key has in a period: one."""
+        return 1
+
     @cached_property
     def most(self) -> int:
         """What a total of one period is clamped to, in its units: far above any number of rows."""

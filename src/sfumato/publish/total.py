@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from sfumato.ask.packing import pack, unpack
-from sfumato.curator.typed import read_question
 from sfumato.durable import make_directory, write_durably
 from sfumato.errors import LedgerError, Overtaken, ParameterError, Unfinished
 from sfumato.ledger import Ledger
@@ -31,17 +30,14 @@ from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.publish.calendar import Slot
 from sfumato.publish.charges import running_charges, running_claims
 from sfumato.publish.file import PublicationFile, TableSpec
+from sfumato.publish.means import MeanSeries
+from sfumato.publish.measured import Measured, measured
 from sfumato.publish.running import LARGEST_VARIANCE, RunningTotals, least_noise
 from sfumato.publish.segments import Horizon
 from sfumato.publish.series import Series
 from sfumato.publish.tree import PureTotals, least_scale
-from sfumato.questions import Count, GroupBy
 from sfumato.table.data import Table
 from sfumato.table.gauge import Basis, Gauge
-from sfumato.table.measure import Totals
-from sfumato.table.statistics import COUNT, DENSE_CELLS
-from sfumato.table.where import read_where
-from sfumato.totals.totals import all_cells, number_of_cells
 
 if TYPE_CHECKING:
     import numpy as np
@@ -93,25 +89,14 @@ class RunningTable:
         return self.file.running_periods(self.number)
 
     @cached_property
-    def measure(self) -> Totals:
-        """What is read in every period."""
-        question = read_question(self.spec.phrase, self.file.schema).canonical(self.file.schema)
-        if isinstance(question, Count):
-            return Totals((), (COUNT,), read_where(question.where, self.file.schema))
-        counts = isinstance(question, GroupBy) and all(type(one) is Count for one in question.aggregates)
-        if not isinstance(question, GroupBy) or not counts or question.keys != "schema":
-            raise ParameterError(
-                f"The running total {self.spec.name!r} counts rows, in listed groups if any; write running = 'count by "
-                "country', or ask it anew in every period with question = …."
-            )
-        if number_of_cells(self.file.schema, question.by) > DENSE_CELLS:
-            raise ParameterError(f"The running total {self.spec.name!r} has too many groups; leave a column out.")
-        return Totals(question.by, (COUNT,), read_where(question.where, self.file.schema))
+    def measured(self) -> Measured:
+        """What is added up in every period."""
+        return measured(self.spec, self.file.schema)
 
-    @cached_property
+    @property
     def cells(self) -> tuple[tuple[Any, ...], ...]:
         """The groups, in the order of the numbers; one without a name where there are none."""
-        return tuple(map(tuple, all_cells(self.file.schema, self.measure.keys))) if self.measure.keys else ((),)
+        return self.measured.cells
 
     @cached_property
     def gauge(self) -> Gauge:
@@ -123,22 +108,39 @@ class RunningTable:
         """The mechanism."""
         return self._planned[1]
 
+    @property
+    def grid(self) -> int:
+        """To which multiples of its unit the total of a period is rounded, before anything is drawn."""
+        return self._planned[2]
+
     @cached_property
-    def _planned(self) -> tuple[Gauge, RunningTotals | PureTotals]:
+    def _planned(self) -> tuple[Gauge, RunningTotals | PureTotals, int]:
         for scale in SCALES:
-            gauge = Basis(self.file.schema, None, ADD_REMOVE, scale=scale).gauge(self.measure)
-            moves = gauge.sensitivity(COUNT)
+            gauge = Basis(self.file.schema, None, ADD_REMOVE, scale=scale).gauge(self.measured.measure)
+            moves = self.measured.moves(gauge)
             if self._drawable(moves) or scale == SCALES[-1]:
                 break
+        moves, grid = (moves, 1) if self.measured.rows else self._coarse(moves)
         made = self._mechanism(gauge, moves)
         gauge.require(made)
-        return gauge, made
+        return gauge, made, grid
+
+    def _coarse(self, moves: Sensitivity) -> tuple[Sensitivity, int]:
+        """Return how far sums move on the finest grid on which their noise can be drawn, also for whole horizons."""
+        grid, wide = 1, len(self.periods) if list(self.spec.spend) != [self.file.period] else 1
+        found = moves
+        while not self._drawable(found.times(wide)) and found.largest > 1:
+            grid *= 2
+            found = moves.coarser(grid)
+        return found, grid
 
     def _drawable(self, moves: Sensitivity) -> bool:
         """Tell whether noise for so far a move can surely be drawn, however many periods there are."""
         least = min(self._spends.values())
         if self.spec.pure:
-            return moves.l1 * 16 * len(self.periods) / least < LARGEST_SCALE
+            # Longer units than the period count as often as they have periods.
+            often = 1 if list(self.spec.spend) == [self.file.period] else len(self.periods)
+            return moves.l1 * 16 * often / least < LARGEST_SCALE
         return moves.l2_squared * 64 * 256**2 / least < LARGEST_VARIANCE
 
     def _mechanism(self, gauge: Gauge, moves: Sensitivity) -> RunningTotals | PureTotals:
@@ -255,7 +257,7 @@ class RunningTable:
 
     def _read(self, table: Callable[[], Table]) -> bytes:
         with table() as opened:
-            return pack((_narrow(self.gauge.read(opened)[0]),))
+            return pack((_narrow(self.measured.exact(self.gauge.read(opened), self.grid)),))
 
     def _totals_of(self, digest: str) -> NDArray[np.int64]:
         """Return what an earlier step read; without it nothing can be drawn any more."""
@@ -299,10 +301,10 @@ class RunningTable:
                         f"A released step of {self.spec.name!r} is not where it was kept: {digest[:12]}…."
                     )
                 rows.append(unpack(content, self.file.schema))
-        return done, self.totals.segment(rows, len(self.cells))
+        return done, self.totals.segment(rows, self.measured.width)
 
 
-def running_series(file: PublicationFile, spec: TableSpec, book: Ledger, promise: str = "") -> Series:
+def running_series(file: PublicationFile, spec: TableSpec, book: Ledger, promise: str = "") -> Series | MeanSeries:
     """Return a running total over all of its horizons."""
     periods: list[str] = []
     segments: list[Horizon] = []
@@ -320,7 +322,8 @@ def running_series(file: PublicationFile, spec: TableSpec, book: Ledger, promise
         if len(done) < len(table.periods):
             break
     first = RunningTable(file, spec)
-    return Series(tuple(periods), first.cells, tuple(segments), first.gauge.unit, file.horizon is not None, promise)
+    found = Series(tuple(periods), first.cells, tuple(segments), first.gauge.unit, file.horizon is not None, promise)
+    return first.measured.series(found, first.grid)
 
 
 def current(file: PublicationFile, spec: TableSpec, book: Ledger) -> RunningTable | None:

@@ -172,6 +172,10 @@ class PureTotals(Interaction):
         far = self.moves if moves is None else moves
         return self.law.cost(far.times(self.tree.levels * sum(counts)))
 
+    def entries(self, period: int) -> int:
+        """Return how many numbers a key has in a period, counted from 1."""
+        return self.tree.complete(period)
+
     @cached_property
     def most(self) -> int:
         """What a total of one period is clamped to, in its units: far above any number of rows."""

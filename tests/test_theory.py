@@ -10,7 +10,7 @@ PAGES = sorted((HOME / "docs" / "theory").glob("*.md"))
 PREFIXES = ("AC", "PDP", "TCDP", "QR", "RL", "PL", "LF", "SM", "FA", "FO", "INF", "DEF", "MD", "LO", "SQ", "PB", "SY")
 NAMED = re.compile(rf"(?<![\w:-])(?:{'|'.join(PREFIXES)})[-:][A-Z][A-Z0-9+-]*(?![\w-])")
 """IDs as code writes them: algorithms (`QR-LAP`) and rows of a calculus (`PDP:C-13`)."""
-NOT_BUILT = {"QR-XXX", "LF-PARTITION", "LF-SMOOTH", "LF-TRUNC-GRID", "PB-MEMORY"}
+NOT_BUILT = {"QR-XXX", "LF-PARTITION", "LF-SMOOTH", "LF-TRUNC-GRID"}
 """Named where docs/papers.md says that they are not built, and one that a test makes up."""
 
 

@@ -16,6 +16,7 @@ from sfumato.privacy import ADD_REMOVE, Cost, Loss
 from sfumato.privacy.parallel import twice
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.publish.calendar import Slot
+from sfumato.publish.memory import RememberedSums, RememberedTotals
 from sfumato.publish.running import Claim, RunningTotals
 from sfumato.publish.tree import PureTotals
 
@@ -63,6 +64,9 @@ def running_charges(
     A slot of several periods costs |C n|² for the periods in it, or of a tree as often as it has periods; a slot that
     is only part of a period costs as if it moved twice as far, because rows are exchanged there and not left out.
     """
+    if isinstance(totals, (RememberedTotals, RememberedSums)):
+        # Only units of which one slot holds all periods go with lists of people: that slot is the whole person.
+        return [_whole_person(unit, periods, totals.loss()) for unit in units]
     found: list[SlotCharge] = []
     for unit in units:
         by_cost: dict[Cost, list[str]] = {}
@@ -74,6 +78,11 @@ def running_charges(
         for cost, names in by_cost.items():
             found.append(SlotCharge(unit, tuple(names), (Loss.flat(cost, relation=ADD_REMOVE),)))
     return found
+
+
+def _whole_person(unit: str, periods: Sequence[Slot], loss: Loss) -> SlotCharge:
+    (slot,) = running_counts(unit, periods)
+    return SlotCharge(unit, (slot.name,), (Loss.flat(loss.person, relation=ADD_REMOVE),))
 
 
 def running_claims(spends: Mapping[str, Fraction], periods: Sequence[Slot], moves: Sensitivity) -> list[Claim]:

@@ -19,6 +19,7 @@ from sfumato.ledger.typed import read_bound
 from sfumato.privacy import Bound, Concentrated, Pure
 from sfumato.publish.calendar import Slot, slots_between
 from sfumato.publish.matrix import MOST_PERIODS
+from sfumato.publish.memory import Rule
 from sfumato.publish.words import Reach
 from sfumato.table.periods import Span
 from sfumato.table.schema import Schema
@@ -30,7 +31,10 @@ _WORDS: Mapping[str, Sequence[str]] = {
     "publication": (
         "name", "schema", "ledger", "source", "stamp", "period", "first", "last", "horizon", "wait", "private", "from",
     ),
-    "table": ("name", "question", "running", "spend", "every", "hide_below", "round_to", "windows", "target"),
+    "table": (
+        "name", "question", "running", "spend", "every", "hide_below", "round_to", "windows", "target",
+        "periods_per_person", "gap",
+    ),
     "output": ("to", "formats", "licence"),
 }  # fmt: skip
 _SECTIONS = ("publication", "limits", "table", "output", "about")
@@ -50,6 +54,8 @@ class TableSpec:
     round_to: int | None = None
     windows: tuple[int, ...] = ()
     target: int | None = None
+    rule: Rule | None = None
+    """In how many periods a person counts, where that is limited."""
 
     @property
     def pure(self) -> bool:
@@ -59,7 +65,8 @@ class TableSpec:
     def to_json(self) -> dict[str, Any]:
         """Return what decides what is drawn; how it is shown is no part of it."""
         spend = {unit: bound.to_json() for unit, bound in self.spend.items()}
-        return {"name": self.name, "phrase": self.phrase, "every": self.every, "spend": spend, "target": self.target}
+        found = {"name": self.name, "phrase": self.phrase, "every": self.every, "spend": spend, "target": self.target}
+        return found if self.rule is None else {**found, "rule": self.rule.to_json()}
 
 
 @dataclass(frozen=True)
@@ -206,6 +213,7 @@ def read_record(record: Mapping[str, Any], home: Path) -> PublicationFile:
         str(output.get("licence", "")), {str(key): str(said) for key, said in record.get("about", {}).items()},
     )  # fmt: skip
     Span(found.stamp, first, last or first).check(schema)
+    _check_memory(found)
     return found
 
 
@@ -224,8 +232,10 @@ def _table(given: Mapping[str, Any], period: str) -> TableSpec:
     if UNITS.index(every) < UNITS.index(period):
         raise ParameterError(f"every = {every!r} is shorter than the period {period!r}; write a longer one.")
     said = _wanted(given, "spend", "Concentrated(0.002)")
-    named = said if isinstance(said, Mapping) else {every: said}
-    spend = {_unit(unit, "spend"): read_bound(str(bound), f"spend of {name}") for unit, bound in named.items()}
+    rule = _rule(given, name)
+    usual = every if rule is None else "person"
+    named = said if isinstance(said, Mapping) else {usual: said}
+    spend = {_paid(unit, rule): read_bound(str(bound), f"spend of {name}") for unit, bound in named.items()}
     kinds = {type(bound) for bound in spend.values()}
     if running and kinds not in ({Concentrated}, {Pure}):
         raise ParameterError(
@@ -245,8 +255,48 @@ def _table(given: Mapping[str, Any], period: str) -> TableSpec:
         name, str(given["running"] if running else given["question"]), spend, running, every,
         None if "hide_below" not in given else _positive(given["hide_below"], "hide_below"),
         None if "round_to" not in given else _positive(given["round_to"], "round_to"),
-        windows, None if target == "running" else _positive(target, "target"),
+        windows, None if target == "running" else _positive(target, "target"), rule,
     )  # fmt: skip
+
+
+def _rule(given: Mapping[str, Any], name: str) -> Rule | None:
+    if "periods_per_person" not in given:
+        if "gap" in given:
+            raise ParameterError(f"gap goes with periods_per_person; write periods_per_person = 12 for {name!r} too.")
+        return None
+    if "running" not in given:
+        raise ParameterError(f"periods_per_person is for totals that run on; leave it out of the table {name!r}.")
+    most = _positive(given["periods_per_person"], "periods_per_person")
+    return Rule(most, _positive(given.get("gap", 1), "gap"))
+
+
+def _paid(unit: Any, rule: Rule | None) -> str:
+    """Return for what a spend is: a period, or the whole person where only so many of their periods count."""
+    if rule is None:
+        return _unit(unit, "spend")
+    if unit != "person":
+        raise ParameterError(
+            f"A total with periods_per_person is paid for the whole person; write spend = {{ person = … }}, not {unit}."
+        )
+    return "person"
+
+
+def _check_memory(file: PublicationFile) -> None:
+    """Refuse lists of people under limits that they would break: one more day decides whether a later one counts."""
+    for table in file.tables:
+        if table.rule is None:
+            continue
+        if file.schema.person is None:
+            raise ParameterError(
+                f"periods_per_person of {table.name!r} needs to know whose a row is; write person = 'id' in the schema."
+            )
+        whole = Slot(file.period, file.name, file.first, file.last or date.max)
+        for unit, _ in file.budget.units:
+            if file.last is None or len(whole.meets(unit)) > 1:
+                raise ParameterError(
+                    f"Counting only {table.rule.most} periods of a person makes one {unit} decide about another; write "
+                    "limits on person, or leave periods_per_person out."
+                )
 
 
 def _check_horizon(first: date, last: date | None, horizon: Any, period: str) -> None:

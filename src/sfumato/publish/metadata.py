@@ -120,6 +120,8 @@ def registry_record(file: PublicationFile, promise: tuple[str, ...]) -> str:
 def _mechanism(spec: TableSpec) -> str:
     if not spec.running:
         return spec.phrase
+    if spec.rule is not None:
+        return f"PB-MEMORY, at most {spec.rule.most} periods of a person"
     return "PB-TREE" if spec.pure else "PB-CONTINUAL"
 
 

@@ -118,15 +118,16 @@ class RunningTotals(Interaction):
 
 
 def least_noise(
-    periods: int, claims: Sequence[Claim], window: int | None = None, plain: bool = False
+    periods: int, claims: Sequence[Claim], window: int | None = None, plain: bool = False, gap: int = 1
 ) -> tuple[Factor, int]:
     """Return the matrix and the least whole variance that keep every claim.
 
     With one claim on single periods the band is that of the target: all periods, or its window. With more, it is the
-    band that gives the least mean variance. All of it is arithmetic on public numbers.
+    band that gives the least mean variance. `plain` columns are for people who come back, `gap` or more periods apart.
+    All of it is arithmetic on public numbers.
     """
     single = len(claims) == 1 and max(claims[0].counts, default=0) == 1 == sum(claims[0].counts)
-    bands = [window or periods] if single else candidates(periods, window)
+    bands = [window or periods] if single else candidates(periods, window, gap)
     bands = [min(band, periods) for band in bands]
     offers = [(factor, _variance(factor, claims)) for factor in (Factor(periods, band, plain) for band in bands)]
     factor, variance = min(offers, key=lambda offer: offer[1] * float(offer[0].spread(window).mean()))

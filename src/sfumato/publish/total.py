@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from sfumato.ask.packing import pack, unpack
 from sfumato.durable import make_directory, write_durably
@@ -32,7 +32,8 @@ from sfumato.publish.charges import running_charges, running_claims
 from sfumato.publish.file import PublicationFile, TableSpec
 from sfumato.publish.means import MeanSeries
 from sfumato.publish.measured import Measured, measured
-from sfumato.publish.running import LARGEST_VARIANCE, RunningTotals, least_noise
+from sfumato.publish.memory import Lists, RememberedSums, RememberedTotals, Rule
+from sfumato.publish.running import LARGEST_VARIANCE, Claim, RunningTotals, least_noise
 from sfumato.publish.segments import Horizon
 from sfumato.publish.series import Series
 from sfumato.publish.tree import PureTotals, least_scale
@@ -118,7 +119,8 @@ class RunningTable:
         for scale in SCALES:
             gauge = Basis(self.file.schema, None, ADD_REMOVE, scale=scale).gauge(self.measured.measure)
             moves = self.measured.moves(gauge)
-            if self._drawable(moves) or scale == SCALES[-1]:
+            often = 1 if self.spec.rule is None else min(self.spec.rule.most, len(self.periods))
+            if self._drawable(moves.times(often)) or scale == SCALES[-1]:
                 break
         moves, grid = (moves, 1) if self.measured.rows else self._coarse(moves)
         made = self._mechanism(gauge, moves)
@@ -144,12 +146,27 @@ class RunningTable:
         return moves.l2_squared * 64 * 256**2 / least < LARGEST_VARIANCE
 
     def _mechanism(self, gauge: Gauge, moves: Sensitivity) -> RunningTotals | PureTotals:
+        if self.spec.rule is not None:
+            return self._remembered(gauge, moves, self.spec.rule)
         claims, reads = running_claims(self._spends, self.periods, moves), gauge.charged
         if self.spec.pure:
             tree, scale = least_scale(len(self.periods), claims, self.spec.target)
             return PureTotals(relation=ADD_REMOVE, reads=reads, tree=tree, scale=scale, moves=moves)
         factor, variance = least_noise(len(self.periods), claims, self.spec.target)
         return RunningTotals(relation=ADD_REMOVE, reads=reads, factor=factor, variance=variance, moves=moves)
+
+    def _remembered(self, gauge: Gauge, moves: Sensitivity, rule: Rule) -> RunningTotals | PureTotals:
+        """Return the mechanism where a person counts in so many periods only, for what a whole person may cost."""
+        periods, reads = len(self.periods), gauge.charged
+        pattern = rule.pattern(periods)
+        claim = Claim(pattern, moves, self._spends["person"])
+        if self.spec.pure:
+            tree, scale = least_scale(periods, [claim], self.spec.target)
+            return RememberedSums(relation=ADD_REMOVE, reads=reads, tree=tree, scale=scale, moves=moves, rule=rule)
+        factor, variance = least_noise(periods, [claim], self.spec.target, sum(pattern) > 1, rule.gap)
+        return RememberedTotals(
+            relation=ADD_REMOVE, reads=reads, factor=factor, variance=variance, moves=moves, rule=rule
+        )
 
     @property
     def _spends(self) -> dict[str, Fraction]:
@@ -175,6 +192,8 @@ class RunningTable:
 
     def loss(self) -> Loss:
         """Return what somebody who is there in every period is charged for the whole of it."""
+        if self.spec.rule is not None:
+            return Loss.flat(self.totals.loss().person, self.totals.reads, ADD_REMOVE)
         return Loss.flat(self.totals.cost([1] * len(self.periods)), self.totals.reads, ADD_REMOVE)
 
     def open(self, book: Ledger) -> Stepwise:
@@ -220,7 +239,8 @@ class RunningTable:
         done, read, released = self._state(standing)
         seal = standing.seal
         if seal is None or seal.step != standing.step:
-            content = new_key()[:SALT] + steps.read(lambda: self._read(table))
+            lists = self._lists(steps, read)
+            content = new_key()[:SALT] + steps.read(lambda: self._read(table, lists))
             frozen, seal = steps.freeze(standing.step, content, new_key())
         else:
             thawed = steps.thaw(seal)
@@ -231,8 +251,7 @@ class RunningTable:
             totals = _Readings(self._totals_of, read, unpack(frozen.content[SALT:], self.file.schema)[0])
             drawn = steps.draw(lambda: pack(self.totals.entry(totals, frozen.coins.noise(0, standing.step))))
         except DeadStep:
-            steps.bury()
-            raise LedgerError(LOST.format(name=self.spec.name)) from None
+            self._end(steps)
         state = {
             "periods": [*done, slot.name],
             "read": [*read, self._keep("read", frozen.content)],
@@ -255,9 +274,33 @@ class RunningTable:
             if not sealed or (standing.seal is not None and left != standing.seal.seal):
                 steps.release(left)
 
-    def _read(self, table: Callable[[], Table]) -> bytes:
+    def _end(self, steps: Stepwise) -> NoReturn:
+        steps.bury()
+        raise LedgerError(LOST.format(name=self.spec.name)) from None
+
+    def _lists(self, steps: Stepwise, read: Sequence[str]) -> Lists | None:
+        """Return who counted so far, from what was frozen and from nothing else; without it the total has ended."""
+        if self.spec.rule is None:
+            return None
+        kept = [self._kept("read", digest) for digest in read]
+        if any(content is None for content in kept):
+            self._end(steps)
+        found = [unpack(content[SALT:], self.file.schema) for content in kept if content is not None]
+        return Lists(found[0][2].tobytes() if found else new_key(), (part[1] for part in found))
+
+    def _read(self, table: Callable[[], Table], lists: Lists | None) -> bytes:
+        """Return what is frozen: the totals, and with them who counted and the key of their names."""
+        import numpy as np
+
         with table() as opened:
-            return pack((_narrow(self.measured.exact(self.gauge.read(opened), self.grid)),))
+            if lists is None or self.spec.rule is None:
+                return pack((self._exact(opened),))
+            chosen, listed = lists.chosen(opened.people_here(), self.spec.rule)
+            opened.keep_people(chosen)
+            return pack((self._exact(opened), listed, np.frombuffer(lists.key, np.uint8)))
+
+    def _exact(self, opened: Table) -> NDArray[Any]:
+        return _narrow(self.measured.exact(self.gauge.read(opened), self.grid))
 
     def _totals_of(self, digest: str) -> NDArray[np.int64]:
         """Return what an earlier step read; without it nothing can be drawn any more."""

@@ -279,6 +279,21 @@ class Table:
         rows = repaired(self._source.table, self.schema)
         return guarded(lambda: self._source.named(rows if self.span is None else self.span.rows(rows)))
 
+    def people_here(self) -> list[Any]:
+        """Return the ids of everybody who has a row, each once, in no order that means anything."""
+        ids = self.run(self._coded.select(PERSON).distinct()).column(PERSON)
+        found: list[Any] = ids.to_pylist()
+        return found
+
+    def keep_people(self, ids: Sequence[Any]) -> None:
+        """Leave all rows out but those of some people, before anything is done with them; next to DuckDB only."""
+        import pyarrow
+
+        assert not self._kept and "_rows_by_person" not in self.__dict__, "Something was read of everybody before."
+        kind = self._coded.select(PERSON).schema().to_pyarrow().field(0).type
+        shown = self._source.registered(pyarrow.table({PERSON: pyarrow.array(ids, kind)}))
+        self.__dict__["_coded"] = guarded(lambda: self._source.named(self._coded.semi_join(shown, PERSON)))
+
     @cached_property
     def _rows_by_person(self) -> ir.Table:
         if self._owners is None:

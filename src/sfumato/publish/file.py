@@ -33,7 +33,7 @@ _WORDS: Mapping[str, Sequence[str]] = {
     ),
     "table": (
         "name", "question", "running", "spend", "every", "hide_below", "round_to", "windows", "target",
-        "periods_per_person", "gap",
+        "periods_per_person", "gap", "keys",
     ),
     "output": ("to", "formats", "licence"),
 }  # fmt: skip
@@ -56,6 +56,8 @@ class TableSpec:
     target: int | None = None
     rule: Rule | None = None
     """In how many periods a person counts, where that is limited."""
+    keys: str | None = None
+    """The table that finds the groups of a running total, where nobody can list them."""
 
     @property
     def pure(self) -> bool:
@@ -66,7 +68,8 @@ class TableSpec:
         """Return what decides what is drawn; how it is shown is no part of it."""
         spend = {unit: bound.to_json() for unit, bound in self.spend.items()}
         found = {"name": self.name, "phrase": self.phrase, "every": self.every, "spend": spend, "target": self.target}
-        return found if self.rule is None else {**found, "rule": self.rule.to_json()}
+        later = {"rule": None if self.rule is None else self.rule.to_json(), "keys": self.keys}
+        return found | {word: said for word, said in later.items() if said is not None}
 
 
 @dataclass(frozen=True)
@@ -214,6 +217,7 @@ def read_record(record: Mapping[str, Any], home: Path) -> PublicationFile:
     )  # fmt: skip
     Span(found.stamp, first, last or first).check(schema)
     _check_memory(found)
+    _check_keys(found)
     return found
 
 
@@ -256,6 +260,7 @@ def _table(given: Mapping[str, Any], period: str) -> TableSpec:
         None if "hide_below" not in given else _positive(given["hide_below"], "hide_below"),
         None if "round_to" not in given else _positive(given["round_to"], "round_to"),
         windows, None if target == "running" else _positive(target, "target"), rule,
+        None if "keys" not in given else str(given["keys"]),
     )  # fmt: skip
 
 
@@ -279,6 +284,24 @@ def _paid(unit: Any, rule: Rule | None) -> str:
             f"A total with periods_per_person is paid for the whole person; write spend = {{ person = … }}, not {unit}."
         )
     return "person"
+
+
+def _check_keys(file: PublicationFile) -> None:
+    """Refuse groups that are found by no table of every period, before the total takes its step."""
+    searches = {table.name for table in file.anew(file.period)}
+    for table in file.tables:
+        if table.keys is None:
+            continue
+        if not table.running or table.keys not in searches:
+            raise ParameterError(
+                f"keys = {table.keys!r} of {table.name!r} names a table of the same file that finds groups in every "
+                f"{file.period}, for a total that runs on; write question = 'count by page found privately' there."
+            )
+        if file.last is None or table.rule is not None:
+            raise ParameterError(
+                f"The groups of {table.name!r} are found as it runs, so its end is known and all periods of a person "
+                "count; write last = …, and leave periods_per_person out."
+            )
 
 
 def _check_memory(file: PublicationFile) -> None:

@@ -19,9 +19,9 @@ from sfumato.publish.means import MeanSeries
 from sfumato.publish.series import PLACES, Series
 from sfumato.questions import Count, GroupBy, Mean, Sum
 from sfumato.table.gauge import Gauge
-from sfumato.table.measure import Totals
+from sfumato.table.measure import Occurring, Totals
 from sfumato.table.schema import Schema
-from sfumato.table.statistics import DENSE_CELLS
+from sfumato.table.statistics import COUNT, DENSE_CELLS
 from sfumato.table.where import read_where
 from sfumato.totals.totals import all_cells, number_of_cells
 
@@ -35,12 +35,19 @@ class Measured:
 
     schema: Schema
     aggregate: Count | Sum | Mean
-    measure: Totals
+    measure: Totals | Occurring
 
     @cached_property
     def cells(self) -> tuple[tuple[Any, ...], ...]:
         """The groups, in the order of the numbers; one without a name where there are none."""
-        return tuple(map(tuple, all_cells(self.schema, self.measure.keys))) if self.measure.keys else ((),)
+        if not self.measure.keys or self.found:
+            return ((),)
+        return tuple(map(tuple, all_cells(self.schema, self.measure.keys)))
+
+    @property
+    def found(self) -> bool:
+        """Whether groups are found as it runs, and not listed."""
+        return isinstance(self.measure, Occurring)
 
     @property
     def width(self) -> int:
@@ -115,14 +122,26 @@ def measured(spec: TableSpec, schema: Schema) -> Measured:
     if isinstance(question, GroupBy):
         keys, aggregates = question.by, question.aggregates
     adds = len(aggregates) == 1 and type(aggregates[0]) in (Count, Sum, Mean)
-    if not adds or (isinstance(question, GroupBy) and question.keys != "schema"):
+    if spec.keys is not None and adds and keys and type(aggregates[0]) is Count:
+        return Measured(schema, aggregates[0], Occurring(keys, (COUNT,), read_where(where, schema)))
+    if not adds or spec.keys is not None or (isinstance(question, GroupBy) and question.keys != "schema"):
         raise ParameterError(
             f"The running total {spec.name!r} counts rows or adds up one column, in listed groups if any; write "
             "running = 'count by country', 'sum of pay by country' or 'mean of pay', or ask it anew in every period "
-            "with question = …."
+            "with question = …. Groups that nobody can list are counted with keys = 'pages', a table that finds them."
         )
     if number_of_cells(schema, keys) > DENSE_CELLS:
         raise ParameterError(f"The running total {spec.name!r} has too many groups; leave a column out.")
     (aggregate,) = aggregates
     parts = tuple(term.part for term in aggregate.terms(schema))
     return Measured(schema, aggregate, Totals(keys, parts, read_where(where, schema)))
+
+
+def check_search(spec: TableSpec, table: TableSpec, wanted: Measured, schema: Schema) -> None:
+    """Refuse a table that finds other groups than those that are counted."""
+    question = read_question(table.phrase, schema).canonical(schema)
+    if not isinstance(question, GroupBy) or question.by != wanted.measure.keys:
+        raise ParameterError(
+            f"The table {table.name!r} does not find the groups of {spec.name!r}; write question = 'count by "
+            f"{', '.join(wanted.measure.keys)} found privately' there."
+        )

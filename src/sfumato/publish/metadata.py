@@ -58,7 +58,7 @@ def csv_metadata(spec: TableSpec, content: bytes) -> Any:
 def _ends(spec: TableSpec) -> str:
     said = f"{spec.phrase}. low and high are ends of 95 % intervals for each row, of the noise of privacy alone."
     if spec.running:
-        said += " Those with 'all' hold for all rows at once."
+        said += f" Those with 'all' hold for all {'periods of a group' if spec.keys else 'rows'} at once."
     if spec.hide_below is not None:
         said += f" Values below {spec.hide_below} as published are left out, for readability and not for privacy."
     if spec.round_to is not None:

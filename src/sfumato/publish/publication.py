@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from sfumato.answer import Answer, Released
 from sfumato.ask.asked import PLAIN, Asked
@@ -19,7 +19,6 @@ from sfumato.curator.typed import read_question
 from sfumato.durable import lock, make_directory
 from sfumato.errors import BudgetExceeded, LedgerError, ParameterError, SfumatoError
 from sfumato.ledger import Ledger
-from sfumato.ledger.history import Entry
 from sfumato.ledger.running import Coins
 from sfumato.ledger.slots import SlotCharge
 from sfumato.noise import Noise, new_key
@@ -31,51 +30,19 @@ from sfumato.publish.layout import Layout, table_of
 from sfumato.publish.means import MeanSeries
 from sfumato.publish.planned import PublicationPlan, rehearsed_error, running_error, table_plan
 from sfumato.publish.series import Series
+from sfumato.publish.states import Period, Seen, State, Verified, seen_of
 from sfumato.publish.total import RunningTable, current, running_series
 from sfumato.publish.words import promise
 from sfumato.table.data import Table, open_table
 from sfumato.table.gauge import Basis
 from sfumato.table.rehearsal import random_rows
 
-State = Literal["not due", "due", "begun", "done", "dead", "other edition"]
 TABLES = (*PLAIN, "People", "Quantiles", "Synthesize")
 """Questions whose answers can be written as tables; others are tried on made-up rows before anything is charged."""
 FORESEEN = 400
 """So many periods are tried against the limits when a publication is planned."""
 MADE_UP = 1000
 """How many made-up people a preview has."""
-
-
-class Period(NamedTuple):
-    """How one period stands."""
-
-    unit: str
-    name: str
-    state: State
-
-    def to_json(self) -> dict[str, str]:
-        """Return the three words."""
-        return {"unit": self.unit, "period": self.name, "state": self.state}
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """How everything stood at one look: requests by id, and of each running total the periods done and those lost."""
-
-    entries: Mapping[str, Entry]
-    running: Sequence[tuple[set[str], set[str]]]
-
-
-@dataclass(frozen=True)
-class Verified:
-    """What a verification found; it is true if nothing is wrong."""
-
-    periods: int
-    files: int
-    problems: tuple[str, ...]
-
-    def __bool__(self) -> bool:
-        return not self.problems
 
 
 class Publication:
@@ -263,7 +230,7 @@ class Publication:
             wanted = [slot for slot in self._due(today) if period in (None, slot.name)]
             if period is not None and not wanted:
                 raise ParameterError(f"{period!r} is no period that is due; see sfumato publish status.")
-            seen = self._seen(book)
+            seen = seen_of(self.file, book)
             done = [slot for slot in wanted if self._state(book, seen, slot) in ("due", "begun")]
             try:
                 for slot in done:
@@ -272,7 +239,7 @@ class Publication:
                 self._write(book)  # what was released before stands, whatever stopped the rest
                 raise
             self._write(book)
-            seen = self._seen(book)
+            seen = seen_of(self.file, book)
             return [Period(slot.unit, slot.name, self._state(book, seen, slot)) for slot in done]
 
     def backfill(self, first: str, last: str, today: date | None = None) -> list[Period]:
@@ -325,10 +292,15 @@ class Publication:
         if slot.unit != self.file.period:
             return
         for spec in self.file.running():
-            table = current(self.file, spec, book)
+            table = current(self.file, spec, book, partial(self._found, book, spec))
             here = table is not None and slot.name in {one.name for one in table.periods}
             if table is not None and here and not table.dead(book):
                 table.step(book, slot, lambda: self._open(source, slot))
+
+    def _found(self, book: Ledger, spec: TableSpec, period: str) -> Sequence[tuple[Any, ...]]:
+        """Return which groups of a running total were found in a period: what its table released, and nothing else."""
+        answer = self._answers(book, self._slot(book, period)).get(spec.keys or "")
+        return () if answer is None else answer.released.cells
 
     def _release(self, book: Ledger, slot: Slot, listed: Sequence[TableSpec]) -> None:
         entry = book.entry(self._id(slot.name))
@@ -353,26 +325,7 @@ class Publication:
 
     # What became of it
 
-    def _seen(self, book: Ledger) -> _Seen:
-        """Look once at how everything stands."""
-        running: list[tuple[set[str], set[str]]] = []
-        for spec in self.file.running():
-            done: set[str] = set()
-            dead: set[str] = set()
-            number = 0
-            while True:
-                table = RunningTable(self.file, spec, number)
-                found = table.done(book)
-                done.update(found)
-                if table.dead(book):
-                    dead.update(one.name for one in table.periods)
-                number += 1
-                if not table.periods or len(found) < len(table.periods):
-                    break
-            running.append((done, dead))
-        return _Seen({entry.id: entry for entry in book.history()}, running)
-
-    def _state(self, book: Ledger, seen: _Seen, slot: Slot) -> State:
+    def _state(self, book: Ledger, seen: Seen, slot: Slot) -> State:
         listed, entry = self.file.anew(slot.unit), seen.entries.get(self._id(slot.name))
         states: list[State] = []
         if listed and entry is None:
@@ -396,7 +349,7 @@ class Publication:
             if held is not None:  # otherwise whoever holds it sweeps
                 with held:
                     self._sweep(book)
-            seen = self._seen(book)
+            seen = seen_of(self.file, book)
             found = [Period(slot.unit, slot.name, self._state(book, seen, slot)) for slot in self._due(now)]
         for unit in self.file.units():
             coming = self.file.slots(unit, now + timedelta(days=800))
@@ -481,7 +434,7 @@ class Publication:
             except (LedgerError, SfumatoError) as error:
                 problems.append(str(error))
                 files = 0
-            seen = self._seen(book)
+            seen = seen_of(self.file, book)
             states = [self._state(book, seen, slot) for slot in self._due(None)]
         return Verified(states.count("done"), files, tuple(problems))
 

@@ -76,6 +76,8 @@ class Series:
     places: int | None = PLACES
     """To how many places estimates are rounded, None where they are only part of what is shown."""
     what: str = "rows"
+    by_key: bool = False
+    """Whether bands hold for all periods of one key and not for all keys: how many there are was not known."""
 
     def columns(self, first: int, last: int) -> Series:
         """Return the same of some of the numbers that were released in every period."""
@@ -146,7 +148,7 @@ class Series:
         while place >= self.segments[number].periods:
             place, number = place - self.segments[number].periods, number + 1
         share = miss / 2 ** (number + 1) if self.open_end else miss
-        alone = -math.expm1(math.log1p(-share) / max(len(self.keys), 1))
+        alone = -math.expm1(math.log1p(-share) / (1 if self.by_key else max(len(self.keys), 1)))
         return alone, self.segments[number].periods
 
     @cached_property

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -23,15 +23,16 @@ from sfumato.errors import LedgerError, Overtaken, ParameterError, Unfinished
 from sfumato.ledger import Ledger
 from sfumato.ledger.stepping import DeadStep, Standing, Stepwise
 from sfumato.mechanism import Event
-from sfumato.noise import new_key
+from sfumato.noise import Noise, new_key
 from sfumato.noise.laws.base import LARGEST_SCALE
 from sfumato.privacy import ADD_REMOVE, Concentrated, Loss, Pure
 from sfumato.privacy.sensitivity import Sensitivity
 from sfumato.publish.calendar import Slot
 from sfumato.publish.charges import running_charges, running_claims
 from sfumato.publish.file import PublicationFile, TableSpec
+from sfumato.publish.found import Cell, assembled, drawn_of, drawn_step, read_cells, totals_of, written_cells
 from sfumato.publish.means import MeanSeries
-from sfumato.publish.measured import Measured, measured
+from sfumato.publish.measured import Measured, check_search, measured
 from sfumato.publish.memory import Lists, RememberedSums, RememberedTotals, Rule
 from sfumato.publish.running import LARGEST_VARIANCE, Claim, RunningTotals, least_noise
 from sfumato.publish.segments import Horizon
@@ -77,6 +78,8 @@ class RunningTable:
     file: PublicationFile
     spec: TableSpec
     number: int = 0
+    search: Callable[[str], Sequence[Cell]] | None = field(default=None, compare=False)
+    """What says which groups were found in a period, where they are not listed."""
 
     @property
     def id(self) -> str:
@@ -92,7 +95,11 @@ class RunningTable:
     @cached_property
     def measured(self) -> Measured:
         """What is added up in every period."""
-        return measured(self.spec, self.file.schema)
+        found = measured(self.spec, self.file.schema)
+        for table in self.file.tables:
+            if found.found and table.name == self.spec.keys:
+                check_search(self.spec, table, found, self.file.schema)
+        return found
 
     @property
     def cells(self) -> tuple[tuple[Any, ...], ...]:
@@ -240,16 +247,17 @@ class RunningTable:
         seal = standing.seal
         if seal is None or seal.step != standing.step:
             lists = self._lists(steps, read)
-            content = new_key()[:SALT] + steps.read(lambda: self._read(table, lists))
+            content = new_key()[:SALT] + steps.read(lambda: self._read(slot, table, lists))
             frozen, seal = steps.freeze(standing.step, content, new_key())
         else:
             thawed = steps.thaw(seal)
             if isinstance(thawed, str):
                 raise Unfinished(thawed)
             frozen = thawed
+        known = self._assembled(released)[0]  # before the draw: a lost file is put back, and nothing has ended
+        noise = frozen.coins.noise(0, standing.step)
         try:
-            totals = _Readings(self._totals_of, read, unpack(frozen.content[SALT:], self.file.schema)[0])
-            drawn = steps.draw(lambda: pack(self.totals.entry(totals, frozen.coins.noise(0, standing.step))))
+            drawn = steps.draw(lambda: self._drawn(frozen.content, read, known, noise))
         except DeadStep:
             self._end(steps)
         state = {
@@ -261,6 +269,30 @@ class RunningTable:
         # Only now, and what a kill left unsealed too: nobody else is about to seal, runners here wait for each other.
         for left in steps.kept():
             steps.release(left)
+
+    def _drawn(self, content: bytes, read: Sequence[str], known: Sequence[Cell], noise: Noise) -> bytes:
+        """Draw a step from what it froze and what earlier ones did."""
+        frozen = unpack(content[SALT:], self.file.schema)
+        totals = _Readings(self._totals_of, read, frozen[0])
+        if not self.measured.found:
+            return pack(self.totals.entry(totals, noise))
+        schema, keys = self.file.schema, self.measured.measure.keys
+        fresh = [cell for cell in read_cells(frozen[1], schema, keys) if cell not in set(known)]
+        old, new = ([totals_of(one, cells, schema, keys) for one in totals] for cells in (known, fresh))
+        return drawn_step(self.totals, old, new, fresh, noise).packed()
+
+    def _assembled(self, released: Sequence[str]) -> tuple[tuple[Cell, ...], list[Any]]:
+        """Return the groups found so far, and by period what was released of them; none where they are listed."""
+        if not self.measured.found:
+            return (), []
+        keys = self.measured.measure.keys
+        return assembled([drawn_of(self._released(one), self.file.schema, keys) for one in released], self.totals)
+
+    def _released(self, digest: str) -> bytes:
+        content = self._kept("released", digest)
+        if content is None:
+            raise LedgerError(f"A released step of {self.spec.name!r} is not where it was kept: {digest[:12]}….")
+        return content
 
     def sweep(self, book: Ledger) -> None:
         """Erase keys that a kill between storing and erasing left; called where no other runner is about to seal."""
@@ -288,11 +320,14 @@ class RunningTable:
         found = [unpack(content[SALT:], self.file.schema) for content in kept if content is not None]
         return Lists(found[0][2].tobytes() if found else new_key(), (part[1] for part in found))
 
-    def _read(self, table: Callable[[], Table], lists: Lists | None) -> bytes:
-        """Return what is frozen: the totals, and with them who counted and the key of their names."""
+    def _read(self, slot: Slot, table: Callable[[], Table], lists: Lists | None) -> bytes:
+        """Return what is frozen: the totals, and with them who counted and the key of their names, or the groups."""
         import numpy as np
 
         with table() as opened:
+            if self.measured.found:
+                assert self.search is not None
+                return pack((self.gauge.read(opened), written_cells(self.search(slot.name))))
             if lists is None or self.spec.rule is None:
                 return pack((self._exact(opened),))
             chosen, listed = lists.chosen(opened.people_here(), self.spec.rule)
@@ -330,21 +365,16 @@ class RunningTable:
             return None
         return content if hashlib.sha256(content).hexdigest() == digest else None
 
-    def segment(self, book: Ledger) -> tuple[list[str], Horizon]:
-        """Return what was released so far, and for which periods."""
-        done: list[str] = []
-        rows: list[Any] = []
+    def segment(self, book: Ledger) -> tuple[list[str], Horizon, tuple[Cell, ...]]:
+        """Return what was released so far, for which periods and for which groups."""
         entry = book.entry(self.id)
-        if entry is not None and entry.state == "started":
-            done, _, digests = self._state(self.open(book).standing())
-            for digest in digests:
-                content = self._kept("released", digest)
-                if content is None:
-                    raise LedgerError(
-                        f"A released step of {self.spec.name!r} is not where it was kept: {digest[:12]}…."
-                    )
-                rows.append(unpack(content, self.file.schema))
-        return done, self.totals.segment(rows, self.measured.width)
+        begun = entry is not None and entry.state == "started"
+        done, _, digests = self._state(self.open(book).standing()) if begun else ([], [], [])
+        if self.measured.found:
+            cells, rows = self._assembled(digests)
+            return done, self.totals.segment(rows, len(cells)), cells
+        rows = [unpack(self._released(digest), self.file.schema) for digest in digests]
+        return done, self.totals.segment(rows, self.measured.width), self.cells
 
 
 def running_series(file: PublicationFile, spec: TableSpec, book: Ledger, promise: str = "") -> Series | MeanSeries:
@@ -356,7 +386,7 @@ def running_series(file: PublicationFile, spec: TableSpec, book: Ledger, promise
         table = RunningTable(file, spec, number)
         if number and not table.periods:
             break
-        done, segment = table.segment(book)
+        done, segment, cells = table.segment(book)
         if number and not done:
             break
         periods += done
@@ -365,15 +395,18 @@ def running_series(file: PublicationFile, spec: TableSpec, book: Ledger, promise
         if len(done) < len(table.periods):
             break
     first = RunningTable(file, spec)
-    found = Series(tuple(periods), first.cells, tuple(segments), first.gauge.unit, file.horizon is not None, promise)
+    found = Series(tuple(periods), cells, tuple(segments), first.gauge.unit, file.horizon is not None, promise)
+    found = replace(found, by_key=first.measured.found)
     return first.measured.series(found, first.grid)
 
 
-def current(file: PublicationFile, spec: TableSpec, book: Ledger) -> RunningTable | None:
+def current(
+    file: PublicationFile, spec: TableSpec, book: Ledger, search: Callable[[str], Sequence[Cell]] | None = None
+) -> RunningTable | None:
     """Return the horizon that a running total stands in; None after its last one."""
     number = 0
     while True:
-        table = RunningTable(file, spec, number)
+        table = RunningTable(file, spec, number, search)
         if not table.periods:
             return None
         if len(table.done(book)) < len(table.periods):

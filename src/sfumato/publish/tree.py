@@ -211,5 +211,6 @@ class PureTotals(Interaction):
         """Return what was released so far, as something that estimates can be made of."""
         import numpy as np
 
-        rows = np.concatenate([np.zeros((0, keys), np.int64), *(np.asarray(one).reshape(-1, keys) for one in released)])
+        shaped = [np.asarray(one).reshape(self.entries(place + 1), keys) for place, one in enumerate(released)]
+        rows = np.concatenate([np.zeros((0, keys), np.int64), *shaped])
         return TreeSegment(self.tree, self.scale, rows.astype(np.int64), len(released))

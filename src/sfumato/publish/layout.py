@@ -62,7 +62,8 @@ class Layout:
         With what is `stored`, also those of it that are lost.
         """
         kinds, lost = (".parquet", ".csv", ".json"), {self.home / path for path in stored}
-        periods = {*self.home.glob("period=*/*"), *(path for path in lost if path.parent != self.home)}
+        written = (*self.home.glob("period=*/*"), *self.home.glob("period=*/revision=*/*"))
+        periods = {*written, *(path for path in lost if path.parent != self.home)}
         found = [path for path in sorted(periods) if path.suffix in kinds]
         for name in self.running:
             own = {*self.home.glob(f"{name}.*"), *(path for path in lost if path.parent == self.home)}
@@ -109,17 +110,17 @@ class Layout:
         return [kind for kind in ("parquet", "csv") if kind in self.file.formats]
 
     def _paths(self, slot: Slot) -> list[str]:
-        listed = self.file.anew(slot.unit)
-        found = [f"period={slot.name}/{spec.name}.{kind}" for spec in listed for kind in self._tables()]
-        return found + ([f"period={slot.name}/answer.json"] if "json" in self.file.formats else [])
+        listed = self.file.listed(slot)
+        found = [f"{slot.path}/{spec.name}.{kind}" for spec in listed for kind in self._tables()]
+        return found + ([f"{slot.path}/answer.json"] if "json" in self.file.formats else [])
 
     def _period(self, slot: Slot, answers: Mapping[str, Answer]) -> dict[str, bytes]:
         found: dict[str, bytes] = {}
-        specs = {spec.name: spec for spec in self.file.anew(slot.unit)}
+        specs = {spec.name: spec for spec in self.file.listed(slot)}
         for name, answer in answers.items():
             shown = published_frame(answer, specs[name])
             for kind, content in _written(shown, self._tables()).items():
-                found[f"period={slot.name}/{name}.{kind}"] = content
+                found[f"{slot.path}/{name}.{kind}"] = content
         if answers and "json" in self.file.formats:
             record = {
                 "publication": self.file.name,
@@ -131,7 +132,9 @@ class Layout:
                 "note": self.note,
                 "tables": {name: _record(answer) for name, answer in answers.items()},
             }
-            found[f"period={slot.name}/answer.json"] = _json(record)
+            if slot.revision:
+                record["revision"] = slot.revision
+            found[f"{slot.path}/answer.json"] = _json(record)
         return found
 
     def _series_files(self) -> dict[str, bytes]:
@@ -157,7 +160,7 @@ class Layout:
         """Return copies of the newest period of each table."""
         found: dict[str, bytes] = {}
         for slot in self.released:
-            for path in self._paths(slot):
+            for path in () if slot.revision else self._paths(slot):
                 name = path.rpartition("/")[2]
                 content = self._content(path, stored)
                 if content is not None:
@@ -180,7 +183,7 @@ class Layout:
             if sample is not None:
                 found[f"{spec.name}.csv-metadata.json"] = _json(csv_metadata(spec, sample))
         if "html" in self.file.formats:
-            newest = {slot.unit: (slot, answers) for slot, answers in self.released.items()}
+            newest = {(slot.unit, slot.revision): (slot, answers) for slot, answers in self.released.items()}
             shown = [(slot, answers()) for slot, answers in newest.values()]
             found["index.html"] = page(self.file, self.promise, shown, self.running, self.note).encode()
         return found

@@ -109,12 +109,20 @@ def registry_record(file: PublicationFile, promise: tuple[str, ...]) -> str:
         "data_source_type": "Dynamic",
         "access_type": "Non-interactive",
         "unprotected_quantities": "The declared file, the schema, and on which days something was published.",
-        "late_data": f"A {file.period} is read {file.wait} days after its end; what arrives later is never read.",
+        "late_data": f"A {file.period} is read {file.wait} days after its end; what arrives later is never read."
+        if not file.revisions
+        else f"A {file.period} is read {file.wait} days after its end, and again: {revisions_said(file)}",
         "composition": "Privacy filters, one for each period and limit; all adaptive.",
         "post_processing": [f"{one.name}: {_ends(one)}" for one in file.tables],
         "mechanisms": [f"{one.name}: {_mechanism(one)}" for one in file.tables],
     }
     return "".join(_yaml(name, value) for name, value in record.items())
+
+
+def revisions_said(file: PublicationFile) -> str:
+    """Say when which tables are published again; the first release of each stays what it is."""
+    said = [f"{', '.join(one.spend)} {one.after} days after the end (revision={one.name})" for one in file.revisions]
+    return f"{'; '.join(said)}. Each is a release of its own beside the first one, and is paid for."
 
 
 def _mechanism(spec: TableSpec) -> str:

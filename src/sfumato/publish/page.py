@@ -9,6 +9,7 @@ from sfumato.answer import Answer, Frame
 from sfumato.publish.calendar import Slot
 from sfumato.publish.file import PublicationFile, TableSpec
 from sfumato.publish.means import MeanSeries
+from sfumato.publish.metadata import revisions_said
 from sfumato.publish.series import NEIGHBOURS, Series
 from sfumato.show.pages import Shown, html
 
@@ -56,7 +57,9 @@ def page(
     for slot, answers in newest:
         for name, answer in answers.items():
             shown = published_frame(answer, specs[name])
-            sections.append(html(f"{name}, {slot.name}", [_table(shown), _Text(*_readability(specs[name]))]))
+            sections.append(
+                html(f"{name}, {slot.name}{_look(slot)}", [_table(shown), _Text(*_readability(specs[name]))])
+            )
     links = [f"latest/{spec.name}.csv" for spec in file.anew()] + [f"{spec.name}.csv" for spec in file.running()]
     listed = [link for link in links if "csv" in file.formats] + ["datapackage.json", "registry.yaml"]
     sections.append(html("Files", [_Links(listed)]))
@@ -86,6 +89,12 @@ def _readability(spec: TableSpec) -> list[str]:
     return found
 
 
+def _look(slot: Slot) -> str:
+    return f", revised ({slot.revision})" if slot.revision else ""
+
+
 def _late(file: PublicationFile) -> str:
     wait = f"{file.wait} days after its end" if file.wait else "after its end"
-    return f"A {file.period} is read once, {wait}; rows that arrive later are never read."
+    if not file.revisions:
+        return f"A {file.period} is read once, {wait}; rows that arrive later are never read."
+    return f"A {file.period} is read {wait}; rows that arrive later count in its revisions only: {revisions_said(file)}"

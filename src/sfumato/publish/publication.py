@@ -28,7 +28,7 @@ from sfumato.publish.charges import charges_of
 from sfumato.publish.file import PublicationFile, TableSpec, load_file
 from sfumato.publish.layout import Layout, table_of
 from sfumato.publish.means import MeanSeries
-from sfumato.publish.planned import PublicationPlan, rehearsed_error, running_error, table_plan
+from sfumato.publish.planned import PublicationPlan, TablePlan, rehearsed_error, running_error, table_plan
 from sfumato.publish.series import Series
 from sfumato.publish.states import Period, Seen, State, Verified, seen_of
 from sfumato.publish.total import RunningTable, current, running_series
@@ -91,7 +91,8 @@ class Publication:
 
     def _asked(self, book: Ledger, tables: Sequence[TableSpec]) -> Asked:
         """Prepare the tables of one period, each for its own spend; public facts only, so once for all periods."""
-        known = (tables[0].every, book.gaussians, book.exact_lists, book.rank_errors)
+        spends = "; ".join(f"{one.name} {one.spend}" for one in tables)
+        known = (spends, book.gaussians, book.exact_lists, book.rank_errors)
         if known not in self._prepared:
             self._prepared[known] = self._prepare(book, tables)
         return self._prepared[known]
@@ -134,6 +135,11 @@ class Publication:
             tables += [
                 table_plan(one, self.file.period, running_error(RunningTable(self.file, one)))
                 for one in self.file.running()
+            ]
+            tables += [
+                TablePlan(f"{name} ({one.name})", f"{one.after} days later", str(bound), "see a preview")
+                for one in self.file.revisions
+                for name, bound in one.spend.items()
             ]
             refused = self._foreseen(book)
         return PublicationPlan(
@@ -190,6 +196,10 @@ class Publication:
                 for found in self.file.slots(unit, horizon)[:FORESEEN]:
                     slot = found.name
                     book.reserve(slot, asked.event(slot), losses, slots=self._charges(found, losses))
+            for found in self.file.revised(date.max)[:FORESEEN] if self.file.last is not None else ():
+                slot, asked = found.issue, self._asked(book, self.file.listed(found))
+                losses = self._losses(asked, self.file.listed(found))
+                book.reserve(slot, asked.event(slot), losses, slots=self._charges(found, losses))
         except BudgetExceeded as refusal:
             return f"{slot}: {refusal}"
         return None
@@ -227,7 +237,7 @@ class Publication:
         """
         with self._alone(), self._ledger() as book:
             self._sweep(book)
-            wanted = [slot for slot in self._due(today) if period in (None, slot.name)]
+            wanted = [slot for slot in self._due(today) if period in (None, slot.issue)]
             if period is not None and not wanted:
                 raise ParameterError(f"{period!r} is no period that is due; see sfumato publish status.")
             seen = seen_of(self.file, book)
@@ -240,7 +250,7 @@ class Publication:
                 raise
             self._write(book)
             seen = seen_of(self.file, book)
-            return [Period(slot.unit, slot.name, self._state(book, seen, slot)) for slot in done]
+            return [Period(slot.unit, slot.issue, self._state(book, seen, slot)) for slot in done]
 
     def backfill(self, first: str, last: str, today: date | None = None) -> list[Period]:
         """Release the periods that are due between two days; running totals go on in their order."""
@@ -248,7 +258,7 @@ class Publication:
         found: list[Period] = []
         for slot in self._due(today):
             if start <= slot.first and slot.last <= end:
-                found += self.run(slot.name, today)
+                found += self.run(slot.issue, today)
         return found
 
     def give_up(self, period: str) -> None:
@@ -276,20 +286,23 @@ class Publication:
     def _due(self, today: date | None) -> list[Slot]:
         now = today or datetime.now(UTC).date()
         found = [slot for unit in self.file.units() for slot in self.file.due(unit, now)]
-        return sorted(found, key=lambda slot: (slot.last, slot.first))
+        found += self.file.revised(now)
+        return sorted(found, key=lambda slot: (slot.last, slot.first, slot.revision))
 
     def _id(self, name: str) -> str:
         return f"pub/{self.file.name}/{name}"
 
     def _snapshot(self, slot: Slot) -> str:
-        return f"{self.file.name}/{slot.name}/{self.file.edition}"
+        first = f"{self.file.name}/{slot.name}/{self.file.edition}"
+        rules = {one.name: one.edition for one in self.file.revisions}
+        return f"{first}/{slot.revision}/{rules[slot.revision]}" if slot.revision else first
 
     def _run_slot(self, book: Ledger, slot: Slot) -> None:
-        listed = self.file.anew(slot.unit)
+        listed = self.file.listed(slot)
         source = self.file.source_of(slot)  # a missing file is said before anything is reserved
         if listed:
             self._release(book, slot, listed)
-        if slot.unit != self.file.period:
+        if slot.unit != self.file.period or slot.revision:
             return
         for spec in self.file.running():
             table = current(self.file, spec, book, partial(self._found, book, spec))
@@ -303,7 +316,7 @@ class Publication:
         return () if answer is None else answer.released.cells
 
     def _release(self, book: Ledger, slot: Slot, listed: Sequence[TableSpec]) -> None:
-        entry = book.entry(self._id(slot.name))
+        entry = book.entry(self._id(slot.issue))
         if entry is not None and entry.state in ("committed", "dead"):
             return
         asked = self._asked(book, listed)
@@ -313,7 +326,7 @@ class Publication:
         with self._open(self.file.source_of(slot), slot) as table:
             asked.check(table)
             book.run_sealed(
-                self._id(slot.name),
+                self._id(slot.issue),
                 asked.event(snapshot),
                 losses,
                 asked.work(table),
@@ -326,7 +339,7 @@ class Publication:
     # What became of it
 
     def _state(self, book: Ledger, seen: Seen, slot: Slot) -> State:
-        listed, entry = self.file.anew(slot.unit), seen.entries.get(self._id(slot.name))
+        listed, entry = self.file.listed(slot), seen.entries.get(self._id(slot.issue))
         states: list[State] = []
         if listed and entry is None:
             states.append("due")
@@ -335,7 +348,7 @@ class Publication:
             states.append("done" if same else "other edition")
         elif listed and entry is not None:
             states.append("dead" if entry.state == "dead" else "begun")
-        if slot.unit == self.file.period:
+        if slot.unit == self.file.period and not slot.revision:
             for done, dead in seen.running:
                 states.append("dead" if slot.name in dead else "done" if slot.name in done else "due")
         order: tuple[State, ...] = ("begun", "due", "dead", "other edition")
@@ -350,7 +363,7 @@ class Publication:
                 with held:
                     self._sweep(book)
             seen = seen_of(self.file, book)
-            found = [Period(slot.unit, slot.name, self._state(book, seen, slot)) for slot in self._due(now)]
+            found = [Period(slot.unit, slot.issue, self._state(book, seen, slot)) for slot in self._due(now)]
         for unit in self.file.units():
             coming = self.file.slots(unit, now + timedelta(days=800))
             later = [slot for slot in coming if slot.last + timedelta(days=self.file.wait) >= now]
@@ -364,11 +377,15 @@ class Publication:
 
     def _slot(self, book: Ledger, period: str) -> Slot:
         last = self._reached(book)
-        for unit in self.file.units():
-            for slot in self.file.slots(unit, last):
-                if slot.name == period:
-                    return slot
+        for slot in self._every(last):
+            if slot.issue == period:
+                return slot
         raise ParameterError(f"{period!r} is no period of {self.file.name!r}; write for example '2026-01-31'.")
+
+    def _every(self, last: date) -> list[Slot]:
+        """Return all periods up to a day, and after them all second looks at them."""
+        found = [slot for unit in self.file.units() for slot in self.file.slots(unit, last)]
+        return found + [one.revised(rule.name) for rule in self.file.revisions for one in found]
 
     def _reached(self, book: Ledger) -> date:
         """Return the last day of which anything can be shown; a clock set back takes nothing out of the files."""
@@ -382,13 +399,13 @@ class Publication:
         return max([datetime.now(UTC).date(), *(slot.last for slot in slots if slot.name in names)])
 
     def _answers(self, book: Ledger, slot: Slot) -> dict[str, Answer]:
-        listed, entry = self.file.anew(slot.unit), book.entry(self._id(slot.name))
+        listed, entry = self.file.listed(slot), book.entry(self._id(slot.issue))
         if not listed or entry is None or entry.state != "committed":
             return {}
         asked, snapshot = self._asked(book, listed), self._snapshot(slot)
         if not same_event(asked, snapshot, entry.event):
             return {}  # of another edition: its files stay as they were written then
-        kept = replace(book.stored(self._id(slot.name)), reused=True)
+        kept = replace(book.stored(self._id(slot.issue)), reused=True)
         return dict(zip((one.name for one in listed), answers_of(book, asked, kept, snapshot), strict=True))
 
     def series(self, table: str) -> Series | MeanSeries:
@@ -411,10 +428,7 @@ class Publication:
         done = {entry.id for entry in book.history() if entry.state == "committed"}
         last = self._reached(book)
         released = {
-            slot: partial(self._answers, book, slot)
-            for unit in self.file.units()
-            for slot in self.file.slots(unit, last)
-            if self._id(slot.name) in done
+            slot: partial(self._answers, book, slot) for slot in self._every(last) if self._id(slot.issue) in done
         }
         running = {spec.name: running_series(self.file, spec, book, self._short()) for spec in self.file.running()}
         return Layout(self.file, tuple(self.words()), released, running, note)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from sfumato.durable import read_bytes
 from sfumato.errors import ParameterError
@@ -33,6 +34,7 @@ from sfumato.publish.reading import (
 )
 from sfumato.publish.revisions import Revision, read_revisions
 from sfumato.publish.words import Reach
+from sfumato.publish.zones import zone_named
 from sfumato.table.periods import Span
 from sfumato.table.schema import Schema
 
@@ -40,6 +42,7 @@ NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}")
 _WORDS: Mapping[str, Sequence[str]] = {
     "publication": (
         "name", "schema", "ledger", "source", "stamp", "period", "first", "last", "horizon", "wait", "private", "from",
+        "zone",
     ),
     "table": (
         "name", "question", "running", "spend", "every", "hide_below", "round_to", "windows", "target",
@@ -106,6 +109,8 @@ class PublicationFile:
     licence: str = ""
     about: Mapping[str, str] = field(default_factory=dict)
     revisions: tuple[Revision, ...] = ()
+    zone: ZoneInfo | None = None
+    """Where days begin and end, for stamps that are moments with a zone."""
 
     @property
     def edition(self) -> str:
@@ -118,6 +123,7 @@ class PublicationFile:
             "first": self.first.isoformat(),
             "wait": self.wait,
             "tables": [one.to_json() for one in self.tables],
+            **({} if self.zone is None else {"zone": self.zone.key}),
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -185,9 +191,9 @@ class PublicationFile:
             slot = slot.following
         return found
 
-    def span(self, slot: Slot) -> Span:
-        """Return the days of a slot."""
-        return Span(self.stamp, slot.first, slot.last)
+    def span(self, slot: Slot, starts: tuple[int, ...] = ()) -> Span:
+        """Return the days of a slot; `starts` says when they begin where there is a zone."""
+        return Span(self.stamp, slot.first, slot.last, starts)
 
     def source_of(self, slot: Slot) -> str:
         """Return where the rows of a slot are; a file that is not there is a public fact, and refused here."""
@@ -248,6 +254,7 @@ def read_record(record: Mapping[str, Any], home: Path) -> PublicationFile:
         home / str(output.get("to", "out")), read_formats(output.get("formats", list(FORMATS))),
         str(output.get("licence", "")), {str(key): str(said) for key, said in record.get("about", {}).items()},
         read_revisions(record.get("revision", {}), tables, read_days(about.get("wait", "0 days"))),
+        zone_named(str(about["zone"])) if "zone" in about else None,
     )  # fmt: skip
     Span(found.stamp, first, last or first).check(schema)
     _check_memory(found)

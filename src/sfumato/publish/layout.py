@@ -134,6 +134,8 @@ class Layout:
             }
             if slot.revision:
                 record["revision"] = slot.revision
+            if self.file.zone is not None:
+                record["zone"] = self.file.zone.key
             found[f"{slot.path}/answer.json"] = _json(record)
         return found
 

@@ -100,7 +100,8 @@ def registry_record(file: PublicationFile, promise: tuple[str, ...]) -> str:
         "edition": file.edition,
         "model": "Central",
         "privacy_unit": "person" if unit == "person" else f"person-{unit}",
-        "privacy_unit_details": f"All rows of one person whose {file.stamp} lies in one {unit}, whenever they arrive."
+        "privacy_unit_details": f"All rows of one person whose {file.stamp} lies in one {unit}"
+        f"{'' if file.zone is None else f' of {file.zone.key}'}, whenever they arrive."
         if unit != "person"
         else "All rows of one person.",
         **_parameters(bound),

@@ -33,6 +33,7 @@ from sfumato.publish.series import Series
 from sfumato.publish.states import Period, Seen, State, Verified, seen_of
 from sfumato.publish.total import RunningTable, current, running_series
 from sfumato.publish.words import promise
+from sfumato.publish.zones import starts_of
 from sfumato.table.data import Table, open_table
 from sfumato.table.gauge import Basis
 from sfumato.table.rehearsal import random_rows
@@ -57,6 +58,7 @@ class Publication:
             raise ParameterError("A publication is read from its file; write Publication.load('counts.toml').")
         self.file = file
         self._prepared: dict[tuple[str, str, bool, bool], Asked] = {}
+        self._starts: dict[tuple[str, str], tuple[int, ...]] = {}
 
     @classmethod
     def load(cls, path: str | Path) -> Publication:
@@ -283,8 +285,12 @@ class Publication:
             for number in range(table.number + 1 if table is not None else 1):
                 RunningTable(self.file, spec, number).sweep(book)
 
+    def _today(self) -> date:
+        """Return the day that it is: where days are those of a zone, there."""
+        return datetime.now(self.file.zone or UTC).date()
+
     def _due(self, today: date | None) -> list[Slot]:
-        now = today or datetime.now(UTC).date()
+        now = today or self._today()
         found = [slot for unit in self.file.units() for slot in self.file.due(unit, now)]
         found += self.file.revised(now)
         return sorted(found, key=lambda slot: (slot.last, slot.first, slot.revision))
@@ -300,6 +306,8 @@ class Publication:
     def _run_slot(self, book: Ledger, slot: Slot) -> None:
         listed = self.file.listed(slot)
         source = self.file.source_of(slot)  # a missing file is said before anything is reserved
+        if self.file.zone is not None:
+            self._starts[slot.unit, slot.name] = starts_of(book, self.file.name, self.file.zone, slot)
         if listed:
             self._release(book, slot, listed)
         if slot.unit != self.file.period or slot.revision:
@@ -334,7 +342,8 @@ class Publication:
             )
 
     def _open(self, source: Any, slot: Slot) -> Table:
-        return open_table(source, self.file.schema, snapshot=self._snapshot(slot), span=self.file.span(slot))
+        span = self.file.span(slot, self._starts.get((slot.unit, slot.name), ()))
+        return open_table(source, self.file.schema, snapshot=self._snapshot(slot), span=span)
 
     # What became of it
 
@@ -356,7 +365,7 @@ class Publication:
 
     def status(self, today: date | None = None) -> list[Period]:
         """Return how every period stands that is due, and the next one that is not; keys left over are erased."""
-        now = today or datetime.now(UTC).date()
+        now = today or self._today()
         with self._ledger() as book:
             held = lock(self.file.private / "runner.lock", wait=False)
             if held is not None:  # otherwise whoever holds it sweeps
@@ -396,7 +405,7 @@ class Publication:
         years = [int(name[:4]) for name in names if name[:4].isdecimal()]
         until = date(max(years, default=1) + 1, 1, 7)  # the last week of a year may end in the next
         slots = [slot for unit in self.file.units() for slot in self.file.slots(unit, until)]
-        return max([datetime.now(UTC).date(), *(slot.last for slot in slots if slot.name in names)])
+        return max([self._today(), *(slot.last for slot in slots if slot.name in names)])
 
     def _answers(self, book: Ledger, slot: Slot) -> dict[str, Answer]:
         listed, entry = self.file.listed(slot), book.entry(self._id(slot.issue))

@@ -83,6 +83,9 @@ def open_table(
             files = Files(files.source, opened.table.get_name())
             state, before = files.state(), files.identity()
         opened = readable(opened, schema)
+        local = None if span is None else span.local(opened.table)
+        if local is not None:
+            opened = replace(opened, table=opened.named(local), scan="", footers="")
         check_columns(opened.table, schema)
         if span is not None:
             span.check(schema)

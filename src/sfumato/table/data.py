@@ -221,6 +221,8 @@ class Table:
         if found is None:
             return self._cached(weighed(rows, self._rows_by_person, rule).drop(*hidden))
         shown = self._source.registered(weigh_in_memory(*found, rule).drop_columns(hidden))
+        if self.span is not None:
+            return shown  # of one period a few questions are asked, once: a copy inside the engine would cost more
         kept = self._cached(shown)
         self._source.forget(shown.get_name())
         return kept
@@ -306,12 +308,21 @@ class Table:
     @cached_property
     def _owners(self) -> Owners | None:
         """Whose rows they are, None where the engine tells people apart: too many rows, or rows that nobody weighs."""
-        if self.rule().way is not Way.WEIGH or not self._fits_memory(1):
+        if not self._told_in_memory:
             return None
         return owners_of(self.run(self._coded.select(PERSON)).column(PERSON))
 
+    @property
+    def _told_in_memory(self) -> bool:
+        return self.rule().way is Way.WEIGH and self._fits_memory(1)
+
     def _owned(self, query: ir.Table) -> tuple[Any, Owners] | None:
         """Return rows as an Arrow table and who owns them, None where the engine tells people apart."""
+        if self.span is not None and "_owners" not in self.__dict__ and self._told_in_memory:
+            # Of a period nobody was counted before, so the ids come with the first rows, and are not read twice.
+            rows = self.run(query)
+            owners = self.__dict__["_owners"] = owners_of(rows.column(PERSON))
+            return None if owners is None else (rows, owners)
         if self._owners is None:
             return None
         rows = self.run(query)

@@ -133,7 +133,7 @@ def laplace_sum_width(draws: int, scale: Fraction, miss: float) -> int:
     """Return the least whole number that the sum of so many discrete Laplace draws exceeds with `miss` at most.
 
     >>> laplace_sum_width(1, Fraction(10), 0.05), laplace_sum_width(4, Fraction(10), 0.05)
-    (29, 58)
+    (30, 57)
     """
     if not draws:
         return 0

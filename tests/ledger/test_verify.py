@@ -9,7 +9,7 @@ import shutil
 import pytest
 import sqlalchemy as sa
 
-from sfumato import Cost, Event, Loss, Pure
+from sfumato import EVERYTHING, Cost, Event, Loss, Pure
 from sfumato.errors import LedgerError
 from sfumato.ledger import Budget, Ledger, Limit
 from sfumato.ledger.chain import FIRST, Row, canonical
@@ -149,14 +149,15 @@ def test_an_edited_state_of_a_conversation_is_not_opened(tmp_path):
                 read("talk")
 
 
-def test_meters_do_not_believe_a_row_that_was_edited(tmp_path):
+def test_a_later_limit_does_not_believe_a_row_that_was_edited(tmp_path):
     with Ledger(tmp_path / "l", Budget(Pure(3))) as ledger:
         ledger.run("a", EVENT, Loss.flat(Cost.pure(2), reads={"age"}), lambda: b"42")
         ledger.run("b", EVENT, Loss.flat(Cost.pure("1/2"), reads={"sex"}), lambda: b"42")
         edit(ledger, "UPDATE sfumato_row SET body = replace(body, '\"2\"', '\"1/9\"') WHERE reservation = 'a'")
-        for read in (ledger.history, lambda: ledger.spent("age"), lambda: ledger.add_limit(Limit("age", Pure(1)))):
+        for decide in (lambda: ledger.add_limit(Limit("age", Pure(1))), lambda: ledger.lower(EVERYTHING, Pure(2))):
             with pytest.raises(LedgerError, match="verify"):
-                read()
+                decide()
+        assert not ledger.verify().ok
 
 
 def test_a_forged_digest_of_an_answer_is_seen_by_its_seal(tmp_path):

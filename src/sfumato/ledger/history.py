@@ -95,10 +95,10 @@ def reads_everything(loss: Loss) -> bool:
 
 
 def entries(session: Session) -> list[Entry]:
-    """Return every request that was charged, first ones first."""
+    """Return every request that was charged, first ones first: as they stand, for lists and reports."""
     states = session.states()
     try:
-        return [_entry(row, states) for row in session.sealed_rows("reserved")]
+        return [_entry(row, states) for row, _ in session.rows("reserved")]
     except (KeyError, TypeError, ValueError) as problem:
         raise LedgerError(UNREADABLE_HISTORY) from problem
 

@@ -219,9 +219,10 @@ class Journal:
         return limit_sums(text)
 
     @staticmethod
-    def history(session: Session) -> list[tuple[tuple[Loss, ...], str | None]]:
-        """Return all losses ever charged; for reports and later limits, never for a check."""
-        bodies = (json.loads(row.body) for row in session.sealed_rows("reserved"))
+    def history(session: Session, *, sealed: bool = False) -> list[tuple[tuple[Loss, ...], str | None]]:
+        """Return all losses ever charged, for reports; `sealed` for later limits, which no edited row may decide."""
+        rows = session.sealed_rows("reserved") if sealed else (row for row, _ in session.rows("reserved"))
+        bodies = (json.loads(row.body) for row in rows)
         try:
             return [(tuple(map(Loss.from_json, body["loss"])), body["analyst"]) for body in bodies]
         except (KeyError, TypeError, ValueError) as problem:

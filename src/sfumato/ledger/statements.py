@@ -134,7 +134,7 @@ def add_limit(journal: Journal, session: Session, limit: Limit, analyst: str | N
     """Add a limit, or a quota, whose sums are worked out from the whole history and must already fit."""
     on = closed(journal, limit.on)
     rule = LimitRule(Limit(on, limit.bound, limit.people), gate_of(limit.bound), analyst, late=True)
-    rule, sums = past_sums(rule, journal.history(session))
+    rule, sums = past_sums(rule, journal.history(session, sealed=True))
     if rule.settled and not rule.gate.fits(sums_from_text(sums)):
         raise BudgetExceeded(wording.PASSED.format(bound=str(limit.bound), name=limit.name))
     _append(journal, session, rule, sums, "late")
@@ -165,7 +165,7 @@ def lower(journal: Journal, session: Session, limit: Limit, analyst: str | None)
             f"{bound!s} is not below {own[-1].limit.bound!s}; a limit is lowered "
             "by a smaller bound of the same kind, and never raised."
         )
-    wanted, sums = past_sums(wanted, journal.history(session))
+    wanted, sums = past_sums(wanted, journal.history(session, sealed=True))
     _append(journal, session, wanted, sums, "cap")
     return wanted
 

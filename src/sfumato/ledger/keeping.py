@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 
 from sfumato.durable import lock
 from sfumato.errors import LedgerError, ParameterError
@@ -16,7 +16,8 @@ Keep = str | Path | Callable[[str | None], str | None]
 """A file, or a function that stores the head it is given and, given None, returns the head stored last."""
 
 
-_ONE_AT_A_TIME = Lock()
+_ONE_AT_A_TIME = RLock()
+"""Reentrant: a function that keeps heads may itself write to a ledger."""
 
 
 class Keeper:
